@@ -53,6 +53,11 @@ func (c *check) run(f *Frame) (signal bool) {
 	if m.File != nil && f.Dialect == &espRust {
 		call = c.espRust()
 	}
+	if m.File != nil && m.File.Machine == elf.EM_AVR {
+		if call = c.onAVR(call); c.err != nil {
+			return false
+		}
+	}
 	if m.File != nil && m.File.Machine == elf.EM_RISCV && f.Dialect == &esp {
 		call = c.espOnRISCV(call)
 	}
@@ -84,7 +89,10 @@ func (c *check) run(f *Frame) (signal bool) {
 		}
 	}
 	c.lookup = c.addr
-	if call == Return || call == System && m.followsSystemCall(c.addr) {
+	if call == Return {
+		c.lookup = m.File.InCall(c.addr)
+	}
+	if call == System && m.followsSystemCall(c.addr) {
 		c.lookup--
 	}
 	if f.Program && !m.isCode(c.lookup) {

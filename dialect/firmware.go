@@ -77,6 +77,9 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 			continue
 		}
 		value, next, ok := registerValue(b, end)
+		if from := next - len("0x1234"); ok && hasAt(b, from, "0x") && isCut(b, from, next) {
+			reg.machine = elf.EM_AVR // its addresses have 16 bits
+		}
 		if !ok || reg.assigned && b[blanksAfter(b, end)] == '0' || reg.with != "" && !bytes.Contains(b, []byte(reg.with)) {
 			continue
 		}
@@ -163,7 +166,7 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	}
 	if hasAt(b, from, "0x") {
 		value, end, ok = hexAt(b, from+2)
-		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end) && !isCut(b, from, end)
+		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end) && (!isCut(b, from, end) || end-from == len("0x1234"))
 	}
 	if hasAt(b, from, "[<") { // of Arm, as in Linux and U-Boot
 		from += len("[<")
@@ -180,6 +183,27 @@ func isCut(b []byte, from, end int) bool {
 	from += len("0x")
 	digits := end - from
 	return digits > 0 && b[from] == '0' && digits != 8 && digits != 16
+}
+
+// onAVR decides whether the address of a frame counts bytes, as in the ELF file, or words of two bytes,
+// as return addresses and pointers to functions do in the program. Only a call before the address shows
+// which: most values are addresses of code in both ways. The address becomes one in bytes.
+func (c *check) onAVR(call Call) Call {
+	file := c.of.image.File
+	inBytes, _ := file.CallEndsAt(c.addr)
+	inWords, _ := file.CallEndsAt(2 * c.addr)
+	switch {
+	case inBytes == inWords:
+		c.err = ErrWords
+	case inWords:
+		c.addr *= 2
+	}
+	return Return
+}
+
+// covers reports whether code is loaded at addr, in bytes or in words.
+func (m *Image) covers(addr uint64) bool {
+	return m.isCode(addr) || m.File.Machine == elf.EM_AVR && m.isCode(2*addr)
 }
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }

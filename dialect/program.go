@@ -181,8 +181,8 @@ func (t *Trace) judgePrograms(p Program) {
 	}
 }
 
-// hasText reports whether text is in the code or data that is loaded from the file. known is false if
-// none is, as in separate debug files.
+// hasText reports whether text is in the file, apart from its debug information. known is false if the
+// file has no code, as separate debug files have none.
 func (m *Image) hasText(text string) (yes, known bool) {
 	if m.textOf == text && text != "" {
 		return m.text, m.textKnown
@@ -193,6 +193,12 @@ func (m *Image) hasText(text string) (yes, known bool) {
 	})
 	for _, s := range m.Segments {
 		yes = yes || known && bytes.Contains(m.File.Loaded(s.Addr), []byte(text))
+	}
+	for i, s := range sections { // Zephyr can leave the texts of messages out of the memory of the device
+		if known && !yes && s.Flags&elf.SHF_ALLOC == 0 && s.Type == elf.SHT_PROGBITS && !strings.HasPrefix(s.Name, ".debug") {
+			data, _ := m.File.DataOf(i)
+			yes = bytes.Contains(data, []byte(text))
+		}
 	}
 	m.textOf, m.text, m.textKnown = text, yes, known
 	return yes, known

@@ -30,6 +30,7 @@ var (
 	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrWild      = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")
+	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of both this one does")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
 	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")

@@ -57,7 +57,7 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		found := 0
 		for _, v := range files {
 			object.Guard(func() {
-				if s := (sighting{addr: f.Addr, call: f.Call}); v.image.isCode(s.lookup() - v.bias) {
+				if s := (sighting{addr: f.Addr, call: f.Call}); v.image.covers(s.lookup() - v.bias) {
 					of[i] = v
 					found++
 				}

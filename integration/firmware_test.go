@@ -141,9 +141,57 @@ func TestRecordedDumpsOfFirmware(t *testing.T) {
 	}
 }
 
+// The firmware of other machines crashes in the same place. Beside the fault and its caller, aarch64.log has
+// a list with main and two functions of the port, and the registers of U-Boot at the addresses where it runs.
+var otherMachines = []struct {
+	name                string
+	faults, polls, rest int
+}{
+	{"aarch64", 3, 3, 3},
+	{"mips", 3, 3, 0},
+	{"avr", 4, 0, 0}, // in words, in bytes, and in words again
+}
+
+// wantOtherMachine checks the answers for the log of one of otherMachines.
+func wantOtherMachine(t *testing.T, dir, name string, faults, polls, rest int) {
+	t.Helper()
+	log := readFile(t, filepath.Join(dir, name+".log"))
+	frames, without := firmwareFrames(t, run(t, []byte(log), command, "--image", filepath.Join(dir, name+".elf")))
+	if without != log {
+		t.Errorf("the log is changed (-log +output)\n%s", cmp.Diff(log, without))
+	}
+	got := make(map[string]int)
+	for _, f := range frames {
+		got[strings.Join(f.places, ", ")]++
+	}
+	const fault, poll = "scale at /src/app.c:11, calibrate at /src/app.c:15, read_sensor at /src/app.c:19", "poll_sensors at /src/app.c:25"
+	if got[fault] != faults || got[poll] != polls || len(frames) < faults+polls+rest || rest > 0 && got["main at /src/app.c:32"] != 1 {
+		t.Errorf("answers are %v, want %d of the fault and %d of its caller", got, faults, polls)
+	}
+}
+
+func TestRecordedDumpsOfOtherMachines(t *testing.T) {
+	for _, m := range otherMachines {
+		t.Run(m.name, func(t *testing.T) { wantOtherMachine(t, recordedFirmware(""), m.name, m.faults, m.polls, m.rest) })
+	}
+	other := readFile(t, recordedFirmware("mips.log")) // of another file
+	if out := run(t, []byte(other), command, "--image", recordedFirmware("aarch64.elf")); out != other {
+		t.Errorf("the log of another machine is resolved:\n%s", out)
+	}
+}
+
+// Each address of AVR counts bytes or words: no call before it shows which, so it stays as it is.
+func TestAddressesOfAVRWithoutACallStay(t *testing.T) {
+	const log = "PC = 0x00a8 LR = 0x0154\n"
+	if out := run(t, []byte(log), command, "--image", recordedFirmware("avr.elf")); out != log {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
 func TestFirmwareThatCrashesInQEMU(t *testing.T) {
 	testenv.OnlyLong(t)
-	need(t, "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm", "qemu-system-riscv32", "llvm-symbolizer-19")
+	need(t, "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "clang-19", "ld.lld-19", "avr-gcc", "qemu-system-arm",
+		"qemu-system-aarch64", "qemu-system-riscv32", "qemu-system-mips", "qemu-system-avr", "llvm-symbolizer-19")
 	logs := make(map[string]string)
 	for _, flags := range []string{"-O2", "-Os", "-O0"} {
 		dir := t.TempDir()
@@ -151,6 +199,9 @@ func TestFirmwareThatCrashesInQEMU(t *testing.T) {
 		build.Env = append(os.Environ(), "FIRMWARE_FLAGS="+flags)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("build: %v\n%s", err, out)
+		}
+		for _, m := range otherMachines {
+			t.Run(m.name+flags, func(t *testing.T) { wantOtherMachine(t, dir, m.name, m.faults, m.polls, m.rest) })
 		}
 		for _, f := range firmwareLogs {
 			t.Run(f.name+flags, func(t *testing.T) {

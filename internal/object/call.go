@@ -9,11 +9,11 @@ import (
 // return address: for formats that do not mark return addresses. known is false if the file has no
 // code before addr (separate debug files have none), or if the machine is not one of x86, x86-64,
 // Arm (32 bits little-endian, Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS, where a
-// call ends after its delay slot, LoongArch, and little-endian Xtensa.
+// call ends after its delay slot, LoongArch, AVR, and little-endian Xtensa.
 //
 // Only the bytes count. On x86, where instructions begin at any address, one address in a thousand
-// that does not follow a call is reported to follow one, on Xtensa one in sixteen; on machines with
-// aligned instructions, none.
+// that does not follow a call is reported to follow one, on Xtensa and AVR one in sixteen; on other machines
+// with aligned instructions, none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -74,13 +74,15 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 		if addr%4 != 0 {
 			return false, false // microMIPS
 		}
-		w := ordered(8)
-		jal, jalr, bal := w>>26 == 3 || w>>26 == 0x1d, w&0xfc1f003f == 0x00000009 && w>>11&31 != 0, w&0xfc1c0000 == 0x04100000
 		compact := ordered(4) // of release 6, without a delay slot
-		return jal || jalr || bal || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000, true
+		return f.slotFollows(ordered(8)) || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000, true
 	case elf.EM_LOONGARCH:
 		w := little(4)
 		return addr%4 == 0 && (w>>26 == 0x15 || w>>26 == 0x13 && w&31 == 1), true // bl, jirl
+	case elf.EM_AVR:
+		call := little(4)
+		h := call >> 16
+		return addr%2 == 0 && (call&0xfe0e == 0x940e || h&0xf000 == 0xd000 || h == 0x9509 || h == 0x9519), true // call, rcall, icall, eicall
 	case elf.EM_XTENSA:
 		if len(code) < 3 || f.header.big {
 			return false, false
@@ -90,6 +92,26 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 		return call || callx, true
 	}
 	return false, false
+}
+
+// InCall returns an address in the call before addr, a return address: the byte before it, on MIPS the
+// one before the delay slot if the call has one.
+func (f *File) InCall(addr uint64) uint64 {
+	const slot = 4 // bytes
+	var buf [2 * slot]byte
+	if f.Machine != elf.EM_MIPS || addr%slot != 0 {
+		return addr - 1
+	}
+	code, ok := f.codeBefore(buf[:], addr)
+	if !ok || len(code) < len(buf) || !f.slotFollows(f.header.u32(code)) {
+		return addr - 1
+	}
+	return addr - slot - 1
+}
+
+// slotFollows reports whether w is a call of MIPS with a delay slot: jal, jalx, jalr, bal.
+func (f *File) slotFollows(w uint32) bool {
+	return w>>26 == 3 || w>>26 == 0x1d || w&0xfc1f003f == 0x00000009 && w>>11&31 != 0 || w&0xfc1c0000 == 0x04100000
 }
 
 // codeBefore copies to buf as much of the code right before addr as fits and belongs to the same

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -256,6 +257,35 @@ func TestANameAtTheBeginningIsFound(t *testing.T) {
 	for i := range 2 * linearNames {
 		if sym, ok := f.Symbol(0x1000); string(sym.Name) != "f" || !ok || len(f.SymbolsNamed("f")) != 1 {
 			t.Fatalf("search %d: Symbol = %s, SymbolsNamed %v", i, sym.Name, f.SymbolsNamed("f"))
+		}
+	}
+}
+
+// Calls end where avr-objdump sees them, and nowhere else.
+func TestCallsOfAVR(t *testing.T) {
+	f := open(t, "../../integration/testdata/firmware/recorded/avr.elf")
+	text, _ := f.Section(".text")
+	var calls []uint64
+	for addr := text.Addr + 2; addr <= text.Addr+text.Size; addr++ {
+		if yes, known := f.CallEndsAt(addr); yes || !known {
+			calls = append(calls, addr)
+		}
+	}
+	want := []uint64{0x10e, 0x156, 0x17e, 0x262, 0x270, 0x278, 0x28a, 0x292, 0x29c, 0x2a4, 0x2ae, 0x2b6, 0x2ba, 0x2c6}
+	if !slices.Equal(calls, want) {
+		t.Errorf("calls end at %#x, want %#x", calls, want)
+	}
+}
+
+// The line of the instruction in the delay slot may be another one than that of the call.
+func TestAnAddressInACallOfMIPSIsBeforeTheDelaySlot(t *testing.T) {
+	f := open(t, "../../integration/testdata/firmware/recorded/mips.elf")
+	for addr, want := range map[uint64]uint64{
+		0x801000a8: 0x801000a3, // after jal and its slot
+		0x801000b0: 0x801000af,
+	} {
+		if got := f.InCall(addr); got != want {
+			t.Errorf("InCall(%#x) = %#x, want %#x", addr, got, want)
 		}
 	}
 }
