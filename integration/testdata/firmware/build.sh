@@ -20,7 +20,7 @@ compile clang-19 --target=mips-none-elf -march=mips32r2 -fno-pic -mno-abicalls -
 compile clang-19 --target=mips-none-elf -march=mips32r2 -fno-pic -mno-abicalls -G0 -c -o "$out/port.o" mips.c
 ld.lld-19 -z max-page-size=4096 -T mips.ld -o "$out/mips.elf" "$out/app.o" "$out/port.o"
 rm "$out/app.o" "$out/port.o"
-avr-gcc -mmcu=atmega1280 -gdwarf-4 -O2 -ffreestanding "-fdebug-prefix-map=$PWD=/src" ${FIRMWARE_FLAGS-} -o "$out/avr.elf" app.c avr.c
+avr-gcc -mmcu=atmega1280 -gdwarf-4 -gno-record-gcc-switches -O2 -ffreestanding "-fdebug-prefix-map=$PWD=/src" ${FIRMWARE_FLAGS-} -o "$out/avr.elf" app.c avr.c
 
 qemu-system-arm -M mps2-an385 -nographic -semihosting -kernel "$out/cortexm.elf" </dev/null >"$out/cortexm.log"
 qemu-system-riscv32 -M virt -bios none -nographic -kernel "$out/riscv.elf" </dev/null >"$out/riscv.log"
