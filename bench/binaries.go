@@ -59,7 +59,7 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 func (b *binaries) logPath(w workload) string {
 	name := w.name
-	for _, suffix := range []string{", indexed", ", zlib", ", pipes"} {
+	for _, suffix := range []string{", indexed", ", zlib", ", pipes", ", vmlinux's addresses"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	return filepath.Join(b.dir, "logs", "bench-"+notInNames.ReplaceAllString(strings.ToLower(name), "-")+".log")

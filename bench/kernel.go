@@ -4,6 +4,7 @@ package main
 
 import (
 	"debug/elf"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -11,6 +12,10 @@ import (
 const (
 	hotOopses = "100 k hot frames of oopses, --image vmlinux"
 	oneOops   = "first frame of an oops, --image vmlinux"
+
+	quietKernel      = "kernel log, 1 GiB, a third with 0x"
+	quietKernelImage = quietKernel + ", vmlinux's addresses"
+	plainText        = "plain text, 1 GiB"
 )
 
 // oopses returns a function that writes n frames as an oops does, in functions drawn from a set of the
@@ -75,5 +80,62 @@ func oopsAgainstMarkup(name string) func(b *binaries, command, out string) (othe
 		mine = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone, "--image=" + b.bin(vmlinux)}
 		log := b.logPath(workload{name: name}) + markupSuffix
 		return append([]string{"sh", "-c", `exec "$@" <"$0"`, log}, mine...), mine
+	}
+}
+
+// kernelLines are messages of Linux without a crash. One in three has numbers with 0x, mostly of the
+// kinds that a boot logs most. Each number is another one in each line.
+var kernelLines = []string{
+	"BIOS-e820: [mem 0x%016x-0x%016x] usable",
+	"audit: type=1400 audit(%d.%d:2): apparmor=\"STATUS\" operation=\"profile_load\" profile=\"unconfined\" name=\"lsb_release\"",
+	"usb 1-%d: new high-speed USB device number %d using xhci_hcd",
+	"ACPI: SSDT 0x%016X %06X (v02 PmRef  Cpu0Ist  00003000 INTL 20160422)",
+	"EXT4-fs (sda%d): mounted filesystem with ordered data mode. Quota mode: none. (%d)",
+	"IPv6: ADDRCONF(NETDEV_CHANGE): veth%08x: link becomes ready (%d)",
+	"pci 0000:00:1f.2: BAR 0 [mem 0x%08x-0x%08x 64bit pref]",
+	"[UFW BLOCK] IN=eth0 OUT= MAC= SRC=10.0.3.%d DST=10.0.3.9 LEN=40 TOS=00 PREC=00 TTL=244 ID=%d PROTO=TCP SPT=4711 DPT=22 WINDOW=1024 RES=00 SYN URGP=0",
+	"TCP: request_sock_TCP: Possible SYN flooding on port %d. Sending cookies (%d).",
+	"pci_bus 0000:00: root bus resource [io  0x%04x-0x%04x window]",
+	"systemd[1]: Started Session %d of user shop (%d).",
+	"docker0: port %d(veth%08x) entered disabled state",
+	"clocksource: tsc: mask: 0xffffffffffffffff max_cycles: 0x%x, max_idle_ns: %d ns",
+	"SLUB: HWalign=64, Order=0-3, MinObjects=0, CPUs=%d, Nodes=%d",
+	"rcu: Adjusting geometry for rcu_fanout_leaf=%d, nr_cpu_ids=%d",
+	"x86/fpu: Supporting XSAVE feature 0x%03x: 'AVX-512 opmask' (%d)",
+	"Memory: %dK/%dK available (14336K kernel code, 2332K rwdata)",
+	"input: Power Button as /devices/LNXSYSTM:%02d/LNXPWRBN:00/input/input%d",
+	"last_pfn = 0x%x max_arch_pfn = 0x%x",
+	"nf_conntrack: default automatic helper assignment has been turned off (%d, %d)",
+	"Linux agpgart interface v0.103, %d of %d",
+}
+
+// kernelLog returns a function that writes about size bytes as Linux logs them when it starts, and
+// as much plain text to compare with.
+func kernelLog(size int64) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		if _, err := b.logOf(workload{name: plainText, log: plain(size)}); err != nil {
+			return err
+		}
+		r := rand.New(rand.NewPCG(5, 5))
+		return create(path, func(w *logWriter) {
+			for i := int64(0); w.size < size; i++ {
+				w.printf("[%5d.%06d] ", i/1e3%100_000, r.IntN(1e6))
+				w.printf(kernelLines[r.IntN(len(kernelLines))], r.IntN(1<<16), r.IntN(1<<16))
+				w.printf("\n")
+			}
+		})
+	}
+}
+
+// againstPlain compares with the same command, with more flags, on as much plain text.
+func againstPlain(image string) func(b *binaries, command, out string) (other, mine []string) {
+	return func(b *binaries, command, _ string) (other, mine []string) {
+		mine = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
+		log := b.logPath(workload{name: plainText})
+		other = append([]string{"sh", "-c", `exec "$@" <"$0"`, log}, mine...)
+		if image != "" {
+			mine = append(mine, "--image="+b.bin(image))
+		}
+		return other, mine
 	}
 }

@@ -85,12 +85,14 @@ var workloads = []workload{
 	{name: hotReports, log: sanitizerFrames(radosgw, 1_000_000, 64), commands: againstMarkup, bar: "CPU 1.5"},
 	{name: hotOopses, log: oopses(100_000, 64), commands: oopsAgainstMarkup(hotOopses), bar: "CPU 1.5"},
 	{name: oneOops, log: oopses(1, 1), commands: oopsAgainstMarkup(oneOops), bar: "wall 1.3"},
+	{name: quietKernel, log: kernelLog(1 << 30), commands: againstPlain(""), bar: "CPU 1.2"},
+	{name: quietKernelImage, log: kernelLog(1 << 30), commands: againstPlain(vmlinux), bar: "CPU 1.2"},
 	{name: tenReports, log: sanitizerFrames(radosgw, 10_000, 64), commands: againstScript, bar: "wall 0.05"},
 	{name: "0x in every line, 256 MiB", log: values(256 << 20), debug: plainTree, bar: "wall 0.10"},
 	{name: "Valgrind report, 100 MiB", log: report(100<<20, 64), debug: plainTree, other: elementTree, bar: "wall 0.1, 96 MiB"},
 	{name: "Callgrind profile, 256 MiB", log: profile(256 << 20), debug: plainTree, other: annotate, bar: "wall 0.1"},
 	{name: "sp-rtrace report, 256 MiB", log: trace(256<<20, 64), debug: plainTree, other: countAddresses, bar: "64 MiB"},
-	{name: "plain text, 1 GiB", log: plain(1 << 30), debug: plainTree},
+	{name: plainText, log: plain(1 << 30), debug: plainTree},
 	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},
 }
 

@@ -64,18 +64,18 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-// anchorOf returns the anchor of the mark at mark, and its offset: a mark begins with the byte
-// before "0x", or with the first byte of another anchor, or it is "0x" itself at the beginning of a
-// line.
+// anchorOf returns the anchor of the mark at mark, and its offset. A mark is three bytes by which an
+// anchor is found, so that few other texts have it: "0x" and the byte before, "]:0", "pc ", "PC=", or
+// another anchor, or its first three bytes. At the beginning of a line it is "0x" itself.
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {
-	case '0':
+	case '0', 'p':
 		last = mark + 1
-	case ']':
-		last = mark + 3 // of "]:0x"
+	case ']', 'P':
+		last = mark + 3 // of "]:0x" and "PC=0"
 	}
-	if last >= len(b) {
+	if last >= len(b) || !ends[b[last]] {
 		return 0, 0, false
 	}
 	return anchorTo(b, last)

@@ -43,13 +43,15 @@ func sequenceLen(b []byte) int {
 	return 0
 }
 
+// mayEndColor is 1 for the last bytes of escape sequences that are left out.
+var mayEndColor = [256]uint8{'m': 1, 'K': 1, 'B': 1}
+
 // colorEnds reports whether an escape sequence that is left out ends at end, which may be negative.
 func colorEnds(b []byte, end int) bool {
-	return end > 0 && (b[end-1] == 'm' || b[end-1] == 'K' || b[end-1] == 'B') && endsSequence(b, end)
+	return end > 2 && mayEndColor[b[end-1]] != 0 && !isLetter(b[end-2]) && endsSequence(b, end)
 }
 
-// endsSequence reports whether a sequence that is left out ends at end, after "m", "K" or "B". Words
-// before numbers often end so.
+// endsSequence reports whether a sequence that is left out ends at end, after "m", "K" or "B".
 func endsSequence(b []byte, end int) bool {
 	if b[end-1] == 'B' {
 		return endsWith(b, end, "\x1b(B")

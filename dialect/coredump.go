@@ -258,11 +258,12 @@ func matchPlainEuStack(r *Reader, l *Line, at int) bool {
 // path is "-" if there is no file, and "." if it is the name.
 func unstripModule(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	base, end, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, end, "+") || !standsFree(b, at) {
+	from := hexBefore(b, at-1) - len("0x")
+	base, end, ok := prefixedHex(b, max(from, 0))
+	if from < 0 || !ok || end != at-1 || !standsFree(b, from) {
 		return false
 	}
-	size, end, ok := prefixedHex(b, end+1)
+	size, end, ok := prefixedHex(b, at)
 	if !ok || !hasAt(b, end, " ") {
 		return false
 	}

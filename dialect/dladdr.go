@@ -58,15 +58,23 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchExecinfo matches a frame of libexecinfo whose address begins at at. A path with blanks does
+// matchExecinfo matches a frame of libexecinfo whose distance begins at at. A path with blanks does
 // not match, because a path with an answer after it looks the same.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	if !hasAt(b, hexDigits(b, at+2), " <") || !standsFree(b, at) {
-		return false
+	from, distance := -1, at
+	for n := 0; from < 0; n += 2 { // the first number with " <" after it
+		i := bytes.Index(b[n:distance], []byte(" <"))
+		if i < 0 {
+			return false
+		}
+		n += i
+		if from = hexBefore(b, n) - len("0x"); from >= 0 && !hasAt(b, from, "0x") {
+			from = -1
+		}
 	}
-	addr, end, ok := prefixedHex(b, at)
-	if !ok || addr < firstAddress {
+	addr, end, ok := prefixedHex(b, from)
+	if !ok || addr < firstAddress || !standsFree(b, from) {
 		return false
 	}
 	const mark = "> at "
@@ -85,7 +93,7 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 	if string(name) != "???" {
 		f.Symbol = Symbol{Name: string(name), Offset: offset}
 	}
-	f.Module, f.Start = r.name(path), at
+	f.Module, f.Start = r.name(path), from
 	l.after(f, close+len(mark)+len(path))
 	return true
 }

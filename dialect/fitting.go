@@ -13,7 +13,7 @@ type shape uint8
 const (
 	anyShape   shape = iota
 	hashNumber       // "#N" and blanks
-	wordNumber       // N, blanks, a word, and blanks; the anchor's number has at least eight digits
+	wordNumber       // N, blanks, a word, and blanks; a blank follows the anchor's number, of eight or 16 digits
 	twoBlanks        // at least two blanks
 	freeNumber       // no letter before the decimal digits that end with the byte of back or before it
 	shapes
@@ -32,11 +32,11 @@ type tables struct {
 // fits are the grammars of an anchor, at most 64, and for each byte and place the set of grammars
 // that may have the byte there. Bit i of a set stands for grammars[i].
 type fits struct {
-	grammars                         []grammar
-	direct, before, back, next, then [256]uint64
-	shapes                           [shapes]uint64 // the grammars of each shape
-	length                           int            // of the anchor
-	digits                           int            // digitsAfter
+	grammars                             []grammar
+	direct, beforeBack, back, next, then [256]uint64
+	shapes                               [shapes]uint64 // the grammars of each shape
+	length                               int            // of the anchor
+	digits                               int            // digitsAfter
 }
 
 // allTables returns the tables of all dialects, which all Readers share.
@@ -64,7 +64,7 @@ func tablesOf(only []string) *tables {
 		bit := uint64(1) << len(f.grammars)
 		f.grammars = append(f.grammars, g)
 		setBytes(&f.direct, g.direct, bit)
-		setBytes(&f.before, g.before, bit)
+		setBytes(&f.beforeBack, g.before, bit)
 		setBytes(&f.back, g.back, bit)
 		setBytes(&f.next, g.next, bit)
 		setBytes(&f.then, g.then, bit)
@@ -123,11 +123,11 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 // at returns the grammars that may have a frame at the anchor at at. b may have lines before and
 // after the line of the anchor.
 func (f *fits) at(b []byte, at int) (set uint64) {
-	set, blanks, digits := f.bytes(b, at)
+	set, blanks := f.bytes(b, at)
 	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
 		set &^= s
 	}
-	if s := f.shapes[wordNumber]; set&s != 0 && !longAfterWord(b, blanks, digits) {
+	if s := f.shapes[wordNumber]; set&s != 0 && !longAfterWord(b, blanks, at) {
 		set &^= s
 	}
 	if s := f.shapes[twoBlanks]; set&s != 0 && at-blanks < 2 {
@@ -140,22 +140,67 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 }
 
 // any reports whether at returns a grammar, or might do so without the colours of the line. It looks at
-// no more shapes than are needed for that.
+// no more than is needed for that, because it is called for nearly each number of a log.
 func (f *fits) any(b []byte, at int) bool {
-	set, blanks, digits := f.bytes(b, at)
-	if set&f.shapes[anyShape] != 0 {
-		return true
+	if at > 2 && at+wholeNumber < len(b) && b[at-1] == ' ' && f.never((*[numberPart]byte)(b[at-3:])) {
+		return false
 	}
-	return colorEnds(b, at) || colorEnds(b, blanks) || colorEnds(b, blanks-1) || set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
-		set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, digits) ||
-		set&f.shapes[twoBlanks] != 0 && at-blanks >= 2 ||
-		set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)
+	set, blanks := f.before(b, at)
+	if at-blanks < 2 {
+		set &^= f.shapes[twoBlanks]
+	}
+	if s := f.shapes[wordNumber]; set&s != 0 && (!mayBeWhole(b, at) || !numberedWord(b, blanks)) {
+		set &^= s
+	}
+	if set != 0 {
+		set = f.after(b, at, set)
+	}
+	return set != 0 &&
+		(set&(f.shapes[anyShape]|f.shapes[twoBlanks]) != 0 ||
+			set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
+			set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, at) ||
+			set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)) ||
+		blanks > 2 && mayEndColor[b[blanks-1]]|mayEndColor[b[blanks-2]] != 0 && (colorEnds(b, blanks) || colorEnds(b, blanks-1))
 }
 
+const (
+	wholeNumber = len("0x0123456789abcdef")
+	numberPart  = 3 + wholeNumber + 1
+)
+
+// never reports whether any returns false for a number after one blank, because of a few bytes around
+// it. It is so for most numbers. part are two bytes, the blank, the number, and what follows. It has no
+// jumps, which would be guessed wrong more often than not.
+func (f *fits) never(part *[numberPart]byte) bool {
+	before, back := part[0], part[1]
+	whole := uint64(mayEnd[part[3+len("0x12345678")]] | mayEnd[part[3+wholeNumber]])
+	set := f.direct[' '] & f.back[back] & f.beforeBack[before] &^ f.shapes[twoBlanks]
+	set &^= f.shapes[wordNumber] & (whole - 1)
+	return set|uint64(mayEndColor[back]&noLetter[before]|mayEndColor[before]|mayEnd[back]) == 0
+}
+
+// mayEnd is 1 for the bytes that may follow the number of a wordNumber, noLetter for all but letters.
+var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, func() (set [256]uint8) {
+	for c := range set {
+		if !isLetter(byte(c)) {
+			set[c] = 1
+		}
+	}
+	return set
+}()
+
 // bytes returns the grammars that may have the bytes around the anchor at at, whatever their shapes.
-// blanks is the beginning of the blanks before the anchor; digits is the number of hexadecimal digits
-// after it.
-func (f *fits) bytes(b []byte, at int) (set uint64, blanks, digits int) {
+// blanks is the beginning of the blanks before the anchor.
+func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
+	if set, blanks = f.before(b, at); set != 0 {
+		set = f.after(b, at, set)
+	}
+	return set, blanks
+}
+
+// before returns the grammars that may have the bytes before the anchor at at, and the beginning of the
+// blanks before it.
+func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
 	if at > 0 {
 		direct = b[at-1]
@@ -169,24 +214,24 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks, digits int) {
 			before = b[blanks-2]
 		}
 	}
-	set = f.direct[direct] & f.back[back] & f.before[before]
-	if set == 0 {
-		return 0, blanks, 0
-	}
+	return f.direct[direct] & f.back[back] & f.beforeBack[before], blanks
+}
+
+// after returns the grammars of set that may have the bytes after the anchor at at.
+func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	end := at + f.length
 	if f.digits > 0 {
 		end = hexDigits(b, min(at+f.digits, len(b)))
-		digits = end - at - f.digits
 	}
 	next, then := byte('\n'), byte('\n')
 	if end < len(b) {
 		next = b[end]
 	}
 	if next == esc { // it is not known what follows the colour
-		return set, blanks, digits
+		return set
 	}
 	if set &= f.next[next]; set == 0 {
-		return 0, blanks, digits
+		return 0
 	}
 	if next != '\n' {
 		if end = blanksAfter(b, end+1); end < len(b) {
@@ -194,9 +239,9 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks, digits int) {
 		}
 	}
 	if then == esc {
-		return set, blanks, digits
+		return set
 	}
-	return set & f.then[then], blanks, digits
+	return set & f.then[then]
 }
 
 // hashBefore reports whether "#" and a number end at end.
@@ -205,9 +250,26 @@ func hashBefore(b []byte, end int) bool {
 	return at > 0 && at < end && b[at-1] == '#'
 }
 
-// longAfterWord reports whether a number with at least eight digits follows a word that ends at end,
+// longAfterWord reports whether a number of eight or 16 digits at at follows a word that ends at end,
 // and a number the word follows.
-func longAfterWord(b []byte, end, digits int) bool { return digits >= 8 && numberedWord(b, end) }
+func longAfterWord(b []byte, end, at int) bool {
+	digits := hexDigits(b, at+len("0x")) - at - len("0x")
+	return (digits == 8 || digits == 16) && numberedWord(b, end)
+}
+
+// mayBeWhole reports whether the number at at, with its prefix, may have eight or 16 digits and a blank
+// or a line end after them. It looks at these two bytes alone.
+func mayBeWhole(b []byte, at int) bool {
+	for _, end := range [...]int{at + len("0x12345678"), at + len("0x0123456789abcdef")} {
+		if end >= len(b) {
+			return true
+		}
+		if mayEnd[b[end]] != 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // numberedWord reports whether a number, blanks and a word end at end.
 func numberedWord(b []byte, end int) bool {

@@ -48,7 +48,7 @@ func (t *tables) trying() *tables {
 	for a := range slow.of {
 		f := &slow.of[a]
 		for c := range f.next {
-			f.before[c], f.next[c], f.then[c] = ^uint64(0), ^uint64(0), ^uint64(0)
+			f.beforeBack[c], f.next[c], f.then[c] = ^uint64(0), ^uint64(0), ^uint64(0)
 		}
 		f.shapes = [shapes]uint64{^uint64(0)}
 	}

@@ -66,20 +66,22 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 	return true
 }
 
-// matchCrashReport matches a frame of a crash report of macOS whose address is at at. Its distance
-// is from the module, not from a function.
+// matchCrashReport matches a frame of a crash report of macOS whose load address is at at. The address
+// comes before it, the distance after it.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	if digits := hexDigits(b, at+len("0x")); digits < at+len("0x")+8 || !hasAt(b, digits, " 0x") {
-		return false
-	}
-	addr, end, ok1 := prefixedHex(b, at)
-	base, end, ok2 := prefixedHex(b, end+1)
-	if !ok1 || !ok2 || !hasAt(b, end, " + ") {
+	base, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, " + ") {
 		return false
 	}
 	n, end, ok := decimalAt(b, end+3)
-	if !ok || !onlyBlanks(b, end) || base+uint64(n) != addr {
+	if !ok || !onlyBlanks(b, end) {
+		return false
+	}
+	second := at
+	at = hexBefore(b, second-1) - len("0x")
+	addr, end, ok := prefixedHex(b, max(at, 0))
+	if at <= 0 || !ok || end != second-1 || end < at+len("0x")+8 || base+uint64(n) != addr {
 		return false
 	}
 	to := blanksBefore(b, at)

@@ -38,6 +38,15 @@ func matchPerfUnknown(r *Reader, l *Line, at int) bool {
 	return hasAt(l.Text, name.From, unknown) && r.matchPerf(l, name, Symbol{})
 }
 
+// matchPerfNumber matches a map, or a frame with a name: there is a limit to the grammars of an
+// anchor.
+func matchPerfNumber(r *Reader, l *Line, at int) bool {
+	if l.Text[at-1] == '[' {
+		return matchPerfMap(r, l, at)
+	}
+	return matchPerfNamed(r, l, at)
+}
+
 // matchPerfNamed matches a frame with a name. The distance from the named function is at at.
 func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	offset, end, ok := prefixedHex(l.Text, at)

@@ -159,8 +159,9 @@ func (r *Reader) Reset() {
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
 // LineAt is Line for a line whose first mark at which [Reader.MayMatch] reports true is at mark;
-// -1: it is not known. A mark is the byte before "0x", the first byte of another anchor, or "0x"
-// itself at the beginning of the line. It is not used if [Reader.Wants] asks for the line.
+// -1: it is not known. A mark is the byte before "0x", the first byte of "pc ", "PC=" or another
+// anchor, or "0x" itself at the beginning of the line. It is not used if [Reader.Wants] asks for the
+// line.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line
@@ -241,7 +242,7 @@ func (r *Reader) frames(l *Line, mark int) bool {
 	tried, from := 0, 0
 	if mark >= 0 {
 		if a, at, ok := anchorOf(text, mark); ok {
-			set, _, _ := r.of[a].bytes(text, at)
+			set, _ := r.of[a].bytes(text, at)
 			if r.matchAt(l, a, at, set) {
 				return true
 			}

@@ -10,7 +10,7 @@ import (
 // block filters b, which ends with a line end. Lines without a mark are not read one by one. A mark
 // is "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
 func (f *Filter) block(b []byte) {
-	next := blockMarks{of: f, b: b, open: -1, esc: len(b), number: len(b)}
+	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
 		next.number = -1
 	}
@@ -64,7 +64,12 @@ func (f *Filter) block(b []byte) {
 // HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
 // around which a frame of f's dialects may be. See [FindMark].
 func HasMark(f *Filter, b []byte) bool {
-	at, _ := f.tracer.nextMark(b, 0)
+	if f.tracer == nil {
+		at, _ := FindOpen(b)
+		return at < len(b)
+	}
+	s := searchOf(f.tracer, b)
+	at, _ := s.nextOf(0)
 	return at < len(b)
 }
 
@@ -79,10 +84,11 @@ func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 
 // blockMarks finds the marks of a block.
 type blockMarks struct {
-	of   *Filter
-	b    []byte
-	open int // offset of the next mark but ESC; less than from if it is not known
-	esc  int // offset of the next ESC, in the same way
+	of     *Filter
+	b      []byte
+	search markSearch
+	open   int // offset of the next mark but ESC; less than from if it is not known
+	esc    int // offset of the next ESC, in the same way
 	// number is the offset of the next number of firmware, in the same way.
 	number int
 	base   int // offset from which lines are counted
@@ -96,7 +102,7 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 		return from, 0 // each line may be part of the hexdict or of the trace
 	}
 	if m.open < from {
-		m.open, m.lines = f.tracer.nextMark(m.b, from)
+		m.open, m.lines = m.nextOpen(from)
 		m.base = from
 	}
 	if m.base < from {
@@ -113,6 +119,16 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 		return first, bytes.Count(m.b[from:first], newline)
 	}
 	return m.open, m.lines
+}
+
+// nextOpen returns the offset of the first mark but ESC from from on that a dialect may match or that
+// is markup, and the number of line ends between. from is the beginning of a line.
+func (m *blockMarks) nextOpen(from int) (at, lines int) {
+	if m.of.tracer == nil {
+		at, lines = FindOpen(m.b[from:])
+		return from + at, lines
+	}
+	return m.search.nextOf(from)
 }
 
 // nextEscape returns the offset of the first ESC in b from at on, or len(b) if there is none.

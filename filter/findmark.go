@@ -1,18 +1,115 @@
 package filter
 
-import "github.com/symfilter/symfilter/dialect"
+import (
+	"bytes"
+	"math/bits"
 
-// findMark returns the offset of the first mark in b from from on, or len(b) if there is none, and
-// the number of line ends between. At from, which must be the beginning of a line, "0x" is a mark
-// too. The offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'.
-// Marks at which r rejects all dialects are left out, unless r is nil.
+	"github.com/symfilter/symfilter/dialect"
+)
+
+// markTables are the operands of listMarks: four tables, a mask of four bits, and '\n'. Each table
+// maps four bits of the three bytes at an offset to the set of buckets with a mark that has the same
+// four bits. An offset is a candidate if all four sets have a bucket in common.
+type markTables [6][16]byte
+
+const (
+	markStep  = 64   // offsets of which the candidates are listed together
+	leastSpan = 512  // bytes whose candidates are listed first, because the first mark is often near
+	mostSpan  = 4096 // bytes whose candidates are listed at a time
+)
+
+// A markList has the candidates for marks of up to mostSpan bytes: of each step that has any, the
+// offset and the candidates as bits.
+type markList [mostSpan / markStep]struct {
+	at         int
+	candidates uint64
+}
+
+// A markSearch finds the marks of b, one after another.
 //
-// Like FindOpen it reads every byte of every log.
-func findMark(b []byte, from int, r *dialect.Reader) (at, lines int) {
-	if from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (r == nil || r.MayMatch(b, from)) {
+// Like FindOpen it reads every byte of every log. Logs with many numbers have candidates in every
+// second line, nearly all of which are no mark, so that they are listed first, and looked at then.
+type markSearch struct {
+	b      []byte
+	tables *markTables
+	sets   *markSets
+	reader *dialect.Reader // rejects marks at which no dialect matches; nil if all are found
+
+	list         markList // of b[from:to]; the offsets are from from on
+	first, after int      // the entries of list that were not looked at
+	from, to     int
+	lines        int // line ends in b[from:to]
+	span         int
+}
+
+// next returns the offset of the first mark from at on, or len(b) if there is none, and the number of
+// line ends between. at must not be less than in the call before.
+func (s *markSearch) next(at int) (mark, lines int) {
+	counted := at // the line ends of b[at:counted] are in lines
+	s.span = leastSpan
+	for {
+		for ; s.first < s.after; s.first++ {
+			step := &s.list[s.first]
+			from := s.from + step.at
+			if at > from {
+				if at-from >= markStep {
+					continue
+				}
+				step.candidates &= ^uint64(0) << (at - from)
+			}
+			for ; step.candidates != 0; step.candidates &= step.candidates - 1 {
+				i := from + bits.TrailingZeros64(step.candidates)
+				if s.is(i) {
+					return i, lines + bytes.Count(s.b[counted:i], newline)
+				}
+			}
+		}
+		switch {
+		case counted == s.from:
+			lines += s.lines
+			counted = s.to
+		case counted < s.to:
+			lines += bytes.Count(s.b[counted:s.to], newline)
+			counted = s.to
+		}
+		if !s.more(counted) {
+			break
+		}
+	}
+	for mark = counted; mark+2 < len(s.b); mark++ {
+		if s.is(mark) {
+			return mark, lines + bytes.Count(s.b[counted:mark], newline)
+		}
+	}
+	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
+}
+
+// more lists the candidates from at on, and reports whether it was possible: the last ones of a block
+// are not listed.
+func (s *markSearch) more(at int) bool {
+	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
+	s.from, s.to, s.lines, s.first, s.after = at, at+n, lines, 0, entries
+	s.span = min(2*s.span, mostSpan)
+	return n > 0
+}
+
+// is reports whether a mark is at at, which is at least three bytes before the end.
+func (s *markSearch) is(at int) bool {
+	return s.sets.begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
+}
+
+// newMarkSearch returns a markSearch for marks.
+func newMarkSearch(b []byte, r *dialect.Reader) markSearch {
+	return markSearch{b: b, tables: vectorTables, sets: markBytes, reader: r}
+}
+
+// nextOf is next for lines: from is the beginning of one, so that "0x" is a mark there too. The
+// offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'.
+func (s *markSearch) nextOf(from int) (at, lines int) {
+	if b := s.b; from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (s.reader == nil || s.reader.MayMatch(b, from)) {
 		return from, 0
 	}
-	if at, lines = searchMark(b, from, r); at < len(b) && b[at] == '\n' {
+	if at, lines = s.next(from); at < len(s.b) && s.b[at] == '\n' {
 		return at + 1, lines + 1
 	}
 	return at, lines
@@ -21,7 +118,13 @@ func findMark(b []byte, from int, r *dialect.Reader) (at, lines int) {
 // FindMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
 // line ends before that offset. b begins at the beginning of a line. A Filter with dialects
 // does not need a line without a mark, unless [Filter.Wants] returns true, or colours are followed.
-func FindMark(b []byte) (at, lines int) { return findMark(b, 0, nil) }
+func FindMark(b []byte) (at, lines int) {
+	s := newMarkSearch(b, nil)
+	return s.nextOf(0)
+}
 
 // FindEscapedMark is FindMark for lines whose text is in strings of JSON.
-func FindEscapedMark(b []byte) (at, lines int) { return searchEscaped(b) }
+func FindEscapedMark(b []byte) (at, lines int) {
+	s := markSearch{b: b, tables: escapedTables, sets: escapedBytes}
+	return s.next(0)
+}

@@ -74,15 +74,17 @@ done:
 	VPAND Y13, ok, ok                      \
 	VPCMPEQB Y8, Y6, ends
 
-// func findMarkAVX2(b []byte, t *markTables) (at, lines int, candidates, ends uint64)
-TEXT ·findMarkAVX2(SB), NOSPLIT, $0-64
+// func listMarksAVX2(b []byte, t *markTables, list *markList) (at, lines, n int)
+//
+// Each step writes an entry of the list, but only those with candidates are kept: a jump would be
+// guessed wrong at nearly each candidate, which takes longer than three steps.
+TEXT ·listMarksAVX2(SB), NOSPLIT, $0-64
 	MOVQ b_base+0(FP), SI
 	MOVQ b_len+8(FP), CX
 	MOVQ t+24(FP), DI
+	MOVQ list+32(FP), R11
 	XORQ AX, AX  // at
-	XORQ DX, DX  // lines
-	XORQ R8, R8  // candidates
-	XORQ R9, R9  // ends
+	XORQ R12, R12  // offset in the list
 	VBROADCASTI128 (DI), Y0
 	VBROADCASTI128 16(DI), Y1
 	VBROADCASTI128 32(DI), Y2
@@ -90,61 +92,46 @@ TEXT ·findMarkAVX2(SB), NOSPLIT, $0-64
 	VBROADCASTI128 64(DI), Y7  // 15
 	VBROADCASTI128 80(DI), Y6  // '\n'
 	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5  // line ends; 127 steps would overflow a byte
 	SUBQ $66, CX  // the last offset that 66 bytes can be read from
-
-// Line ends are counted in the bytes of Y5, two of which may be added to one
-// byte in a step. It is added to the total after 127 steps, before a byte
-// overflows. Masks and POPCNT in each step take 8 % longer.
-steps:
-	VPXOR Y5, Y5, Y5
-	LEAQ (126*64)(AX), BX
+	MOVQ $(63*64), BX
 	CMPQ BX, CX
 	CMOVQGT CX, BX
 
 	PCALIGN $32
-step:
+list:
 	CMPQ AX, BX
-	JGT  sum
+	JGT  listed
 	CANDIDATES(0, Y14, Y9)
 	CANDIDATES(32, Y15, Y8)
-	VPOR Y14, Y15, Y10
-	VPTEST Y10, Y10
-	JNZ  found
 	VPSUBB Y9, Y5, Y5
 	VPSUBB Y8, Y5, Y5
-	ADDQ $64, AX
-	JMP  step
-
-found:
 	VPCMPEQB Y4, Y14, Y14
 	VPCMPEQB Y4, Y15, Y15
 	VPMOVMSKB Y14, R8
 	VPMOVMSKB Y15, R10
 	SHLQ $32, R10
 	ORQ  R10, R8
-	NOTQ R8
-	VPMOVMSKB Y9, R9
-	VPMOVMSKB Y8, R10
-	SHLQ $32, R10
-	ORQ  R10, R9
+	MOVQ AX, (R11)(R12*1)
+	XORL R9, R9
+	XORQ $-1, R8
+	SETNE R9
+	MOVQ R8, 8(R11)(R12*1)
+	SHLQ $4, R9
+	ADDQ R9, R12
+	ADDQ $64, AX
+	JMP  list
 
-sum:
+listed:
 	VPSADBW Y4, Y5, Y5
 	VEXTRACTI128 $1, Y5, X10
 	VPADDQ X10, X5, X5
 	VPEXTRQ $1, X5, R10
+	VMOVQ X5, DX
 	ADDQ R10, DX
-	VMOVQ X5, R10
-	ADDQ R10, DX
-	TESTQ R8, R8
-	JNZ  done
-	CMPQ AX, CX
-	JLE  steps
-
-done:
 	VZEROUPPER
-	MOVQ AX, at+32(FP)
-	MOVQ DX, lines+40(FP)
-	MOVQ R8, candidates+48(FP)
-	MOVQ R9, ends+56(FP)
+	SHRQ $4, R12
+	MOVQ AX, at+40(FP)
+	MOVQ DX, lines+48(FP)
+	MOVQ R12, n+56(FP)
 	RET

@@ -49,11 +49,11 @@ const findStep = 64
 
 // markStrings are the marks, one by one.
 var markStrings = []string{
-	"{{{", " pc", " ip", "nip", `"o"`, "@ 0", "wn]", "]:0", "C=0", "d_o", " (/",
+	"{{{", "pc ", "pc\x1b", " ip", "nip", `"o"`, "@ 0", "wn]", "]:0", "PC=", "d_o", " (/",
 	" 0x", "\t0x", "[0x", "(0x", "@0x", "+0x", "<0x", ">0x", "m0x", "K0x", "\n0x",
 }
 
-// findMarkNaive is findMark without tables.
+// findMarkNaive is FindMark without tables.
 func findMarkNaive(b []byte) (at, lines int) {
 	if bytes.HasPrefix(b, []byte("0x")) {
 		return 0, 0
@@ -70,23 +70,39 @@ func findMarkNaive(b []byte) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// checkFindMark compares findMark, and the search for any processor, with the naive search, for the
-// first mark in b and all that follow.
+// searchBySets is markSearch.next without vectors.
+func searchBySets(b []byte, sets *markSets) (at, lines int) {
+	for at+2 < len(b) && !sets.begin(b[at:at+3]) {
+		at++
+	}
+	if at+2 >= len(b) {
+		at = len(b)
+	}
+	return at, bytes.Count(b[:at], newline)
+}
+
+// checkFindMark compares FindMark, and the search with vectors, with the naive searches, for the
+// first mark in b and all that follow, and one search for all with a search for each.
 func checkFindMark(t *testing.T, b []byte) {
 	t.Helper()
+	all := newMarkSearch(b, nil)
 	for rest := b; ; {
-		at, lines := findMark(rest, 0, nil)
+		at, lines := FindMark(rest)
 		wantAt, wantLines := findMarkNaive(rest)
 		if at != wantAt || lines != wantLines {
 			t.Fatalf("%q: got %d and %d lines, want %d and %d", rest, at, lines, wantAt, wantLines)
 		}
-		goAt, goLines := searchMarkGo(rest, 0, markBytes, nil)
-		if at, lines := searchMark(rest, 0, nil); at != goAt || lines != goLines {
-			t.Fatalf("%q: got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
+		search := newMarkSearch(rest, nil)
+		wantAt, wantLines = searchBySets(rest, markBytes)
+		if at, lines := search.next(0); at != wantAt || lines != wantLines {
+			t.Fatalf("%q: got %d and %d lines, by the sets %d and %d", rest, at, lines, wantAt, wantLines)
 		}
-		goAt, goLines = searchMarkGo(rest, 0, escapedBytes, nil)
-		if at, lines := searchEscaped(rest); at != goAt || lines != goLines {
-			t.Fatalf("%q: escaped, got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
+		if at, lines := all.next(len(b) - len(rest)); at-len(b)+len(rest) != wantAt || lines != wantLines {
+			t.Fatalf("%q: after the first %d bytes, got %d and %d lines, want %d and %d", b, len(b)-len(rest), at, lines, wantAt, wantLines)
+		}
+		wantAt, wantLines = searchBySets(rest, escapedBytes)
+		if at, lines := FindEscapedMark(rest); at != wantAt || lines != wantLines {
+			t.Fatalf("%q: escaped, got %d and %d lines, by the sets %d and %d", rest, at, lines, wantAt, wantLines)
 		}
 		if at == len(rest) {
 			return
@@ -127,7 +143,8 @@ func TestFindMarkFindsNothingElse(t *testing.T) {
 	bits := fuzztest.LongOr(8, 7) // of a byte
 	for i := range 1 << (3 * bits) {
 		b[8], b[9], b[10] = byte(i>>(2*bits)), byte(i>>bits&(1<<bits-1)), byte(i&(1<<bits-1))
-		at, _ := searchMark(b, 0, nil)
+		search := newMarkSearch(b, nil)
+		at, _ := search.next(0)
 		if want := is[string(b[8:11])]; want != (at == 8) || !want && at != len(b) {
 			t.Fatalf("%q is found at %d", b[8:11], at)
 		}

@@ -85,14 +85,12 @@ func (t *tracer) wants() bool {
 // firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
-// nextMark returns the offset in b of the first mark but ESC from from on that a dialect may match
-// or that is markup, and the number of line ends between. from is the beginning of a line.
-func (t *tracer) nextMark(b []byte, from int) (at, lines int) {
+// searchOf returns a search for the marks of b at which a dialect of t may match. t may be nil.
+func searchOf(t *tracer, b []byte) markSearch {
 	if t == nil {
-		at, lines = FindOpen(b[from:])
-		return from + at, lines
+		return markSearch{}
 	}
-	return findMark(b, from, t.reader)
+	return newMarkSearch(b, t.reader)
 }
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
