@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/pagetest"
+	"github.com/symfilter/symfilter/report"
 )
 
 // pageOf returns the page of a log, and its text on a terminal without colours.
@@ -73,5 +77,115 @@ func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 		}
 		page, text := pageOf(t, log, Options{Symbolizer: s, Patience: patient})
 		t.Run(name, func(t *testing.T) { checkPage(t, page, text) })
+	}
+}
+
+// largePage returns the page of a log as pageOf does, but it is large from its first bytes on.
+func largePage(t testing.TB, log []byte, o Options, chunk int) []byte {
+	t.Helper()
+	page := NewPage("large")
+	page.html.Limit(500, 2)
+	o.Output, o.Printer = HTML, page
+	var out bytes.Buffer
+	f := New(&out, o)
+	for b := log; len(b) > 0; {
+		n := min(len(b), chunk)
+		if _, err := f.Write(b[:n]); err != nil {
+			t.Fatal(err)
+		}
+		b = b[n:]
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return page.AppendEnd(out.Bytes())
+}
+
+// FuzzHTML checks that the page of any log, small or large, has only the elements and attributes
+// that it is to have, and the text of the log.
+func FuzzHTML(f *testing.F) {
+	for seed := range uint64(6) {
+		f.Add([]byte(newGenerator(seed).log(20)))
+	}
+	for _, s := range hostile {
+		f.Add([]byte(hostileLog(s)))
+	}
+	f.Add([]byte("{{{hexdict: a:0x500180\nb:0x2 c:\xff}}} x\n{{{bt:0:0x1}}}\n\xe2{{{bt:1:0x1}}}\x82\xac\r\n"))
+	f.Add([]byte("\x1b[31m{{{bt:0:0x1}}}\x1b[3{{{bt:1:0x1}}}1m<\x1b[0m\n\n\n\x1b[1;38;5;99mx\x1b[48;2;1;2;3my\n"))
+	s := testSymbolizer(f)
+	f.Fuzz(func(t *testing.T, log []byte) {
+		if len(log) > 64<<10 {
+			return
+		}
+		defer fuzztest.Watch(t, log)()
+		o := Options{Symbolizer: s, Patience: patient, Own: new(report.Own)}
+		page, text := pageOf(t, log, o)
+		checkPage(t, page, text)
+		checkPage(t, largePage(t, log, o, 7), text)
+	})
+}
+
+// injections are texts that would be markup or script if one field were not escaped.
+var injections = []string{
+	"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "' onclick='alert(1)", "</pre></code></summary></details>", "</title></style>",
+	"-->]]>&lt;&#60;&amp", "javascript:alert(1)", "\u202e\u2028\ufeff", "\xff\xc0\xbc", "+ADw-script+AD4-", "\x01\x02\x03\x04 7\x04\x05", everyByte(),
+}
+
+func everyByte() string {
+	b := make([]byte, 0, 256)
+	for i := range 256 {
+		if i != '\n' {
+			b = append(b, byte(i))
+		}
+	}
+	return string(b)
+}
+
+// hostileLog returns a log with s in each place where a log may have text of its own.
+func hostileLog(s string) string {
+	log := s + ` {{{symbol:S}}} {{{dumpfile:S:S}}} {{{module:9:S:elf:S}}} {{{S}}}
+{{{module:0:S:elf:a0a1a2a3a4a5a6a7}}}
+{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}
+{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}
+{{{module:1:/S/S:elf:bb}}}
+{{{mmap:0x700000:0x1000:load:1:rx:0}}}
+S
+{{{bt:0:0x50017b:ra:S}}} S
+S{{{bt:1:0x700018:ra}}}S
+{{{bt:2:0x700018:ra:S}}}
+{{{bt:3:0x10:ra:S}}}
+S {{{pc:0x50018d:S}}} {{{pc:0x50018d}}} {{{data:0x5011dc}}} {{{data:0x700000}}}
+S {{{hexdict: S: 0x50018d S: 0x5011dc S: 0x700000 b: 0x7}}} S
+S{{{hexdict: S:
+ S: 0x50018d S: 0x700000 }}}S
+    #0 0x55d012340138  (/S/S+0x400138) (BuildId: a0a1a2a3a4a5a6a7)
+    #1 0x55d012340138  (/S/S+0x138) (BuildId: bb) S
+    #2 0x55d012340138 in S (/S/S+0x138) (BuildId: S)
+    #3 0x55d012340138 in S S:7
+S`
+	return strings.ReplaceAll(log, "S", s)
+}
+
+// Every byte and every injection is text alone, in every field of a log, of a file's name and of a
+// process's key.
+func TestNoFieldOfALogIsMarkup(t *testing.T) {
+	key := regexp.MustCompile(`^(?s)(.*?) `)
+	for _, s := range append(injections, hostile...) {
+		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Own: new(report.Own)}
+		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
+			page, text := pageOf(t, []byte(hostileLog(s)), o)
+			p := checkPage(t, page, text)
+			if o.ProcessKey == nil && s != everyByte() && len(p.Find("details", "b")) == 0 {
+				t.Errorf("%q: no backtrace", s)
+			}
+			checkPage(t, largePage(t, []byte(hostileLog(s)), o, 100), text)
+		}
+		page := NewPage(s)
+		page.Input(s)
+		if p, err := pagetest.Parse(page.AppendEnd(nil)); err != nil {
+			t.Error(err)
+		} else if title := p.Find("title", "")[0]; title != string(escape.AppendText(nil, s, "\t")) {
+			t.Errorf("the title is %q, want %q", title, s)
+		}
 	}
 }

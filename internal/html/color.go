@@ -50,6 +50,9 @@ func appendLine(dst, text []byte, as form) []byte {
 	}
 }
 
+// maxSequence bounds the parameters of a colour sequence, as package markup does.
+const maxSequence = 64 // bytes
+
 // sequence returns the length of the colour sequence at the beginning of text, or 0.
 func sequence(text []byte) int {
 	if len(text) < 3 || text[1] != '[' {
@@ -59,7 +62,7 @@ func sequence(text []byte) int {
 		switch {
 		case c == 'm':
 			return i + 3
-		case (c < '0' || c > '9') && c != ';' && c != ':':
+		case (c < '0' || c > '9') && c != ';' && c != ':' || i >= maxSequence:
 			return 0
 		}
 	}

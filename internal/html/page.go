@@ -38,7 +38,8 @@ var script string
 // compresses each chunk in a goroutine of its own, which it waits for before it starts the next one.
 type Page struct {
 	title string
-	small int    // maxSmall, or less in a test
+	small int    // maxSmall, unless Limit was called
+	rows  int    // headRows, in the same way
 	out   []byte // finished bytes
 
 	html    []byte // of <main> so far; nil if the page is large
@@ -63,8 +64,12 @@ type block struct {
 
 // New returns a Page whose title is that of the log.
 func New(title string) *Page {
-	return &Page{title: shorten(title), small: maxSmall}
+	return &Page{title: shorten(title), small: maxSmall, rows: headRows}
 }
+
+// Limit makes the page large if it has more than size bytes, and ends its head after this number of
+// lines. It is for tests.
+func (p *Page) Limit(size, rows int) { p.small, p.rows = size, rows }
 
 // Take appends the finished bytes of the page to dst, and forgets them.
 func (p *Page) Take(dst []byte) []byte {
@@ -161,7 +166,7 @@ func (p *Page) grown() {
 	switch {
 	case p.large:
 		p.out = p.chunk.packFull(p.out)
-	case p.headEnd == 0 && (!p.cut && (p.line >= headRows || len(p.html) >= headSize) || len(p.html) >= 4*headSize):
+	case p.headEnd == 0 && (!p.cut && (p.line >= int64(p.rows) || len(p.html) >= headSize) || len(p.html) >= min(4*headSize, p.small)):
 		p.closeBlock()
 		p.headEnd = len(p.html)
 		if p.chunk.next = p.line + 1; p.cut {

@@ -107,7 +107,7 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 		var want strings.Builder
 		known := 0
 		page := whole("log", func(p *Page) {
-			p.small = small
+			p.Limit(small, headRows)
 			for i := 0; want.Len() < size; i++ {
 				line := fmt.Sprintf("%d \x1b[1;31mERROR\x1b[0m <request> %x & %[2]x\t%[2]d", i, i*7919)
 				p.Text([]byte(line), true)

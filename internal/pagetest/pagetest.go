@@ -193,10 +193,21 @@ func countLines(n *html.Node, chunk string) error {
 	return nil
 }
 
-var marks = regexp.MustCompile(`(?m)^(\x05[^\x05\n]*\x05)?(\x04[0-9]*\x04)?[\x01-\x03]?|\x1b[^\x1b\n]*\x1b`)
+// marks are the marks at the beginning of a line.
+var marks = regexp.MustCompile(`^(\x05[^\x05\n]*\x05)?(\x04[0-9]*\x04)?[\x01-\x03]?`)
 
 // unmarked returns the text of a chunk without its marks.
-func unmarked(chunk string) string { return marks.ReplaceAllString(chunk, "") }
+func unmarked(chunk string) string {
+	var text strings.Builder
+	for line := range strings.Lines(chunk) {
+		for i, part := range strings.Split(line[len(marks.FindString(line)):], "\x1b") {
+			if i%2 == 0 {
+				text.WriteString(part)
+			}
+		}
+	}
+	return text.String()
+}
 
 // Find returns the text of each element with this name and class, in order.
 func (p *Page) Find(name, class string) (all []string) {
