@@ -108,9 +108,9 @@ func (m *monitor) interrupt(t *testing.T) (rest string, code int) {
 
 func TestASerialPortIsReadUntilInterrupted(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "ttyUSB0")
-	const lookedFor = "it is looked for every second, until Ctrl-C"
+	const retrying = "retrying every second, until Ctrl-C"
 	m := startMonitor(t, "--baud=921600", link)
-	if got, want := m.message(t, link), "no such file or directory; "+lookedFor; got != want {
+	if got, want := m.message(t, link), "no such file or directory; "+retrying; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	for range 2 {
@@ -123,7 +123,7 @@ func TestASerialPortIsReadUntilInterrupted(t *testing.T) {
 		io.WriteString(c.device, "\r\n")
 		m.expect(t, "\r\n")
 		c.unplug(t)
-		if got, want := m.message(t, link), "the device went away; "+lookedFor; got != want {
+		if got, want := m.message(t, link), "the device went away; "+retrying; got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
 	}

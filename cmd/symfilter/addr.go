@@ -122,7 +122,7 @@ func (c *config) asker(std standard, files []string) (*asker, error) {
 	if isTerminal(std.err) && !c.quiet {
 		a.status.w = std.err
 	}
-	a.diag = &diagnostics{w: besideStatus{std.err, a.status}, quiet: c.quiet, verbose: c.verbose}
+	a.diag = &diagnostics{w: besideStatus{std.err, a.status, false}, quiet: c.quiet, verbose: c.verbose}
 	servers, err := c.client(os.Getenv, a.diag, a.status)
 	if err != nil {
 		return nil, err

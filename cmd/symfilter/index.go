@@ -188,7 +188,7 @@ func (x *indexRun) fail(path string, err error) {
 }
 
 func (x *indexRun) say(w io.Writer, format string, args ...any) {
-	besideStatus{w, &x.status}.Write(fmt.Appendf(nil, format, args...))
+	besideStatus{w, &x.status, true}.Write(fmt.Appendf(nil, format, args...))
 }
 
 // mebibytes prints a number of bytes.

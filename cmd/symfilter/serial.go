@@ -84,6 +84,9 @@ func (c *config) deviceFolders(files []string) (dirs []string) {
 // filterPort filters the log of a serial port until a signal ends it, or the port cannot be read.
 func (s *stream) filterPort(name string) (readErr, writeErr error) {
 	s.port = true
+	if s.announces {
+		s.diag.printf("%s: reading at %d baud; end with Ctrl-C", name, s.rate)
+	}
 	port := serial.New(name, s.rate, func(message string) { s.diag.printf("%s: %s", name, message) })
 	defer port.Close()
 	return s.run(s.engine(nil, name, false), port, name, true)

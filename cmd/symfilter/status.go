@@ -30,14 +30,18 @@ func (s *statusLine) set(text string) {
 	s.draw()
 }
 
-// around calls print, which prints p to the same terminal.
-func (s *statusLine) around(p []byte, print func() (int, error)) (int, error) {
+// around calls print, which prints p to the same terminal. A message gets a line of its own, also after
+// a prompt.
+func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (int, error) {
 	if s.w == nil {
 		return print()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
+	if message && s.inner {
+		io.WriteString(s.w, "\n")
+	}
 	n, err := print()
 	if n > 0 {
 		s.inner = p[n-1] != '\n'
@@ -64,12 +68,13 @@ func (s *statusLine) erase() {
 	}
 }
 
-// A besideStatus writes to the terminal that has a status line.
+// A besideStatus writes to the terminal that has a status line: the log, or messages beside it.
 type besideStatus struct {
 	io.Writer
 	status *statusLine
+	log    bool
 }
 
 func (b besideStatus) Write(p []byte) (int, error) {
-	return b.status.around(p, func() (int, error) { return b.Writer.Write(p) })
+	return b.status.around(p, !b.log, func() (int, error) { return b.Writer.Write(p) })
 }

@@ -39,14 +39,17 @@ func TestStatusLineGivesWay(t *testing.T) {
 		{"ends", []string{"status:fetching", "status:"}, ""},
 		{"the log goes above it", []string{"status:fetching", "one\n", "two\n"}, "one\ntwo\nfetching"},
 		{"ends below the log", []string{"one\n", "status:fetching", "two\n", "status:", "three\n"}, "one\ntwo\nthree\n"},
+		{"a message gets a line of its own", []string{"login: ", "message:gone\n", "message:back\n", "login: me\n"}, "login: \ngone\nback\nlogin: me\n"},
 		{"a prompt is not overwritten", []string{"status:fetching", "login: ", "status:still", "me\n"}, "login: me\nstill"},
 	} {
 		var terminal strings.Builder
 		s := statusLine{w: &terminal}
-		log := besideStatus{&terminal, &s}
+		log, messages := besideStatus{&terminal, &s, true}, besideStatus{&terminal, &s, false}
 		for _, step := range test.steps {
 			if text, ok := strings.CutPrefix(step, "status:"); ok {
 				s.set(text)
+			} else if text, ok := strings.CutPrefix(step, "message:"); ok {
+				messages.Write([]byte(text))
 			} else if n, err := log.Write([]byte(step)); n != len(step) || err != nil {
 				t.Errorf("%s: Write returned %d and %v", test.name, n, err)
 			}

@@ -28,6 +28,8 @@ type stream struct {
 	isPort func(name string) bool                               // reports whether an input is a serial port
 	rate   int                                                  // rate of serial ports, in baud
 
+	announces bool // standard error is a terminal: a port is named before its device sends something
+
 	unresolved tally // of the inputs that have ended
 
 	unwritten bool // the output could not be written

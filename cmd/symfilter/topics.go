@@ -171,25 +171,27 @@ If the disk of the output is full, symfilter waits for space.
 
 The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
 on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
-the device. If the port is not there, because the board restarts or is not
-plugged in yet, it is looked for every second. A path in /dev may be that of
-a port to come; with --baud, any path.
+the device. A port that goes away, because the board restarts or is unplugged,
+is opened again when it is back; one that is not there yet is waited for, if its
+path is in /dev or --baud is given.
 
-Dumps of firmware have addresses alone, whose file --image names:
+Dumps of firmware have addresses alone. --image names the ELF file with debug
+information (not the .bin or .hex that is flashed):
 
   symfilter --image build/app.elf /dev/ttyUSB0              ESP32
   symfilter --image build/zephyr/zephyr.elf serial.log      Zephyr
-  symfilter --image app.elf --image bootloader.elf ...      where the code is
+  symfilter --image app.elf --image rom.elf /dev/ttyACM0    code in two
 
-Read are the registers pc, lr, ra, epc, the backtraces of ESP-IDF and NuttX, and
-the lists for addr2line of CmBacktrace and RT-Thread. For each address follows a
-line such as "--- 0x400d1234: app_main at main.c:12". With
---dialects=auto,stack-words, words of a dumped stack that may be return
-addresses are named too; some may be left of calls that have returned.
+Read are the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of Rust's
+esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line. After
+the line follows a line for each address, such as "--- 0x400d1234: app_main at
+main.c:12". With --dialects=auto,stack-words, the words of a dumped stack that
+may be return addresses are named too; some are left of calls that have ended.
 
-If the log shows that another file ran, nothing is resolved: by the SHA-256 that
-ESP-IDF prints, or because no call is before a return address. --force-image
-resolves nevertheless.
+If the log shows that another build runs, that is reported and nothing is
+resolved: by the SHA-256 that ESP-IDF prints, the version that Zephyr prints
+when it starts, "GNU Build ID:", or because no call is before a return address.
+--force-image resolves nevertheless.
 
 The functions of a Linux kernel are found by its build ID or release:
 

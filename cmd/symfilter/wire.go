@@ -49,7 +49,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if isTerminal(stderr) && !c.quiet {
 		status.w = stderr
 	}
-	diag := &diagnostics{w: besideStatus{stderr, status}, quiet: c.quiet, verbose: c.verbose}
+	diag := &diagnostics{w: besideStatus{stderr, status, false}, quiet: c.quiet, verbose: c.verbose}
 	servers, err := c.client(os.Getenv, diag, status)
 	if err != nil {
 		return exitIO, err
@@ -99,7 +99,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	terminal := isTerminal(stdout)
 	var out io.Writer = stdout
 	if terminal && status.w != nil {
-		out = besideStatus{stdout, status}
+		out = besideStatus{stdout, status, true}
 	}
 	if c.output == outputJSON {
 		options.Output, terminal = filter.JSON, false // objects are for programs
@@ -138,7 +138,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	s := &stream{
 		out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup,
-		isPort: c.isPort, rate: c.rate(),
+		isPort: c.isPort, rate: c.rate(), announces: isTerminal(stderr),
 	}
 	reports := c.reports(sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {

@@ -115,8 +115,7 @@ func (p *Port) current() (*os.File, error) {
 		p.await(err)
 		return nil, nil
 	case errors.Is(err, fs.ErrPermission):
-		err = fmt.Errorf("%w; as a rule the members of its group may open it: ls -l %s", cause(err), p.path)
-		return nil, &fs.PathError{Op: "open", Path: p.path, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: p.path, Err: fmt.Errorf("%w; %s", cause(err), whoMayRead(p.path))}
 	default:
 		return nil, err
 	}
@@ -136,7 +135,7 @@ func (p *Port) await(err error) {
 	}
 	p.told = err
 	p.awaited = true
-	p.report(err.Error() + "; it is looked for every second, until Ctrl-C")
+	p.report(err.Error() + "; retrying every second, until Ctrl-C")
 }
 
 // cause returns err without the path.
@@ -158,7 +157,7 @@ func (p *Port) drop() {
 	p.file = nil
 	if !p.isClosed() {
 		p.awaited = true
-		p.report("the device went away; it is looked for every second, until Ctrl-C")
+		p.report("the device went away; retrying every second, until Ctrl-C")
 	}
 }
 

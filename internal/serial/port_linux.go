@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -85,7 +87,7 @@ func configure(fd, rate int) error {
 	t.Ispeed, t.Ospeed = uint32(rate), uint32(rate)
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, t); err != nil {
-		return fmt.Errorf("%d baud: %w", rate, err)
+		return fmt.Errorf("the port does not take %d baud: %w", rate, err)
 	}
 	return nil
 }
@@ -98,4 +100,19 @@ func isAway(err error) bool {
 		}
 	}
 	return false
+}
+
+// whoMayRead returns what helps a user who may not read the port at path: its group, of which Debian and
+// others make users members.
+func whoMayRead(path string) string {
+	const groupReads = 0o040
+	var at unix.Stat_t
+	if unix.Stat(path, &at) != nil || at.Mode&groupReads == 0 || at.Gid == 0 {
+		return "the members of its group may read it, as a rule: ls -l " + path
+	}
+	name := strconv.Itoa(int(at.Gid))
+	if g, err := user.LookupGroupId(name); err == nil {
+		name = g.Name
+	}
+	return fmt.Sprintf("the members of group %s may read it: sudo usermod -aG %s $USER, then log in again", name, name)
 }

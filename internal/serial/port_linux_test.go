@@ -5,8 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -97,7 +99,7 @@ func (r *reading) wantReport(t *testing.T, want string) {
 func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	r := read(t, path)
-	r.wantReport(t, "no such file or directory; it is looked for every second, until Ctrl-C")
+	r.wantReport(t, "no such file or directory; retrying every second, until Ctrl-C")
 	for range 3 {
 		device := plug(t, path)
 		r.wantReport(t, "open")
@@ -106,7 +108,7 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 		io.WriteString(device, text)
 		r.want(t, text)
 		unplug(t, device, path)
-		r.wantReport(t, "the device went away; it is looked for every second, until Ctrl-C")
+		r.wantReport(t, "the device went away; retrying every second, until Ctrl-C")
 	}
 	r.port.Close()
 	if err := <-r.err; err != io.EOF {
@@ -132,8 +134,8 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 		return os.Open(os.DevNull) // which ends at once
 	}
 	r.start()
-	const away = "the device went away; it is looked for every second, until Ctrl-C"
-	const locked = "permission denied; it is looked for every second, until Ctrl-C"
+	const away = "the device went away; retrying every second, until Ctrl-C"
+	const locked = "permission denied; retrying every second, until Ctrl-C"
 	for _, want := range []string{away, "open", away, locked, "open", away, "open"} {
 		r.wantReport(t, want)
 	}
@@ -151,7 +153,7 @@ func TestAPortThatEndsAtOnceIsNotOpenedAllTheTime(t *testing.T) {
 		return os.Open(os.DevNull)
 	}
 	r.start()
-	r.wantReport(t, "the device went away; it is looked for every second, until Ctrl-C")
+	r.wantReport(t, "the device went away; retrying every second, until Ctrl-C")
 	r.port.Close()
 	if err := <-r.err; err != io.EOF || len(opened) != 1 {
 		t.Errorf("opened %d times, then Read returned %v; want once and io.EOF", len(opened), err)
@@ -216,8 +218,27 @@ func TestAPortWithoutRightsNamesTheGroup(t *testing.T) {
 		return nil, &fs.PathError{Op: "open", Path: p.path, Err: unix.EACCES}
 	}
 	_, err := p.Read(make([]byte, 10))
-	if want := "open /dev/ttyUSB7: permission denied; as a rule the members of its group may open it: ls -l /dev/ttyUSB7"; err == nil || err.Error() != want {
+	if want := "open /dev/ttyUSB7: permission denied; the members of its group may read it, as a rule: ls -l /dev/ttyUSB7"; err == nil || err.Error() != want {
 		t.Errorf("Read returned %v, want %s", err, want)
+	}
+}
+
+func TestTheGroupThatMayReadAPortIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ttyUSB0")
+	if err := os.WriteFile(path, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	os.Chown(path, -1, 20) // dialout of Debian; only root may
+	var at unix.Stat_t
+	if err := unix.Stat(path, &at); err != nil {
+		t.Fatal(err)
+	}
+	want := "the members of its group may read it, as a rule: ls -l " + path
+	if group, err := user.LookupGroupId(strconv.Itoa(int(at.Gid))); at.Gid != 0 && err == nil {
+		want = "the members of group " + group.Name + " may read it: sudo usermod -aG " + group.Name + " $USER, then log in again"
+	}
+	if got := whoMayRead(path); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
