@@ -56,7 +56,7 @@ func (f *Filter) lookAhead(b []byte) {
 	if a == nil {
 		a = new(ahead)
 		a.opt, a.cached, a.aheadOf = &f.o, f.cached, &f.asker
-		a.renderer = renderer{paths: f.renderer.paths, own: f.renderer.own, sources: f.renderer.sources}
+		a.renderer = renderer{paths: f.renderer.paths, own: f.renderer.own, short: f.renderer.short, sources: f.renderer.sources}
 		f.ahead = a
 	}
 	n := f.rendered + a.rendered

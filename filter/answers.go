@@ -7,6 +7,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
+// frameIndent is the distance from the text of a frame, which begins with four blanks, to its
+// address. A frame that does not fit into its line is continued there.
+const frameIndent = len("    #0.1 ")
+
 // frame lays out the i-th frame of the answer for e as in a backtrace line:
 //
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
@@ -14,7 +18,7 @@ import (
 func (l *layout) frame(e *frameFields, a *answer, i int) {
 	number, addr := e.number, e.shownAddr(a)
 	inlined := a.hasText && i < len(a.text.cuts)-1
-	if l.color != ColorAlways && a.hasText && number <= 9999 && !l.links {
+	if l.quick && a.hasText && number <= 9999 {
 		depth := 0
 		if inlined {
 			depth = i + 1
@@ -62,8 +66,10 @@ func (l *layout) address(addr uint64) {
 
 // functionAndLine lays out a function with its file, line and column, as FUNCTION FILE:LINE:COLUMN.
 func (l *layout) functionAndLine(t frameText) {
+	l.look.breakable(len(l.buf))
 	l.function(t.name)
 	if t.file != "" {
+		l.look.breakable(len(l.buf))
 		l.dim(" ")
 		l.source(&t, t.file, ":", true)
 	}
@@ -72,13 +78,17 @@ func (l *layout) functionAndLine(t frameText) {
 // place lays out the module and the address in it of an answer that has a name, as
 // (module+0x1196) after a blank.
 func (l *layout) place(a *answer) {
+	l.look.breakable(len(l.buf))
 	l.dim(" (" + a.place() + ")")
 }
 
 // unknown lays out the module and the address in it of an answer without a name, between before and
 // after, and the module's build ID, by which another tool can find its debug file.
 func (l *layout) unknown(before string, a *answer, after string) {
-	l.unresolved(before + a.place() + after + " (BuildId: " + a.mod.buildID().String() + ")")
+	l.look.breakable(len(l.buf))
+	l.unresolved(before + a.place() + after)
+	l.look.breakable(len(l.buf))
+	l.unresolved(" (BuildId: " + a.mod.buildID().String() + ")")
 }
 
 // place returns module+0x1196.
@@ -108,6 +118,7 @@ func (l *layout) frameInSentence(e *frameFields, a *answer) {
 	}
 	for i := range a.text.cuts {
 		if i > 0 {
+			l.look.breakable(len(l.buf))
 			l.dim(" inlined into ")
 		}
 		l.functionAndLine(a.text.frame(i))
@@ -197,10 +208,13 @@ func (l *layout) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)
 		if i > 0 {
+			l.look.breakable(len(l.buf))
 			l.dim(" inlined into ")
 		}
+		l.look.breakable(len(l.buf))
 		l.function(t.name)
 		if t.file != "" {
+			l.look.breakable(len(l.buf))
 			l.dim(before)
 			l.source(&t, t.file, ":", false)
 			if after != "" {

@@ -15,11 +15,18 @@ import (
 func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
-	if d := fr.Digits; d.To > 0 && number != fr.Number {
-		if i > 0 {
-			at = ended(text[:d.From])
-		}
-		f.logFrame(text, at, d.From, fr, f.faint())
+	d := fr.Digits
+	renumbered := d.To > 0 && number != fr.Number
+	if renumbered && i > 0 {
+		at = ended(text[:d.From])
+	}
+	if f.look != nil && at <= fr.Start {
+		f.logBytes(text[at:fr.Start])
+		at = fr.Start
+		f.look.frameBegins(len(f.buf), locatedIndent)
+	}
+	if renumbered {
+		logFrame(&f.layout, text, at, d.From, fr, f.faint())
 		c.number(number)
 		at = d.To
 	}
@@ -28,7 +35,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		if !fr.Named {
 			look = f.state.WithForeground(sgr.Yellow)
 		}
-		f.logFrame(text, at, len(text), fr, look)
+		logGroups(&f.layout, text, at, fr, look)
 		return
 	}
 	t := a.text.frame(i)
@@ -47,7 +54,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		return
 	}
 	if d := fr.Depth; d.To > 0 && i < len(a.text.cuts)-1 {
-		f.logFrame(text, at, d.From, fr, f.faint())
+		logFrame(&f.layout, text, at, d.From, fr, f.faint())
 		at = d.To
 		f.mark(".")
 		c.number(i + 1)
@@ -56,16 +63,31 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		}
 	}
 	if d := fr.First; d.To > 0 && i > 0 {
-		f.logFrame(text, at, d.From, fr, f.faint())
+		logFrame(&f.layout, text, at, d.From, fr, f.faint())
 		at = d.To
 		f.mark(fr.Later)
 	}
 	at = c.edits(text, at, fr, a, i)
 	if endsFrame(text[at:]) {
-		f.logFrame(text, at, len(text), fr, f.faint())
+		if at < len(text) {
+			breakAtBlank(&f.layout, string(text[at:at+1]))
+		}
+		logGroups(&f.layout, text, at, fr, f.faint())
 	} else {
+		f.look.textBegins(len(f.buf))
 		f.logBytes(text[at:])
 	}
+}
+
+// locatedIndent is the distance from a frame of a raw backtrace to where it is continued.
+const locatedIndent = 4
+
+// rest returns the text of the log after the last answer in a line with a frame.
+func (c *locator) rest(text []byte, fr *dialect.Frame) []byte {
+	if n := len(fr.Edits); n > 0 {
+		return text[fr.Edits[n-1].To:]
+	}
+	return text
 }
 
 // edits lays out text from at on up to the last edit of a frame, with the i-th frame of the answer
@@ -80,8 +102,11 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 			e.Part == dialect.Rename && c.names(text[e.From:e.To], &t) {
 			continue
 		}
-		f.logFrame(text, at, e.From, fr, f.faint())
+		logFrame(&f.layout, text, at, e.From, fr, f.faint())
 		at = e.To
+		if !inJSON(e.Part) {
+			breakAtBlank(&f.layout, e.Before)
+		}
 		begin, end := colors(text[e.From:e.To])
 		c.sequences(begin)
 		switch {
@@ -107,7 +132,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 // sanitizer, and nothing in its line is coloured or escaped.
 func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
 	l := &c.f.layout
-	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
+	return l.look == nil && fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && !c.f.o.Dialects.KeepRaw && !l.terminal && !l.links &&
 		(l.color == ColorKeep || l.color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
@@ -150,16 +175,6 @@ func (c *locator) callers(a *answer) {
 		f.dim(" inlined into ")
 		f.functionAndLine(a.text.frame(i))
 	}
-}
-
-// inJSON reports whether the part is JSON.
-func inJSON(p dialect.Part) bool {
-	return p == dialect.Strings || p == dialect.JSONFunc || p == dialect.JSONSource
-}
-
-// inObject reports whether the answer for a frame is a member of an object of JSON in its line.
-func inObject(fr *dialect.Frame) bool {
-	return len(fr.Edits) > 0 && inJSON(fr.Edits[0].Part)
 }
 
 // json lays out a part of an answer in JSON, without colours.
@@ -240,16 +255,6 @@ func bareFunction(name string) string {
 		}
 	}
 	return name
-}
-
-// function returns the name of the function without the distance from its beginning.
-func (t *frameText) function() string {
-	if t.file == "" {
-		if i := strings.LastIndex(t.name, "+0x"); i > 0 {
-			return t.name[:i]
-		}
-	}
-	return t.name
 }
 
 // decimal returns the name of the function, with a decimal distance from its beginning if the

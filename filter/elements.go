@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"slices"
+
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -17,6 +19,7 @@ func (f *lineFilter) presentation(p *piece) {
 			a := f.codeAnswer(e.addr, lookupOfFrame(e))
 			f.frameInSentence(e, a)
 			f.message(p.Fields)
+			f.look.textBegins(len(f.buf))
 			f.recordAnswer(start, p.Tag, e.number, e.addr, p.Fields, a)
 			return
 		}
@@ -28,20 +31,25 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
+			f.look.textBegins(len(f.buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
+			f.look.breakable(len(f.buf))
 			f.variable(a, p)
+			f.look.textBegins(len(f.buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
+			f.look.breakable(len(f.buf))
 			f.function(shown)
+			f.look.textBegins(len(f.buf))
 			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}
@@ -72,6 +80,9 @@ func (f *lineFilter) demangle(name string) string {
 	if f.o.Symbolizer != nil {
 		name = f.o.Symbolizer.Demangle(name)
 	}
+	if f.o.Look.ShortNames {
+		name = ShortName(name)
+	}
 	return clean(name)
 }
 
@@ -84,6 +95,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	after := at + 1
 	f.rawPieces(f.pieces[:at])
+	f.look.frameBegins(len(f.buf), frameIndent)
 	e, ok := bt.bt()
 	if !ok {
 		f.rawElement(bt)
@@ -98,6 +110,8 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		f.frame(e, a, 0)
 		f.message(bt.Fields)
 		f.records.endLastRecord(len(f.buf))
+		markFrame(f, e, a, 0, endsAt(f, after, bt.Fields))
+		f.look.textBegins(len(f.buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
@@ -134,12 +148,15 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	for i := range a.text.cuts {
 		if i > 0 {
 			begin()
+			f.look.frameBegins(len(f.buf), frameIndent)
 		}
 		f.records.addFrame(len(f.buf), i)
 		f.frame(&bt.frame, a, i)
+		markFrame(f, &bt.frame, a, i, endsAt(f, after, bt.Fields))
 		if i == last {
 			f.message(bt.Fields)
 			f.records.endLastRecord(len(f.buf))
+			f.look.textBegins(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 			sourceBelow(f, a, i, between, begin, func() {})
 			f.endLine(eol)
@@ -147,12 +164,21 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		}
 		if afterBytes <= maxRepeat {
 			f.message(bt.Fields)
+			f.look.textBegins(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 		}
 		sourceBelow(f, a, i, between, begin, func() {})
 		f.nextLine(between)
 		f.printLarge()
 	}
+}
+
+// endsAt reports whether nothing follows the frame of a backtrace element with this message, except
+// for f.pieces[after:], which are blank.
+func endsAt(f *lineFilter, after int, message []byte) bool {
+	return f.look == nil || len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
+		return p.Kind == markup.Elem || !f.blank(&p)
+	})
 }
 
 // endLine prints the current line.
@@ -167,4 +193,7 @@ func (f *lineFilter) endText(eol []byte) {
 		f.printFootnotes(eol)
 	}
 	f.endColor()
+	if f.look != nil {
+		f.buf = f.look.endLine(f.buf)
+	}
 }

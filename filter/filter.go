@@ -42,7 +42,8 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
-	f.layout = layout{color: o.Color, terminal: o.Terminal}
+	f.layout = layout{color: o.Color, terminal: o.Terminal, look: newLook(&o)}
+
 	switch {
 	case f.printer != nil:
 	case o.Output == JSON:
@@ -56,11 +57,12 @@ func New(w io.Writer, o Options) *Filter {
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline
 	}
-	f.onAnswer, f.own = o.Resolved, o.Own
+	f.onAnswer, f.own = o.Resolved, o.Look.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
 	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
 	f.layout.links = o.Paths.Hyperlinks && o.Paths.Link != nil
+	f.quick = o.Color != ColorAlways && f.look == nil && !f.layout.links
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)
@@ -93,6 +95,9 @@ func (f *Filter) Write(p []byte) (int, error) {
 		case lines.Rest:
 			f.longPart(b)
 		}
+	}
+	if f.folds() && f.look.AtOnce {
+		f.releaseFold(f.look.fold.own)
 	}
 	f.send()
 	if f.err != nil {
@@ -148,11 +153,11 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// Unfinished reports whether the last line so far has no line end and was not printed yet, so that
-// Flush may print it.
+// Unfinished reports whether the last line so far has no line end and was not printed yet, or frames
+// are held back, so that Flush may print them.
 func (f *Filter) Unfinished() bool {
 	tail, _ := f.cut.Unfinished()
-	return len(tail) > f.flushed.text || f.tracer.holds()
+	return len(tail) > f.flushed.text || f.tracer.holds() || f.folds()
 }
 
 // Flush prints an unfinished last line, such as a prompt, if its end cannot become part of an
@@ -162,6 +167,10 @@ func (f *Filter) Unfinished() bool {
 func (f *Filter) Flush() error {
 	if f.tracer.holds() && !f.o.Dialects.Whole {
 		f.tracer.release()
+		f.send()
+	}
+	if f.folds() {
+		f.releaseFold(f.look.fold.own)
 		f.send()
 	}
 	tail, _ := f.cut.Unfinished()
@@ -182,6 +191,7 @@ func (f *Filter) Flush() error {
 		return nil
 	}
 	f.closeModule()
+	f.endFold()
 	f.send()
 	f.printOf(f.line + 1)
 	before := f.state
@@ -246,6 +256,7 @@ func (f *Filter) HeldTrace() int { return int(f.Line() - f.line) }
 func (f *Filter) Release() error {
 	f.tracer.release()
 	f.closeModule()
+	f.endFold()
 	f.send()
 	return f.err
 }
@@ -281,6 +292,7 @@ func (f *Filter) Close() error {
 		f.endLong()
 	}
 	f.closeModule()
+	f.endFold()
 	if f.page != nil {
 		f.ready = f.page.end(f.ready)
 	}

@@ -30,7 +30,7 @@ func pageOf(t testing.TB, log []byte, o Options) (page []byte, text string) {
 	}
 	o.Output = HTML
 	page = run(o)
-	o.Output, o.Color, o.Terminal, o.Own = Text, ColorNever, true, nil
+	o.Output, o.Color, o.Terminal, o.Look.Own = Text, ColorNever, true, nil
 	return page, strings.ReplaceAll(string(run(o)), "\r\n", "\n")
 }
 
@@ -118,7 +118,7 @@ func FuzzHTML(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Patience: patient, Own: new(report.Own)}
+		o := Options{Symbolizer: s, Patience: patient, Look: Look{Own: new(report.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		checkPage(t, largePage(t, log, o, 7), text)
@@ -171,7 +171,7 @@ S`
 func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	key := regexp.MustCompile(`^(?s)(.*?) `)
 	for _, s := range append(injections, hostile...) {
-		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Own: new(report.Own)}
+		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}}
 		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
 			page, text := pageOf(t, []byte(hostileLog(s)), o)
 			p := checkPage(t, page, text)

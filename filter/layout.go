@@ -21,6 +21,9 @@ type layout struct {
 	between  []byte // line end within the output for one line of the log; nil: the line's own
 	links    bool   // files and lines have links: see Paths.Hyperlinks
 
+	quick bool  // neither colours nor links are printed, and there is no look
+	look  *look // nil: the output is for programs
+
 	state sgr.State // the log's; not followed unless color is ColorAlways
 	cur   sgr.State // the output's
 }
@@ -29,6 +32,9 @@ type layout struct {
 func (l *layout) drop() {
 	l.buf = l.buf[:0]
 	l.state, l.cur = sgr.State{}, sgr.State{}
+	if l.look != nil {
+		l.look.forget()
+	}
 }
 
 // nextLine begins another line of output for the same line of the log.
@@ -37,7 +43,12 @@ func (l *layout) nextLine(eol []byte) {
 		eol = l.between
 	}
 	l.endColor()
-	l.buf = append(l.buf, eol...)
+	if l.look == nil {
+		l.buf = append(l.buf, eol...)
+		return
+	}
+	l.buf = append(l.look.endLine(l.buf), eol...)
+	l.look.beginLine(len(l.buf))
 }
 
 // pen changes the colour of the output to to. If colours are not followed, it does nothing; only

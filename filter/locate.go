@@ -147,6 +147,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	if fr.Named {
 		f.records.addFrame(len(f.buf), NoFrame)
 		c.edited(text, fr, number, nil, 0)
+		markLocated(f, fr, nil, 0, nil)
 		f.endLine(eol)
 		return
 	}
@@ -155,6 +156,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	if a == nil || !a.hasText {
 		f.records.addFrame(start, 0)
 		c.edited(text, fr, number, nil, 0)
+		markLocated(f, fr, a, 0, c.rest(text, fr))
 		f.recordLocated(start, fr, a)
 		f.endLine(eol)
 		return
@@ -172,6 +174,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			if !simple || !c.simpleLine(text, fr, number+i, &a.text, i) {
 				c.edited(text, fr, number+i, a, i)
 			}
+			markLocated(f, fr, a, i, c.rest(text, fr))
 			c.source(text, between, fr, a, i)
 			if i < n-1 {
 				f.nextLine(between)
@@ -183,6 +186,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		for i := range n {
 			f.records.addFrame(len(f.buf), i)
 			c.edited(text, fr, number, a, i)
+			markLocated(f, fr, a, i, c.rest(text, fr))
 			c.source(text, between, fr, a, i)
 			if i < n-1 {
 				f.nextLine(between)
@@ -237,6 +241,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	default:
 		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
+		if n == 1 {
+			markLocated(f, fr, a, 0, c.rest(text, fr))
+		}
 		c.source(text, between, fr, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {
 			f.nextLine(between)

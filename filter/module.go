@@ -393,6 +393,13 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	}
 	state, cur := f.state, f.cur
 	f.state, f.cur = m.state, m.state
+	if f.o.Terminal && f.o.ModuleLines == ModuleLinesShort {
+		briefModule(&f.layout, m, name)
+		m.end = len(f.buf)
+		f.pen(m.state)
+		f.state, f.cur = state, cur
+		return
+	}
 	f.dim("[[[ELF module")
 	f.dim(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
 	f.dim(`"`)
@@ -420,6 +427,16 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	m.end = len(f.buf)
 	f.pen(m.state)
 	f.state, f.cur = state, cur
+}
+
+// briefModule lays out the short form of m for a terminal, which fits into its line.
+func briefModule(f *layout, m *moduleLine, name string) {
+	f.dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + clean(name))
+	if m.adds {
+		f.dim(" has more maps")
+	} else {
+		f.dim(" " + m.mod.buildID().String())
+	}
 }
 
 // defineModule adds the module of a module element to the address space. It returns false if the

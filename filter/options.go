@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -66,8 +65,8 @@ type Options struct {
 	// Symbolizer finds the answers. If it is nil, frames show only module and offset.
 	Symbolizer *symbolize.Symbolizer
 
-	// Cache holds rendered answers. Filters with equal Paths and Own may share one. If it is nil,
-	// the Filter makes one.
+	// Cache holds rendered answers. Filters with equal Paths and equal Own and ShortNames
+	// of their Look may share one. If it is nil, the Filter makes one.
 	Cache *Cache
 
 	// Output is the form of the output, unless Printer is set.
@@ -119,9 +118,8 @@ type Options struct {
 	// Paths sets what is shown of source files.
 	Paths Paths
 
-	// Own tells the program's own frames from those of its system, for [Resolved.Own]. If it is nil,
-	// every frame is own.
-	Own *report.Own
+	// Look sets how frames are shown to people.
+	Look Look
 
 	// Dialects set which raw backtraces are resolved.
 	Dialects Dialects
@@ -172,6 +170,7 @@ type Diagnostic struct {
 type Paths struct {
 	Basenames bool        // only the last element of a path
 	Map       []PrefixMap // the first prefix that matches is replaced
+	Clean     bool        // without the elements . and .., and without the folders of build systems
 
 	// Source returns the lines of the source file around the line of a frame, which is one at l.
 	// frame.File is the path as debug information has it. The lines are printed below each own frame
@@ -194,7 +193,10 @@ type PrefixMap = buildid.PrefixMap
 func (p *Paths) shown(path string) string {
 	path = p.mapped(path)
 	if p.Basenames {
-		path = path[strings.LastIndexByte(path, '/')+1:]
+		return path[strings.LastIndexByte(path, '/')+1:]
+	}
+	if p.Clean {
+		path = cleanPath(path)
 	}
 	return path
 }

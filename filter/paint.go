@@ -1,10 +1,8 @@
 package filter
 
 import (
-	"bytes"
 	"strings"
 
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -45,7 +43,7 @@ func (l *layout) unresolved(s string) {
 
 // function lays out the name of a function or variable, bold, with dim arguments.
 func (l *layout) function(name string) {
-	if l.color != ColorAlways {
+	if l.color != ColorAlways && l.look == nil {
 		l.buf = append(l.buf, name...)
 		return
 	}
@@ -54,13 +52,19 @@ func (l *layout) function(name string) {
 		return
 	}
 	from, to := arguments(name)
-	l.penTo(l.bold())
+	l.pen(l.bold())
 	l.buf = append(l.buf, name[:from]...)
+	l.look.breakableName(len(l.buf)-from, name[:from])
 	if from < to {
-		l.dim(name[from:to])
+		if l.look != nil {
+			l.look.breaks = append(l.look.breaks, breakPoint{len(l.buf), namePart})
+		}
+		l.pen(l.faint())
+		l.buf = append(l.buf, name[from:to]...)
+		l.look.breakableName(len(l.buf)-(to-from), name[from:to])
 	}
 	if to < len(name) {
-		l.penTo(l.bold())
+		l.pen(l.bold())
 		l.buf = append(l.buf, name[to:]...)
 	}
 }
@@ -82,45 +86,6 @@ func (l *layout) source(t *frameText, file, between string, column bool) {
 
 // endLink ends a link (OSC 8).
 func (l *layout) endLink() { l.buf = append(l.buf, "\x1b]8;;\x1b\\"...) }
-
-// logFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
-// of its own, the part of a numbered frame in it gets a look; others may be words of a sentence.
-func (l *layout) logFrame(text []byte, from, to int, fr *dialect.Frame, look sgr.State) {
-	if l.color != ColorAlways || fr.Number < 0 || l.state == look || bytes.IndexByte(text, esc) >= 0 {
-		l.logBytes(text[from:to])
-		return
-	}
-	if start := min(max(fr.Start, from), to); from < start {
-		l.logBytes(text[from:start])
-		from = start
-	}
-	before := l.state
-	l.state = look
-	l.logBytes(text[from:to])
-	l.state = before
-}
-
-// endsFrame reports whether rest, the text of the log after the last answer in a line with a frame,
-// belongs to the frame: only groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId: aabb).
-func endsFrame(rest []byte) bool {
-	depth := 0
-	for _, c := range rest {
-		switch c {
-		case '(', '[':
-			depth++
-		case ')', ']':
-			if depth--; depth < 0 {
-				return false
-			}
-		case ' ', '\t':
-		default:
-			if depth == 0 {
-				return false
-			}
-		}
-	}
-	return depth == 0
-}
 
 // arguments returns the place of the arguments in a demangled name, with their parentheses:
 // (int, long) of ns::f<int>(int, long) const. It is empty if there are none.

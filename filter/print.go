@@ -124,7 +124,7 @@ type printing struct {
 	processKey   string // of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved
-	own          *report.Own     // Options.Own
+	own          *report.Own     // Look.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
 
@@ -242,6 +242,10 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 // the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
+		if p.look != nil {
+			p.printLooking(eol, continues)
+			return
+		}
 		if p.inPlace {
 			p.takePlace()
 		} else {
@@ -259,6 +263,9 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 	p.printLine(l)
 	p.records.reset()
+	if p.look != nil {
+		p.look.forget()
+	}
 	if p.buf = p.buf[:0]; cap(p.buf) > 4*p.part {
 		p.buf = nil
 	}
@@ -269,7 +276,7 @@ func (p *printing) print(eol []byte, continues bool) {
 // needs more than the text, it does nothing.
 func (p *printing) layOutInPlace() {
 	n := len(p.ready)
-	if p.records == nil && p.flushed.laid == 0 && len(p.buf) == 0 && cap(p.ready) > n {
+	if p.records == nil && p.flushed.laid == 0 && len(p.buf) == 0 && p.look == nil && cap(p.ready) > n {
 		p.spare, p.buf, p.inPlace = p.buf, p.ready[n:n], true
 	}
 }
@@ -294,6 +301,7 @@ func (p *printing) takePlace() {
 
 // printLine prints a line, except for the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
+	p.endFold()
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
 		l.Text = l.Text[n:]
 		p.flushed.laid -= n

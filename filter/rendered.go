@@ -85,6 +85,16 @@ func (r *rendered) frame(i int) frameText {
 	return t
 }
 
+// function returns the name of the function without the distance from its beginning.
+func (t *frameText) function() string {
+	if t.file == "" {
+		if i := strings.LastIndex(t.name, "+0x"); i > 0 {
+			return t.name[:i]
+		}
+	}
+	return t.name
+}
+
 // functionAndLine returns the text that layout.functionAndLine lays out for the i-th frame.
 func (r *rendered) functionAndLine(i int) string { return r.text[r.cuts[i].start:r.cuts[i].col] }
 
@@ -126,6 +136,7 @@ const unknownFunc = "??"
 type renderer struct {
 	paths   *Paths
 	own     *report.Own // nil: frames are not judged
+	short   bool        // Options.ShortNames
 	sources bool        // drafts have their sources
 
 	// Scratch, valid until the next answer is rendered.
@@ -157,6 +168,8 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		switch {
 		case s.Func == "":
 			text = append(text, unknownFunc...)
+		case w.short:
+			text = append(text, ShortName(clean(s.Func))...)
 		case s.PlainFunc:
 			text = append(text, s.Func...)
 		default:

@@ -28,7 +28,7 @@ type resolver struct {
 // init prepares r. If sources is set, its answers have the symbolizer's frames or variable.
 func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.opt, r.cached, r.expired = o, c, expired()
-	r.renderer = renderer{paths: &o.Paths, own: o.Own, sources: sources}
+	r.renderer = renderer{paths: &o.Paths, own: o.Look.Own, short: o.Look.ShortNames, sources: sources}
 	r.patience = &report.Patience{Symbolizer: o.Symbolizer, Local: o.Patience.Local, Servers: o.Patience.Servers, PerMinute: o.Patience.PerMinute, Context: o.Context}
 	r.recent.epoch = 1
 }

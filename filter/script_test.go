@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -123,6 +124,21 @@ func scriptOptions(t *testing.T, comment string) Options {
 			o.ModuleLines = ModuleLinesNone
 		case "module-lines":
 			o.ModuleLines = map[string]ModuleLines{"full": ModuleLinesFull, "short": ModuleLinesShort, "none": ModuleLinesNone, "raw": ModuleLinesRaw}[value]
+		case "width":
+			fmt.Sscan(value, &o.Look.Width)
+		case "fold":
+			o.Look.Fold = true
+			o.Look.Own = new(report.Own)
+		case "own", "system":
+			own, err := report.NewOwn([]report.OwnRule{{Own: key == "own", Glob: value}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Look.Own = own
+		case "short-names":
+			o.Look.ShortNames = true
+		case "clean-paths":
+			o.Paths.Clean = true
 		case "basenames":
 			o.Paths.Basenames = true
 		case "prefix-map":

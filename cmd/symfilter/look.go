@@ -2,14 +2,21 @@ package main
 
 import (
 	"errors"
+	"os"
+	"strconv"
 	"strings"
 
+	"golang.org/x/term"
+
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/report"
 )
 
 // lookFlags set how frames are shown to people: on a terminal and in pages.
 type lookFlags struct {
-	rules []report.OwnRule // --own and --system, in the order of the command line
+	rules      []report.OwnRule // --own and --system, in the order of the command line
+	allFrames  choice
+	shortNames bool
 }
 
 // A ruleFlag is --own or --system.
@@ -24,4 +31,68 @@ func (r ruleFlag) Set(s string) error {
 	}
 	*r.rules = append(*r.rules, report.OwnRule{Own: r.own, Glob: s})
 	return nil
+}
+
+// A choice is a switch whose default depends on the output.
+type choice struct{ set, on bool }
+
+func (c *choice) Set(s string) (err error) {
+	c.set = true
+	c.on, err = parseBool(s)
+	return err
+}
+
+// A switchFlag is a flag of a choice.
+type switchFlag struct{ *choice }
+
+// minWidth is the least number of columns for which lines are broken: in fewer, no frame fits.
+const minWidth = 20
+
+// lookFor sets the parts of o that depend on whether people read the text: on a terminal, or with
+// colours, which a pager then shows. o.Color and o.Terminal are set.
+func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string) string) error {
+	own, err := report.NewOwn(c.look.rules)
+	if err != nil {
+		return usageError{err}
+	}
+	o.Look.ShortNames = c.look.shortNames
+	if o.Output == filter.HTML || c.source.lines.on {
+		o.Look.Own = own
+	}
+	if o.Output != filter.Text || o.Dialects.Elements {
+		return nil
+	}
+	if !c.raw && (o.Terminal || o.Color == filter.ColorAlways) {
+		o.Paths.Clean = true
+		o.Look.Width = width(stdout, getenv)
+	}
+	o.Look.Fold = o.Terminal
+	if c.look.allFrames.set {
+		o.Look.Fold = !c.look.allFrames.on
+	}
+	o.Look.Fold = o.Look.Fold && !c.backtraces.keepRaw
+	o.Look.AtOnce = c.follow.on
+	if o.Look.Fold {
+		o.Look.Own = own
+	}
+	if o.Terminal && c.moduleLines == "" && !c.noModules {
+		o.ModuleLines = filter.ModuleLinesShort
+	}
+	return nil
+}
+
+// width returns the number of columns of the terminal that f is, or else of COLUMNS, or else 0.
+func width(f *os.File, getenv func(string) string) (columns int) {
+	control(f, func(fd uintptr) {
+		if n, _, err := term.GetSize(int(fd)); err == nil {
+			columns = n
+		}
+	})
+	if columns <= 0 {
+		columns, _ = strconv.Atoi(getenv("COLUMNS")) // if it is not a number, the width is unknown
+	}
+	if columns < minWidth {
+		return 0
+	}
+	return columns
 }

@@ -129,7 +129,7 @@ var options = [...]group{
 			text: "print NEW for OLD at the start of source paths",
 			more: "also in the paths at which the files of a report or profile are looked for"},
 		{name: "module-lines", metavar: "FORM", in: ofMost, words: moduleLines, field: func(c *config) any { return &c.moduleLines },
-			text: "how modules are listed: full (default), short, none or raw",
+			text: "how modules are listed: full (default but on a terminal), short, none or raw",
 			more: "short has the name without folders and the build ID, without the addresses; raw is the markup itself"},
 		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "the same as --module-lines=none"},
 		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write a JSON list of the dump files that the log names, like Fuchsia's symbolizer"},
@@ -142,6 +142,9 @@ var options = [...]group{
 			more: "a glob that matches a folder matches all below it; the last --own or --system that matches decides"},
 		{name: "system", metavar: "GLOB", in: ofMost, field: func(c *config) any { return ruleFlag{&c.look.rules, false} },
 			text: "frames with this source file or object are of the system, as those of libc are"},
+		{name: "all-frames", in: ofMost, field: func(c *config) any { return switchFlag{&c.look.allFrames} }, text: "print all frames of the system, which a terminal gets as one line",
+			more: "--all-frames=false folds them in any text"},
+		{name: "short-names", in: ofMost, field: func(c *config) any { return &c.look.shortNames }, text: "print an ellipsis for the arguments of templates, in names of functions"},
 	}},
 	{title: "Source lines, and links to them", topic: "source", flags: []option{
 		{name: "source", metavar: "LINES", alone: usualSourceLines, in: ofMost | ofAddr, field: func(c *config) any { return &c.source.lines },
@@ -296,6 +299,8 @@ func (o *option) valueIn(c *config) value {
 			*p = append(*p, s)
 			return nil
 		}}
+	case switchFlag:
+		return value{kind: "bool", set: p.Set}
 	case *ranges:
 		return value{kind: repeated, set: p.Set}
 	case ruleFlag:

@@ -15,7 +15,6 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -88,10 +87,6 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		Paths:      filter.Paths{Basenames: c.basenames, Map: maps},
 	}
 	options.ModuleLines = c.modules()
-	own, err := report.NewOwn(c.look.rules)
-	if err != nil {
-		return exitUsage, err
-	}
 	if options.Dialects, err = c.dialects(false); err != nil {
 		return exitUsage, err
 	}
@@ -117,12 +112,12 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	defer sources.close()
 	sources.apply(&options, page == nil && c.output != outputJSON && c.source.hyperlinks(terminal, options.Color, os.Getenv))
-	if terminal || page != nil || c.source.lines.on { // other outputs do not show which frames are own
-		options.Own = own
-	}
 	if c.output == outputMarkup {
 		options.Dialects.Elements = true
 		options.Color, options.Terminal = filter.ColorKeep, false // the bytes of the log, for another filter
+	}
+	if err := c.lookFor(&options, stdout, os.Getenv); err != nil {
+		return exitUsage, err
 	}
 	var dumps *dumpList
 	if c.dumps != "" {

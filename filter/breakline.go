@@ -1,0 +1,189 @@
+package filter
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// tabStop is the distance of the tab stops of terminals, in columns.
+const tabStop = 8
+
+// spaces are the most by which a line is indented.
+const spaces = "                                                                "
+
+// breakLine continues the current line of output, at the end of buf, on further lines at break points, if it is wider
+// than the terminal. What is wider than a whole line is left to the terminal.
+func (k *look) breakLine(buf []byte) []byte {
+	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
+		return buf
+	}
+	b := breaker{width: k.Width}
+	if k.frame >= 0 {
+		b.indent, _ = columns(buf[k.start:k.frame], 0)
+	}
+	b.indent = min(b.indent+k.indent, k.Width/4, len(spaces))
+	old := append(k.scratch[:0], buf[k.start:]...)
+	k.scratch = old
+	b.dst = buf[:k.start]
+	b.start = k.start
+	at, kind := 0, logText
+	for i := 0; ; {
+		end, from, last := len(old), i, kind
+		for i < len(k.breaks) {
+			p := k.breaks[i]
+			i++
+			if p.kind != namePart {
+				end, kind = p.at-k.start, p.kind
+				break
+			}
+		}
+		b.add(old[at:end], last, k.breaks[from:i], k.start+at)
+		if at = end; at == len(old) && i == len(k.breaks) {
+			return b.dst
+		}
+	}
+}
+
+// A breaker adds the parts of a line, with line ends between them where it has to be broken.
+type breaker struct {
+	dst    []byte
+	start  int // offset of the line in dst
+	width  int // columns
+	indent int // of the lines after the first
+	col    int // the current column
+}
+
+// add adds a part. If it does not fit into a line of its own, it is broken at points, which are
+// offsets from the byte base bytes before it.
+func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
+	next, visible := columns(part, b.col)
+	if kind == logText || next <= b.width || !visible || b.col <= b.indent {
+		if kind == logText || next <= b.width || !visible || len(points) == 0 {
+			b.append(part, next)
+			return
+		}
+	} else if bare := withoutBlank(part); b.fits(bare) {
+		b.breakBefore(bare)
+		return
+	} else if len(points) == 0 {
+		b.append(part, next)
+		return
+	}
+	at := 0
+	for i := 0; i <= len(points); i++ {
+		end := len(part)
+		if i < len(points) && points[i].kind == namePart {
+			end = points[i].at - base
+		}
+		b.add(part[at:end], namePart, nil, 0)
+		if at = end; at == len(part) {
+			break
+		}
+	}
+}
+
+// fits reports whether part fits into a line of its own.
+func (b *breaker) fits(part []byte) bool {
+	n, _ := columns(part, 0)
+	return n <= b.width
+}
+
+// breakBefore adds part on a line of its own, into which it fits.
+func (b *breaker) breakBefore(part []byte) {
+	n, _ := columns(part, 0)
+	in := min(b.indent, b.width-n)
+	shown := len(bytes.TrimRight(b.dst[b.start:], " "))
+	b.dst = append(append(b.dst[:b.start+shown], newline...), spaces[:in]...)
+	b.append(part, in+n)
+}
+
+// append adds part, after which the column is col.
+func (b *breaker) append(part []byte, col int) {
+	b.dst = append(b.dst, part...)
+	if b.col = col; col > b.width { // the terminal has continued it
+		b.col = (col-1)%b.width + 1
+	}
+}
+
+// withoutBlank returns part without its first blank, which may follow colour sequences.
+func withoutBlank(part []byte) []byte {
+	at := 0
+	for at < len(part) && part[at] == esc {
+		at += sequence(part[at:])
+	}
+	if at < len(part) && part[at] == ' ' {
+		return append(part[:at:at], part[at+1:]...)
+	}
+	return part
+}
+
+// columns returns the column after text that begins in column col, from 0, and whether a terminal
+// shows anything of it.
+func columns(text []byte, col int) (end int, visible bool) {
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c >= ' ' && c < 0x7f:
+			col++
+			i++
+			visible = true
+		case c == '\t':
+			col += tabStop - col%tabStop
+			i++
+		case c == esc:
+			i += sequence(text[i:])
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			r, n := utf8.DecodeRune(text[i:])
+			col += runeWidth(r)
+			i += n
+			visible = true
+		}
+	}
+	return col, visible
+}
+
+// maxLink bounds the bytes of a link that are looked at for its end, so that the time for a line with
+// many beginnings stays linear. The URI of a link has at most 2,000.
+const maxLink = 4 << 10
+
+// sequence returns the length of the control sequence that b begins with: a colour (ESC [ ... m) or
+// a link (ESC ] ... ESC \). Of another one it is 1, that of the ESC.
+func sequence(b []byte) int {
+	if len(b) < 2 {
+		return 1
+	}
+	switch b[1] {
+	case '[':
+		for i := 2; i < len(b); i++ {
+			if c := b[i]; c >= 0x40 && c <= 0x7e {
+				return i + 1
+			} else if c < ' ' || c > 0x7e {
+				return 1
+			}
+		}
+	case ']':
+		if i := bytes.Index(b[:min(len(b), maxLink)], []byte("\x1b\\")); i >= 0 {
+			return i + 2
+		}
+	}
+	return 1
+}
+
+// runeWidth returns the number of columns that terminals give to a printable rune: by the ranges of
+// wide characters in Unicode's East Asian Width, without the seldom ones.
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3,
+		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
+		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,219 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/report"
+)
+
+func TestCleanPaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"":                 "",
+		"/src/a.c":         "/src/a.c",
+		"src/a.c":          "src/a.c",
+		"./src/a.c":        "src/a.c",
+		"/src/x/../a.c":    "/src/a.c",
+		"/src/./a//b.c":    "/src/a/b.c",
+		"../../src/a.c":    "src/a.c",
+		"/../a.c":          "/a.c",
+		"a/../../b.c":      "b.c",
+		"..":               "..",
+		".":                ".",
+		"/":                "/",
+		"/src/.hidden/a.c": "/src/.hidden/a.c",
+		"/src/a..c":        "/src/a..c",
+		"./csu/../sysdeps/nptl/libc_start_call_main.h":       "sysdeps/nptl/libc_start_call_main.h",
+		"../../../../src/libsanitizer/asan/asan_malloc.cpp":  "src/libsanitizer/asan/asan_malloc.cpp",
+		"/build/glibc-6V9RKT/glibc-2.36/nptl/pthread_kill.c": "glibc-2.36/nptl/pthread_kill.c",
+		"/build/x":                                            "/build/x",
+		"/builddir/build/BUILD/zip-3.0/zip.c":                 "zip-3.0/zip.c",
+		"/rustc/9fc6b431/library/core/src/panicking.rs":       "library/core/src/panicking.rs",
+		"/home/me/.cargo/registry/src/index.x/serde-1.0/a.rs": "serde-1.0/a.rs",
+		"/tmp/nix-build-hello-2.12.drv-0/hello.c":             "hello.c",
+		"/proc/self/cwd/base/a.cc":                            "base/a.cc",
+	} {
+		if got := cleanPath(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestShortNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"main": "main",
+		"std::vector<int, std::allocator<int>>::at(unsigned long)": "std::vector<…>::at(unsigned long)",
+		"void f<a<b>, c>(d<e> const&)":                             "void f<…>(d<…> const&)",
+		"std::map<int, std::function<int (int)> >::find":           "std::map<…>::find",
+		"bool operator< <int>(A<int>, B)":                          "bool operator< <int>(A<…>, B)",
+		"std::operator<< <char>(std::ostream<char>&)":              "std::operator<< <char>(std::ostream<…>&)",
+		"X<a>::operator->() const":                                 "X<…>::operator->() const",
+		"X<a>::operator<=>(X<a>)":                                  "X<…>::operator<=>(X<…>)",
+		"<a::B<u8> as c::D<u8>>::e":                                "<a::B<…> as c::D<…>>::e",
+		"core::iter::map<F<fn() -> u8>>::next":                     "core::iter::map<…>::next",
+		"f<g":                                                      "f<g",
+		"f>g<":                                                     "f>g<",
+		"":                                                         "",
+		"myoperator<int>":                                          "myoperator<…>",
+	} {
+		if got := ShortName(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "a\tb": 9, "\x1b[0;1mab\x1b[0m": 2, "é": 1, "e\u0301": 1, "短い": 4,
+		"\x1b]8;;https://example.org/\x1b\\a.c:1\x1b]8;;\x1b\\": 5, "\x1b[": 1, "\x1b]8;;": 4,
+	} {
+		if got, _ := columns([]byte(text), 0); got != want {
+			t.Errorf("%q: got %d columns, want %d", text, got, want)
+		}
+	}
+}
+
+// lookLog is a log with frames of the system, and frames that are wide.
+const lookLog = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n" +
+	"{{{module:1:libc.so.6:elf:c0}}}\n{{{mmap:0x600000:0x2000:load:1:rx:0x0}}}\n"
+
+func lookOptions(t testing.TB) Options {
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Terminal: true, Color: ColorNever, ModuleLines: ModuleLinesNone}
+	o.Look = Look{Own: new(report.Own), Width: 60, Fold: true}
+	return o
+}
+
+// Frames that are held back come out before what follows them: a prompt after 100 ms of silence, when
+// the command calls Flush, too.
+func TestHeldFramesComeOutInTime(t *testing.T) {
+	const own, system = "{{{bt:1:0x50018e}}}\n", "{{{bt:2:0x600010}}}\n{{{bt:3:0x600020}}}\n"
+	const ownOut, folded = "    #1    0x000000000050018e bare+0x2 (a.out+0x40018d)\n", "    2 frames of libc.so.6\n"
+	const unfolded = "    #2    0x0000000000600010 (libc.so.6+0xf) (BuildId: c0)\n    #3    0x0000000000600020 (libc.so.6+0x1f) (BuildId: c0)\n"
+	for _, test := range []struct {
+		name, in, atOnce string
+		more, after      string // printed by Flush, and by Close
+	}{
+		{"an own frame alone", own, ownOut, "", ""},
+		{"frames of the system after it", own + system, ownOut, folded, ""},
+		{"a prompt after them", own + system + "> ", ownOut, folded + "> ", ""},
+		{"no own frame", system, "", unfolded, ""},
+		{"an own frame that is not finished", own + system + "{{{bt:4:0x50", ownOut, folded, "{{{bt:4:0x50"},
+		{"text", own + system + "text\n", ownOut + folded + "text\n", "", ""},
+		{"a reset", own + system + "{{{reset}}}\ntext\n", ownOut + folded + "[[[reset]]]\ntext\n", "", ""},
+		{"a long line", own + system + strings.Repeat("x", directWrite) + "\n", ownOut + folded + strings.Repeat("x", directWrite) + "\n", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			o := lookOptions(t)
+			o.Look.Width = 0
+			f := New(&out, o)
+			io.WriteString(f, lookLog)
+			io.WriteString(f, test.in)
+			if got := out.String(); got != test.atOnce {
+				t.Errorf("at once: got %q, want %q", got, test.atOnce)
+			}
+			if got, want := f.Unfinished(), test.more != "" || test.after != ""; got != want {
+				t.Errorf("unfinished: got %v, want %v", got, want)
+			}
+			out.Reset()
+			f.Flush()
+			if got := out.String(); got != test.more {
+				t.Errorf("after silence: got %q, want %q", got, test.more)
+			}
+			out.Reset()
+			f.Close()
+			if got := out.String(); got != test.after {
+				t.Errorf("at the end: got %q, want %q", got, test.after)
+			}
+			o.Look.AtOnce = true
+			out.Reset()
+			f = New(&out, o)
+			io.WriteString(f, lookLog)
+			io.WriteString(f, test.in)
+			if got, want := out.String(), test.atOnce+strings.TrimSuffix(test.more, "> "); got != want {
+				t.Errorf("with AtOnce: got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// A recursion in the system before the first own frame is printed as it comes, so that its memory is
+// bounded. After an own frame it is counted.
+func TestHeldFramesAreBounded(t *testing.T) {
+	o := lookOptions(t)
+	var out bytes.Buffer
+	f := New(&out, o)
+	io.WriteString(f, lookLog)
+	frames := func(from, to int) {
+		for i := from; i < to; i++ {
+			fmt.Fprintf(f, "{{{bt:%d:0x600010}}}\n", i)
+			if n := len(f.look.fold.text); n > maxFoldBytes+1000 {
+				t.Fatalf("%d bytes are held back", n)
+			}
+		}
+	}
+	const many = 3 * maxFoldFrames
+	frames(0, many)
+	if n := bytes.Count(out.Bytes(), newline); n != many {
+		t.Errorf("%d frames of %d are printed", n, many)
+	}
+	out.Reset()
+	io.WriteString(f, "end\n{{{bt:0:0x50018e}}}\n")
+	frames(1, many)
+	f.Close()
+	if got, want := out.String(), "end\n    #0    0x000000000050018e bare+0x3 (a.out+0x40018e)\n    767 frames of libc.so.6\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A look changes only where lines end, whatever the chunking: without Fold, the words of the output
+// are those of the output without a look.
+func TestALookKeepsAllWords(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	logs := append(sampleLogs(t), lookLog+strings.Repeat("x {{{pc:0x50017a}}} y {{{data:0x5011dc}}}{{{symbol:_Z1fv}}}\n{{{bt:0:0x50017a:message}}} z\n", 3))
+	for i := range fuzztest.LongOr(20, 2) {
+		for _, log := range logs {
+			o := resolvingDialects(t)
+			if i == 0 {
+				o = lookOptions(t)
+				o.Look = Look{}
+			}
+			o.Terminal, o.Color = true, Color(r.IntN(3))
+			o.ModuleLines = ModuleLinesNone
+			plain, _ := filterString(t, o, log, nil)
+			o.Look.Width = 20 + r.IntN(100)
+			got, _ := filterString(t, o, log, nil)
+			if again, _ := filterString(t, o, log, r); again != got {
+				t.Fatalf("chunking changes the output of %q:\n got %q\nwant %q", log, again, got)
+			}
+			if words(got) != words(plain) {
+				t.Fatalf("%q, %d columns:\n got %q\nwant %q", log, o.Look.Width, got, plain)
+			}
+		}
+	}
+}
+
+// words returns text without blanks, line ends and colours.
+func words(text string) string {
+	return strings.Join(strings.Fields(string(withoutColor([]byte(strings.NewReplacer(" ", "", "\r\n", "\n", "\n", "").Replace(text))))), "")
+}
+
+// The time for breaking a line grows with its length.
+func TestBreakingIsLinear(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	o := lookOptions(t)
+	o.Color = ColorAlways
+	for _, input := range []string{"\x1b]8;;", "\x1b[1 ", "{{{pc:0x50017a}}}", "{{{symbol:f<a, b, c>}}}", "é{{{bt:0:0x50017a}}} "} {
+		fuzztest.Growth(t, []byte(input), func(line []byte) {
+			f := New(io.Discard, o)
+			io.WriteString(f, lookLog)
+			f.Write(line)
+			f.Close()
+		})
+	}
+}
