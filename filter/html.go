@@ -69,7 +69,7 @@ func (p *Page) AppendElement(dst []byte, e *Element) []byte {
 func (p *Page) AppendLine(dst []byte, l *Line) []byte {
 	ended := len(l.EOL) > 0
 	switch {
-	case len(l.Frames) > 0 && !l.Continues:
+	case len(l.Frames) > 0 && !l.Continues && !isSummary(l.Text):
 		p.frames(l)
 	case len(l.Elements) > 0:
 		p.elements(l)
@@ -85,6 +85,11 @@ func (p *Page) AppendLine(dst []byte, l *Line) []byte {
 		p.release(l.Elements)
 	}
 	return p.html.Take(dst)
+}
+
+// isSummary reports whether text is the last line of a sanitizer's report, which repeats a frame.
+func isSummary(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("SUMMARY: "))
 }
 
 // release forgets the elements of a line that was printed.

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"hash/maphash"
+	"strconv"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/html"
@@ -18,8 +19,8 @@ type verdicts struct {
 
 // A verdict is what is known of a backtrace from its frames.
 type verdict struct {
-	fingerprint string      // empty if it has no frame with a name or an object
-	kinds       []html.Kind // of its rows
+	key   string      // equal for equal backtraces; empty without a frame with a name or an object
+	kinds []html.Kind // of its rows
 }
 
 // An answerKey is what decides about the frames of an answer.
@@ -59,11 +60,25 @@ func (j *verdicts) of(s *openStack) *verdict {
 	}
 	known := &verdict{kinds: make([]html.Kind, len(s.rows))}
 	var stack report.Stack
+	var unnamed maphash.Hash
+	unnamed.SetSeed(j.seed)
+	anyUnnamed := false
 	for i := range s.rows {
-		known.kinds[i] = s.kind(&s.rows[i], &stack)
+		r := &s.rows[i]
+		known.kinds[i] = s.kind(r, &stack)
+		if known.kinds[i] == html.Unresolved && !r.more {
+			a := &s.answers[r.answer]
+			maphash.WriteComparable(&unnamed, answerKey{module: a.Module, id: a.ID, offset: a.Offset})
+			anyUnnamed = true
+		}
 	}
 	if !stack.Empty() {
-		known.fingerprint = stack.Fingerprint("log/1")
+		known.key = stack.Fingerprint("log/1")
+		// In the fingerprint all frames of a module without names are the same one. On a page that
+		// would hide backtraces that differ.
+		if anyUnnamed {
+			known.key += strconv.FormatUint(unnamed.Sum64(), 16)
+		}
 	}
 	if j.seen == nil || len(j.seen) >= maxSeen {
 		j.seen = make(map[uint64]*verdict)

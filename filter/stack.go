@@ -150,7 +150,7 @@ func (p *Page) endStack() {
 	after := rows[len(rows)-1].end
 	s.rows = rows
 	same := p.same.of(s)
-	b := html.Backtrace{Key: same.fingerprint, Line: s.line, Message: s.message}
+	b := html.Backtrace{Key: same.key, Line: s.line, Message: s.message}
 	if s.cut {
 		b.Key = ""
 	}
