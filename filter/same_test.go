@@ -13,7 +13,7 @@ import (
 // titles returns the titles of the backtraces of a page: of new ones and of others.
 func titles(t *testing.T, log string) []string {
 	t.Helper()
-	page, _ := pageOf(t, []byte(log), Options{Symbolizer: testSymbolizer(t), Patience: patient, Own: new(report.Own)})
+	page, _ := pageOf(t, []byte(log), Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}})
 	p, err := pagetest.Parse(page)
 	if err != nil {
 		t.Fatal(err)
