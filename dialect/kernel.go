@@ -186,10 +186,18 @@ func (r *Reader) isFault(text []byte) bool {
 
 // symbolBefore returns the start of the name of a function that ends at end.
 func symbolBefore(b []byte, end int) (start int) {
-	for start = end; start > 0 && (isWord(b[start-1]) || b[start-1] == '.' || b[start-1] == '$'); start-- {
+	for start = end; start > 0 && inSymbol[b[start-1]]; start-- {
 	}
 	return start
 }
+
+// inSymbol has the bytes of the names of functions.
+var inSymbol = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isWord(byte(c)) || c == '.' || c == '$'
+	}
+	return set
+}()
 
 // mayPrecede reports whether the text before from may be before a function of the kernel.
 func mayPrecede(b []byte, from int) bool {

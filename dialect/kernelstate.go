@@ -13,18 +13,18 @@ type savedKernel struct {
 	EntryAt int64  `json:"entry_at,omitempty"` // the last line with a function that saves the registers of stopped code
 }
 
-// savedKernel returns what r remembers of the kernel.
-func (r *Reader) savedKernel() (s savedKernel) {
+// saveKernel sets s to what r remembers of the kernel.
+func (r *Reader) saveKernel(s *savedKernel) {
 	if r.kernel == nil {
-		return s
+		*s = savedKernel{}
+		return
 	}
 	k := r.kernel.Named()
-	s = savedKernel{At: r.kernelAt, Release: k.Release, Open: r.kernel.Release == ""}
-	s.ID, s.EntryAt = k.digits, r.entryAt
+	s.At, s.Release, s.ID, s.Open = r.kernelAt, k.Release, k.digits, r.kernel.Release == ""
+	s.Fault, s.FaultAt, s.EntryAt = r.fault, 0, r.entryAt
 	if r.fault != "" {
-		s.Fault, s.FaultAt = r.fault, r.faultAt
+		s.FaultAt = r.faultAt
 	}
-	return s
 }
 
 // setKernel makes r remember s.

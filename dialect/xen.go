@@ -23,6 +23,9 @@ func matchXen(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "(XEN)"
 	from := bytes.LastIndexByte(b[:at], ' ') + 1
+	if from < 2 || bytes.IndexByte([]byte("]RFS"), b[from-2]) < 0 {
+		return false // a frame of Linux, as a rule
+	}
 	if prefix := bytes.Index(b[:from], []byte(mark)); prefix < 0 || !standsFree(b, prefix) {
 		return false
 	}

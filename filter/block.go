@@ -31,7 +31,10 @@ func (f *Filter) block(b []byte) {
 			from = mark
 			break
 		}
-		start := from + bytes.LastIndexByte(b[from:mark], '\n') + 1
+		start := from
+		if before > 0 {
+			start += bytes.LastIndexByte(b[from:mark], '\n') + 1
+		}
 		from = mark + bytes.IndexByte(b[mark:], '\n') + 1
 		line := b[start:from]
 		first := -1

@@ -15,7 +15,7 @@ type markTables [6][16]byte
 const (
 	markStep  = 64   // offsets of which the candidates are listed together
 	leastSpan = 512  // bytes whose candidates are listed first, because the first mark is often near
-	mostSpan  = 4096 // bytes whose candidates are listed at a time
+	mostSpan  = 2048 // bytes whose candidates are listed at a time
 )
 
 // A markList has the candidates for marks of up to mostSpan bytes: of each step that has any, the
@@ -46,7 +46,6 @@ type markSearch struct {
 // line ends between. at must not be less than in the call before.
 func (s *markSearch) next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
-	s.span = leastSpan
 	for {
 		for ; s.first < s.after; s.first++ {
 			step := &s.list[s.first]
@@ -60,7 +59,10 @@ func (s *markSearch) next(at int) (mark, lines int) {
 			for ; step.candidates != 0; step.candidates &= step.candidates - 1 {
 				i := from + bits.TrailingZeros64(step.candidates)
 				if s.is(i) {
-					return i, lines + bytes.Count(s.b[counted:i], newline)
+					if i > counted {
+						lines += bytes.Count(s.b[counted:i], newline)
+					}
+					return i, lines
 				}
 			}
 		}
@@ -100,7 +102,7 @@ func (s *markSearch) is(at int) bool {
 
 // newMarkSearch returns a markSearch for marks.
 func newMarkSearch(b []byte, r *dialect.Reader) markSearch {
-	return markSearch{b: b, tables: vectorTables, sets: markBytes, reader: r}
+	return markSearch{b: b, tables: vectorTables, sets: markBytes, reader: r, span: leastSpan}
 }
 
 // nextOf is next for lines: from is the beginning of one, so that "0x" is a mark there too. The
@@ -125,6 +127,6 @@ func FindMark(b []byte) (at, lines int) {
 
 // FindEscapedMark is FindMark for lines whose text is in strings of JSON.
 func FindEscapedMark(b []byte) (at, lines int) {
-	s := markSearch{b: b, tables: escapedTables, sets: escapedBytes}
+	s := markSearch{b: b, tables: escapedTables, sets: escapedBytes, span: leastSpan}
 	return s.next(0)
 }

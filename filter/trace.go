@@ -121,7 +121,7 @@ func (t *tracer) read(line, past []byte, mark, lines int) (l *dialect.Line) {
 	text, _ := splitLine(line)
 	t.past.block = past
 	if len(t.held) == 0 {
-		t.before = t.reader.Mark()
+		t.reader.Mark(&t.before)
 	}
 	before := t.reader.Facts().Program()
 	l = t.reader.LineAt(text, t.next()+int64(lines), mark)
