@@ -6,6 +6,7 @@ import (
 
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/html"
+	"github.com/symfilter/symfilter/report"
 )
 
 // detailOf returns what is known about the i-th frame of an answer, or about its variable.
@@ -21,7 +22,7 @@ func detailOf(r *Resolved, i int) html.Detail {
 		f := &r.Frames[i]
 		d.Function = clean(f.Func)
 		if f.File != "" {
-			d.File, d.Line = clean(f.File), f.Line
+			d.File, d.Line, d.URL = clean(f.File), f.Line, r.Link(i)
 		}
 	case r.Err != nil:
 		d.Reason = r.Err.Error()
@@ -29,6 +30,31 @@ func detailOf(r *Resolved, i int) html.Detail {
 		d.Reason = "no symbol covers the address"
 	}
 	return d
+}
+
+// addSource adds the source lines around the i-th frame of an answer to d.
+func addSource(d *html.Detail, r *Resolved, i int) {
+	s := r.Snippet(i)
+	if len(s.Lines) == 0 {
+		return
+	}
+	f := &r.Frames[i]
+	for k, line := range s.Lines {
+		number := s.First + uint32(k)
+		marked := number == f.Line
+		column := uint32(0)
+		if marked {
+			column = f.Column
+		}
+		text, caret := report.AppendSourceLine(nil, number, line, column)
+		d.Source = append(d.Source, html.SourceLine{Text: text, Marked: marked})
+		if caret >= 0 {
+			d.Source = append(d.Source, html.SourceLine{Text: report.AppendCaret(nil, number, caret)})
+		}
+	}
+	if !s.Verified {
+		d.Note = "the source is not verified"
+	}
 }
 
 // objectOf returns the base name of the module of an answer.

@@ -60,7 +60,7 @@ func New(w io.Writer, o Options) *Filter {
 	f.onAnswer, f.own = o.Resolved, o.Look.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
-	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
+	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil && o.Output != HTML
 	f.layout.links = o.Paths.Hyperlinks && o.Paths.Link != nil
 	f.quick = o.Color != ColorAlways && f.look == nil && !f.layout.links
 	cache := o.Cache

@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/pagetest"
 	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // pageOf returns the page of a log, and its text on a terminal without colours.
@@ -172,8 +176,18 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	key := regexp.MustCompile(`^(?s)(.*?) `)
 	for _, s := range append(injections, hostile...) {
 		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}}
+		o.Paths.Map = []PrefixMap{{Old: "/src", New: s}}
 		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
+			o.Paths.Source, o.Paths.Link = nil, nil
 			page, text := pageOf(t, []byte(hostileLog(s)), o)
+			checkPage(t, page, text)
+			o.Paths.Source = func(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet {
+				return symbolize.Snippet{First: f.Line, Lines: [][]byte{[]byte(s), []byte(s)}, Origin: s}
+			}
+			o.Paths.Link = func(dst []byte, _ symbolize.Location, _ *symbolize.Frame) ([]byte, bool) {
+				return append(dst, `https://example.org/?"'<>&#&lt;`...), true
+			}
+			page, _ = pageOf(t, []byte(hostileLog(s)), o)
 			p := checkPage(t, page, text)
 			if o.ProcessKey == nil && s != everyByte() && len(p.Find("details", "b")) == 0 {
 				t.Errorf("%q: no backtrace", s)
@@ -186,6 +200,42 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 			t.Error(err)
 		} else if title := p.Find("title", "")[0]; title != string(escape.AppendText(nil, s, "\t")) {
 			t.Errorf("the title is %q, want %q", title, s)
+		}
+	}
+}
+
+// The pages of a program's own crash and of a sanitizer's report, without style and script.
+// UPDATE=1 writes them.
+func TestPagesOfCrashes(t *testing.T) {
+	crash := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
+	t.Cleanup(func() { crash.Close() })
+	for _, tt := range []struct {
+		log, golden string
+		symbolizer  *symbolize.Symbolizer
+	}{
+		{"../testdata/crash.log", "testdata/html/crash.html", crash},
+		{"testdata/html/asan.log", "testdata/html/asan.html", testSymbolizer(t)},
+	} {
+		log, err := os.ReadFile(tt.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Symbolizer: tt.symbolizer, Patience: patient, Look: Look{Own: new(report.Own)}}
+		page, text := pageOf(t, log, o)
+		checkPage(t, page, text)
+		_, body, _ := strings.Cut(string(page), "<body>\n")
+		body, _, _ = strings.Cut(body, "<script>")
+		if os.Getenv("UPDATE") == "1" {
+			if err := os.WriteFile(tt.golden, []byte(body), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(tt.golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), body); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.log, diff)
 		}
 	}
 }

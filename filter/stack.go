@@ -137,6 +137,13 @@ func (p *Page) elementAt(l *Line, at int) *heldElement {
 	return nil
 }
 
+// single reports whether the stack is the line of one frame without a number, or the summary of a
+// sanitizer: it is no backtrace.
+func (s *openStack) single() bool {
+	return len(s.answers) == 1 && s.rows[0].answer == 0 && s.rows[len(s.rows)-1].answer == 0 &&
+		(s.answers[0].Frame == NoNumber || bytes.Contains(s.text[:s.rows[0].end], []byte("SUMMARY: ")))
+}
+
 // endStack prints the stack, if one is open.
 func (p *Page) endStack() {
 	s := &p.stack
@@ -154,7 +161,11 @@ func (p *Page) endStack() {
 	if s.cut {
 		b.Key = ""
 	}
+	single := s.single()
 	known := p.html.Known(b.Key)
+	if single {
+		known = p.html.Large()
+	}
 	at := 0
 	for i := range rows {
 		r := &rows[i]
@@ -165,6 +176,7 @@ func (p *Page) endStack() {
 			row.Object = objectOf(a)
 			if row.Kind != html.System && !r.more {
 				d := detailOf(a, r.frame)
+				addSource(&d, a, r.frame)
 				row.Detail = &d
 			}
 		}
@@ -174,7 +186,11 @@ func (p *Page) endStack() {
 	if b.Time == "" {
 		b.Time = timeOf(s.text[:rows[0].end])
 	}
-	p.html.Backtrace(&b)
+	if single {
+		p.html.Frames(b.Rows)
+	} else {
+		p.html.Backtrace(&b)
+	}
 	if s.waiting {
 		r := s.rows[:len(rows)+1][len(rows)]
 		p.html.Text(s.text[after:r.end], r.ended)

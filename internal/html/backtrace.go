@@ -2,8 +2,8 @@ package html
 
 import (
 	"bytes"
+	"regexp"
 	"strconv"
-	"strings"
 )
 
 // Kind is what a line of a backtrace is.
@@ -53,10 +53,24 @@ type Detail struct {
 
 // A SourceLine is a line of a source file.
 type SourceLine struct {
-	Number uint32
-	Text   string
-	Marked bool // it is the line of the frame
+	Text   []byte // with its number
+	Marked bool   // it is the line of the frame
 }
+
+// Frames prints lines with frames that are not a backtrace. They have no number, and are not counted.
+func (p *Page) Frames(rows []Row) {
+	p.endRow()
+	if !p.large {
+		p.closeBlock()
+		p.html = appendRows(p.html, rows, nil)
+	}
+	p.chunkRows(rows, -1)
+	p.grown()
+}
+
+// Large reports whether the page is large, so that frames of which no backtrace is new have no
+// Details.
+func (p *Page) Large() bool { return p.large }
 
 // Known reports whether a backtrace with this key needs no Details: it is on the page already, or
 // no more are told apart.
@@ -86,20 +100,24 @@ func (p *Page) Backtrace(b *Backtrace) {
 	} else if isNew {
 		entry.absent = true
 	}
-	for i := range b.Rows {
-		p.row(b.Rows[i].Ended)
-		if p.inChunks() {
-			mark := -1
-			if i == 0 {
-				mark = 0
-				if entry != nil && !entry.absent {
-					mark = entry.number
-				}
-			}
-			p.chunk.add(appendMarked(p.chunk.begin(), &b.Rows[i], mark), b.Rows[i].Ended)
-		}
+	mark := 0
+	if entry != nil && !entry.absent {
+		mark = entry.number
 	}
+	p.chunkRows(b.Rows, mark)
 	p.grown()
+}
+
+// chunkRows counts rows, and adds them to the chunks. backtrace is the mark of the first one; see
+// appendMarked.
+func (p *Page) chunkRows(rows []Row, backtrace int) {
+	for i := range rows {
+		p.row(rows[i].Ended)
+		if p.inChunks() {
+			p.chunk.add(appendMarked(p.chunk.begin(), &rows[i], backtrace), rows[i].Ended)
+		}
+		backtrace = -1
+	}
 }
 
 // appendMarked appends a line of a backtrace to a chunk. backtrace is the number of the one that
@@ -167,33 +185,39 @@ func appendNew(dst []byte, b *Backtrace, number int) []byte {
 		dst = appendPlace(dst, d)
 	}
 	dst = append(dst, "</summary>\n"...)
-	for i := 0; i < len(b.Rows); {
-		r := &b.Rows[i]
+	dst = appendRows(dst, b.Rows, own)
+	return append(dst, "</details>\n"...)
+}
+
+// appendRows appends the lines of a backtrace. own is the one that it is about, or nil.
+func appendRows(dst []byte, rows []Row, own *Row) []byte {
+	for i := 0; i < len(rows); {
+		r := &rows[i]
 		n := 1
 		switch {
 		case r.Kind == System:
-			for i+n < len(b.Rows) && b.Rows[i+n].Kind == System {
+			for i+n < len(rows) && rows[i+n].Kind == System {
 				n++
 			}
-			dst = appendSystem(dst, b.Rows[i:i+n], own == nil)
+			dst = appendSystem(dst, rows[i:i+n], own == nil)
 		case r.Kind == Other || r.Detail == nil:
-			for i+n < len(b.Rows) && b.Rows[i+n].Kind != System && b.Rows[i+n].Detail == nil {
+			for i+n < len(rows) && rows[i+n].Kind != System && rows[i+n].Detail == nil {
 				n++
 			}
 			dst = append(dst, "<pre>\n"...)
 			for k := range n {
-				dst = appendRow(dst, &b.Rows[i+k])
+				dst = appendRow(dst, &rows[i+k])
 			}
 			dst = append(dst, "</pre>\n"...)
 		default:
-			for i+n < len(b.Rows) && b.Rows[i+n].More {
+			for i+n < len(rows) && rows[i+n].More {
 				n++
 			}
-			dst = appendFrame(dst, b.Rows[i:i+n], r == own)
+			dst = appendFrame(dst, rows[i:i+n], r == own)
 		}
 		i += n
 	}
-	return append(dst, "</details>\n"...)
+	return dst
 }
 
 // own returns the frame that a backtrace is about: the innermost one of the program with a name, or
@@ -356,6 +380,10 @@ func appendFile(dst []byte, d *Detail) []byte {
 	return dst
 }
 
+// executed are URLs that a browser executes. The operator's template has none of them; see package
+// source.
+var executed = regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
+
 // appendDetail appends the body of a frame: its source, and a paragraph with a link and the place
 // in the module.
 func appendDetail(dst []byte, d *Detail) []byte {
@@ -374,11 +402,12 @@ func appendDetail(dst []byte, d *Detail) []byte {
 		}
 	}
 	if d.File != "" {
-		if d.URL != "" {
+		linked := d.URL != "" && !executed.MatchString(d.URL)
+		if linked {
 			dst = append(appendEscaped(append(dst, `<a href="`...), []byte(d.URL)), `" rel="noreferrer">`...)
 		}
 		dst = appendFile(dst, d)
-		if d.URL != "" {
+		if linked {
 			dst = append(dst, "</a>"...)
 		}
 	}
@@ -400,23 +429,10 @@ func appendDetail(dst []byte, d *Detail) []byte {
 	return append(dst, "</p>"...)
 }
 
-// maxSourceText bounds a line of a source file: generated files have lines of megabytes.
-const maxSourceText = 400 // bytes
-
-// appendSource appends a line of a source file with its number.
+// appendSource appends a line of a source file.
 func appendSource(dst []byte, l *SourceLine) []byte {
 	if l.Marked {
-		dst = append(dst, "<mark>"...)
+		return append(appendEscaped(append(dst, "<mark>"...), l.Text), "</mark>\n"...)
 	}
-	dst = strconv.AppendUint(dst, uint64(l.Number), 10)
-	dst = append(dst, " | "...)
-	text := l.Text
-	if len(text) > maxSourceText {
-		text = strings.ToValidUTF8(text[:maxSourceText], "") + "…"
-	}
-	dst = appendEscaped(dst, []byte(text))
-	if l.Marked {
-		dst = append(dst, "</mark>"...)
-	}
-	return append(dst, '\n')
+	return append(appendEscaped(dst, l.Text), '\n')
 }

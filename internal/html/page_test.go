@@ -39,7 +39,7 @@ func backtrace(key, text string) *Backtrace {
 	detail := func() *Detail {
 		return &Detail{
 			Function: text, File: text, Line: 7, URL: "https://example.org/?q=%3Cb%3E", Module: text, Offset: 0x10, BuildID: text, Reason: text, Note: text,
-			Source: []SourceLine{{6, text, false}, {7, text, true}},
+			Source: []SourceLine{{[]byte(text), false}, {[]byte(text), true}},
 		}
 	}
 	return &Backtrace{Key: key, Line: 3, Time: text, Message: []byte(text), Rows: []Row{
