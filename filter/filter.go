@@ -35,6 +35,7 @@ func New(w io.Writer, o Options) *Filter {
 	f.output = output{w: w, emit: o.Emit}
 	if o.Output == HTML {
 		f.o.Terminal = false // the page escapes all text
+		f.o.Look.Width, f.o.Look.Fold = 0, false
 		if f.o.Color != ColorNever {
 			f.o.Color = colorKept
 		}

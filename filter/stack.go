@@ -137,11 +137,9 @@ func (p *Page) elementAt(l *Line, at int) *heldElement {
 	return nil
 }
 
-// single reports whether the stack is the line of one frame without a number, or the summary of a
-// sanitizer: it is no backtrace.
+// single reports whether the stack is the line of one frame without a number: it is no backtrace.
 func (s *openStack) single() bool {
-	return len(s.answers) == 1 && s.rows[0].answer == 0 && s.rows[len(s.rows)-1].answer == 0 &&
-		(s.answers[0].Frame == NoNumber || bytes.Contains(s.text[:s.rows[0].end], []byte("SUMMARY: ")))
+	return len(s.answers) == 1 && s.answers[0].Frame == NoNumber && s.rows[0].answer == 0 && s.rows[len(s.rows)-1].answer == 0
 }
 
 // endStack prints the stack, if one is open.
