@@ -49,10 +49,10 @@ func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func())
 	s := f.sourceOf(a.location(), &fr)
 	for i, line := range s.Lines {
 		number := s.First + uint32(i)
-		shown, caret := p.sourceLine(number, line, fr.Column)
 		f.nextLine(eol)
 		f.look.attach()
 		begin()
+		shown, caret := p.sourceLine(number, line, fr.Column, f.look.sourceColumns(f.buf))
 		if number == fr.Line {
 			f.pen(f.state)
 			f.buf = append(f.buf, shown...)
@@ -72,18 +72,30 @@ func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func())
 	}
 }
 
+// sourceColumns returns the number of columns of a source line that fit after the text before it,
+// which ends buf.
+func (k *look) sourceColumns(buf []byte) int {
+	if k == nil || k.Width <= 0 {
+		return report.SourceColumns
+	}
+	before, _ := columns(buf[k.start:], 0)
+	return min(max(k.Width-before-report.SourceMargin, leastSource), report.SourceColumns)
+}
+
+const leastSource = 20 // columns of a source line that are shown, however narrow a terminal is
+
 // sourceLine returns a source line as it is shown, and the place of a caret: see
-// [report.AppendSourceLine]. A line with a frame of a backtrace in it is made to have none, so that
+// [report.AppendSourceColumns]. A line with a frame of a backtrace in it is made to have none, so that
 // another filter changes nothing. The result is valid until the next call.
-func (p *snippets) sourceLine(number uint32, line []byte, column uint32) (shown []byte, caret int) {
-	p.scratch, caret = report.AppendSourceLine(p.scratch[:0], number, line, column)
+func (p *snippets) sourceLine(number uint32, line []byte, column uint32, most int) (shown []byte, caret int) {
+	p.scratch, caret = report.AppendSourceColumns(p.scratch[:0], number, line, column, most)
 	if p.reader == nil {
 		p.reader = dialect.NewReader(nil)
 	}
 	if p.reader.Line(p.scratch, 1) != nil {
 		p.scratch, caret = bytes.ReplaceAll(p.scratch, []byte("0x"), []byte(`0\x78`)), -1
 		if p.reader.Line(p.scratch, 1) != nil {
-			p.scratch, _ = report.AppendSourceLine(p.scratch[:0], number, []byte("..."), 0)
+			p.scratch, _ = report.AppendSourceColumns(p.scratch[:0], number, []byte("..."), 0, most)
 		}
 		p.reader.Reset()
 	}

@@ -10,18 +10,31 @@ import (
 
 // How source lines are shown below frames.
 const (
-	maxSourceColumns = 160 // columns of a source line that are shown: generated lines have megabytes
-	numberColumns    = 6   // columns of the number of a source line, with the blanks before it
-	tabColumns       = 8
+	numberColumns = 6 // of the number of a source line, with the blanks before it
+	tabColumns    = 8
+
+	// SourceColumns are the columns of a source line that are shown if the width of the output is not
+	// known. Generated lines have megabytes.
+	SourceColumns = 160
+
+	// SourceMargin is the number of columns beside the text of a source line: its number, and the
+	// dots that stand for the rest of a long line.
+	SourceMargin = numberColumns + len(" | ") + len("...")
 )
 
-// AppendSourceLine appends a line of a source file as people read it, after its number: the number
+// AppendSourceLine is AppendSourceColumns with at most SourceColumns.
+func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ []byte, caret int) {
+	return AppendSourceColumns(dst, number, line, column, SourceColumns)
+}
+
+// AppendSourceColumns appends a line of a source file as people read it, after its number: the number
 // and the line with its tabs as blanks, and everything visible that a terminal may obey or that is
-// not UTF-8. Of a long line the rest is left out. An element of markup in it is none any more.
+// not UTF-8. Of the line at most the first most columns are shown; a character counts as one. An
+// element of markup in it is not one any more.
 //
 // caret is the number of blanks before a caret below byte column of the line, which counts from 1;
 // negative if column is 0, or its byte is not shown.
-func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ []byte, caret int) {
+func AppendSourceColumns(dst []byte, number uint32, line []byte, column uint32, most int) (_ []byte, caret int) {
 	digits := strconv.FormatUint(uint64(number), 10)
 	dst = appendBlanks(dst, numberColumns-len(digits))
 	dst = append(append(dst, digits...), " |"...)
@@ -45,7 +58,7 @@ func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ 
 			dst = escape.AppendText(dst, line[at:at+n], "")
 		}
 		columns += utf8.RuneCount(dst[before:])
-		if columns > maxSourceColumns {
+		if columns > most {
 			if caret >= 0 && uint64(at)+1 == uint64(column) {
 				caret = -1
 			}
