@@ -18,6 +18,7 @@ const (
 	CodeOffset               // bytes from the beginning of the mapping of the file's code; see Frame.Crash
 	Runtime                  // address in the process; Frame.Addr is the same
 	InSymbol                 // bytes from the beginning of Frame.Symbol
+	InKernel                 // address in a running kernel, which may have been moved from the addresses of its file
 
 	// Offsetted is a Vaddr of Android 11 and newer. Older versions print a FileOffset, or the bytes
 	// from the beginning of the executable mapping. All frames of a module have the same kind. It
@@ -128,6 +129,9 @@ type Frame struct {
 	Apart bool
 
 	Place  Place       // set by a Trace
+	at     uint64      // address of the frame in a running kernel, beside Symbol; 0 if the line does not have it
+	load   *kernelLoad // of the kernel of a frame with an address
+	unsure bool        // an address on the stack of a kernel, which may be left of an earlier call
 	listed *kernelCode // the code around the instruction of a function of a kernel; nil if none is awaited
 	mapped bool        // only maps of the log give the module
 	prefix buildid.ID  // the first bytes of the build ID of the module, if ID is not known

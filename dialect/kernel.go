@@ -108,6 +108,11 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	if f.Kernel = r.kernelOf(b[:from]); f.Kernel.Release != "" {
 		f.Key = key
 	}
+	if k.module == kernelImage {
+		if f.at = addressBefore(b, from); f.at != 0 {
+			f.load = r.kernelLoad()
+		}
+	}
 	if registers && !k.awaited {
 		k.awaited = f.Key != 0
 		r.awaitCode(f)
@@ -348,7 +353,7 @@ func isFileLine(b []byte) bool {
 
 // kernelOf returns the kernel of a frame that has this text before it.
 func (r *Reader) kernelOf(before []byte) *Kernel {
-	if !r.Wants(r.number) {
+	if !r.Wants(r.number) || r.kernel == nil { // after a restart windows are open, but the past is unread
 		r.readPast()
 	}
 	if r.kernel != nil && r.number-r.kernelAt > factLines {
@@ -402,6 +407,9 @@ const minKernelID = 16 // bytes, as an MD5 has; the IDs of kernels are SHA-1 sum
 
 // kernelBoots takes the kernel from "Linux version 6.1.0-56-amd64 (…) …".
 func kernelBoots(r *Reader, b []byte, at int) {
+	if r.loadedAt < r.headerAt {
+		r.loaded = nil
+	}
 	from := at + len("Linux version ")
 	end := from
 	for end < len(b) && b[end] != ' ' {

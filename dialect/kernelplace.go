@@ -72,7 +72,14 @@ func (t *Trace) know(f *Frame) {
 // runInKernel checks f, a function of a kernel or a module. The proof is that the file has a
 // function of this name and size.
 func (c *check) runInKernel(f *Frame) {
+	if f.Kind == InKernel {
+		c.runAtAddress(f)
+		return
+	}
 	s := c.of.sizedSymbol(&f.Symbol)
+	if s.err == ErrSizes {
+		s = c.of.ofSeveral(f)
+	}
 	if c.err = s.err; s.err != nil {
 		if s.err == ErrSize || s.err == ErrNoSym && !isMadeAtRun(f.Symbol.Name) {
 			c.of.refuted = ErrSize

@@ -103,6 +103,8 @@ type Reader struct {
 
 	kernel   *Kernel     // the kernel of the last frames of a kernel; nil if not known
 	kernelAt int64       // the line that named kernel, or its first frame
+	loaded   *kernelLoad // of the last kernel that has started, or logs; nil if no frame needs it
+	loadedAt int64       // the last line with a frame or a distance of loaded
 	awaits   *kernelCode // of the last frame that awaits code; nil if none does
 	awaitsAt int64       // line of that frame
 	fault    string      // the last function of a kernel that was named as the place of an instruction
@@ -149,7 +151,7 @@ func (r *Reader) Reset() {
 	r.fault32, r.fault32At, r.diedAt = 0, 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
-	r.crashes, r.kernel, r.fault, r.entryAt, r.awaits = nil, nil, "", 0, nil
+	r.crashes, r.kernel, r.fault, r.entryAt, r.awaits, r.loaded = nil, nil, "", 0, nil, nil
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 
@@ -226,7 +228,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 func needsContext(l *Line) bool {
 	for i := range l.Frames {
 		f := &l.Frames[i]
-		if f.Kernel != nil && f.Kernel.Release != "" {
+		if f.Kernel != nil && f.Kernel.Release != "" && f.Kind != InKernel {
 			continue // nothing else is needed
 		}
 		if !f.Named && !f.Optional && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {

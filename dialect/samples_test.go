@@ -83,7 +83,7 @@ func describe(f *dialect.Frame) string {
 	kinds := map[dialect.Number]string{
 		dialect.Vaddr: "vaddr", dialect.BaseOffset: "base", dialect.FileOffset: "file", dialect.Runtime: "runtime", dialect.InSymbol: "symbol", dialect.CodeOffset: "code",
 		dialect.Offsetted:     "vaddr or offset",
-		dialect.FileOrRuntime: "file or runtime",
+		dialect.FileOrRuntime: "file or runtime", dialect.InKernel: "kernel",
 	}
 	calls := map[dialect.Call]string{dialect.Return: "ret", dialect.Adjusted: "adj", dialect.Exact: "pc", dialect.Either: "ret or pc", dialect.System: "pc or system call"}
 	if f.Named {

@@ -82,13 +82,13 @@ func allGrammars() []grammar {
 		{dialect: &registers, anchor: anchorLine, window: windowFirmware, match: matchRegisters},
 		{dialect: &stackWords, anchor: anchorLine, window: windowFirmware, match: matchStackWords},
 		{dialect: &kernel, direct: "+", next: "/", then: "0", match: matchKernel},
+		{dialect: &kernel, direct: " :\n", back: "]?>:;t\n", next: blank, then: "\n", match: matchKernelAddress},
 		{dialect: &optee, direct: " ", before: "CD", back: ":", next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &optee, direct: " ", before: " ?:0", back: "?0", shape: freeNumber, next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &foreign, direct: "+", next: blank, then: "\n", match: matchWinDbg},
 		{dialect: &foreign, direct: ":", before: "]", next: blank + ")", match: matchWasm},
 		{dialect: &foreign, direct: " ", before: hex, back: hex, next: " ", then: "+", match: matchCrashReport},
-		{dialect: &foreign, direct: " ", before: "s", back: "s", next: " ", then: "+", match: matchMacSample},
-		{dialect: &foreign, direct: " ", before: "t", back: ":", next: blank, then: "\n", match: matchFaultOffset},
+		{dialect: &foreign, direct: " ", before: "st", back: "s:", next: blank, then: "+\n", match: anyOf(matchMacSample, matchFaultOffset)},
 	}
 }
 
@@ -120,6 +120,7 @@ func allHeaders() []header {
 		{text: "ainted", fact: kernelNamed},
 		{text: "Linux version ", fact: kernelBoots},
 		{text: "pc : ", fact: counterLine},
+		{text: offsetMark, fact: kernelOffset},
 		{text: "IP: 0033:", fact: userCounter},
 		{text: "IP: 0023:", fact: userCounter},
 		{text: "Stack dump", opens: windowLLVM},

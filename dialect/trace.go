@@ -134,6 +134,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		of[i] = t.verdictOf(f)
 	}
 	t.placeUnnamed(frames, of)
+	t.findKernelBiases(frames, of)
 	checks := make([]check, len(frames))
 	mixed, loads := false, make(map[string]int)
 	for _, v := range of {

@@ -30,6 +30,8 @@ type verdict struct {
 	unread  bool               // no reading agrees with the file, or several do
 	unseen  bool               // the file could not be read
 
+	loads map[*kernelLoad]*moved // where kernels were loaded, for frames of the kind InKernel
+
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
 

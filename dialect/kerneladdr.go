@@ -1,0 +1,144 @@
+package dialect
+
+import "bytes"
+
+// The addresses of a kernel that has no names for them: it was built without CONFIG_KALLSYMS, or the
+// address is in none of its functions.
+//
+//	RIP: 0010:0xffffffff8120a1b2
+//	 0xffffffff8120a279
+//	 ? 0xffffffffc0378000
+//	pc : 0xffff80001008a1b2
+//	lr : 0xffff80001008a1a0
+//
+// A kernel that its loader has moved logs the distance only at a panic:
+//
+//	Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: …)
+//	Kernel Offset: disabled
+
+// A kernelLoad is the place at which a kernel was loaded. Later lines of the log set it, so it belongs
+// to the Reader of the frames.
+type kernelLoad struct {
+	offset uint64 // added to the addresses of the file
+	from   uint64 // the lowest address of the file; 0 if the log does not have it
+	known  bool
+}
+
+const (
+	kernelHalf   = 0xffff // the highest 16 bits of addresses of kernels of 64 bits
+	modulesStart = 0xffffffffc0000000
+	maxToOffset  = 64 // lines between a frame and the distance, which a panic logs after the registers
+)
+
+// returnMarks are the texts before the value of a register with a return address.
+var returnMarks = [][]byte{[]byte("lr : "), []byte("LR is at "), []byte("ra : ")}
+
+// matchKernelAddress matches the address at at.
+func matchKernelAddress(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
+		return false
+	}
+	if end < len(b) && b[end] != '\r' && !onlyBlanks(b, end) {
+		return false
+	}
+	call, unsure := Return, false
+	switch before := b[:at]; {
+	case at > 0 && b[at-1] == ':':
+		if seg := segment(b, at); seg == "" || seg == "0033" || seg == "0023" {
+			return false
+		}
+		call = Exact
+	case endsWithAny(before, exactBefore):
+		call = Exact
+	case endsWithAny(before, returnMarks):
+	default:
+		last := blanksBefore(b, at)
+		if last == at && at > 0 {
+			return false
+		}
+		if last > 0 && b[last-1] == '?' {
+			unsure = true
+			last = blanksBefore(b, last-1)
+		}
+		if last > 0 && bytes.IndexByte([]byte("]>:;"), b[last-1]) < 0 {
+			return false
+		}
+	}
+	k := r.kernelOf(b[:at])
+	if call == Return && k.Named().Release == "" {
+		return false // the log has not shown that it is one of Linux
+	}
+	f := l.frame()
+	f.Kind, f.Value, f.Call, f.Module = InKernel, addr, call, kernelImage
+	f.Kernel, f.unsure = k, unsure
+	f.load = r.kernelLoad()
+	f.Start, f.Inline = at, InlineMarked
+	l.after(f, end)
+	if call == Exact {
+		r.awaitCode(f)
+	}
+	if !f.load.known && addr < modulesStart {
+		r.holdsUntil = max(r.holdsUntil, r.number+maxToOffset)
+	}
+	return true
+}
+
+// endsWithAny reports whether b ends with one of the texts.
+func endsWithAny(b []byte, texts [][]byte) bool {
+	for _, text := range texts {
+		if bytes.HasSuffix(b, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// kernelLoad returns the place of the kernel that logs the current line. After many lines without a frame
+// it may be another one.
+func (r *Reader) kernelLoad() *kernelLoad {
+	if r.loaded == nil || r.number-r.loadedAt > windowLines {
+		r.loaded = new(kernelLoad)
+	}
+	r.loadedAt = r.number
+	return r.loaded
+}
+
+// kernelOffset takes the distance from "Kernel Offset: …", for the frames before it.
+func kernelOffset(r *Reader, b []byte, at int) {
+	if r.inPast || r.loaded == nil {
+		return
+	}
+	at += len(offsetMark)
+	if hasAt(b, at, "disabled") {
+		*r.kernelLoad() = kernelLoad{known: true}
+		return
+	}
+	offset, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, " from 0x") {
+		return
+	}
+	if from, _, ok := prefixedHex(b, end+len(" from ")); ok {
+		*r.kernelLoad() = kernelLoad{offset, from, true}
+	}
+}
+
+const offsetMark = "Kernel Offset: "
+
+// addressBefore returns the address of the kernel in brackets before the function that begins at from:
+// "[<ffffffff8120a1b2>] ? vfs_write+0xc7/0x3f0"; 0 if there is none.
+func addressBefore(b []byte, from int) uint64 {
+	end := blanksBefore(b, from)
+	if end > 0 && b[end-1] == '?' {
+		end = blanksBefore(b, end-1)
+	}
+	if !endsWith(b, end, ">]") || end < 20 {
+		return 0
+	}
+	addr, stop, ok := hexAt(b, end-18)
+	if !ok || stop != end-2 || !endsWith(b, end-18, "[<") || addr>>48 != kernelHalf {
+		return 0
+	}
+	return addr
+}
