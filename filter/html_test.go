@@ -239,3 +239,20 @@ func TestPagesOfCrashes(t *testing.T) {
 		}
 	}
 }
+
+// Values of a hexdict are buttons: in the hexdict, or in the footnotes of one that began in an
+// earlier line.
+func TestValuesOfAPage(t *testing.T) {
+	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
+	page, text := pageOf(t, []byte(head+"regs {{{hexdict: A: 0x50018d B: 7 C: 0x5011dc D: 0x000050018d E: 0x1}}}\nregs {{{hexdict:\n A: 0x50018d B: 7\n C: 0x5011dc}}} end\n"),
+		Options{Symbolizer: testSymbolizer(t), Patience: patient})
+	p := checkPage(t, page, text)
+	got := strings.Join(p.Find("button", ""), " ") + "\n" + strings.Join(p.Find("div", ""), "\n")
+	want := `0x50018d 0x5011dc 0x000050018d 0x50018d 0x5011dc
+barea.out+0x40018d · build ID a0a1a2a3a4a5a6a7
+table[3].refsa.out+0x4011dc · build ID a0a1a2a3a4a5a6a7
+barea.out+0x40018d · build ID a0a1a2a3a4a5a6a7`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -29,24 +29,27 @@ type occurrence struct {
 	time string
 }
 
-// maxMessage bounds the message of an entry.
-const maxMessage = 200 // bytes
+// The bounds of what an entry has of the log.
+const (
+	maxMessage = 200 // bytes
+	maxTime    = 64  // bytes
+)
 
 // count counts b. It returns no entry for one that is not told apart from others.
 func (d *distinct) count(b *Backtrace) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false
 	}
+	at := occurrence{b.Line, b.Time[:min(len(b.Time), maxTime)]}
 	if e = d.byKey[b.Key]; e != nil {
 		e.times++
-		e.last = occurrence{b.Line, b.Time}
+		e.last = at
 		return e, false
 	}
 	if len(d.entries) >= maxDistinct {
 		d.others++
 		return nil, false
 	}
-	at := occurrence{b.Line, b.Time}
 	e = &entry{number: len(d.entries) + 1, times: 1, first: at, last: at}
 	if own := detailOf(b.own()); own != nil && own.Function != "" {
 		e.label = appendPlace(nil, own)

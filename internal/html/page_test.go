@@ -136,3 +136,51 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 		}
 	}
 }
+
+// A page has bounded numbers of what it must remember, or repeat outside of the text of the log, and
+// shows what it left out.
+func TestPagesAreBounded(t *testing.T) {
+	var want strings.Builder
+	page := whole("log", func(p *Page) {
+		p.Limit(maxSmall, 10)
+		for i := range maxValues + 10 {
+			line := fmt.Sprintf("%#x", i)
+			p.Values([]byte(line), true, []Value{{0, len(line), Detail{Module: "a", Offset: uint64(i)}}})
+			want.WriteString(line + "\n")
+		}
+		for i := range maxDistinct + 1234 {
+			b := backtrace(fmt.Sprint(i), fmt.Sprint(i))
+			for _, r := range b.Rows {
+				want.WriteString(string(r.Text) + "\n")
+			}
+			p.Backtrace(b)
+		}
+	})
+	p := read(t, page, want.String())
+	if n := len(p.Find("button", "")); n != maxValues {
+		t.Errorf("%d buttons, want %d", n, maxValues)
+	}
+	if n := len(p.Find("details", "b")); n != maxDistinct {
+		t.Errorf("%d backtraces that are new, want %d", n, maxDistinct)
+	}
+	if text := "<p>1,234 more backtraces are not listed: only the first 2,000 that differ are told apart.</p>"; !strings.Contains(string(page), text) {
+		t.Errorf("the page has no %s", text)
+	}
+
+	want.Reset()
+	long := strings.Repeat("x", 20_000)
+	page = whole("log", func(p *Page) {
+		p.Limit(1000, 1)
+		for i := range 500 {
+			b := backtrace(fmt.Sprint(i), long)
+			for _, r := range b.Rows {
+				want.WriteString(string(r.Text) + "\n")
+			}
+			p.Backtrace(b)
+		}
+	})
+	if len(page) > maxSections+4*chunkSize+500*2*maxName {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	read(t, page, want.String())
+}
