@@ -35,6 +35,8 @@
 //   - At most 10,000 misses are kept; the oldest are removed first, with directories that become
 //     empty by that.
 //   - Temporary files that a killed process left are removed after [staleTemp].
+//   - Source files are kept under the names of elfutils 0.192, and verified by nothing: a source file
+//     has no build ID. That a server has none is not recorded.
 //   - Sections are neither kept in the cache nor taken from it: the cache does not record the
 //     server of a section.
 package debuginfod
