@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // loadedAt is the load address of position-independent binaries. A kernel runs where it was linked.
@@ -82,6 +83,15 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 			}
 		})
 	}
+}
+
+// asPage is the row of a log as a page of HTML.
+const asPage = "5 % frames, 100 MiB, radosgw, --output=html"
+
+// pageAgainstText compares with the same command and the output as text.
+func pageAgainstText(b *binaries, command, _ string) (other, mine []string) {
+	other = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
+	return other, append(slices.Clone(other), "--output=html")
 }
 
 // plain writes about size bytes without markup.

@@ -22,14 +22,17 @@ func hexDigits(b []byte, at int) int {
 // hexPrefix returns the number of hexadecimal digits with which the eight bytes of x begin, lowest
 // byte first. It has no branches: the lengths of numbers vary, so that branches would be
 // mispredicted.
-func hexPrefix(x uint64) int {
+func hexPrefix(x uint64) int { return bits.TrailingZeros64(noHex(x)) / 8 }
+
+// noHex returns the high bits of the bytes of x that are no hexadecimal digits.
+func noHex(x uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit
 	letter := (x | ' '*ones) ^ '`'*ones // 1 to 6 for a letter
 	// The sums set the high bit of a byte whose low seven bits are larger than 9, than 6, than 0.
 	noDigit := digit&^high + (0x7f-9)*ones
 	noLetter := letter&^high + (0x7f-6)*ones | ^(letter&^high + 0x7f*ones)
-	return bits.TrailingZeros64((noDigit&noLetter|x)&high) / 8
+	return (noDigit&noLetter | x) & high
 }
 
 // isHex reports whether c is a hexadecimal digit.

@@ -1,6 +1,9 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // shortNumber is the fewest hexadecimal digits of an address of firmware without the prefix 0x.
 const shortNumber = 8
@@ -10,12 +13,13 @@ const shortNumber = 8
 // fact about the program, or len(b) if there is neither. at is the beginning of a line.
 //
 // It is called for every byte of a log. A number without a prefix has at least eight digits, so that
-// one of each eight bytes is looked at; the others have an 'x'.
+// four bytes of it are together in eight that are looked at; the others have an 'x'.
 func NextFirmware(b []byte, at int) int {
+	first := at
 	for at < len(b) {
 		to := min(at+numberStep, len(b))
 		mark := nextProgramMark(b, at, to)
-		long, next := nextLong(b, at, mark)
+		long, next := nextLong(b, first, at, mark)
 		for at < long {
 			i := bytes.IndexByte(b[at:long], 'x')
 			if i < 0 {
@@ -43,26 +47,42 @@ const numberStep = 512
 
 // nextLong returns the offset of the first number of at least eight digits, with a prefix or without,
 // in b[at:to] that may be an address. If there is none, it returns next, from where on the search
-// goes on.
-func nextLong(b []byte, at, to int) (long, next int) {
+// goes on. No number begins before first.
+//
+// A number of eight digits has all of the first or the last four of eight bytes, wherever it begins.
+func nextLong(b []byte, first, at, to int) (long, next int) {
+	const half = shortNumber / 2
 	next = to
-	for i := at + shortNumber - 1; i < to; i += shortNumber {
-		if !isHex(b[i]) {
+	for i := at; i < to; {
+		var x uint64
+		switch {
+		case i+shortNumber <= len(b):
+			x = binary.LittleEndian.Uint64(b[i:])
+		case i+half <= len(b):
+			x = uint64(binary.LittleEndian.Uint32(b[i:]))
+		}
+		no := noHex(x)
+		if uint32(no) != 0 && no>>32 != 0 {
+			i += shortNumber
 			continue
 		}
 		start := i
-		for start > at && isHex(b[start-1]) {
+		if uint32(no) != 0 {
+			start += half
+		}
+		end := hexDigits(b, start)
+		for start > first && isHex(b[start-1]) {
 			start--
 		}
-		if start > i-shortNumber+1 && (i+1 == len(b) || !isHex(b[i+1])) {
-			continue // most numbers and words are short
-		}
-		end := hexDigits(b, i)
 		next = max(next, end)
 		if end-start >= shortNumber && !isWordAt(b, end) && mayBeLong(b, start, end) {
 			return start, next
 		}
-		i = end - 1
+		if n := (end - i) / shortNumber * shortNumber; n > 0 && (end-i)%shortNumber < half {
+			i += n
+		} else {
+			i += n + shortNumber // the digit after the number is in the second half, or there is none
+		}
 	}
 	return next, next
 }
@@ -76,9 +96,19 @@ func mayBeLong(b []byte, start, end int) bool {
 		return false
 	}
 	if blanks := blanksBefore(b, start); blanks < start && end-start <= len("0x12345678") && !endsWith(b, blanks, ":") && !endsWith(b, blanks, "=") {
-		return true // one of a list
+		return isArgument(b[:blanks]) // the first one of a list
 	}
 	return mayHaveAddress(b, start)
+}
+
+// isArgument reports whether the last word of b may be a flag of addr2line, or a file: it begins with
+// "-" or has a dot. Of a long word only the end is looked at.
+func isArgument(b []byte) bool {
+	from := len(b)
+	for from > 0 && len(b)-from < maxSequence && b[from-1] != ' ' && b[from-1] != '\t' && b[from-1] != '\n' {
+		from--
+	}
+	return from < len(b) && (b[from] == '-' || bytes.IndexByte(b[from:], '.') >= 0)
 }
 
 // mayHaveAddress reports whether the text before at may be the name of a register, or of another
