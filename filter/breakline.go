@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/sgr"
 )
 
 // tabStop is the distance of the tab stops of terminals, in columns.
@@ -52,6 +54,7 @@ type breaker struct {
 	width  int // columns
 	indent int // of the lines after the first
 	col    int // the current column
+	state  sgr.State
 }
 
 // add adds a part. If it does not fit into a line of its own, it is broken at points, which are
@@ -89,18 +92,32 @@ func (b *breaker) fits(part []byte) bool {
 	return n <= b.width
 }
 
-// breakBefore adds part on a line of its own, into which it fits.
+// breakBefore adds part on a line of its own, into which it fits. Colours end with a line, because
+// pagers show a line without the ones before it.
 func (b *breaker) breakBefore(part []byte) {
 	n, _ := columns(part, 0)
 	in := min(b.indent, b.width-n)
 	shown := len(bytes.TrimRight(b.dst[b.start:], " "))
-	b.dst = append(append(b.dst[:b.start+shown], newline...), spaces[:in]...)
+	b.dst = sgr.AppendTransition(b.dst[:b.start+shown], b.state, sgr.State{})
+	b.dst = append(append(b.dst, newline...), spaces[:in]...)
+	if !bytes.HasPrefix(part, []byte("\x1b[0")) { // which begins with a reset
+		b.dst = sgr.AppendTransition(b.dst, sgr.State{}, b.state)
+	}
 	b.append(part, in+n)
 }
 
 // append adds part, after which the column is col.
 func (b *breaker) append(part []byte, col int) {
 	b.dst = append(b.dst, part...)
+	for at := bytes.IndexByte(part, esc); at >= 0; {
+		n := sequence(part[at:])
+		b.state = b.state.Apply(part[at : at+n])
+		next := bytes.IndexByte(part[at+n:], esc)
+		if next < 0 {
+			break
+		}
+		at += n + next
+	}
 	if b.col = col; col > b.width { // the terminal has continued it
 		b.col = (col-1)%b.width + 1
 	}
