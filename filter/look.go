@@ -42,6 +42,7 @@ type look struct {
 	frame   int          // offset of the frame in it; negative: none
 	indent  int          // columns from the frame to where it is continued
 	breaks  []breakPoint // in order
+	kept    bool         // the line is not broken
 	folded  foldable     // set if the line is that of a frame
 	parts   []linePart   // the lines of output before it, of the current line of the log
 	scratch []byte
@@ -141,7 +142,7 @@ func (k *look) attach() {
 
 // endLine ends a line of output at the end of buf: it breaks the line if it is too long.
 func (k *look) endLine(buf []byte) []byte {
-	if k.Width > 0 && len(k.breaks) > 0 {
+	if k.Width > 0 && len(k.breaks) > 0 && !k.kept {
 		buf = k.breakLine(buf)
 	}
 	k.breaks, k.frame, k.indent = k.breaks[:0], -1, textIndent
@@ -157,10 +158,17 @@ func (k *look) beginLine(at int) {
 	if k.Fold {
 		k.parts = append(k.parts, linePart{at, k.folded})
 	}
-	k.folded, k.start = foldable{}, at
+	k.folded, k.start, k.kept = foldable{}, at, false
+}
+
+// keep leaves the current line of output unbroken: its parts move.
+func (k *look) keep() {
+	if k != nil {
+		k.kept = true
+	}
 }
 
 // forget forgets the current line.
 func (k *look) forget() {
-	k.start, k.frame, k.breaks, k.parts, k.folded = 0, -1, k.breaks[:0], k.parts[:0], foldable{}
+	k.start, k.frame, k.kept, k.breaks, k.parts, k.folded = 0, -1, false, k.breaks[:0], k.parts[:0], foldable{}
 }

@@ -300,6 +300,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.pen(f.state)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
 	f.open = m
+	f.look.keep()
 	f.records.addModule(m)
 }
 
@@ -326,6 +327,9 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.buf))
 	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
 	f.buf = f.buf[:0]
+	if f.look != nil {
+		f.look.forget()
+	}
 	m.process, m.records = f.process.key, f.records.takeRecords()
 	for i := range f.pieces {
 		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {

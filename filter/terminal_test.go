@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/report"
 )
 
 // onTerminal matches what may reach a terminal: printable text, TAB, line ends and colour.
@@ -33,7 +34,10 @@ func TestTerminalSeesNoControls(t *testing.T) {
 			log.WriteString(pick(g, pick(g, hostile...), g.text(), g.presented(), g.broken(), g.contextual(), "\n", "\r\n",
 				"{{{module:2:"+pick(g, hostile...)+":elf:cc}}}", "{{{symbol:"+pick(g, hostile...)+"}}}", "{{{other:"+pick(g, hostile...)+"}}}", "{{{hexdict:"+pick(g, hostile...)))
 		}
-		for _, o.Color = range []Color{ColorAlways, ColorNever} {
+		for i, color := range []Color{ColorAlways, ColorNever, ColorAlways, ColorNever} {
+			if o.Color, o.Look = color, (Look{}); i >= 2 {
+				o.Look = Look{Own: new(report.Own), Width: 20 + g.IntN(80), Fold: true}
+			}
 			whole, _ := filterString(t, o, log.String(), nil)
 			checkTerminal(t, whole)
 			if cut, _ := filterString(t, o, log.String(), g.Rand); cut != whole {
@@ -86,6 +90,9 @@ func FuzzTerminal(f *testing.F) {
 		o := Options{Symbolizer: s, Patience: patient, Terminal: true, Color: ColorNever}
 		if colour {
 			o.Color = ColorAlways
+		}
+		if len(log)%2 == 1 {
+			o.Look = Look{Own: new(report.Own), Width: 20 + len(log)%100, Fold: true}
 		}
 		out, _ := filterString(t, o, string(log), nil)
 		checkTerminal(t, out)

@@ -218,3 +218,51 @@ func TestReportsOnATerminal(t *testing.T) {
 		t.Errorf("in a pipe: got %q, %v; want %q in it", out, err, evil)
 	}
 }
+
+// What a terminal gets depends on its width, on flags, and on variables of the environment. A pipe
+// gets none of it.
+func TestLooksOfATerminal(t *testing.T) {
+	const log = "{{{module:0:/opt/app:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
+		"{{{module:1:libc.so.6:elf:aacc}}}\n{{{mmap:0x2000:0x1000:load:1:rx:0}}}\n" +
+		"{{{bt:0:0x2010}}}\n{{{bt:1:0x2020}}}\n{{{bt:2:0x1030}}}\n"
+	const (
+		modules = "module #0x0 app aabb\nmodule #0x1 libc.so.6 aacc\n"
+		full    = "[[[ELF module #0x0 \"/opt/app\"; BuildID=aabb [0x1000-0x1fff](rx)]]]\n[[[ELF module #0x1 \"libc.so.6\"; BuildID=aacc [0x2000-0x2fff](rx)]]]\n"
+		libc    = "    #0    0x0000000000002010 (libc.so.6+0x10) (BuildId: aacc)\n    #1    0x0000000000002020 (libc.so.6+0x1f) (BuildId: aacc)\n"
+		own     = "    #2    0x0000000000001030 (/opt/app+0x2f) (BuildId: aabb)\n"
+		folded  = "    2 frames of libc.so.6\n"
+		broken  = "    #0    0x0000000000002010\n         (libc.so.6+0x10)\n         (BuildId: aacc)\n    #1    0x0000000000002020\n         (libc.so.6+0x1f)\n         (BuildId: aacc)\n    #2    0x0000000000001030\n         (/opt/app+0x2f)\n         (BuildId: aabb)\n"
+	)
+	for _, test := range []struct{ args, env, want string }{
+		{"", "NO_COLOR=1", modules + folded + own},
+		{"", "TERM=dumb", modules + folded + own},
+		{"--all-frames", "NO_COLOR=1", modules + libc + own},
+		{"--own libc.*", "NO_COLOR=1", modules + libc + own},
+		{"--system /opt", "NO_COLOR=1", modules + libc + own}, // no frame is own
+		{"--module-lines=full", "NO_COLOR=1", full + folded + own},
+		{"--module-lines=none", "NO_COLOR=1", folded + own},
+		{"--omit-module-lines", "NO_COLOR=1", folded + own},
+		{"--keep-raw", "NO_COLOR=1", modules + libc + own},
+		{"--raw --color=never", "", full + libc + own},
+		{"--all-frames --module-lines=none", "NO_COLOR=1 COLUMNS=36", broken},
+		{"--all-frames --module-lines=none", "NO_COLOR=1 COLUMNS=x", libc + own},
+		{"--all-frames --module-lines=none", "NO_COLOR=1 COLUMNS=3", libc + own},
+		{"--raw --color=never --module-lines=none", "COLUMNS=36", libc + own},
+	} {
+		env := append([]string{"COLUMNS="}, strings.Fields(test.env)...)
+		if got := onTerminal(t, log, env, append(strings.Fields(test.args), "-q", "--no-paths")...); got != test.want {
+			t.Errorf("%q, %q:\n got %q\nwant %q", test.args, test.env, got, test.want)
+		}
+	}
+	for args, want := range map[string]string{
+		"":                    full + libc + own,
+		"--all-frames=false":  full + folded + own,
+		"--module-lines=full": full + libc + own,
+	} {
+		cmd := exec.Command(os.Args[0], append(strings.Fields(args), "-q", "--no-paths")...)
+		cmd.Stdin, cmd.Env = strings.NewReader(log), append(os.Environ(), asCommand+"=1", "COLUMNS=36")
+		if out, err := cmd.Output(); err != nil || string(out) != want {
+			t.Errorf("in a pipe, %q: got %q, %v; want %q", args, out, err, want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package integration
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var updateScreens = flag.Bool("update-screens", false, "write the captured screens to testdata/screens")
+
+// screenLog is testdata/crash.log with a third backtrace, which has frames of the C library.
+func screenLog(t *testing.T) string {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(checkout, "testdata", "crash.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "crash.log")
+	log = append(log, "stack of the thread that waits\n"+
+		"    {{{bt:0:0x7ffff7e4b2a0:pc}}}\n    {{{bt:1:0x7ffff7e4b3f0:ra}}}\n    {{{bt:2:0x7ffff7e4c0a8:ra}}}\n"+
+		"    {{{bt:3:0x7ffff7fbd918:ra}}}\n    {{{bt:4:0x0000555555555ac1:ra}}}\n    {{{bt:5:0x7ffff7df324a:ra}}}\n    {{{bt:6:0x7ffff7df3305:ra}}}\n"...)
+	if err := os.WriteFile(name, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// onScreen returns what a terminal of this many columns shows after a command of the shell has
+// written to it, with the text end on a line of its own as the last line. The terminal is tmux.
+func onScreen(t *testing.T, columns int, script, end string, flags ...string) string {
+	t.Helper()
+	need(t, "tmux")
+	dir, err := os.MkdirTemp("", "screen") // a socket's path has at most 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	tmux := func(args ...string) (string, error) {
+		cmd := exec.Command("tmux", append([]string{"-u", "-S", filepath.Join(dir, "s"), "-f", "/dev/null"}, args...)...)
+		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "CLICOLOR_FORCE=", "DEBUGINFOD_URLS=", "COLUMNS="+strconv.Itoa(columns))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := tmux("new-session", "-d", "-x", strconv.Itoa(columns), "-y", "100", script+"; cat"); err != nil {
+		t.Fatal(err, out)
+	}
+	defer tmux("kill-server")
+	for deadline := time.Now().Add(time.Minute); ; {
+		screen, err := tmux("capture-pane", "-p")
+		if err != nil {
+			t.Fatal(err, screen)
+		}
+		if strings.HasSuffix(strings.TrimRight(screen, "\n"), "\n"+end) {
+			screen, err = tmux(append([]string{"capture-pane", "-p"}, flags...)...)
+			if err != nil {
+				t.Fatal(err, screen)
+			}
+			return strings.TrimRight(screen, "\n") + "\n"
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%q did not appear:\n%s", end, screen)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A crash fits into terminals of 80 and of 120 columns. The screens are testdata/screens.
+func TestACrashFitsIntoATerminal(t *testing.T) {
+	log := screenLog(t)
+	line := func(args ...string) string {
+		return strings.Join(append(append([]string{command, "-q", "--no-index"}, crashArgs()...), append(args, log)...), " ") + "; echo END"
+	}
+	names := namesOf(run(t, nil, command, append(crashArgs(), "-q", "--module-lines=none", "--all-frames", log)...))
+	for _, columns := range []int{80, 120} {
+		t.Run(strconv.Itoa(columns), func(t *testing.T) {
+			screen := onScreen(t, columns, line(), "END")
+			golden(t, "crash-"+strconv.Itoa(columns), screen)
+			for _, name := range names {
+				if len(name) <= columns && !strings.Contains(screen, name) {
+					t.Errorf("%s is broken on the screen", name)
+				}
+			}
+			if columns == 80 {
+				golden(t, "crash-80-colours", onScreen(t, columns, line(), "END", "-e"))
+				golden(t, "crash-80-all-frames-short-names", onScreen(t, columns, line("--all-frames", "--short-names"), "END"))
+			}
+		})
+	}
+}
+
+// namesOf returns the functions with their arguments, and the files with their lines, in lines of
+// frames of the form #0 0xADDR FUNCTION FILE:LINE:COLUMN (MODULE+0xADDR).
+func namesOf(text string) (names []string) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		_, rest, ok := strings.Cut(line, " 0x")
+		_, rest, _ = strings.Cut(rest, " ")
+		function, rest, found := strings.Cut(rest, " /src/")
+		place, _, whole := strings.Cut(rest, " (")
+		if ok && found && whole {
+			names = append(names, function, "/src/"+place)
+		}
+	}
+	return names
+}
+
+// golden compares a screen with testdata/screens/NAME.txt. Versions of tmux spell colours in
+// different ways.
+func golden(t *testing.T, name, screen string) {
+	t.Helper()
+	if v := run(t, nil, "tmux", "-V"); strings.Contains(screen, "\x1b") && v != "tmux 3.3a\n" {
+		t.Logf("the colours of %s are not compared: this is %s", name, v)
+		return
+	}
+	file := filepath.Join("testdata", "screens", name+".txt")
+	if *updateScreens {
+		if err := os.WriteFile(file, []byte(screen), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), screen); diff != "" {
+		t.Errorf("%s: want (-), got (+):\n%s", name, diff)
+	}
+}
+
+// less -R shows the colours and the lines of symfilter --color=always.
+func TestLessShowsACrash(t *testing.T) {
+	need(t, "less")
+	const columns = 80
+	script := strings.Join(append(append([]string{command, "-q", "--no-index"}, crashArgs()...), "--color=always", "--module-lines=none", "--all-frames=false", screenLog(t)), " ") + " | less -R"
+	screen := onScreen(t, columns, script, "(END)", "-e")
+	golden(t, "less-80-colours", screen)
+	if strings.Contains(screen, "ESC") {
+		t.Errorf("less shows control characters:\n%s", screen)
+	}
+}
