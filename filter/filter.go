@@ -54,7 +54,9 @@ func New(w io.Writer, o Options) *Filter {
 	default:
 		f.printer = textPrinter{}
 	}
-	f.page, _ = f.printer.(*Page)
+	if f.page, _ = f.printer.(*Page); f.page != nil {
+		f.page.prefix = nil
+	}
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline
 	}

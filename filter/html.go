@@ -32,6 +32,9 @@ type Page struct {
 	last  []byte // the beginning of the last line that is no frame
 
 	values []html.Value // scratch
+
+	prefix func(dst []byte, line int64) []byte // see SetPrefix
+	before prefixed
 }
 
 // NewPage returns a Page for the Filters that have it as their Printer and Output HTML. title is
@@ -40,6 +43,11 @@ func NewPage(title string) *Page { return &Page{html: html.New(title)} }
 
 // Input begins the next log, and shows its name: a page of one log needs none.
 func (p *Page) Input(name string) { p.html.Input(name) }
+
+// SetPrefix sets a function that appends what is shown before the text of a line, such as the time
+// of a line in a container's log. It is for the current Filter alone: New sets none. The function is
+// called when the line is printed.
+func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
 // AppendEnd appends the rest of the page to dst and returns the extended slice. Nothing may be added
 // to the page after it. It is called when the Filters of the page are closed.
@@ -67,6 +75,9 @@ func (p *Page) AppendElement(dst []byte, e *Element) []byte {
 
 // AppendLine adds a line to the page, and appends the part that is finished.
 func (p *Page) AppendLine(dst []byte, l *Line) []byte {
+	if p.prefix != nil {
+		l = p.before.add(l, p.prefix)
+	}
 	ended := len(l.EOL) > 0
 	switch {
 	case len(l.Frames) > 0 && !l.Continues && !isSummary(l.Text):

@@ -35,13 +35,16 @@ type container struct {
 	// decides.
 	unfinished func(b []byte, hint *int) int
 
+	// prefix appends what a page shows of a line's envelope before its text.
+	prefix func(dst []byte, p part) []byte
+
 	// fields appends the JSON members for a line's envelope, with a comma before each.
 	fields func(dst []byte, p part) []byte
 }
 
 var (
-	cri    = container{openCRI, sealCRI, unfinishedCRI, fieldsCRI}
-	docker = container{openDocker, sealDocker, unfinishedDocker, fieldsDocker}
+	cri    = container{openCRI, sealCRI, unfinishedCRI, prefixCRI, fieldsCRI}
+	docker = container{openDocker, sealDocker, unfinishedDocker, prefixDocker, fieldsDocker}
 )
 
 // The format of the Container Runtime Interface, which Kubernetes and Podman use:
@@ -161,6 +164,26 @@ func unfinishedCRI(b []byte, hint *int) int {
 	return len(b)
 }
 
+// prefixCRI appends the envelope as it is. That of a part is that of a whole line, since parts are
+// joined.
+func prefixCRI(dst []byte, p part) []byte {
+	if p.whole {
+		return append(dst, p.head...)
+	}
+	return appendPrefix(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
+}
+
+// appendPrefix appends a time, which may be empty, and the name of the stream, as CRI has them.
+func appendPrefix(dst []byte, p part, time []byte) []byte {
+	if len(time) > 0 {
+		dst = append(append(dst, time...), ' ')
+	}
+	if p.stderr {
+		return append(dst, "stderr F "...)
+	}
+	return append(dst, "stdout F "...)
+}
+
 func fieldsCRI(dst []byte, p part) []byte {
 	return appendFields(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
@@ -260,6 +283,14 @@ func unfinishedDocker(b []byte, hint *int) int {
 }
 
 // fieldsDocker appends those members of Docker's that are valid.
+// prefixDocker appends the time and the stream as CRI has them: the object would hide the text.
+func prefixDocker(dst []byte, p part) []byte {
+	const member = `"time":"`
+	time := p.tail[max(0, bytes.LastIndex(p.tail, []byte(member))):]
+	time = bytes.TrimPrefix(time, []byte(member))
+	return appendPrefix(dst, p, time[:timestamp(time)])
+}
+
 func fieldsDocker(dst []byte, p part) []byte {
 	var of struct {
 		Time  string

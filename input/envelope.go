@@ -122,6 +122,9 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 		o.Members = e.out.members
 	}
 	e.f = filter.New(nil, o)
+	if page, ok := o.Printer.(*filter.Page); ok {
+		page.SetPrefix(e.out.prefix)
+	}
 	e.look()
 	return e
 }

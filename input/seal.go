@@ -92,6 +92,14 @@ func (s *sealer) emit(line int64, p []byte) error {
 	return s.err
 }
 
+// prefix appends what a page shows of the envelope of a line.
+func (s *sealer) prefix(dst []byte, line int64) []byte {
+	if l := s.sealOf(line); l != nil && len(l.parts) > 0 {
+		return s.c.prefix(dst, l.parts[0])
+	}
+	return dst
+}
+
 // members appends the members that the envelope of a line adds to its object.
 func (s *sealer) members(dst []byte, line int64) []byte {
 	l := s.sealOf(line)
