@@ -109,6 +109,7 @@ func (l *Line) register(r *Reader, value uint64, reg register) {
 	}
 	f := l.address(value, reg.call)
 	f.Optional, f.Machine = reg.hint, reg.machine
+	r.ofKernel(f)
 }
 
 // isGoFrame reports whether b is the line of a frame of Go with its place:

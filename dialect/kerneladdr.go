@@ -85,6 +85,20 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
+// ofKernel makes f, the value of a register, an address of a kernel, if the log is one of Linux: the
+// kernel may have been moved from the addresses of its file.
+func (r *Reader) ofKernel(f *Frame) {
+	if f.Value>>48 != kernelHalf {
+		return
+	}
+	k := r.kernelOf(nil)
+	if k.Named().Release == "" {
+		return
+	}
+	f.Kind, f.Addr, f.Module, f.Kernel, f.load = InKernel, 0, kernelImage, k, r.kernelLoad()
+	f.unsure = true
+}
+
 // endsWithAny reports whether b ends with one of the texts.
 func endsWithAny(b []byte, texts [][]byte) bool {
 	for _, text := range texts {

@@ -37,6 +37,13 @@ func returnsIn(t *testing.T, file string) (all []uint64) {
 	return all
 }
 
+// functionAt returns the innermost function that llvm-symbolizer has for an address.
+func functionAt(t *testing.T, file string, addr uint64) string {
+	t.Helper()
+	name, _, _ := strings.Cut(run(t, fmt.Appendf(nil, "%s %#x\n", file, addr), "llvm-symbolizer-19"), "\n")
+	return name
+}
+
 // The addresses of a kernel that has no names for them are resolved if the log shows where it was loaded.
 func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()
@@ -55,8 +62,7 @@ func TestAddressesOfAKernelAreResolved(t *testing.T) {
 		for _, addr := range addrs {
 			line := fmt.Sprintf("[    1.000000]  %#x", addr+by)
 			text += line + "\n"
-			name := strings.TrimSpace(strings.SplitN(run(t, fmt.Appendf(nil, "%s %#x\n", vmlinux, addr-1), "llvm-symbolizer-19"), "\n", 2)[0])
-			want += fmt.Sprintf("%s %s %s\n", line, name, chainAt(t, vmlinux, addr-1))
+			want += fmt.Sprintf("%s %s %s\n", line, functionAt(t, vmlinux, addr-1), chainAt(t, vmlinux, addr-1))
 		}
 		return text, want
 	}
@@ -65,11 +71,15 @@ func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	named := fmt.Sprintf("[<%016x>] ? ledger_init+%#x/%#x", returns[0]+offset, returns[0]-init.addr, max(init.next, init.size))
 	place := chainAt(t, vmlinux, returns[0]-1)
 	at := "Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: 0xffffffff80000000-0xffffffffbfffffff)\n"
+	pair := fmt.Sprintf("epc : %016x ra : %016x sp : ff20000000013e60\n", returns[0]+offset, returns[1]+offset)
+	shown := pair + fmt.Sprintf("--- %#x: %s at %s\n--- %#x: %s at %s\n", returns[0]+offset, functionAt(t, vmlinux, returns[0]), chainAt(t, vmlinux, returns[0]),
+		returns[1]+offset, functionAt(t, vmlinux, returns[1]-1), chainAt(t, vmlinux, returns[1]-1))
 	registers := strings.Repeat("RAX: 0000000000000000 RBX: ffffffff82000000 RCX: 0000000000000000\n", 20)
 	for _, tc := range []struct{ name, log, want string }{
 		{"by the distance", few + registers + at, fewAnswers + registers + at},
 		{"not moved", strings.ReplaceAll(few, "0xffffffffb4600", "0xffffffff81000") + "Kernel Offset: disabled\n", strings.ReplaceAll(fewAnswers, "0xffffffffb4600", "0xffffffff81000") + "Kernel Offset: disabled\n"},
 		{"by a function", few + named + "\n", fewAnswers + named + " " + place + "\n"},
+		{"registers", pair + named + "\n", shown + named + " " + place + "\n"},
 		{"by calls", lines, answers},
 		{"by nothing", few, few},
 		{"another distance", few + strings.Replace(at, "0x336", "0x337", 1), few + strings.Replace(at, "0x336", "0x337", 1)},
