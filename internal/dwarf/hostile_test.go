@@ -75,6 +75,9 @@ func exercise(t testing.TB, sec sections, addrs []uint64) {
 			if len(warm) > maxFrames {
 				t.Errorf("address %#x: %d frames", addr, len(warm))
 			}
+			if len(warm) > 0 {
+				d.Source(addr, warm[0].File)
+			}
 		}
 	}
 	checkFootprint(t, d)
