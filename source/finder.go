@@ -43,6 +43,10 @@ type Options struct {
 	// of all questions for Server in any minute; 0 means no bound.
 	Patience, PerMinute time.Duration
 
+	// MaxMemory bounds the bytes of the files that are kept. The last file is kept even if it is larger
+	// (16 MiB at most). 0 means 48 MiB.
+	MaxMemory int64
+
 	// Around is the number of lines before and after the line of a frame.
 	Around int
 
@@ -89,6 +93,9 @@ type entry struct {
 
 // NewFinder returns a Finder.
 func NewFinder(o Options) *Finder {
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = maxKept
+	}
 	f := &Finder{o: o, entries: make(map[fileKey]*entry), recent: list.New(), notices: make(map[string]int)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.servers.init()
@@ -170,7 +177,7 @@ func (e *entry) cost() int64 {
 // evict drops the least recently used files until the rest fits the budget; f.mu is held. The last
 // one stays.
 func (f *Finder) evict() {
-	for f.size > maxKept && f.recent.Len() > 1 {
+	for f.size > f.o.MaxMemory && f.recent.Len() > 1 {
 		e := f.recent.Back().Value.(*entry)
 		f.recent.Remove(e.place)
 		delete(f.entries, e.key)

@@ -23,6 +23,9 @@ type sourceFlags struct {
 const (
 	usualSourceLines = "3"  // what --source alone means
 	maxSourceLines   = 1000 // before and after a line
+
+	sourceShare = 8        // of --max-memory, 1/8 is for source files
+	mostSources = 48 << 20 // bytes of them that are kept: some 2,000 usual ones
 )
 
 // sourceLines is --source: whether source lines are shown, and how many around each.
@@ -83,6 +86,7 @@ func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, 
 		PrefixMap:  maps,
 		Patience:   patience.Servers,
 		PerMinute:  patience.PerMinute,
+		MaxMemory:  min(int64(c.maxMemory)/sourceShare, mostSources),
 		Around:     f.lines.n,
 		Notify:     func(message string) { diag.sum("%s", message) },
 	}
