@@ -126,6 +126,7 @@ func FuzzHTML(f *testing.F) {
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		checkPage(t, largePage(t, log, o, 7), text)
+		fuzztest.Growth(t, log, func(log []byte) { largePage(t, log, o, len(log)) })
 	})
 }
 

@@ -26,10 +26,14 @@ type Outcome struct {
 }
 
 // NewLines returns Lines with the options o. It ignores ProcessKey, since each Context is that of
-// one process, and Emit, since Append returns the output.
+// one process, and Emit, since Append returns the output. With Output HTML it prints text: a page is
+// not of single records.
 func NewLines(o Options) *Lines {
 	l := new(Lines)
 	o.ProcessKey = nil
+	if o.Output == HTML {
+		o.Output, o.Printer = Text, nil
+	}
 	o.Emit = func(_ int64, out []byte) error {
 		l.dst = append(l.dst, out...)
 		return nil
