@@ -9,17 +9,15 @@ import (
 const shortNumber = 8
 
 // NextFirmware returns the offset of the first number in b from at on that may be an address of
-// firmware, as package dialect reads it if [Reader.Firmware] is set, or that of the first mark of a
-// fact about the program, or len(b) if there is neither. at is the beginning of a line.
+// firmware, as package dialect reads it if [Reader.Firmware] is set, or len(b) if there is none. at is
+// the beginning of a line. A [ProgramSearch] finds other lines that must be read.
 //
 // It is called for every byte of a log. A number without a prefix has at least eight digits, so that
 // four bytes of it are together in eight that are looked at; the others have an 'x'.
 func NextFirmware(b []byte, at int) int {
 	first := at
 	for at < len(b) {
-		to := min(at+numberStep, len(b))
-		mark := nextProgramMark(b, at, to)
-		long, next := nextLong(b, first, at, mark)
+		long, next := nextLong(b, first, at, min(at+numberStep, len(b)))
 		for at < long {
 			i := bytes.IndexByte(b[at:long], 'x')
 			if i < 0 {
@@ -32,9 +30,6 @@ func NextFirmware(b []byte, at int) int {
 		}
 		if long < next {
 			return long
-		}
-		if mark < to {
-			return mark
 		}
 		at = next
 	}

@@ -58,17 +58,28 @@ var (
 )
 
 // programMarks are the marks that lines without an address may have.
-var programMarks = [][]byte{zephyrMark, gnuBuildIDMark}
+var programMarks = [...][]byte{zephyrMark, gnuBuildIDMark}
 
-// nextProgramMark returns the offset of the first mark in b that begins at at or later and before to,
-// or to.
-func nextProgramMark(b []byte, at, to int) int {
-	for _, mark := range programMarks {
-		if i := bytes.Index(b[at:min(to+len(mark)-1, len(b))], mark); i >= 0 {
-			to = at + i
+// A ProgramSearch finds, in one block of a log, the lines with facts about the program of a device that
+// have no address. The zero value is ready; each block needs its own.
+type ProgramSearch struct {
+	next [len(programMarks)]int // offset after the beginning of the next one of each of programMarks; 0: not known
+}
+
+// Next returns the offset of the first mark in b from at on, or len(b). at must not be less than in the
+// last call.
+func (s *ProgramSearch) Next(b []byte, at int) int {
+	first := len(b)
+	for i, mark := range programMarks {
+		if s.next[i] <= at {
+			s.next[i] = len(b) + 1
+			if n := bytes.Index(b[at:], mark); n >= 0 {
+				s.next[i] = at + n + 1
+			}
 		}
+		first = min(first, s.next[i]-1)
 	}
-	return to
+	return first
 }
 
 // programFacts takes the facts about the program from a line.

@@ -93,9 +93,10 @@ type blockMarks struct {
 	open   int // offset of the next mark but ESC; less than from if it is not known
 	esc    int // offset of the next ESC, in the same way
 	// number is the offset of the next number of firmware, in the same way.
-	number int
-	base   int // offset from which lines are counted
-	lines  int // line ends from base to open
+	number   int
+	programs dialect.ProgramSearch
+	base     int // offset from which lines are counted
+	lines    int // line ends from base to open
 }
 
 // after returns the offset of the first mark from from on, and the number of line ends before it.
@@ -118,7 +119,11 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	if m.number < from {
 		m.number = dialect.NextFirmware(m.b, from)
 	}
-	if first := min(m.esc, m.number); first < m.open {
+	first := min(m.esc, m.number)
+	if f.tracer != nil && f.tracer.reader.Firmware {
+		first = min(first, m.programs.Next(m.b, from))
+	}
+	if first < m.open {
 		return first, bytes.Count(m.b[from:first], newline)
 	}
 	return m.open, m.lines
