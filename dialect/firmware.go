@@ -78,7 +78,7 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		}
 		value, next, ok := registerValue(b, end)
 		if from := next - len("0x1234"); ok && hasAt(b, from, "0x") && isCut(b, from, next) {
-			reg.machine = elf.EM_AVR // its addresses have 16 bits
+			reg.machine, reg.hint = elf.EM_AVR, true // its addresses have 16 bits; on other machines the number is cut
 		}
 		if !ok || reg.assigned && b[blanksAfter(b, end)] == '0' || reg.with != "" && !bytes.Contains(b, []byte(reg.with)) {
 			continue
@@ -86,7 +86,8 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		at = next
 		l.register(r, value, reg)
 	}
-	if at := bytes.Index(b, []byte("(ra)")); at >= 0 { // Zephyr on MIPS prints names after the values
+	if named := bytes.TrimRight(b, " "); bytes.HasSuffix(named, []byte("(ra)")) { // Zephyr on MIPS prints names after the values
+		at := len(named) - len("(ra)")
 		if from := hexBefore(b, at); at-from == 8 || at-from == 16 {
 			value, _, _ := hexAt(b, from)
 			l.register(r, value, registerNames["ra"])

@@ -69,14 +69,17 @@ var tfa = Dialect{
 // matchTFA matches a line with a frame.
 func matchTFA(_ *Reader, l *Line, _ int) bool {
 	b := l.Text
-	for _, level := range []string{": EL3: ", ": EL2: ", ": S-EL1: "} {
-		at := bytes.Index(b, []byte(level))
-		if at < 0 {
+	at := bytes.Index(b, []byte(": 0x"))
+	if at < 0 {
+		return false
+	}
+	addr, end, ok := prefixedHex(b, at+len(": "))
+	for _, level := range []string{": EL3", ": EL2", ": S-EL1"} {
+		if !ok || !onlyBlanks(b, end) || !endsWith(b, at, level) {
 			continue
 		}
-		number, from, ok := decimalBefore(b, at)
-		addr, end, isHex := prefixedHex(b, at+len(level))
-		if !ok || !isHex || !onlyBlanks(b, end) || !standsFree(b, from) {
+		number, from, ok := decimalBefore(b, at-len(level))
+		if !ok || !standsFree(b, from) {
 			return false
 		}
 		call := Adjusted
