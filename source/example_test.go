@@ -3,6 +3,7 @@ package source_test
 import (
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/source"
@@ -21,6 +22,7 @@ func ExampleFinder() {
 		Symbolizer: symbolizer,
 		Roots:      roots,
 		PrefixMap:  buildid.PrefixMaps{{Old: "/src", New: "../testdata"}},
+		Patience:   time.Minute,
 	})
 	defer finder.Close()
 

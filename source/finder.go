@@ -38,7 +38,8 @@ type Options struct {
 	// Server is asked for files of builds with a build ID that are not found otherwise. Nil: none.
 	Server Server
 
-	// Patience is how long a question waits for the debug file and for Server. After a wait without
+	// Patience is how long a question waits for the debug file, which may have to be opened again, and
+	// for Server. With 0 a question waits for neither. After a wait without
 	// success, questions do not wait for Server until it has sent a file. PerMinute bounds the waiting
 	// of all questions for Server in any minute; 0 means no bound.
 	Patience, PerMinute time.Duration
