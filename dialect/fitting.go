@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ const (
 	hashNumber       // "#N" and blanks
 	wordNumber       // N, blanks, a word, and blanks; a blank follows the anchor's number, of eight or 16 digits
 	twoBlanks        // at least two blanks
+	kernelHigh       // the anchor's number begins with ffff, as addresses of kernels of 64 bits do
 	freeNumber       // no letter before the decimal digits that end with the byte of back or before it
 	shapes
 )
@@ -110,6 +112,9 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
 	}
+	if mark > 1 && mark+wholeNumber+1 < len(b) && r.of[anchor0x].never((*[numberPart]byte)(b[mark-2:])) {
+		return false
+	}
 	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' { // nearly all marks
 		return r.of[anchor0x].any(b, at)
 	}
@@ -133,6 +138,9 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	if s := f.shapes[twoBlanks]; set&s != 0 && at-blanks < 2 {
 		set &^= s
 	}
+	if s := f.shapes[kernelHigh]; set&s != 0 && !isHigh(b, at) {
+		set &^= s
+	}
 	if s := f.shapes[freeNumber]; set&s != 0 && !endsFree(b, blanks) {
 		set &^= s
 	}
@@ -142,9 +150,6 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 // any reports whether at returns a grammar, or might do so without the colours of the line. It looks at
 // no more than is needed for that, because it is called for nearly each number of a log.
 func (f *fits) any(b []byte, at int) bool {
-	if at > 2 && at+wholeNumber < len(b) && b[at-1] == ' ' && f.never((*[numberPart]byte)(b[at-3:])) {
-		return false
-	}
 	set, blanks := f.before(b, at)
 	if at-blanks < 2 {
 		set &^= f.shapes[twoBlanks]
@@ -152,11 +157,14 @@ func (f *fits) any(b []byte, at int) bool {
 	if s := f.shapes[wordNumber]; set&s != 0 && (!mayBeWhole(b, at) || !numberedWord(b, blanks)) {
 		set &^= s
 	}
+	if s := f.shapes[kernelHigh]; set&s != 0 && !isHigh(b, at) {
+		set &^= s
+	}
 	if set != 0 {
 		set = f.after(b, at, set)
 	}
 	return set != 0 &&
-		(set&(f.shapes[anyShape]|f.shapes[twoBlanks]) != 0 ||
+		(set&(f.shapes[anyShape]|f.shapes[twoBlanks]|f.shapes[kernelHigh]) != 0 ||
 			set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
 			set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, at) ||
 			set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)) ||
@@ -169,13 +177,23 @@ const (
 )
 
 // never reports whether any returns false for a number after one blank, because of a few bytes around
-// it. It is so for most numbers. part are two bytes, the blank, the number, and what follows. It has no
-// jumps, which would be guessed wrong more often than not.
+// it. It is so for most marks of logs without frames. part are two bytes, the blank, the number, and
+// what follows.
+//
+// Most of it has no jumps, which would be guessed wrong more often than not.
 func (f *fits) never(part *[numberPart]byte) bool {
+	if part[2] != ' ' || part[3] != '0' || part[4] != 'x' {
+		return false
+	}
 	before, back := part[0], part[1]
 	whole := uint64(mayEnd[part[3+len("0x12345678")]] | mayEnd[part[3+wholeNumber]])
 	set := f.direct[' '] & f.back[back] & f.beforeBack[before] &^ f.shapes[twoBlanks]
 	set &^= f.shapes[wordNumber] & (whole - 1)
+	high := uint64(0)
+	if binary.LittleEndian.Uint32(part[5:])|0x20202020 == ffff {
+		high = 1
+	}
+	set &^= f.shapes[kernelHigh] & (high - 1)
 	return set|uint64(mayEndColor[back]&noLetter[before]|mayEndColor[before]|mayEnd[back]) == 0
 }
 
@@ -242,6 +260,15 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 		return set
 	}
 	return set & f.then[then]
+}
+
+// ffff are four letters in the lower case.
+const ffff = 'f' | 'f'<<8 | 'f'<<16 | 'f'<<24
+
+// isHigh reports whether the number at at, with its prefix, begins with ffff.
+func isHigh(b []byte, at int) bool {
+	at += len("0x")
+	return at+4 <= len(b) && binary.LittleEndian.Uint32(b[at:])|0x20202020 == ffff
 }
 
 // hashBefore reports whether "#" and a number end at end.

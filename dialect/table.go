@@ -82,7 +82,7 @@ func allGrammars() []grammar {
 		{dialect: &registers, anchor: anchorLine, window: windowFirmware, match: matchRegisters},
 		{dialect: &stackWords, anchor: anchorLine, window: windowFirmware, match: matchStackWords},
 		{dialect: &kernel, direct: "+", next: "/", then: "0", match: matchKernel},
-		{dialect: &kernel, direct: " :\n", back: "]?>:;t\n", next: blank, then: "\n", match: matchKernelAddress},
+		{dialect: &kernel, direct: " :\n", back: "]?>:;t\n", shape: kernelHigh, next: blank, then: "\n", match: matchKernelAddress},
 		{dialect: &optee, direct: " ", before: "CD", back: ":", next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &optee, direct: " ", before: " ?:0", back: "?0", shape: freeNumber, next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &foreign, direct: "+", next: blank, then: "\n", match: matchWinDbg},
