@@ -27,11 +27,13 @@ type Page struct {
 
 	held  []heldElement // elements of lines that are not printed yet
 	lines int           // number of held, whose lines are not printed yet
+	round uint32        // number of times that held was emptied
 	stack openStack
 	same  verdicts
 	last  []byte // the beginning of the last line that is no frame
 
 	values []html.Value // scratch
+	rows   []html.Row   // scratch
 
 	prefix func(dst []byte, line int64) []byte // see SetPrefix
 	before prefixed
@@ -70,6 +72,7 @@ func (p *Page) AppendElement(dst []byte, e *Element) []byte {
 	}
 	p.held = append(p.held, h)
 	p.lines++
+	dst = binary.LittleEndian.AppendUint32(dst, p.round)
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(p.held)-1))
 }
 
@@ -106,13 +109,14 @@ func isSummary(text []byte) bool {
 // release forgets the elements of a line that was printed.
 func (p *Page) release(elements []LineElement) {
 	for i := range elements {
-		if len(elements[i].Made) >= 4 {
+		if len(elements[i].Made) > 0 {
 			p.lines--
 		}
 	}
 	if p.lines <= 0 || len(p.held) >= maxHeldElements {
 		clear(p.held)
 		p.held, p.lines = p.held[:0], 0
+		p.round++
 	}
 }
 
@@ -123,7 +127,7 @@ func (p *Page) text(text []byte, ended bool) {
 		if i < 0 {
 			break
 		}
-		p.html.Text(bytes.TrimSuffix(text[:i], []byte{'\r'}), true)
+		p.html.Text(text[:i], true)
 		text = text[i+1:]
 	}
 	p.html.Text(text, ended)
@@ -132,12 +136,14 @@ func (p *Page) text(text []byte, ended bool) {
 // remember keeps the beginning of a line, which may be the message of a backtrace.
 func (p *Page) remember(text []byte) {
 	if len(text) > 0 {
-		p.last = append(p.last[:0], text[:min(len(text), maxMessage)]...)
+		if len(text) > maxMessage {
+			text = text[:maxMessage-unfinishedText(text[:maxMessage])]
+		}
+		p.last = append(p.last[:0], text...)
 	}
 }
 
-// maxMessage bounds the message of a backtrace. A cut colour sequence or character at its end is
-// shown as it is.
+// maxMessage bounds the message of a backtrace.
 const maxMessage = 200 // bytes
 
 // elements prints a line with elements that is no frame. Values of a hexdict show their answers.
@@ -172,7 +178,7 @@ func (p *Page) elements(l *Line) {
 			values[n].Start, values[n].End = values[n].Start-at, values[n].End-at
 			n++
 		}
-		p.html.Values(bytes.TrimSuffix(line, []byte{'\r'}), more || ended, values[:n])
+		p.html.Values(line, more || ended, values[:n])
 		if !more {
 			break
 		}

@@ -119,7 +119,7 @@ func (p *Page) frames(l *Line) {
 			marks = marks[1:]
 		}
 		row.ended = ended
-		s.add(bytes.TrimSuffix(l.Text[at:end], []byte{'\r'}), row)
+		s.add(l.Text[at:end], row)
 		if end == len(l.Text) {
 			break
 		}
@@ -155,7 +155,7 @@ func (p *Page) endStack() {
 	after := rows[len(rows)-1].end
 	s.rows = rows
 	same := p.same.of(s)
-	b := html.Backtrace{Key: same.key, Line: s.line, Message: s.message}
+	b := html.Backtrace{Key: same.key, Line: s.line, Message: s.message, Rows: p.rows[:0]}
 	if s.cut {
 		b.Key = ""
 	}
@@ -193,6 +193,8 @@ func (p *Page) endStack() {
 		r := s.rows[:len(rows)+1][len(rows)]
 		p.html.Text(s.text[after:r.end], r.ended)
 	}
+	clear(b.Rows)
+	p.rows = b.Rows
 	clear(s.answers)
 	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
 	if cap(s.text) > 2*maxStackText {
@@ -208,10 +210,10 @@ type heldElement struct {
 
 // element returns the held element that AppendElement has made, or nil.
 func (p *Page) element(made []byte) *heldElement {
-	if len(made) < 4 {
+	if len(made) < 8 || binary.LittleEndian.Uint32(made) != p.round {
 		return nil
 	}
-	if i := binary.LittleEndian.Uint32(made); int(i) < len(p.held) {
+	if i := binary.LittleEndian.Uint32(made[4:]); int(i) < len(p.held) {
 		return &p.held[i]
 	}
 	return nil
