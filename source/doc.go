@@ -32,6 +32,7 @@ const (
 	maxMisses     = 8        // files in a row that servers do not have, after which they have no sources of the build
 	maxBuilds     = 4096     // builds whose misses are counted
 
-	missFor    = 10 * time.Second // after which a file that was not found is looked for again
-	noBuildFor = 10 * time.Minute // for which servers without sources of a build are not asked again
+	missFor    = 10 * time.Second       // after which a file that was not found is looked for again
+	soon       = 100 * time.Millisecond // after which a file that is on its way is looked for again
+	noBuildFor = 10 * time.Minute       // for which servers without sources of a build are not asked again
 )

@@ -84,12 +84,14 @@ type fileKey struct {
 
 // An entry is a file that was looked for.
 type entry struct {
-	key          fileKey
-	place        *list.Element
-	found        sync.Mutex // held while the file is looked for
-	text         *text      // nil: not looked for yet
-	until        time.Time  // when a miss is looked for again
-	told, beyond bool       // a notice about it was given; a line beyond its end was asked for
+	key   fileKey
+	place *list.Element
+	found sync.Mutex // held while the file is looked for
+	text  *text      // nil: not looked for yet
+	until time.Time  // when a miss is looked for again
+	said  []string   // for Options.Explain, while the file is looked for
+
+	told, beyond bool // a notice about it was given; a line beyond its end was asked for
 }
 
 // NewFinder returns a Finder.
@@ -160,9 +162,18 @@ func (f *Finder) find(l symbolize.Location, frame *symbolize.Frame) (*entry, *te
 			f.size -= e.text.size()
 		}
 	}
-	e.text, e.until = t, time.Now().Add(missFor)
+	again := missFor
+	if errors.Is(t.missing, errSoon) || errors.Is(t.missing, symbolize.ErrPending) {
+		again = soon
+	}
+	first := e.text == nil
+	e.text, e.until = t, time.Now().Add(again)
 	f.evict()
 	f.mu.Unlock()
+	if first || t.missing == nil {
+		f.explain(e.said)
+	}
+	e.said = nil
 	return e, t
 }
 
@@ -200,25 +211,25 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 	if len(known.Text) > 0 {
 		t := newText(known.Text)
 		t.origin, t.verified = "embedded", true
-		f.explain(frame.File, "found in the debug information")
+		e.say(frame.File, "found in the debug information")
 		return t
 	}
 	path, _ := f.o.PrefixMap.Replace(frame.File)
 	t, err := f.local(path, &known)
 	if err != nil {
-		f.explain(frame.File, err.Error())
+		e.say(frame.File, err.Error())
 		if f.o.Server == nil {
 			f.changed(e, err)
 			return &text{missing: err, retry: true}
 		}
 		var sent error
 		if t, sent = f.remote(l, frame.File, &known); sent != nil {
-			f.explain(frame.File, sent.Error())
+			e.say(frame.File, sent.Error())
 			f.changed(e, errors.Join(err, sent))
 			return &text{missing: sent, retry: true}
 		}
 	}
-	f.explain(frame.File, "found: "+t.origin)
+	e.say(frame.File, "found: "+t.origin)
 	if !t.verified {
 		f.notice(e, "unverified", t.origin+": not verified: the debug information has no checksum of this source file")
 	}
@@ -312,10 +323,17 @@ func (f *Finder) notice(e *entry, kind, message string) {
 	}
 }
 
+// say adds to what Options.Explain gets.
+func (e *entry) say(file, what string) {
+	e.said = append(e.said, string(escape.AppendText(nil, file+": "+what, "")))
+}
+
 // explain calls Options.Explain with what happened to a file.
-func (f *Finder) explain(file, what string) {
+func (f *Finder) explain(said []string) {
 	if f.o.Explain != nil {
-		f.o.Explain(string(escape.AppendText(nil, file+": "+what, "")))
+		for _, s := range said {
+			f.o.Explain(s)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -37,10 +38,11 @@ func (s *servers) init() {
 }
 
 var (
-	errLate       = errors.New("the servers have not sent it yet")
+	errSoon       = errors.New("it is looked for again")
+	errLate       = fmt.Errorf("the servers have not sent it yet: %w", errSoon)
 	errNoBuild    = errors.New("servers not asked: they have no sources of this build")
 	errNotOnes    = errors.New("servers not asked: they need a build ID and an absolute path")
-	errManyFlying = errors.New("servers not asked yet: other files are being fetched")
+	errManyFlying = fmt.Errorf("servers not asked yet, since other files are being fetched: %w", errSoon)
 )
 
 // remote returns the file from the servers. If it has not arrived in time the request continues.
