@@ -79,21 +79,19 @@ func (l *layout) functionAndLine(t frameText) {
 // (module+0x1196) after a blank.
 func (l *layout) place(a *answer) {
 	l.look.breakable(len(l.buf))
-	l.dim(" (" + a.place() + ")")
+	l.dim(" (")
+	l.buf = append(appendPlace(l.buf, a.mod, a.rel), ')')
 }
 
 // unknown lays out the module and the address in it of an answer without a name, between before and
 // after, and the module's build ID, by which another tool can find its debug file.
 func (l *layout) unknown(before string, a *answer, after string) {
 	l.look.breakable(len(l.buf))
-	l.unresolved(before + a.place() + after)
+	l.unresolved(before)
+	l.buf = append(appendPlace(l.buf, a.mod, a.rel), after...)
 	l.look.breakable(len(l.buf))
-	l.unresolved(" (BuildId: " + a.mod.buildID().String() + ")")
-}
-
-// place returns module+0x1196.
-func (a *answer) place() string {
-	return a.mod.label() + "+0x" + strconv.FormatUint(a.rel, 16)
+	l.unresolved(" (BuildId: ")
+	l.buf = append(append(l.buf, a.mod.buildID().String()...), ')')
 }
 
 // frameInSentence lays out the answer for e, which is in a sentence:

@@ -110,7 +110,9 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		f.frame(e, a, 0)
 		f.message(bt.Fields)
 		f.records.endLastRecord(len(f.buf))
-		markFrame(f, e, a, 0, endsAt(f, after, bt.Fields))
+		if f.look != nil {
+			markFrame(f, e, a, 0, endsAt(f, after, bt.Fields))
+		}
 		f.look.textBegins(len(f.buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
@@ -152,7 +154,9 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		}
 		f.records.addFrame(len(f.buf), i)
 		f.frame(&bt.frame, a, i)
-		markFrame(f, &bt.frame, a, i, endsAt(f, after, bt.Fields))
+		if f.look != nil {
+			markFrame(f, &bt.frame, a, i, endsAt(f, after, bt.Fields))
+		}
 		if i == last {
 			f.message(bt.Fields)
 			f.records.endLastRecord(len(f.buf))
@@ -176,7 +180,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 // endsAt reports whether nothing follows the frame of a backtrace element with this message, except
 // for f.pieces[after:], which are blank.
 func endsAt(f *lineFilter, after int, message []byte) bool {
-	return f.look == nil || len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
+	return len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
 		return p.Kind == markup.Elem || !f.blank(&p)
 	})
 }

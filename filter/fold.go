@@ -158,10 +158,12 @@ func (k *fold) names(module string) bool {
 // endFold ends the current backtrace, and prints its frames that are held back. They are folded if
 // the backtrace has an own frame.
 func (p *printing) endFold() {
-	if p.look == nil || !p.look.fold.inTrace {
-		return
+	if p.look != nil && p.look.fold.inTrace {
+		p.endTrace(&p.look.fold)
 	}
-	k := &p.look.fold
+}
+
+func (p *printing) endTrace(k *fold) {
 	p.releaseFold(k.own)
 	k.inTrace, k.own, k.passing, k.last = false, false, false, foldable{}
 }
@@ -259,7 +261,7 @@ func baseModule(name string) string { return clean(name[strings.LastIndexByte(na
 // markFrame marks the current line of output as that of the i-th frame of the answer for e. whole
 // reports whether nothing follows it in its line.
 func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
-	if f.look == nil || !f.look.Fold {
+	if !f.look.Fold {
 		return
 	}
 	fr := foldable{numbered: true, number: e.number, whole: whole, indent: len("    ")}
@@ -277,7 +279,7 @@ func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 // markLocated is markFrame for a frame of a raw backtrace; a is nil if it has no answer. rest is the
 // text of the log after the last answer in the line.
 func markLocated(f *lineFilter, fr *dialect.Frame, a *answer, i int, rest []byte) {
-	if f.look == nil || !f.look.Fold {
+	if !f.look.Fold {
 		return
 	}
 	m := foldable{numbered: fr.Number >= 0, number: uint64(max(fr.Number, 0)), module: baseModule(fr.Module), whole: endsFrame(rest)}

@@ -147,7 +147,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	if fr.Named {
 		f.records.addFrame(len(f.buf), NoFrame)
 		c.edited(text, fr, number, nil, 0)
-		markLocated(f, fr, nil, 0, nil)
+		if f.look != nil {
+			markLocated(f, fr, nil, 0, nil)
+		}
 		f.endLine(eol)
 		return
 	}
@@ -156,7 +158,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	if a == nil || !a.hasText {
 		f.records.addFrame(start, 0)
 		c.edited(text, fr, number, nil, 0)
-		markLocated(f, fr, a, 0, c.rest(text, fr))
+		if f.look != nil {
+			markLocated(f, fr, a, 0, c.rest(text, fr))
+		}
 		f.recordLocated(start, fr, a)
 		f.endLine(eol)
 		return
@@ -174,7 +178,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			if !simple || !c.simpleLine(text, fr, number+i, &a.text, i) {
 				c.edited(text, fr, number+i, a, i)
 			}
-			markLocated(f, fr, a, i, c.rest(text, fr))
+			if f.look != nil {
+				markLocated(f, fr, a, i, c.rest(text, fr))
+			}
 			c.source(text, between, fr, a, i)
 			if i < n-1 {
 				f.nextLine(between)
@@ -186,7 +192,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		for i := range n {
 			f.records.addFrame(len(f.buf), i)
 			c.edited(text, fr, number, a, i)
-			markLocated(f, fr, a, i, c.rest(text, fr))
+			if f.look != nil {
+				markLocated(f, fr, a, i, c.rest(text, fr))
+			}
 			c.source(text, between, fr, a, i)
 			if i < n-1 {
 				f.nextLine(between)
@@ -242,7 +250,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
 		if n == 1 {
-			markLocated(f, fr, a, 0, c.rest(text, fr))
+			if f.look != nil {
+				markLocated(f, fr, a, 0, c.rest(text, fr))
+			}
 		}
 		c.source(text, between, fr, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {

@@ -91,8 +91,15 @@ func (k *look) frameBegins(at, indent int) {
 // is left out there.
 func (k *look) breakable(at int) {
 	if k != nil {
-		k.breaks = append(k.breaks, breakPoint{at: at})
+		k.addBreak(at, anyPart)
 	}
+}
+
+// addBreak is not inlined, so that the methods that call it are: without a look they cost nothing.
+//
+//go:noinline
+func (k *look) addBreak(at int, kind breakKind) {
+	k.breaks = append(k.breaks, breakPoint{at, kind})
 }
 
 // breakableName marks the commas of a part of a function's name, which was laid out at the offset at.
@@ -113,7 +120,7 @@ func (k *look) breakableName(at int, name string) {
 // textBegins marks the place at which an answer has ended and text of the log begins.
 func (k *look) textBegins(at int) {
 	if k != nil {
-		k.breaks = append(k.breaks, breakPoint{at: at, kind: logText})
+		k.addBreak(at, logText)
 	}
 }
 
