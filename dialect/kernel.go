@@ -93,8 +93,11 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	}
 	call, key := Return, k.key
 	instruction := isInstruction(b, from, end)
-	registers := instruction && !hasAt(b, end, " <-") && !bytes.Contains(b[:from], titles[0])
-	if instruction || r.isFault(k.text) {
+	warning := instruction && isWarning(b[:from])
+	registers := instruction && !warning && !hasAt(b, end, " <-")
+	if warning {
+		call, key = Either, key|1
+	} else if instruction || r.isFault(k.text) {
 		call, key = Exact, key|1
 		r.fault, r.faultAt = string(k.text), r.number
 	} else if r.isStopped(b, from, end) {

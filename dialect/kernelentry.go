@@ -20,11 +20,28 @@ func isEntry(b []byte, from int, text []byte) bool {
 	default:
 		return false
 	}
-	if last := blanksBefore(b, from); last > 0 && b[last-1] == '?' {
+	if last := blanksBefore(b, from); last > 0 && b[last-1] == '?' || isListed(b[:from]) {
 		return false
 	}
 	for _, name := range entries {
 		if bytes.HasPrefix(text, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// notInStack are the texts before a function, and before its address, in lines that are not of a stack:
+// "hardirqs last  enabled at (567): [<ffffffff81600be2>] asm_common_interrupt+0x22/0x40".
+var notInStack = [][]byte{[]byte("): "), []byte("at: "), []byte(" : ")}
+
+// isListed reports whether the function after before is not one of a stack.
+func isListed(before []byte) bool {
+	if text, ok := bytes.CutSuffix(before, []byte(">] ")); ok {
+		before = bytes.TrimSuffix(text[:hexBefore(text, len(text))], []byte("[<"))
+	}
+	for _, text := range notInStack {
+		if bytes.HasSuffix(before, text) {
 			return true
 		}
 	}
@@ -37,7 +54,7 @@ func isEntry(b []byte, from int, text []byte) bool {
 func (r *Reader) isStopped(b []byte, from, end int) bool {
 	if r.entryAt > 0 && r.entryAt == r.number-1 {
 		last := blanksBefore(b, from)
-		return last == 0 || b[last-1] != '?'
+		return (last == 0 || b[last-1] != '?') && !isListed(b[:from])
 	}
 	if hasAt(b, end, " (P") {
 		return true
@@ -51,3 +68,8 @@ func (r *Reader) isStopped(b []byte, from, end int) bool {
 	before, ok := bytes.CutSuffix(before, []byte(" from "))
 	return ok && bytes.HasSuffix(before, []byte("_svc"))
 }
+
+// isWarning reports whether before is of the title of a warning. The function after it is the place of
+// an instruction that traps. Processors without one for warnings call a function, which prints its
+// return address.
+func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"debug/elf"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -25,6 +26,7 @@ type sizedName struct {
 type sized struct {
 	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
 	last       bool   // it is the last one of its section: its size proves nothing
+	machine    elf.Machine
 	err        error
 }
 
@@ -89,8 +91,18 @@ func (c *check) runInKernel(f *Frame) {
 	if !s.last {
 		c.agree()
 	}
-	offset := f.Value
-	if f.Call == Return {
+	value, call := f.Value, f.Call
+	switch s.machine {
+	case elf.EM_ARM:
+		value &^= 1 // the bit of a return address in Thumb code
+		fallthrough
+	case elf.EM_MIPS:
+		if call == Either { // see isWarning
+			call = Return
+		}
+	}
+	offset := value
+	if call == Return {
 		if offset == 0 { // the address of a function, not a return address in it
 			c.err = ErrPadding
 			return
@@ -101,7 +113,7 @@ func (c *check) runInKernel(f *Frame) {
 		c.err = ErrPadding
 		return
 	}
-	c.addr, c.lookup = s.addr+f.Value, s.addr+offset
+	c.addr, c.lookup = s.addr+value, s.addr+offset
 	if !s.last {
 		c.verified = BySymbol
 	}
@@ -144,7 +156,7 @@ func sizedIn(file *object.File, s *Symbol) (found sized) {
 		if found.err == nil {
 			return sized{err: ErrSizes}
 		}
-		found = sized{addr: sym.Addr, size: sym.Size, last: last}
+		found = sized{addr: sym.Addr, size: sym.Size, last: last, machine: file.Machine}
 	}
 	return found
 }
