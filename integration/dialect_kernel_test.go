@@ -296,9 +296,14 @@ func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
 	symbol := regexp.MustCompile(`(?m)^\s*\d+: ([0-9a-f]+)\s+(\S+) (FUNC|NOTYPE|OBJECT)\s+\S+\s+\S+\s+\d+ (\S+)$`)
 	var addrs []uint64
 	of := make(map[string][]kernelSymbol)
-	all := symbol.FindAllStringSubmatch(run(t, nil, "llvm-readelf-19", "-sW", file), -1)
+	text := run(t, nil, "llvm-readelf-19", "-hsW", file)
+	thumb := uint64(0) // the bit of functions in Thumb code
+	if regexp.MustCompile(`Machine:\s+ARM\n`).MatchString(text) {
+		thumb = 1
+	}
+	all := symbol.FindAllStringSubmatch(text, -1)
 	for _, m := range all {
-		addrs = append(addrs, number(t, m[1]))
+		addrs = append(addrs, number(t, m[1])&^thumb)
 	}
 	slices.Sort(addrs)
 	addrs = slices.Compact(addrs)
@@ -310,7 +315,7 @@ func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := kernelSymbol{addr: number(t, m[1]), size: size}
+		s := kernelSymbol{addr: number(t, m[1]) &^ thumb, size: size}
 		if i, _ := slices.BinarySearch(addrs, s.addr+1); i < len(addrs) {
 			s.next = addrs[i] - s.addr
 		}

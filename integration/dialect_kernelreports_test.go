@@ -1,0 +1,139 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// recorded are the logs of the kernels of testdata/kernel/reports, which reported errors of each kind
+// under QEMU. Beside each is the file of its kernel, reduced to what the log needs.
+var recorded = []struct {
+	kind    string
+	module  bool   // its functions of reports.c are in a module
+	byID    bool   // the log has build IDs
+	marks   string // reports whose frames have the lines that the source has marked for them
+	titles  []string
+	answers int // frames with an answer
+	raw     int // frames without one
+}{
+	{
+		kind: "kasan", module: true, byID: true,
+		marks: "sleep rcu hung stall irq stack sched warn gate shift digits overflow stale spill list bug null panic",
+		titles: []string{
+			"BUG: KASAN: slab-out-of-bounds", "BUG: KASAN: use-after-free", "BUG: KASAN: stack-out-of-bounds", "Allocated by task", "Freed by task",
+			"UBSAN: shift-out-of-bounds", "UBSAN: array-index-out-of-bounds", "WARNING: inconsistent lock state", "WARNING: suspicious RCU usage",
+			"BUG: sleeping function called from invalid context", "rcu: INFO: rcu_preempt self-detected stall", "blocked for more than",
+		},
+	},
+	{
+		kind:    "arm",
+		marks:   "sleep hung stall irq stack sched warn list bug null panic",
+		titles:  []string{"BUG: sleeping function", "self-detected stall", "blocked for more than", "soft lockup"},
+		answers: 100, raw: 10,
+	},
+}
+
+// entryBefore are the texts before a function whose distance is that of an instruction.
+var (
+	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at |_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)
+	entryFunction     = regexp.MustCompile(`^(el1[ht]_64_|asm_exc_|asm_sysvec_|asm_common_interrupt|ret_from_exception|handle_exception)`)
+)
+
+// recordedLogOf returns the places in a log of a kernel of any processor.
+func recordedLogOf(t *testing.T, text string) *kernelLog {
+	l := &kernelLog{text: text}
+	arm := strings.Contains(text, ": ARMv7 Processor")
+	fault, faultAt, entryAt := "", 0, -1
+	for i, line := range strings.Split(text, "\n") {
+		at := kernelFunction.FindStringSubmatchIndex(line)
+		if at == nil {
+			continue
+		}
+		m := kernelFunction.FindStringSubmatch(line)
+		p := &kernelPlace{name: m[1], offset: number(t, m[2]), size: number(t, m[3]), module: m[4]}
+		before, doubt := line[:at[0]], strings.HasSuffix(line[:at[0]], "? ")
+		switch {
+		case arm && strings.Contains(before, "WARNING: "): // the return address of the call that prints it
+			p.offset = p.offset&^1 - 1
+		case instructionBefore.MatchString(before):
+			fault, faultAt = m[0], i
+		case m[0] == fault && i-faultAt <= 256:
+			faultAt = i
+		case entryAt == i-1 && !doubt:
+		case arm: // whose return addresses in Thumb code have their lowest bit set
+			p.offset = p.offset&^1 - 1
+		default:
+			p.offset--
+		}
+		if entryFunction.MatchString(p.name) && !doubt {
+			entryAt = i
+		}
+		l.places = append(l.places, p)
+	}
+	return l
+}
+
+// Each frame of recorded reports has the functions and lines that llvm-symbolizer has for its address,
+// by the files that the operator names and by build ID.
+func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
+	t.Parallel()
+	need(t, "xz", "ld", "llvm-symbolizer-19", "llvm-readelf-19")
+	source := strings.Split(readText(t, filepath.Join("testdata", "kernel", "reports", "reports.c")), "\n")
+	for _, c := range recorded {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			unpack := func(packed, name string) string {
+				file := filepath.Join(dir, name)
+				if err := os.WriteFile(file, []byte(run(t, nil, "xz", "-dc", filepath.Join("testdata", "kernel", "reports", packed))), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return file
+			}
+			files := map[string]string{"": unpack(c.kind+".vmlinux.xz", "vmlinux")}
+			args := []string{"-q", "--image", files[""]}
+			if c.module {
+				module := unpack(c.kind+".reports.ko.xz", "reports.ko")
+				args = append(args, "--image", module)
+				files["reports"] = filepath.Join(dir, "reports.elf")
+				run(t, nil, "ld", "-e", "0", "--unresolved-symbols=ignore-all", "--noinhibit-exec", "-z", "noexecstack", "-o", files["reports"], module)
+			}
+			log := readText(t, filepath.Join("testdata", "kernel", "reports", c.kind+".log"))
+			for _, title := range c.titles {
+				if !strings.Contains(log, title) {
+					t.Errorf("no %q in the log", title)
+				}
+			}
+			l := recordedLogOf(t, log)
+			want, answers := l.asLLVM(t, files)
+			if raw := len(l.places) - answers; answers != c.answers || raw != c.raw {
+				t.Errorf("%d frames with an answer and %d without one, want %d and %d", answers, raw, c.answers, c.raw)
+			}
+			resolved := func(how, text string, args ...string) {
+				t.Helper()
+				if got := run(t, []byte(text), command, args...); got != want {
+					t.Errorf("%s:\n%s", how, otherLine(got, want))
+				}
+			}
+			resolved("by --image", log, args...)
+			resolved("filtered twice", want, args...)
+			if c.byID {
+				resolved("by build ID", log, "-q", "--symbol-path", dir)
+			}
+			for _, report := range strings.Fields(c.marks) {
+				for i, line := range source {
+					mark := regexp.MustCompile(`// ` + report + `(:.*)?$`)
+					if m := mark.FindString(line); m != "" && !strings.Contains(want, fmt.Sprintf("/reports.c:%d\n", i+1)) && !strings.Contains(want, fmt.Sprintf("/reports.c:%d ", i+1)) {
+						t.Errorf("no frame at line %d, %s", i+1, m)
+					}
+				}
+			}
+		})
+	}
+}
