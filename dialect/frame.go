@@ -110,6 +110,9 @@ type Frame struct {
 	// NoModule is the reason if no module is known for the address; nil: ErrNoModule.
 	NoModule error
 
+	// Awaits is set if a later line of the report may have the build ID of the module.
+	Awaits bool
+
 	// Wraps is set if the module may be in the next line. Continue reads it.
 	Wraps bool
 

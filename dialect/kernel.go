@@ -120,6 +120,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 		k.awaited = f.Key != 0
 		r.awaitCode(f)
 	}
+	f.Awaits = f.ID.IsZero() && f.Module != kernelImage && !r.kernelID.IsZero()
 	f.Start = from
 	f.Inline = InlineMarked
 	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})
@@ -434,13 +435,17 @@ func (r *Reader) namedAfter() bool {
 // have no kernel yet.
 func (r *Reader) nameKernel(k *Kernel) {
 	r.kernelAt = r.headerAt
+	if k.ID.IsZero() && r.kernel != nil && r.kernelName == k.Release {
+		k.ID = r.kernelID // lines of hung tasks and of lockdep name the release alone
+		k.digits = k.ID.String()
+	}
 	if r.kernelName != k.Release || r.kernelID != k.ID {
 		r.kernelName, r.kernelID, r.kernelTexts = k.Release, k.ID, nil // keys are of one kernel
 	}
 	switch known := r.kernel; {
-	case known == nil, known.Release != "" && (known.Release != k.Release || known.ID != k.ID):
+	case known == nil, known.Release != "" && (known.Release != k.Release || known.ID != k.ID && !known.ID.IsZero()):
 		r.kernel = k
-	case known.Release == "":
+	case known.Release == "" || known.ID.IsZero():
 		*known = *k
 	}
 }

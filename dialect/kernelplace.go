@@ -52,6 +52,35 @@ func (t *Trace) PlaceKnown(f *Frame) bool {
 	return ok
 }
 
+// identifyModules sets the build IDs of modules of kernels in frames without one: a kernel prints them
+// in a call trace only, not on the line with RIP. Another frame of the trace has it.
+func identifyModules(frames []*Frame) {
+	var ids map[string]buildid.ID // zero: of several builds
+	for _, f := range frames {
+		if f.Kernel == nil || f.Module == kernelImage || f.ID.IsZero() {
+			continue
+		}
+		if ids == nil {
+			ids = make(map[string]buildid.ID)
+		}
+		if id, ok := ids[f.Module]; !ok && len(ids) < maxModules {
+			ids[f.Module] = f.ID
+		} else if id != f.ID {
+			ids[f.Module] = buildid.ID{}
+		}
+	}
+	if ids == nil {
+		return
+	}
+	for _, f := range frames {
+		if f.Kernel != nil && f.ID.IsZero() {
+			if id := ids[f.Module]; !id.IsZero() {
+				f.ID, f.Key = id, 0 // the text alone does not identify the file
+			}
+		}
+	}
+}
+
 // know remembers the place of f, which was judged.
 func (t *Trace) know(f *Frame) {
 	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {

@@ -124,6 +124,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		f.PlaceByID()
 		t.crashed(f)
 	}
+	identifyModules(frames)
 	for _, f := range frames {
 		t.findBias(f, facts)
 	}

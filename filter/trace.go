@@ -19,6 +19,7 @@ const (
 	maxTraceTime  = 250 * time.Millisecond // of a log that is being written: too short for readers to notice
 	maxStackStart = maxTraceLines / 4 * 3  // held lines after which a line without a frame releases all: the next stack might not fit
 	maxTraceGap   = 8                      // lines without a frame that may be between two frames
+	maxReportGap  = 40                     // such lines in a report of a kernel: registers, code, locks
 	maxFileLines  = 16384                  // lines of a trace in a regular file
 	maxFileBytes  = 4 << 20                // bytes of these lines
 	maxHeldFrames = 16384                  // frames of the held lines, 10 MiB: one line may have some hundreds
@@ -227,7 +228,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		if l != nil {
 			t.last = number // of the maps after the frames
 		}
-		if !t.promise && (number-t.last > maxTraceGap || len(t.held) >= maxStackStart) || t.late() {
+		if !t.promise && (number-t.last > gap(t) || len(t.held) >= maxStackStart) || t.late() {
 			t.release()
 		}
 		return
@@ -344,6 +345,19 @@ func (t *tracer) limits() (lines, bytes int) {
 		return maxFileLines, maxFileBytes
 	}
 	return maxTraceLines, maxTraceBytes
+}
+
+// gap returns the number of lines without a frame that may follow the last one.
+func gap(t *tracer) int64 {
+	for i := len(t.held) - 1; i >= max(0, len(t.held)-maxReportGap); i-- {
+		if frames := t.held[i].frames; len(frames) > 0 {
+			if frames[0].Awaits {
+				return maxReportGap
+			}
+			break
+		}
+	}
+	return maxTraceGap
 }
 
 // late reports whether the lines have been held back for more than maxTraceTime, unless Whole is

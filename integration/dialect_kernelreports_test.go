@@ -24,24 +24,47 @@ var recorded = []struct {
 }{
 	{
 		kind: "kasan", module: true, byID: true,
-		marks: "sleep rcu hung stall irq stack sched warn gate shift digits overflow stale spill list bug null panic",
+		marks: "sleep rcu hung stall irq stack sched warn gate shift digits overflow stale spill list bug null",
 		titles: []string{
 			"BUG: KASAN: slab-out-of-bounds", "BUG: KASAN: use-after-free", "BUG: KASAN: stack-out-of-bounds", "Allocated by task", "Freed by task",
 			"UBSAN: shift-out-of-bounds", "UBSAN: array-index-out-of-bounds", "WARNING: inconsistent lock state", "WARNING: suspicious RCU usage",
-			"BUG: sleeping function called from invalid context", "rcu: INFO: rcu_preempt self-detected stall", "blocked for more than",
+			"BUG: sleeping function called from invalid context", "BUG: scheduling while atomic", "kernel BUG at", "NULL pointer dereference",
+			"blocked for more than", "soft lockup", "rcu: INFO: rcu_preempt", "Show backtrace of all active CPUs", "Showing all locks held",
 		},
+		answers: 0, raw: 0,
+	},
+	{
+		kind:    "kcsan",
+		marks:   "race hung stall irq stack warn list bug null",
+		titles:  []string{"BUG: KCSAN: data-race in", "read-write to", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
+		answers: 0, raw: 0,
+	},
+	{
+		kind: "arm64", byID: true,
+		marks:   "sleep rcu hung stall irq stack warn lock sched list bug null",
+		titles:  []string{"WARNING: possible circular locking dependency", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
+		answers: 0, raw: 0,
 	},
 	{
 		kind:    "arm",
-		marks:   "sleep hung stall irq stack sched warn list bug null panic",
-		titles:  []string{"BUG: sleeping function", "self-detected stall", "blocked for more than", "soft lockup"},
-		answers: 100, raw: 10,
+		marks:   "sleep hung stall irq stack warn sched list bug null",
+		titles:  []string{"BUG: sleeping function", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
+		answers: 0, raw: 0,
+	},
+	{
+		kind:    "riscv",
+		marks:   "sleep hung stall irq stack warn sched list bug null",
+		titles:  []string{"BUG: sleeping function", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
+		answers: 0, raw: 0,
 	},
 }
 
-// entryBefore are the texts before a function whose distance is that of an instruction.
+// The places that are those of instructions: by the text before, and after functions that save the
+// registers of stopped code.
 var (
-	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at |_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)
+	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at )$`)
+	stoppedBefore     = regexp.MustCompile(`(_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)
+	notOfAStack       = regexp.MustCompile(`(\): (\[<[0-9a-f]+>\] )?|at: | : )$`)
 	entryFunction     = regexp.MustCompile(`^(el1[ht]_64_|asm_exc_|asm_sysvec_|asm_common_interrupt|ret_from_exception|handle_exception)`)
 )
 
@@ -65,13 +88,13 @@ func recordedLogOf(t *testing.T, text string) *kernelLog {
 			fault, faultAt = m[0], i
 		case m[0] == fault && i-faultAt <= 256:
 			faultAt = i
-		case entryAt == i-1 && !doubt:
+		case stoppedBefore.MatchString(before), entryAt == i-1 && !doubt && !notOfAStack.MatchString(before):
 		case arm: // whose return addresses in Thumb code have their lowest bit set
 			p.offset = p.offset&^1 - 1
 		default:
 			p.offset--
 		}
-		if entryFunction.MatchString(p.name) && !doubt {
+		if entryFunction.MatchString(p.name) && !doubt && !notOfAStack.MatchString(before) {
 			entryAt = i
 		}
 		l.places = append(l.places, p)

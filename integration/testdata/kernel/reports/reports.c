@@ -46,7 +46,7 @@ static noinline void teller_audit(struct account *a)
 
 static void bank_warn(void)
 {
-	teller_audit(&bank); // warn: asked for
+	teller_audit(&vault); // warn: asked for
 	barrier();
 }
 
@@ -184,7 +184,6 @@ static int teller_sync(void *unused)
 static noinline void bank_stall(void)
 {
 	kthread_run(teller_sync, NULL, "waiter");
-	msleep(100);
 	preempt_disable();
 	teller_count(jiffies + 9 * HZ); // stall: called
 	preempt_enable();

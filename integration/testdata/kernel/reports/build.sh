@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: build KIND OUT [LINUX.tar.xz]
+# Usage: build.sh KIND OUT [LINUX.tar.xz]
 #
 # Builds a small kernel of KIND (kasan, kcsan, arm64, arm or riscv) that reports errors of each kind, boots it under QEMU
 # and writes to OUT: the log (KIND.log) and the kernel, reduced to the functions in it (KIND.vmlinux.xz), for kasan also the
@@ -17,8 +17,9 @@ cross=
 llvm=
 smp=2
 case $kind in
-kasan) arch=x86_64 image=bzImage machine='qemu-system-x86_64 -m 512' console=ttyS0 ;;
-kcsan) arch=x86_64 image=bzImage machine='qemu-system-x86_64 -m 512' console=ttyS0 llvm=-19 ;;
+# The table of processors of this machine has one of each socket.
+kasan) arch=x86_64 image=bzImage machine='qemu-system-x86_64 -m 512' console=ttyS0 smp=2,sockets=2 ;;
+kcsan) arch=x86_64 image=bzImage machine='qemu-system-x86_64 -m 512' console=ttyS0 smp=2,sockets=2 llvm=-19 ;;
 arm64) arch=arm64 image=Image machine='qemu-system-aarch64 -M virt -cpu cortex-a57 -m 512' console=ttyAMA0 cross=aarch64-linux-gnu- ;;
 arm) arch=arm image=zImage machine='qemu-system-arm -M virt -cpu cortex-a15 -m 512' console=ttyAMA0 cross=arm-linux-gnueabihf- ;;
 riscv) arch=riscv image=Image machine='qemu-system-riscv64 -M virt -m 512' console=ttyS0 llvm=-19 ;;
@@ -39,8 +40,9 @@ fi
 cmp -s "$here/reports.c" "$tree/init/reports.c" || cp "$here/reports.c" "$tree/init/"
 
 build=$out/$kind
+paths="-fdebug-prefix-map=$tree=/src -fdebug-prefix-map=$build=/build"
 make_kernel() {
-  set -- "$@" ARCH="$arch" O="$build/obj" KCFLAGS="-fdebug-prefix-map=$tree=/src -fdebug-prefix-map=$build=/build"
+  set -- "$@" ARCH="$arch" O="$build/obj" KCFLAGS="$paths" KAFLAGS="$paths"
   [ -z "$cross" ] || set -- "$@" CROSS_COMPILE="$cross"
   [ -z "$llvm" ] || set -- "$@" LLVM="$llvm"
   [ "$kind" = kasan ] || set -- "$@" REPORTS=y
@@ -84,5 +86,5 @@ timeout 600 $machine -accel tcg -smp "$smp" -nodefaults -display none -no-reboot
 # The fixture: the log, and files with the debug information of the functions in it.
 tr -d '\r' <"$build/console" >"$out/$kind.log"
 go run "$here/reduce.go" "$build/vmlinux" "$out/$kind.log" "$build/reduced" 2>"$build/reduce.log" || { cat "$build/reduce.log" >&2; exit 1; }
-xz -9e -c "$build/reduced" >"$out/$kind.vmlinux.xz"
+xz --lzma2=preset=9e,pb=0,lc=4 -c "$build/reduced" >"$out/$kind.vmlinux.xz"
 [ "$kind" != kasan ] || xz -9e -c "$build/reports.ko" >"$out/$kind.reports.ko.xz"
