@@ -97,7 +97,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	registers := instruction && !warning && !hasAt(b, end, " <-")
 	if warning {
 		call, key = Either, key|1
-	} else if instruction || r.isFault(k.text) {
+	} else if instruction || r.isFault(k.text) && !isLink(b[:from]) {
 		call, key = Exact, key|1
 		r.fault, r.faultAt = string(k.text), r.number
 	} else if r.isStopped(b, from, end) {

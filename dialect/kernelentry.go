@@ -73,3 +73,16 @@ func (r *Reader) isStopped(b []byte, from, end int) bool {
 // an instruction that traps. Processors without one for warnings call a function, which prints its
 // return address.
 func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }
+
+// links are the texts before the return address in a register, which may be the place of the fault too.
+var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
+
+// isLink reports whether the function after before is that of a return address in a register.
+func isLink(before []byte) bool {
+	for _, text := range links {
+		if bytes.HasSuffix(before, text) {
+			return true
+		}
+	}
+	return false
+}

@@ -24,38 +24,38 @@ var recorded = []struct {
 }{
 	{
 		kind: "kasan", module: true, byID: true,
-		marks: "sleep rcu hung stall irq stack sched warn gate shift digits overflow stale spill list bug null",
+		marks: "sleep rcu hung irq stack sched gate shift digits overflow stale spill list null",
 		titles: []string{
 			"BUG: KASAN: slab-out-of-bounds", "BUG: KASAN: use-after-free", "BUG: KASAN: stack-out-of-bounds", "Allocated by task", "Freed by task",
 			"UBSAN: shift-out-of-bounds", "UBSAN: array-index-out-of-bounds", "WARNING: inconsistent lock state", "WARNING: suspicious RCU usage",
 			"BUG: sleeping function called from invalid context", "BUG: scheduling while atomic", "kernel BUG at", "NULL pointer dereference",
-			"blocked for more than", "soft lockup", "rcu: INFO: rcu_preempt", "Show backtrace of all active CPUs", "Showing all locks held",
+			"blocked for more than", "rcu: INFO: rcu_preempt self-detected stall", "Show backtrace of all active CPUs", "Showing all locks held in",
 		},
-		answers: 0, raw: 0,
+		answers: 701, raw: 226,
 	},
 	{
 		kind:    "kcsan",
 		marks:   "race hung stall irq stack warn list bug null",
 		titles:  []string{"BUG: KCSAN: data-race in", "read-write to", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
-		answers: 0, raw: 0,
+		answers: 432, raw: 56,
 	},
 	{
 		kind: "arm64", byID: true,
-		marks:   "sleep rcu hung stall irq stack warn lock sched list bug null",
-		titles:  []string{"WARNING: possible circular locking dependency", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
-		answers: 0, raw: 0,
+		marks:   "sleep rcu hung irq stack warn lock sched list bug null",
+		titles:  []string{"WARNING: possible circular locking dependency", "kernel BUG at", "NULL pointer dereference", "blocked for more than"},
+		answers: 480, raw: 2,
 	},
 	{
 		kind:    "arm",
 		marks:   "sleep hung stall irq stack warn sched list bug null",
 		titles:  []string{"BUG: sleeping function", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
-		answers: 0, raw: 0,
+		answers: 287, raw: 0,
 	},
 	{
 		kind:    "riscv",
 		marks:   "sleep hung stall irq stack warn sched list bug null",
 		titles:  []string{"BUG: sleeping function", "kernel BUG at", "NULL pointer dereference", "blocked for more than", "soft lockup"},
-		answers: 0, raw: 0,
+		answers: 284, raw: 52,
 	},
 }
 
@@ -64,9 +64,13 @@ var recorded = []struct {
 var (
 	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at )$`)
 	stoppedBefore     = regexp.MustCompile(`(_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)
+	linkBefore        = regexp.MustCompile(`(lr : |ra : |LR is at )$`)
 	notOfAStack       = regexp.MustCompile(`(\): (\[<[0-9a-f]+>\] )?|at: | : )$`)
 	entryFunction     = regexp.MustCompile(`^(el1[ht]_64_|asm_exc_|asm_sysvec_|asm_common_interrupt|ret_from_exception|handle_exception)`)
 )
+
+// addressLines are those after the registers of arm and riscv, for their addresses.
+var addressLines = regexp.MustCompile(`(?m)^(--- 0x[0-9a-f]+: |  \(inlined by\) ).*\n`)
 
 // recordedLogOf returns the places in a log of a kernel of any processor.
 func recordedLogOf(t *testing.T, text string) *kernelLog {
@@ -86,7 +90,7 @@ func recordedLogOf(t *testing.T, text string) *kernelLog {
 			p.offset = p.offset&^1 - 1
 		case instructionBefore.MatchString(before):
 			fault, faultAt = m[0], i
-		case m[0] == fault && i-faultAt <= 256:
+		case m[0] == fault && i-faultAt <= 256 && !linkBefore.MatchString(before):
 			faultAt = i
 		case stoppedBefore.MatchString(before), entryAt == i-1 && !doubt && !notOfAStack.MatchString(before):
 		case arm: // whose return addresses in Thumb code have their lowest bit set
@@ -124,7 +128,7 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 			if c.module {
 				module := unpack(c.kind+".reports.ko.xz", "reports.ko")
 				args = append(args, "--image", module)
-				files["reports"] = filepath.Join(dir, "reports.elf")
+				files["reports"] = filepath.Join(t.TempDir(), "reports.elf")
 				run(t, nil, "ld", "-e", "0", "--unresolved-symbols=ignore-all", "--noinhibit-exec", "-z", "noexecstack", "-o", files["reports"], module)
 			}
 			log := readText(t, filepath.Join("testdata", "kernel", "reports", c.kind+".log"))
@@ -138,16 +142,20 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 			if raw := len(l.places) - answers; answers != c.answers || raw != c.raw {
 				t.Errorf("%d frames with an answer and %d without one, want %d and %d", answers, raw, c.answers, c.raw)
 			}
-			resolved := func(how, text string, args ...string) {
+			resolved := func(how, text, want string, args ...string) {
 				t.Helper()
-				if got := run(t, []byte(text), command, args...); got != want {
+				if got := addressLines.ReplaceAllString(run(t, []byte(text), command, args...), ""); got != want {
 					t.Errorf("%s:\n%s", how, otherLine(got, want))
 				}
 			}
-			resolved("by --image", log, args...)
-			resolved("filtered twice", want, args...)
-			if c.byID {
-				resolved("by build ID", log, "-q", "--symbol-path", dir)
+			resolved("by --image", log, want, args...)
+			resolved("filtered twice", want, want, args...)
+			if c.byID { // the stacks of all tasks fill what is held back of a trace
+				const middle = "the report is: warn"
+				before, after, _ := strings.Cut(log, middle)
+				wantBefore, wantAfter, _ := strings.Cut(want, middle)
+				resolved("by build ID", before, wantBefore, "-q", "--symbol-path", dir)
+				resolved("by build ID", after, wantAfter, "-q", "--symbol-path", dir)
 			}
 			for _, report := range strings.Fields(c.marks) {
 				for i, line := range source {

@@ -84,7 +84,7 @@ timeout 600 $machine -accel tcg -smp "$smp" -nodefaults -display none -no-reboot
   -append "console=$console loglevel=8 kasan_multi_shot watchdog_thresh=2 panic=-1" || echo "qemu ends with $?" >&2
 
 # The fixture: the log, and files with the debug information of the functions in it.
-tr -d '\r' <"$build/console" >"$out/$kind.log"
+tr -d '\r' <"$build/console" | sed "s|$build/module/||" >"$out/$kind.log"
 go run "$here/reduce.go" "$build/vmlinux" "$out/$kind.log" "$build/reduced" 2>"$build/reduce.log" || { cat "$build/reduce.log" >&2; exit 1; }
 xz --lzma2=preset=9e,pb=0,lc=4 -c "$build/reduced" >"$out/$kind.vmlinux.xz"
 [ "$kind" != kasan ] || xz -9e -c "$build/reports.ko" >"$out/$kind.reports.ko.xz"

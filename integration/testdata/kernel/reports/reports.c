@@ -104,7 +104,7 @@ static void bank_irq(void) // a stack in an interrupt
 	timer_setup(&bell, teller_alarm, 0);
 	mod_timer(&bell, jiffies + 2);
 	while (time_before(jiffies, end))
-		cpu_relax(); // irq: interrupted
+		cpu_relax(); // or the line before, in an interrupt
 	del_timer_sync(&bell);
 }
 
@@ -128,14 +128,14 @@ static __always_inline void teller_rest(void)
 
 static noinline void bank_sleep(void)
 {
-	spin_lock(&door); // sleep: disabled
+	spin_lock(&door);
 	teller_rest(); // sleep: called
 	spin_unlock(&door);
 }
 
 static noinline void bank_sched(void)
 {
-	preempt_disable(); // sched: disabled
+	preempt_disable();
 	schedule_timeout_uninterruptible(1); // sched
 	barrier(); // the report has enabled preemption
 }
@@ -161,7 +161,7 @@ static int teller_wait(void *unused)
 
 static noinline void bank_hung(void)
 {
-	mutex_lock(&counter); // hung: held
+	mutex_lock(&counter);
 	kthread_run(teller_wait, NULL, "clerk");
 	msleep(7000);
 	handle_sysrq('w');
@@ -172,7 +172,7 @@ static noinline void bank_hung(void)
 static noinline void teller_count(unsigned long end)
 {
 	while (time_before(jiffies, end))
-		cpu_relax(); // stall
+		cpu_relax(); // or the line before
 }
 
 static int teller_sync(void *unused)
@@ -222,7 +222,7 @@ static void teller_guard(struct timer_list *t)
 static noinline void teller_idle(unsigned long end)
 {
 	while (time_before(jiffies, end))
-		cpu_relax(); // gate: interrupted
+		cpu_relax(); // or the line before
 }
 
 static void bank_gate(void) // lockdep reports an error once, so it is this one or bank_lock
@@ -327,7 +327,7 @@ static void bank_race(void)
 
 static noinline void bank_panic(void)
 {
-	panic("the bank is closed"); // panic
+	panic("the bank is closed");
 }
 
 static const struct report {
