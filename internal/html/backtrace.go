@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // Kind is what a line of a backtrace is.
@@ -382,7 +383,9 @@ func appendFile(dst []byte, d *Detail) []byte {
 
 // executed are URLs that a browser executes. The operator's template has none of them; see package
 // source.
-var executed = regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
+var executed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
+})
 
 // appendDetail appends the body of a frame: its source, and a paragraph with a link and the place
 // in the module.
@@ -402,7 +405,7 @@ func appendDetail(dst []byte, d *Detail) []byte {
 		}
 	}
 	if d.File != "" {
-		linked := d.URL != "" && !executed.MatchString(d.URL)
+		linked := d.URL != "" && !executed().MatchString(d.URL)
 		if linked {
 			dst = append(appendEscaped(append(dst, `<a href="`...), []byte(d.URL)), `" rel="noreferrer">`...)
 		}
