@@ -30,6 +30,7 @@ type chunk struct {
 
 // begin returns the text, for add, with the name of an input that begins with the next line.
 func (c *chunk) begin() []byte {
+	c.text = roomy(c.text)
 	if c.input != "" {
 		c.text = append(appendVisible(append(c.text, markInput), []byte(c.input)), markInput)
 		c.input = ""

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -134,9 +135,19 @@ func (p *Page) inChunks() bool { return p.headEnd > 0 || p.large }
 // openBlock opens a <pre>, unless one is open.
 func (p *Page) openBlock() {
 	if !p.block.open {
+		p.html = roomy(p.html)
 		p.html = append(p.html, "<pre>\n"...) // the line end is not part of the text
 		p.block = block{open: true, begin: len(p.html)}
 	}
+}
+
+// roomy returns b with room for a block, or twice as large: append would copy a page of 16 MiB five
+// times while it grows.
+func roomy(b []byte) []byte {
+	if cap(b)-len(b) < 2*blockSize {
+		return slices.Grow(b, len(b)+2*blockSize)
+	}
+	return b
 }
 
 // endText ends a line in the <pre>, or a part of one.
