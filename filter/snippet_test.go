@@ -1,0 +1,64 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// numberedSource gives each line of each file a text that looks like markup and like a frame.
+func numberedSource(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet {
+	s := symbolize.Snippet{First: f.Line, Verified: true}
+	for range 2 {
+		s.Lines = append(s.Lines, fmt.Appendf(nil, "\t%s {{{bt:0:0x1000:pc}}} #1 0x55d0c0de1234 in f (/bin/true+0x1234) (BuildId: c3f1b7c55)\x1b[1m\xff", f.File))
+	}
+	return s
+}
+
+// snippetLine matches a source line or a caret as numberedSource and the layout make them, with the
+// text before it.
+var snippetLine = regexp.MustCompile(`(?m)^.* \|(         *\^| {9}\S.*| \.\.\.)\r?\n`)
+
+// Source lines change nothing but that they are added, in every dialect: the output without them is
+// that of a run without them, and another run changes none of them.
+func TestSourceLinesAreOnlyAdded(t *testing.T) {
+	added := 0
+	logs := sampleLogs(t)
+	for _, archive := range archives(t, "testdata/script/*.txtar") {
+		logs = append(logs, string(archive.Files[0].Data))
+	}
+	const module = "a.out+0x40017a) (BuildId: a0a1a2a3a4a5a6a7)"
+	logs = append(logs,
+		"==7==ERROR: AddressSanitizer: SEGV\n    #0 0x50017a  (/opt/"+module+"\n    #1 0x50017a  (/opt/"+module+"\nSUMMARY: AddressSanitizer: SEGV (/opt/"+module+"\n",
+		"\x1b[31m10:00 ERR\x1b[0m #0 0x50017a in f (/opt/"+module+" x\r\n\x1b[31m10:00 ERR\x1b[0m #1 0x50017a in f (/opt/"+module+"\r\n")
+	for i, log := range logs {
+		o := resolvingDialects(t)
+		o.Dialects.Whole = true
+		want, _ := filterString(t, o, log, nil)
+		o.Paths.Source = numberedSource
+		got, _ := filterString(t, o, log, nil)
+		if cut, _ := filterString(t, o, log, rand.New(rand.NewPCG(uint64(i), 7))); cut != got {
+			t.Errorf("blocks change what comes out:\n%s", cmp.Diff(cut, got))
+		}
+		if twice, _ := filterString(t, o, got, nil); twice != got {
+			t.Errorf("a filtered log changes:\n%s", cmp.Diff(got, twice))
+		}
+		added += strings.Count(got, `{{\x7bbt:0:0`)
+		if without := snippetLine.ReplaceAllString(got, ""); without != want {
+			t.Errorf("without source lines:\n%s", cmp.Diff(without, want))
+		}
+		if bytes.ContainsAny([]byte(strings.Join(snippetLine.FindAllString(got, -1), "")), "\x1b\xff") && !strings.ContainsAny(log, "\x1b\xff") {
+			t.Error("controls or invalid bytes of source files are printed")
+		}
+	}
+	if added == 0 {
+		t.Error("no source line is printed")
+	}
+}
