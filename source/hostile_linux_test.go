@@ -18,7 +18,7 @@ import (
 // regular file, and nothing large. Opening never blocks.
 func TestNothingButFilesBelowTheRootsIsOpened(t *testing.T) {
 	base := t.TempDir()
-	root := filepath.Join(base, "root")
+	root := filepath.Join(base, "named")
 	const canary = "the canary sings\n"
 	put(t, base, "canary", canary)
 	put(t, root, "a.c", "int a;\n")
@@ -59,8 +59,8 @@ func TestNothingButFilesBelowTheRootsIsOpened(t *testing.T) {
 	for path, want := range map[string]string{
 		root + "/a.c":                      "int a;",
 		"a.c":                              "int a;",
-		"root/a.c":                         "int a;", // of the current folder
-		"./root/sub/../a.c":                "int a;",
+		"named/a.c":                        "int a;", // of the current folder
+		"./named/sub/../a.c":               "int a;",
 		root + "/sub/../a.c":               "int a;",
 		root + "/in":                       "int b;",
 		root + "/new\nline\x1b.c":          "int c;",
@@ -83,13 +83,13 @@ func TestNothingButFilesBelowTheRootsIsOpened(t *testing.T) {
 		root + "/folder/canary":            "",
 		root + "/up/canary":                "",
 		root + "/../canary":                "",
-		root + "/../root/../canary":        "",
+		root + "/../named/../canary":       "",
 		root + "/sub/../../canary":         "",
 		root + "x/../canary":               "",
 		base + "/canary":                   "",
 		"canary":                           "",
 		"../canary":                        "",
-		"root/../canary":                   "",
+		"named/../canary":                  "",
 		"/proc/self/environ":               "",
 		"/dev/zero":                        "",
 		root + "/a.c\x00":                  "",
