@@ -8,7 +8,7 @@ import (
 )
 
 // A Look sets how frames are shown to people. The zero value is the form for programs. Width and Fold
-// have no effect on other forms of output than text.
+// have no effect on other forms of output than text, and with Options.Emit.
 type Look struct {
 	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]. If
 	// it is nil, every frame is own.
@@ -23,9 +23,8 @@ type Look struct {
 	Width int
 
 	// Fold replaces runs of two or more frames of the system by one line that counts them, in
-	// backtraces that have an own frame. Only frames that are alone on their lines are folded, and
-	// only by a Filter without Emit. The frames of a run are held back until its end, or until
-	// Flush.
+	// backtraces that have an own frame. Only frames that are alone on their lines are folded. The
+	// frames of a run are held back until its end, or until Flush.
 	Fold bool
 
 	// AtOnce holds no frame back when Write returns: runs end with it.
@@ -71,12 +70,10 @@ type linePart struct {
 
 // newLook returns the look for a Filter with options o, or nil if its output is for programs.
 func newLook(o *Options) *look {
-	l := &look{Look: o.Look, frame: -1, indent: textIndent}
-	l.Fold = l.Fold && o.Emit == nil
-	if o.Output != Text || o.Printer != nil || l.Width <= 0 && !l.Fold {
+	if o.Output != Text || o.Printer != nil || o.Emit != nil || o.Look.Width <= 0 && !o.Look.Fold {
 		return nil
 	}
-	return l
+	return &look{Look: o.Look, frame: -1, indent: textIndent}
 }
 
 // frameBegins marks the beginning of a frame in the current line of output. It is continued the

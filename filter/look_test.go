@@ -171,6 +171,24 @@ func TestHeldFramesAreBounded(t *testing.T) {
 	}
 }
 
+// Emit gets the output of each line by itself, as the logs of containers need it.
+func TestLinesForEmitHaveNoLook(t *testing.T) {
+	o := lookOptions(t)
+	got := ""
+	o.Emit = func(line int64, out []byte) error {
+		got += fmt.Sprintf("%d %s", line, out)
+		return nil
+	}
+	f := New(nil, o)
+	io.WriteString(f, lookLog+"{{{bt:1:0x50018e}}}\n{{{bt:2:0x600010}}}\n{{{bt:3:0x600020}}}\n")
+	f.Close()
+	const want = "5     #1    0x000000000050018e bare+0x2 (a.out+0x40018d)\n" +
+		"6     #2    0x0000000000600010 (libc.so.6+0xf) (BuildId: c0)\n7     #3    0x0000000000600020 (libc.so.6+0x1f) (BuildId: c0)\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A look changes only where lines end, whatever the chunking: without Fold, the words of the output
 // are those of the output without a look.
 func TestALookKeepsAllWords(t *testing.T) {
