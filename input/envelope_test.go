@@ -629,6 +629,38 @@ func TestPrintersGetTheTextOfContainers(t *testing.T) {
 	}
 }
 
+// The page of a log in JSON has time and level of a line before each line of its texts.
+func TestPagesOfRecords(t *testing.T) {
+	const (
+		in = `{"time":"2026-11-22T07:00:00Z","level":"error","msg":"a <b>","stack":"x\n\ny","n":1}
+{"ts":1732270000.5,"msg":"number","level":"a\nb","date":"\u001b[31m"}
+{"msg":"none"}
+{"level":"info","t":1}
+`
+		want = `2026-11-22T07:00:00Z error a <b>
+2026-11-22T07:00:00Z error x
+2026-11-22T07:00:00Z error 
+2026-11-22T07:00:00Z error y
+number
+none
+{"level":"info","t":1}
+`
+	)
+	page := filter.NewPage("log")
+	out := envelope(t, JSON, filter.Options{Output: filter.HTML, Printer: page}, in, nil)
+	p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // What an envelope or a record has is text on a page, and nothing else.
 func TestNoFieldOfAnEnvelopeIsMarkup(t *testing.T) {
 	for _, s := range []string{"<b>", `"><img>`, "'<script>", "&lt;", "</pre></main>", "\x01\x04", "\u202e<i>", "\xff<"} {

@@ -158,6 +158,31 @@ func printable(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
 }
 
+// prefixFields are the members of a line of JSON that a page shows before its texts.
+var prefixFields = []string{"time", "timestamp", "@timestamp", "ts", "date", "level", "severity", "log.level", "logger"}
+
+// maxPrefix bounds the value of one of them.
+const maxPrefix = 64 // bytes
+
+// appendRecordPrefix appends time, level and logger of a line of JSON, with a blank after each, if
+// they are strings. It appends nothing for a line that is one field, nor for an entry of a journal.
+func appendRecordPrefix(dst, record []byte, fields []field) []byte {
+	if f := fields[0].form; f != jsonString && f != htmlString {
+		return dst
+	}
+	var buf []byte
+	found, ok := jsonFields(nil, bytes.TrimSuffix(record, newline), prefixFields, &buf)
+	if !ok || found[0].form == wholeLine {
+		return dst
+	}
+	for _, f := range found {
+		if len(f.text) <= maxPrefix && !bytes.ContainsFunc(f.text, unicode.IsControl) {
+			dst = append(append(dst, f.text...), ' ')
+		}
+	}
+	return dst
+}
+
 // take adds output for a line to l.got.
 func (l *seal) take(line int64, p []byte) {
 	for l.field < len(l.fields)-1 && line > l.fields[l.field].last {

@@ -23,6 +23,7 @@ type seal struct {
 	got        []byte  // output of the filter for the line so far
 	cut        bool    // the output is large: a part of it was printed already, or none of it is
 	fields     []field // fields of a record; nil for a line of a container
+	prefix     []byte  // what a page shows of a record before each line of its fields; nil until then
 	field      int     // the first field whose output may not be complete
 }
 
@@ -94,10 +95,21 @@ func (s *sealer) emit(line int64, p []byte) error {
 
 // prefix appends what a page shows of the envelope of a line.
 func (s *sealer) prefix(dst []byte, line int64) []byte {
-	if l := s.sealOf(line); l != nil && len(l.parts) > 0 {
-		return s.c.prefix(dst, l.parts[0])
+	l := s.sealOf(line)
+	if l == nil {
+		return dst
 	}
-	return dst
+	if len(l.parts) > 0 {
+		dst = s.c.prefix(dst, l.parts[0])
+	}
+	if len(l.fields) > 0 && l.prefix == nil { // a record may have many lines
+		record := l.raw
+		if len(l.parts) > 0 {
+			record = l.text
+		}
+		l.prefix = appendRecordPrefix([]byte{}, record, l.fields)
+	}
+	return append(dst, l.prefix...)
 }
 
 // members appends the members that the envelope of a line adds to its object.
