@@ -20,7 +20,6 @@ type openStack struct {
 	text    []byte
 	rows    []stackRow
 	answers []Resolved
-	line    int64  // number of its first line
 	process string // key of its process
 
 	number  uint64 // of the last frame
@@ -84,7 +83,7 @@ func (p *Page) frames(l *Line) {
 		s.cut = belongs
 	}
 	if !s.open() {
-		s.line, s.process = l.Number, l.Process
+		s.process = l.Process
 		s.message = append(s.message[:0], p.last...)
 	}
 	s.waiting = false
@@ -155,7 +154,7 @@ func (p *Page) endStack() {
 	after := rows[len(rows)-1].end
 	s.rows = rows
 	same := p.same.of(s)
-	b := html.Backtrace{Key: same.key, Line: s.line, Message: s.message, Rows: p.rows[:0]}
+	b := html.Backtrace{Key: same.key, Message: s.message, Rows: p.rows[:0]}
 	if s.cut {
 		b.Key = ""
 	}

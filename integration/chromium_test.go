@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -178,6 +179,8 @@ type tab struct {
 	session string
 	loaded  chan struct{} // a value after each load
 
+	noScripts bool
+
 	// guarded by browser.mu
 	messages []string // of the console, exceptions and what the browser reports of the page
 	fetched  []string // addresses of all requests
@@ -217,7 +220,7 @@ func (b *chromium) open(t *testing.T, address string, o pageOptions) *tab {
 		ID string `json:"sessionId"`
 	}
 	b.mustSend(t, "", "Target.attachToTarget", map[string]any{"targetId": target.ID, "flatten": true}, &session)
-	p := &tab{browser: b, session: session.ID, loaded: make(chan struct{}, 100)}
+	p := &tab{browser: b, session: session.ID, loaded: make(chan struct{}, 100), noScripts: o.noScripts}
 	b.mu.Lock()
 	b.tabs[session.ID] = p
 	b.mu.Unlock()
@@ -347,19 +350,28 @@ func (p *tab) until(t *testing.T, expression string) {
 	}
 }
 
-// click clicks into the middle of the first element that the selector matches.
+// click clicks into the middle of the first element that the selector matches, once the element stays
+// at its place for five frames: the browser or the page may be scrolling to another one.
 func (p *tab) click(t *testing.T, selector string) {
 	t.Helper()
 	quoted, err := json.Marshal(selector)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := value[[]float64](t, p, `(() => {
+	at := value[[]float64](t, p, `(async () => {
 		const e = document.querySelector(`+string(quoted)+`);
 		if (!e) return [];
-		e.scrollIntoView({block: 'center', behavior: 'instant'});
+		for (let last = NaN, same = 0; same < 5;) {
+			const r = e.getClientRects()[0];
+			if (!r) return [];
+			same = r.y === last ? same + 1 : 0;
+			if (!same) e.scrollIntoView({block: 'center', behavior: 'instant'});
+			last = e.getClientRects()[0].y;
+			if (`+strconv.FormatBool(p.noScripts)+`) break; // such a page scrolls nowhere by itself, and has no timers
+			await new Promise(requestAnimationFrame);
+		}
 		const r = e.getClientRects()[0];
-		return r ? [r.x + r.width/2, r.y + r.height/2] : [];
+		return [r.x + r.width/2, r.y + r.height/2];
 	})()`)
 	if len(at) != 2 {
 		t.Fatalf("no element to click: %s", selector)

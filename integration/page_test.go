@@ -118,6 +118,8 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		p := b.open(t, address, pageOptions{height: 300})
 		p.click(t, "header a[href='#index']")
 		p.until(t, `document.querySelector("#index").getBoundingClientRect().top < innerHeight`)
+		p.click(t, "#index a[href^='#L']")
+		p.until(t, `CSS.highlights.get("now").size === 1 && [...CSS.highlights.get("now")][0].toString().includes("#0.1  0x00007ffff7fbd917")`)
 		p.click(t, "#index a[href='#c2']")
 		p.until(t, `location.hash === "#c2" && document.querySelector("#c2").getBoundingClientRect().top < innerHeight`)
 		p.isQuiet(t, address)

@@ -22,7 +22,6 @@ type Backtrace struct {
 	// Key is the same for backtraces that are the same; see report.Stack.Fingerprint. It is empty
 	// for the rest of a backtrace that is too long: it is not counted.
 	Key     string
-	Line    int64  // number of the first line in its input
 	Time    string // of the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
@@ -84,7 +83,7 @@ func (p *Page) Known(key string) bool {
 // of it is folded, and only counted.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
-	entry, isNew := p.distinct.count(b)
+	entry, isNew := p.distinct.count(b, p.line+1)
 	if !p.large {
 		p.closeBlock()
 		from := len(p.html)

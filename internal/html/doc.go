@@ -36,6 +36,8 @@
 //	<script>…</script>
 //	</body>
 //
+// A link to #L123 leads to line 123, counted from 1 at the beginning of the page; the script finds
+// it.
 // A <code> of several lines has a <br> after each line end, for browsers without the style, which
 // hides it. A <summary> has no link and no button. Nothing has an attribute style or on…; the only
 // ids are those above.

@@ -25,7 +25,7 @@ type entry struct {
 }
 
 type occurrence struct {
-	line int64
+	line int64 // of the page
 	time string
 }
 
@@ -35,12 +35,13 @@ const (
 	maxTime    = 64  // bytes
 )
 
-// count counts b. It returns no entry for one that is not told apart from others.
-func (d *distinct) count(b *Backtrace) (e *entry, isNew bool) {
+// count counts b, whose first line is this line of the page. It returns no entry for one that is not
+// told apart from others.
+func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false
 	}
-	at := occurrence{b.Line, b.Time[:min(len(b.Time), maxTime)]}
+	at := occurrence{line, b.Time[:min(len(b.Time), maxTime)]}
 	if e = d.byKey[b.Key]; e != nil {
 		e.times++
 		e.last = at
@@ -87,7 +88,10 @@ func (p *Page) index() {
 		b = append(append(append(b, ' '), e.label...), "</td><td>"...)
 		b = append(appendCount(b, e.times), "</td><td>"...)
 		b = append(e.first.append(b), "</td><td>"...)
-		b = append(e.last.append(b), "</td><td>"...)
+		if e.times > 1 {
+			b = e.last.append(b)
+		}
+		b = append(b, "</td><td>"...)
 		b = append(append(b, e.message...), "</td></tr>\n"...)
 	}
 	b = append(b, "</tbody>\n</table>\n"...)
@@ -98,8 +102,10 @@ func (p *Page) index() {
 	p.out = append(b, "</nav>\n"...)
 }
 
+// append appends the line, with a link that the script of the page understands, and the time.
 func (o occurrence) append(dst []byte) []byte {
-	dst = appendCount(append(dst, "line "...), o.line)
+	dst = strconv.AppendInt(append(dst, `<a href="#L`...), o.line, 10)
+	dst = append(appendCount(append(dst, `">line `...), o.line), "</a>"...)
 	if o.time != "" {
 		dst = appendEscaped(append(dst, ", "...), []byte(o.time))
 	}

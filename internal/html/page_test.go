@@ -42,7 +42,7 @@ func backtrace(key, text string) *Backtrace {
 			Source: []SourceLine{{[]byte(text), false}, {[]byte(text), true}},
 		}
 	}
-	return &Backtrace{Key: key, Line: 3, Time: text, Message: []byte(text), Rows: []Row{
+	return &Backtrace{Key: key, Time: text, Message: []byte(text), Rows: []Row{
 		{Text: []byte("#0 " + text), Ended: true, Kind: System, Object: text},
 		{Text: []byte("#1 " + text), Ended: true, Kind: Own, Detail: detail()},
 		{Text: []byte("   " + text), Ended: true, Kind: Own, More: true},
