@@ -1,0 +1,112 @@
+package input
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/pagetest"
+)
+
+// The page of a log in JSON has time and level of a line before each line of its texts.
+func TestPagesOfRecords(t *testing.T) {
+	const (
+		in = `{"time":"2026-11-22T07:00:00Z","level":"error","msg":"a <b>","stack":"x\n\ny","n":1}
+{"ts":1732270000.5,"msg":"number","level":"a\nb","date":"\u001b[31m"}
+{"msg":"none"}
+{"level":"info","t":1}
+`
+		want = `2026-11-22T07:00:00Z error a <b>
+2026-11-22T07:00:00Z error x
+2026-11-22T07:00:00Z error 
+2026-11-22T07:00:00Z error y
+number
+none
+{"level":"info","t":1}
+`
+	)
+	page := filter.NewPage("log")
+	out := envelope(t, JSON, filter.Options{Output: filter.HTML, Printer: page}, in, nil)
+	p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What an envelope or a record has is text on a page, and nothing else.
+func TestNoFieldOfAnEnvelopeIsMarkup(t *testing.T) {
+	for _, s := range []string{"<b>", `"><img>`, "'<script>", "&lt;", "</pre></main>", "\x01\x04", "\u202e<i>", "\xff<"} {
+		quoted := strings.TrimPrefix(strings.TrimSuffix(strconv.Quote(s), `"`), `"`)
+		for format, in := range map[Format]string{
+			CRI:    "2026-11-22T07:00:00Z stdout F:" + s + " " + s + "\n",
+			Docker: `{"log":"` + quoted + `\n","stream":"stdout","attrs":{"` + quoted + `":"` + quoted + `"},"time":"` + quoted + `"}` + "\n",
+			JSON:   `{"msg":"` + quoted + `","` + quoted + `":"` + quoted + `"}` + "\n",
+		} {
+			page := filter.NewPage(s)
+			out := envelope(t, format, filter.Options{Output: filter.HTML, Printer: page}, in, nil)
+			p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
+			if err != nil {
+				t.Errorf("%v, %q: %v", format, s, err)
+			} else if text, err := p.Text(); err != nil || text == "" {
+				t.Errorf("%v, %q: the text is %q, %v", format, s, text, err)
+			}
+		}
+	}
+}
+
+// The page of a container's log has the times and streams of its lines: that of CRI has the text of
+// the text output.
+func TestPagesOfContainers(t *testing.T) {
+	const (
+		stdout = "2026-11-22T07:00:00Z stdout "
+		stderr = "2026-11-22T07:00:01Z stderr "
+		in     = stdout + "F {{{module:0:a:elf:aa00}}}\n" + stdout + "F {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
+			stderr + "F a <b>\n" + stdout + "F {{{bt:0:0x1100}}}\n" + stdout + "F {{{bt:1:0x1200}}}\n" + stderr + "F \n" + stdout + "P pla\n" + stdout + "F in\n" +
+			stdout + "F {{{hexdict: A: 0x1100}}}\nbare\n"
+		docker = `{"log":"{{{module:0:a:elf:aa00}}}\n","stream":"stdout","time":"2026-11-22T07:00:00Z"}
+{"log":"{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n","stream":"stdout","time":"2026-11-22T07:00:00Z"}
+{"log":"a <b>\n","stream":"stderr","time":"2026-11-22T07:00:01Z"}
+{"log":"{{{bt:0:0x1100}}}\n","stream":"stdout","time":"2026-11-22T07:00:00Z"}
+{"log":"{{{bt:1:0x1200}}}\n","stream":"stdout","time":"2026-11-22T07:00:00Z"}
+{"log":"\n","stream":"stderr","time":"2026-11-22T07:00:01Z"}
+{"log":"plain\n","stream":"stdout","time":"2026-11-22T07:00:00Z"}
+{"log":"{{{hexdict: A: 0x1100}}}\n","stream":"stdout","time":"2026-11-22T07:00:00Z"}
+bare
+`
+	)
+	want := strings.Replace(envelope(t, CRI, filter.Options{}, in, nil), stdout+"P pla\n"+stdout+"F in\n", stdout+"F plain\n", 1)
+	for _, tt := range []struct {
+		format Format
+		in     string
+	}{{CRI, in}, {Docker, docker}} {
+		for _, r := range []*rand.Rand{nil, rand.New(rand.NewPCG(1, 2))} {
+			page := filter.NewPage("log")
+			out := envelope(t, tt.format, filter.Options{Output: filter.HTML, Printer: page}, tt.in, r)
+			p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%v: (-want +got)\n%s", tt.format, diff)
+			}
+			if n := len(p.Find("details", "b")); n != 1 {
+				t.Errorf("%v: %d backtraces, want 1", tt.format, n)
+			}
+		}
+	}
+}
