@@ -87,7 +87,7 @@ var workloads = []workload{
 	{name: hotOopses, log: oopses(100_000, 64), commands: oopsAgainstMarkup(hotOopses), bar: "CPU 1.5"},
 	{name: oneOops, log: oopses(1, 1), commands: oopsAgainstMarkup(oneOops), bar: "wall 1.3"},
 	{name: quietKernel, log: kernelLog(1 << 30), commands: againstPlain(""), bar: "CPU 1.2"},
-	{name: quietKernelImage, log: kernelLog(1 << 30), commands: againstPlain(vmlinux), bar: "CPU 1.2"},
+	{name: quietKernelImage, log: kernelLog(1 << 30), commands: againstPlain(vmlinux)},
 	{name: tenReports, log: sanitizerFrames(radosgw, 10_000, 64), commands: againstScript, bar: "wall 0.05"},
 	{name: "0x in every line, 256 MiB", log: values(256 << 20), debug: plainTree, bar: "wall 0.10"},
 	{name: "Valgrind report, 100 MiB", log: report(100<<20, 64), debug: plainTree, other: elementTree, bar: "wall 0.1, 96 MiB"},

@@ -189,10 +189,13 @@ func (r *Reader) readPast() {
 		return
 	}
 	lines := r.number - max(r.pastAt-1, r.readTo) - 1 // the line pastAt itself was not read at that time
-	r.pastAt = r.number
-	if lines <= 0 {
-		return
+	if r.pastAt = r.number; lines > 0 {
+		r.readLast(lines)
 	}
+}
+
+// readLast searches the last lines before the current one for headers.
+func (r *Reader) readLast(lines int64) {
 	past := r.lastLines(lines)
 	if len(past) > maxPast {
 		past = past[len(past)-maxPast:]

@@ -209,7 +209,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.end()
 		t.reader.AgeMaps(number)
 	}
-	if t.trace != nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
+	if t.trace != nil && l == nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
 		t.last = number
 	}
 	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
