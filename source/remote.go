@@ -41,14 +41,14 @@ var (
 	errSoon       = errors.New("it is looked for again")
 	errLate       = fmt.Errorf("the servers have not sent it yet: %w", errSoon)
 	errNoBuild    = errors.New("servers not asked: they have no sources of this build")
-	errNotOnes    = errors.New("servers not asked: they need a build ID and an absolute path")
+	errUnaskable  = errors.New("servers not asked: they need a build ID and an absolute path")
 	errManyFlying = fmt.Errorf("servers not asked yet, since other files are being fetched: %w", errSoon)
 )
 
 // remote returns the file from the servers. If it has not arrived in time the request continues.
 func (f *Finder) remote(l symbolize.Location, file string, known *symbolize.Source) (*text, error) {
 	if l.ID.IsZero() || file[0] != '/' {
-		return nil, errNotOnes
+		return nil, errUnaskable
 	}
 	k := fileKey{id: l.ID, file: file}
 	f.mu.Lock()
@@ -136,7 +136,7 @@ func (s *servers) arrived(id buildid.ID, err error) {
 	}
 }
 
-// maxWait returns how long a question may wait for servers now; f.mu is held.
+// maxWait returns how long a question may wait for servers from now on; f.mu is held.
 func (f *Finder) maxWait(now time.Time) time.Duration {
 	s := &f.servers
 	if s.hopeless {

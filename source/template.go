@@ -122,7 +122,7 @@ func repository(name, of, site, at string) (string, error) {
 func (t *Template) parse(url string) error {
 	scheme, _, ok := strings.Cut(url, ":")
 	if !ok || !isScheme(scheme) {
-		return fmt.Errorf("%q is no name of a template, and does not begin with a scheme such as https:", url)
+		return fmt.Errorf("%q is not the name of a template, and does not begin with a scheme, such as https", url)
 	}
 	switch strings.ToLower(scheme) {
 	case "javascript", "data", "vbscript":
@@ -144,7 +144,7 @@ func (t *Template) parse(url string) error {
 		}
 		field, after, closed := strings.Cut(rest, "}")
 		if !closed || !isField(field) {
-			return fmt.Errorf("no field {%s: fields are {%s}", field, strings.Join(fields, "} {"))
+			return fmt.Errorf("unknown field {%s: fields are {%s}", field, strings.Join(fields, "} {"))
 		}
 		names = names || field == "path" || field == "rel" || field == "recorded"
 		t.parts = append(t.parts, templatePart{field: field})
