@@ -28,7 +28,7 @@ func pageTool(t *testing.T, name ...string) string {
 // pagesOfBothForms returns a small page and a large one.
 func pagesOfBothForms(t *testing.T) map[string]string {
 	t.Helper()
-	small, _ := crashPage(t)
+	small, _ := crashPage(t, sourceArgs()...)
 	large, _ := pageOf(t, largeLog(t, 18<<20), crashArgs()...)
 	return map[string]string{"small": small, "large": large}
 }

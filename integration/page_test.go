@@ -34,6 +34,12 @@ func crashPage(t *testing.T, flags ...string) (page, text string) {
 	return pageOf(t, log, append(crashArgs(), flags...)...)
 }
 
+// sourceArgs make symfilter find the source of testdata/crash.log, and link to it.
+func sourceArgs() []string {
+	dir := filepath.Join(checkout, "testdata")
+	return []string{"--source", "--source-root", dir, "--prefix-map", "/src=" + dir, "--source-url", "https://example.org{path}#L{line}"}
+}
+
 // pageOf writes the page of a log to a file, and returns its path and the text of the log.
 func pageOf(t *testing.T, log []byte, flags ...string) (page, text string) {
 	t.Helper()
@@ -207,6 +213,42 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 	})
 }
 
+// Each frame of the program shows its line with those around it, and a link to it. Source text is
+// not part of the log's text.
+func TestThePageOfACrashShowsSourceInABrowser(t *testing.T) {
+	b := startChromium(t)
+	name, _ := crashPage(t, sourceArgs()...)
+	address := "file://" + name
+	p := b.open(t, address, pageOptions{})
+	p.click(t, "header button") // unfold all
+
+	type frame struct{ Line, Mark, Link string }
+	got := value[[]frame](t, p, `[...document.querySelectorAll("details.f")].map(f => ({
+		Line: f.querySelector("summary").innerText.trim().split(/\s+/)[0],
+		Mark: f.querySelector("pre.s mark")?.innerText.trim().replace(/\s+/g, " ") ?? "",
+		Link: f.querySelector("p a")?.href.replace(/.*testdata/, "") ?? "",
+	}))`)
+	want := []frame{
+		{"#0.1", "33 | while (i < N && !slots_[i].used) i++;", "/inventory/pool.h#L33"},
+		{"#0.2", "13 | for (const Order *o = values.next(0); o != nullptr; o = values.next(values.index(o) + 1))", "/inventory/ledger.cc#L13"},
+		{"#0", "27 | return Money{sum(*static_cast<Orders *>(orders_), shelf)};", "/inventory/ledger.cc#L27"},
+		{"#1.1", "25 | return clamp<int64_t>(book.total(shelf).cents, 0, 1000000);", "/inventory/main.cc#L25"},
+		{"#1", "32 | shelves[i].balance = balance_of(book, i);", "/inventory/main.cc#L32"},
+	}
+	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
+		t.Errorf("frames with their source (-want +got):\n%s", diff)
+	}
+	for _, f := range got {
+		if f.Mark == "" || f.Link == "" {
+			t.Errorf("frame %+v has no source or no link", f)
+		}
+	}
+	if copied := value[string](t, p, logText); strings.Contains(copied, "static_cast<Orders *>") {
+		t.Errorf("the text of the log has source text:\n%s", copied)
+	}
+	p.isQuiet(t, address)
+}
+
 // isReadable checks that a person can read the first crash of testdata/crash.log: each of its
 // frames is on a line of its own.
 func isReadable(t *testing.T, p *tab) {
@@ -238,7 +280,8 @@ func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	run(t, nil, "clang-19", "-x", "c++", "-g", "-O1", "-fsanitize=address",
 		filepath.Join(checkout, "integration", "testdata", "uaf.cc"), "-lstdc++", "-o", program)
 	log := crash(t, dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, program)
-	name, text := pageOf(t, log)
+	text := run(t, log, command, "--color=never")
+	name, _ := pageOf(t, log, "--source", "--source-root="+checkout)
 	b := startChromium(t)
 	p := b.open(t, "file://"+name, pageOptions{})
 	if diff := cmp.Diff(text, value[string](t, p, logText)); diff != "" {
@@ -246,6 +289,9 @@ func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	}
 	if n := value[int](t, p, `document.querySelectorAll("main details.b").length`); n != 3 {
 		t.Errorf("%d backtraces, want those of the use, the free and the allocation", n)
+	}
+	if !value[bool](t, p, `[...document.querySelectorAll("pre.s mark")].some(e => e.textContent.includes("std::free(value)"))`) {
+		t.Error("the line that freed the memory is not shown")
 	}
 	p.isQuiet(t, "file://"+name)
 }
