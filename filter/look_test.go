@@ -216,6 +216,34 @@ func TestALookKeepsAllWords(t *testing.T) {
 	}
 }
 
+// FuzzLook checks that no log makes a look fail, and that it loses nothing if nothing is folded.
+func FuzzLook(f *testing.F) {
+	for _, log := range append(sampleLogs(f)[:4], lookLog+"{{{bt:0:0x600010}}}\n{{{bt:1:0x600010}}}\n{{{bt:2:0x50017a}}}\n") {
+		f.Add([]byte(log), byte(40))
+	}
+	plain := resolvingDialects(f)
+	plain.Terminal, plain.ModuleLines = true, ModuleLinesNone
+	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
+		if len(log) > 16<<10 {
+			return
+		}
+		defer fuzztest.Watch(t, log)()
+		o := plain
+		o.Color = Color(mode % 3)
+		want, _ := filterString(t, o, string(log), nil)
+		o.Look.Width = 20 + int(mode)
+		got, failed := filterString(t, o, string(log), nil)
+		if words(got) != words(want) {
+			t.Errorf("%d columns: got %q, want %q", o.Look.Width, got, want)
+		}
+		o.Look.Fold, o.Look.Own = true, new(report.Own)
+		_, folded := filterString(t, o, string(log), nil)
+		if strings.Contains(failed+folded, "symfilter failed") {
+			t.Error(failed, folded)
+		}
+	})
+}
+
 // words returns text without blanks, line ends and colours.
 func words(text string) string {
 	return strings.Join(strings.Fields(string(withoutColor([]byte(strings.NewReplacer(" ", "", "\r\n", "\n", "\n", "").Replace(text))))), "")

@@ -34,6 +34,15 @@ func screenLog(t *testing.T) string {
 	return name
 }
 
+// screenCommand returns a command of the shell that filters a log.
+func screenCommand(log string, args ...string) string {
+	words := append(append([]string{command, "-q", "--no-index"}, crashArgs()...), append(args, log)...)
+	for i, w := range words {
+		words[i] = "'" + w + "'" // of which no path of a test has one
+	}
+	return strings.Join(words, " ")
+}
+
 // onScreen returns what a terminal of this many columns shows after a command of the shell has
 // written to it, with the text end on a line of its own as the last line. The terminal is tmux.
 func onScreen(t *testing.T, columns int, script, end string, flags ...string) string {
@@ -76,9 +85,7 @@ func onScreen(t *testing.T, columns int, script, end string, flags ...string) st
 // A crash fits into terminals of 80 and of 120 columns. The screens are testdata/screens.
 func TestACrashFitsIntoATerminal(t *testing.T) {
 	log := screenLog(t)
-	line := func(args ...string) string {
-		return strings.Join(append(append([]string{command, "-q", "--no-index"}, crashArgs()...), append(args, log)...), " ") + "; echo END"
-	}
+	line := func(args ...string) string { return screenCommand(log, args...) + "; echo END" }
 	names := namesOf(run(t, nil, command, append(crashArgs(), "-q", "--module-lines=none", "--all-frames", log)...))
 	for _, columns := range []int{80, 120} {
 		t.Run(strconv.Itoa(columns), func(t *testing.T) {
@@ -143,7 +150,7 @@ func golden(t *testing.T, name, screen string) {
 func TestLessShowsACrash(t *testing.T) {
 	need(t, "less")
 	const columns = 80
-	script := strings.Join(append(append([]string{command, "-q", "--no-index"}, crashArgs()...), "--color=always", "--module-lines=none", "--all-frames=false", screenLog(t)), " ") + " | less -R"
+	script := screenCommand(screenLog(t), "--color=always", "--module-lines=none", "--all-frames=false") + " | less -R"
 	screen := onScreen(t, columns, script, "(END)", "-e")
 	golden(t, "less-80-colours", screen)
 	if strings.Contains(screen, "ESC") {

@@ -266,3 +266,30 @@ func TestLooksOfATerminal(t *testing.T) {
 		}
 	}
 }
+
+// Frames that are held back to be folded reach the terminal before the next line of the log comes.
+func TestFoldedFramesReachTheTerminalInSilence(t *testing.T) {
+	master, terminal := openTerminal(t)
+	cmd := exec.Command(os.Args[0], "-q", "--no-paths", "--module-lines=none", "--color=never")
+	cmd.Env = append(os.Environ(), "TERM=xterm", "COLUMNS=", asCommand+"=1")
+	cmd.Stdout = terminal
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	io.WriteString(stdin, "{{{module:0:app:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{module:1:libc.so.6:elf:aacc}}}\n{{{mmap:0x2000:0x1000:load:1:rx:0}}}\n"+
+		"{{{bt:0:0x1030}}}\n{{{bt:1:0x2010}}}\n{{{bt:2:0x2020}}}\n")
+	const want = "    #0    0x0000000000001030 (app+0x30) (BuildId: aabb)\n    2 frames of libc.so.6\n"
+	shown := make([]byte, len(want))
+	if _, err := io.ReadFull(master, shown); err != nil || string(shown) != want {
+		t.Errorf("got %q, %v; want %q", shown, err, want)
+	}
+	stdin.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
