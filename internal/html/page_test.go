@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/pagetest"
 )
 
@@ -140,6 +141,7 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 // A page has bounded numbers of what it must remember, or repeat outside of the text of the log, and
 // shows what it left out.
 func TestPagesAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	var want strings.Builder
 	page := whole("log", func(p *Page) {
 		p.Limit(maxSmall, 10)
