@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -23,13 +24,14 @@ const (
 // information of the build ID, from the cache or a server. It calls note, which may be nil, for each
 // place without the file. If ctx ends, Source returns at once.
 //
-// The error wraps [fs.ErrNotExist] if every server answered that it has no such file. A source file
+// The error wraps [fs.ErrNotExist] if every server answered that it has no such file, and for a path
+// that leads above its root: a proxy that shortens it would request something else. A source file
 // has no build ID: its text is as trustworthy as its server.
 func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
 	}
-	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) {
+	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) || !filepath.IsLocal(path[1:]) {
 		return nil, fmt.Errorf("debuginfod: source file %.200q: not an absolute path: %w", path, fs.ErrNotExist)
 	}
 	k := key{id: id, source: path}

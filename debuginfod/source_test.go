@@ -82,6 +82,9 @@ func TestSourcesThatAreNotUsed(t *testing.T) {
 		"a.c":                            true,
 		"./a.c":                          true,
 		"/a\x00b":                        true,
+		"/../a.c":                        true,
+		"/src/../../a.c":                 true,
+		"/./src//../../a.c/b":            true,
 		"/" + strings.Repeat("x", 5<<10): true,
 	} {
 		got, err := c.Source(t.Context(), testID(1), path, nil)

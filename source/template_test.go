@@ -57,6 +57,7 @@ func TestLinks(t *testing.T) {
 		{"cgit:https://git.example/inventory.git@v1", nil, "a.c", 7, 3, "https://git.example/inventory.git/tree/a.c?id=v1#n7"},
 		{"debuginfod", toRoot, "/src/sub/../a b.c", 7, 3, "https://symbols.example/buildid/" + id + "/source/src/sub/../a%20b.c"},
 		{"debuginfod", nil, "a.c", 7, 3, ""},
+		{"debuginfod", nil, "/src/../../../a.c", 7, 3, ""},
 		{"https://code.example/{rel}?line={line}&build={build_id}", nil, "a.c", 7, 3, "https://code.example/a.c?line=7&build=" + id},
 		{"https://code.example/{rel}", nil, "a\n\x00\x1b\"'<>&#?%\xff\u202eü.c", 7, 3, "https://code.example/a%0A%00%1B%22%27%3C%3E%26%23%3F%25%FF%E2%80%AE%C3%BC.c"},
 		{"https://code.example/{rel}", nil, strings.Repeat("x", 2000-len("https://code.example/")), 7, 3, "https://code.example/" + strings.Repeat("x", 2000-len("https://code.example/"))},
