@@ -383,6 +383,13 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	p.press(t, "End")
 	at(len(lines))
 
+	// A turn of the wheel moves as many pixels as in any other element: 5 lines of 18 or 19.
+	p.press(t, "Home")
+	at(first)
+	center := value[[]float64](t, p, `(r => [r.x + r.width/2, r.y + r.height/2])(document.querySelector("#view").getBoundingClientRect())`)
+	p.send(t, "Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": center[0], "y": center[1], "deltaX": 0, "deltaY": 95}, nil)
+	p.until(t, fmt.Sprintf(`document.querySelector("#view").dataset.top == %d`, first+5))
+
 	// The scroll bar reaches every part: its positions are fewer than the pixels of all lines.
 	for _, part := range []float64{0.25, 0.5, 1} {
 		value[bool](t, p, fmt.Sprintf(`(v => { v.scrollTop = %g * (v.scrollHeight - v.clientHeight); })(document.querySelector("#view"))`, part))
