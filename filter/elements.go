@@ -162,7 +162,9 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 			f.records.endLastRecord(len(f.buf))
 			f.look.textBegins(len(f.buf))
 			f.rawPieces(f.pieces[after:])
-			sourceBelow(f, a, i, between, begin, func() {})
+			if f.printsSources {
+				sourceBelow(f, a, i, between, begin, func() {})
+			}
 			f.endLine(eol)
 			return
 		}
@@ -171,7 +173,9 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 			f.look.textBegins(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 		}
-		sourceBelow(f, a, i, between, begin, func() {})
+		if f.printsSources {
+			sourceBelow(f, a, i, between, begin, func() {})
+		}
 		f.nextLine(between)
 		f.printLarge()
 	}

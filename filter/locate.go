@@ -181,7 +181,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			if f.look != nil {
 				markLocated(f, fr, a, i, c.rest(text, fr))
 			}
-			c.source(text, between, fr, a, i)
+			if f.printsSources { // checked here, for hot frames
+				c.source(text, between, fr, a, i)
+			}
 			if i < n-1 {
 				f.nextLine(between)
 				f.printLarge()
