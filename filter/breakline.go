@@ -14,8 +14,8 @@ const tabStop = 8
 // spaces are the most by which a line is indented.
 const spaces = "                                                                "
 
-// breakLine continues the current line of output, at the end of buf, on further lines at break points, if it is wider
-// than the terminal. What is wider than a whole line is left to the terminal.
+// breakLine continues the current line of output, at the end of buf, on further lines at break
+// points, if it is wider than the terminal. What is wider than a whole line is left to the terminal.
 func (k *look) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
@@ -31,19 +31,19 @@ func (k *look) breakLine(buf []byte) []byte {
 	b.start = k.start
 	at, kind := 0, logText
 	for i := 0; ; {
-		end, from, last := len(old), i, kind
-		for i < len(k.breaks) {
-			p := k.breaks[i]
+		from := i
+		for i < len(k.breaks) && k.breaks[i].kind >= namePart {
 			i++
-			if p.kind != namePart {
-				end, kind = p.at-k.start, p.kind
-				break
-			}
 		}
-		b.add(old[at:end], last, k.breaks[from:i], k.start+at)
-		if at = end; at == len(old) && i == len(k.breaks) {
+		points := k.breaks[from:i]
+		if i == len(k.breaks) {
+			b.add(old[at:], kind, points, k.start+at)
 			return b.dst
 		}
+		end := k.breaks[i].at - k.start
+		b.add(old[at:end], kind, points, k.start+at)
+		at, kind = end, k.breaks[i].kind
+		i++
 	}
 }
 
@@ -57,32 +57,37 @@ type breaker struct {
 	state  sgr.State
 }
 
-// add adds a part. If it does not fit into a line of its own, it is broken at points, which are
-// offsets from the byte base bytes before it.
+// add adds a part. If it does not fit into a line of its own, it is broken at points of its name,
+// which are offsets from the byte base bytes before it: at commas only if that is not enough.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
-	if kind == logText || next <= b.width || !visible || b.col <= b.indent {
-		if kind == logText || next <= b.width || !visible || len(points) == 0 {
-			b.append(part, next)
-			return
-		}
-	} else if bare := withoutBlank(part); b.fits(bare) {
-		b.breakBefore(bare)
-		return
-	} else if len(points) == 0 {
+	if kind == logText || next <= b.width || !visible {
 		b.append(part, next)
 		return
 	}
-	at := 0
+	if bare := withoutBlank(part); b.col > b.indent && b.fits(bare) {
+		b.breakBefore(bare)
+		return
+	}
+	level := commaPart
+	for _, p := range points {
+		level = min(level, p.kind)
+	}
+	if len(points) == 0 {
+		b.append(part, next)
+		return
+	}
+	at, first := 0, 0 // part[:at] and points[:first] are done
 	for i := 0; i <= len(points); i++ {
+		if i < len(points) && points[i].kind != level {
+			continue
+		}
 		end := len(part)
-		if i < len(points) && points[i].kind == namePart {
+		if i < len(points) {
 			end = points[i].at - base
 		}
-		b.add(part[at:end], namePart, nil, 0)
-		if at = end; at == len(part) {
-			break
-		}
+		b.add(part[at:end], level, points[first:i], base+at)
+		at, first = end, i+1
 	}
 }
 

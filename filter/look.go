@@ -57,9 +57,10 @@ type breakPoint struct {
 type breakKind uint8
 
 const (
-	anyPart  breakKind = iota // a function, its file and line, a module
-	logText                   // text of the log: the line is not broken here
-	namePart                  // a part of a function: broken only if the function is wider than a line
+	anyPart   breakKind = iota // a function, its file and line, a module
+	logText                    // text of the log: the line is not broken here
+	namePart                   // the arguments of a function: broken here only if the function is wider than a line
+	commaPart                  // the text after a comma in a name: if the arguments, or the name before them, are
 )
 
 // A linePart is one of the lines of output for a line of the log.
@@ -110,7 +111,7 @@ func (k *look) breakableName(at int, name string) {
 			return
 		}
 		from += i + 1
-		k.breaks = append(k.breaks, breakPoint{at + from, namePart})
+		k.breaks = append(k.breaks, breakPoint{at + from, commaPart})
 	}
 }
 
