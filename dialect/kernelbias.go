@@ -58,7 +58,7 @@ func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 		switch {
 		case f.Kind == InSymbol:
 			var s sized
-			if object.Guard(func() { s = v.sizedSymbol(&f.Symbol) }) == nil && s.err == nil && !s.last {
+			if object.Guard(func() { s = v.sizedSymbol(&f.Symbol) }) == nil && s.err == nil && !s.unsure {
 				k.loadedAt(f.at - (s.addr + f.Value))
 			}
 		case f.load.known:
@@ -214,8 +214,8 @@ func (v *verdict) ofSeveral(f *Frame) (found sized) {
 		all := file.SymbolsNamed(f.Symbol.Name)
 		for i := range all {
 			sym := &all[i]
-			if fits, last := isOfSize(file, sym, f.Symbol.Size); fits && sym.Addr+f.Value == f.at-k.bias {
-				found = sized{addr: sym.Addr, size: sym.Size, last: last}
+			if fits, unsure := isOfSize(file, sym, f.Symbol.Size); fits && sym.Addr+f.Value == f.at-k.bias {
+				found = sized{addr: sym.Addr, size: sym.Size, unsure: unsure}
 			}
 		}
 	})

@@ -25,7 +25,7 @@ type sizedName struct {
 // A sized is the function of a sizedName in a file.
 type sized struct {
 	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
-	last       bool   // it is the last one of its section: its size proves nothing
+	unsure     bool   // its size proves nothing
 	machine    elf.Machine
 	err        error
 }
@@ -117,7 +117,7 @@ func (c *check) runInKernel(f *Frame) {
 		}
 		return
 	}
-	if !s.last {
+	if !s.unsure {
 		c.agree()
 	}
 	value, call := f.Value, f.Call
@@ -143,7 +143,7 @@ func (c *check) runInKernel(f *Frame) {
 		return
 	}
 	c.addr, c.lookup = s.addr+value, s.addr+offset
-	if !s.last {
+	if !s.unsure {
 		c.verified = BySymbol
 	}
 	c.compareListed(f)
@@ -178,28 +178,35 @@ func sizedIn(file *object.File, s *Symbol) (found sized) {
 	}
 	for i := range all {
 		sym := &all[i]
-		fits, last := isOfSize(file, sym, s.Size)
+		fits, unsure := isOfSize(file, sym, s.Size)
 		if !fits {
 			continue
 		}
 		if found.err == nil {
 			return sized{err: ErrSizes}
 		}
-		found = sized{addr: sym.Addr, size: sym.Size, last: last, machine: file.Machine}
+		found = sized{addr: sym.Addr, size: sym.Size, unsure: unsure, machine: file.Machine}
 	}
 	return found
 }
 
-// isOfSize reports whether the next function may be size bytes after the beginning of sym. For the
-// last function of a section any size is possible, which proves nothing: the file does not show which
-// section follows.
-func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, last bool) {
-	if sym.Size != 0 && sym.Size <= size && size < sym.Size+maxGap {
-		return true, false
+// isOfSize reports whether a function of a kernel may have the name of sym and the next one be size
+// bytes after it. unsure is set if that proves nothing. For the last function of a section any size is
+// possible: the file does not show which section follows. The kernel may have left out the next symbol
+// of the file, a label, so that a later one is the next.
+func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, unsure bool) {
+	if !file.ExecCovers(sym.Addr) {
+		return false, false
 	}
-	next, ok := file.NextSymbol(sym)
-	if !ok {
+	next, ok := file.NextSymbol(sym, sym.Addr)
+	switch distance := next - sym.Addr; {
+	case !ok:
 		return size >= sym.Size, true
+	case distance == size:
+		return true, false
+	case distance > size || size < sym.Size || size-sym.Size >= maxGap:
+		return false, false
 	}
-	return next-sym.Addr == size, false
+	next, ok = file.NextSymbol(sym, sym.Addr+size-1)
+	return ok && next-sym.Addr == size, true
 }

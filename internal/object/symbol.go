@@ -37,6 +37,7 @@ type symbols struct {
 	sorted          []symbolEntry // by address, none twice; nil until built
 
 	names nameTable
+	next  nextTable
 
 	filesListed bool
 	files       []uint32 // indices of the STT_FILE symbols, in order
@@ -50,7 +51,7 @@ type symbolEntry struct {
 
 // footprint does not include sections, which Data counts.
 func (t *symbols) footprint() int64 {
-	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint()
+	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint() + t.next.footprint()
 }
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
