@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -180,7 +181,7 @@ func appendNew(dst []byte, b *Backtrace, number int) []byte {
 	dst = append(dst, `" open><summary>Backtrace `...)
 	dst = strconv.AppendInt(dst, int64(number), 10)
 	own := b.own()
-	if d := detailOf(own); d != nil && d.Function != "" {
+	if d := detailOf(own); d.hasPlace() {
 		dst = append(dst, ": "...)
 		dst = appendPlace(dst, d)
 	}
@@ -359,9 +360,17 @@ func appendDim(dst, text []byte) []byte {
 	return append(appendEscaped(append(dst, `<span class="d">`...), text), "</span>"...)
 }
 
-// appendPlace appends a function with its file and line.
+// hasPlace reports whether appendPlace has something to append.
+func (d *Detail) hasPlace() bool { return d != nil && (d.Function != "" || d.Module != "") }
+
+// appendPlace appends a function with its file and line; without a name, the place in the module.
 func appendPlace(dst []byte, d *Detail) []byte {
 	dst = append(dst, "<b>"...)
+	if d.Function == "" {
+		dst = appendEscaped(dst, []byte(shorten(d.Module[strings.LastIndexByte(d.Module, '/')+1:])))
+		dst = strconv.AppendUint(append(dst, "+0x"...), d.Offset, 16)
+		return append(dst, "</b>"...)
+	}
 	dst = appendEscaped(dst, []byte(shorten(d.Function)))
 	dst = append(dst, "</b>"...)
 	if d.File != "" {
@@ -418,7 +427,7 @@ func appendDetail(dst []byte, d *Detail) []byte {
 		dst = appendEscaped(dst, []byte(shorten(d.Module)))
 		dst = strconv.AppendUint(append(dst, "+0x"...), d.Offset, 16)
 	}
-	if d.BuildID != "" {
+	if d.BuildID != "" && !strings.Contains(d.Reason, d.BuildID) {
 		part()
 		dst = appendEscaped(append(dst, "build ID "...), []byte(d.BuildID))
 	}

@@ -52,7 +52,7 @@ func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 		return nil, false
 	}
 	e = &entry{number: len(d.entries) + 1, times: 1, first: at, last: at}
-	if own := detailOf(b.own()); own != nil && own.Function != "" {
+	if own := detailOf(b.own()); own.hasPlace() {
 		e.label = appendPlace(nil, own)
 	} else if len(b.Rows) > 0 {
 		text := b.Rows[0].Text
