@@ -77,9 +77,12 @@
   const unlight = () => lit && lit.clear();
 
   // settle scrolls until an element stays at its place for three frames: what the browser has not
-  // laid out yet has another size than it assumes.
+  // laid out yet has another size than it assumes. A later call, or the reader who scrolls, ends it.
+  let settling = 0;
+  for (const kind of ["wheel", "pointerdown", "touchstart"]) addEventListener(kind, () => { settling++; }, { passive: true });
   const settle = async (element, scroll) => {
-    for (let last = NaN, same = 0, i = 0; same < 3 && i < 20; i++) {
+    const mine = ++settling;
+    for (let last = NaN, same = 0, i = 0; same < 3 && i < 20 && mine === settling; i++) {
       const at = element.getBoundingClientRect().top;
       same = Math.abs(at - last) < 1 ? same + 1 : 0;
       scroll();
