@@ -267,6 +267,10 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		return
 	}
 	t.promise = t.promise || l.Holds
+	if fits := t.hasRoom(len(b), len(l.Frames)); listed && (!fits || t.late()) {
+		t.release() // not with this line, whose answers the next one may have
+		t.full = t.full || !fits && !t.trace.Apart()
+	}
 	t.hold(b, l.Frames)
 	if t.late() {
 		t.release()
@@ -333,10 +337,24 @@ func (t *tracer) hold(b []byte, frames []dialect.Frame) {
 		upTo += t.held[n-1].upTo
 	}
 	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames), upTo, false})
-	if lines, bytes := t.limits(); len(t.held) >= lines || len(t.text) >= bytes || upTo >= maxHeldFrames {
+	if !t.hasRoom(0, 0) {
 		t.release()
 		t.full = !t.trace.Apart()
 	}
+}
+
+// hasRoom reports whether a further line may be held back after one of so many bytes and frames; after
+// the last one that is held, if both are 0.
+func (t *tracer) hasRoom(size, frames int) bool {
+	lines, bytes := t.limits()
+	held := len(t.held)
+	if held > 0 {
+		frames += t.held[held-1].upTo
+	}
+	if size > 0 {
+		held++
+	}
+	return held < lines && len(t.text)+size < bytes && frames < maxHeldFrames
 }
 
 // limits returns the number of lines and of bytes that may be held back.

@@ -277,6 +277,25 @@ func TestTheProgramInTheLogDecidesTheFile(t *testing.T) {
 	}
 }
 
+// A line that reaches a limit of the lines that are held back has its answers only once, too.
+func TestLongDumpsOfFirmwareAreFilteredOnce(t *testing.T) {
+	t.Parallel()
+	const fault = "PC: 0x00000040"
+	for _, tc := range []struct{ name, log string }{
+		{"lines", strings.Repeat("lr: 0x20000040\n", 255) + fault + "\n"},
+		{"bytes", strings.Repeat(strings.Repeat("x", 1000)+"\n"+fault+"\n", 80)},
+		{"bytes of a line", strings.Repeat(strings.Repeat("x", 64000)+" "+fault+"\n", 4)},
+	} {
+		once := run(t, []byte(tc.log), command, "-q", "--image", recordedFirmware("cortexm.elf"))
+		if n := strings.Count(once, "read_sensor"); n != strings.Count(tc.log, fault) {
+			t.Errorf("%s: %d answers", tc.name, n)
+		}
+		if twice := run(t, []byte(once), command, "-q", "--image", recordedFirmware("cortexm.elf")); twice != once {
+			t.Errorf("%s: %s", tc.name, otherLine(twice, once))
+		}
+	}
+}
+
 // A wild pointer to a function has led to an address without code: no debug file is missing.
 func TestWildAddressesAreNotUnresolved(t *testing.T) {
 	const answer = "--- 0x80000058: poll_sensors at /src/app.c:25\n"
