@@ -22,10 +22,12 @@ func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 		if m = t.identified(f); m.Err == nil {
 			return m
 		}
-	} else {
-		for i := range t.opt.Images {
-			if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
-				return t.given(g)
+	}
+	for i := range t.opt.Images {
+		if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
+			// the build ID in a compressed module is known only now
+			if given := t.given(g); f.ID.IsZero() || given.Err == nil && given.ID == f.ID {
+				return given
 			}
 		}
 	}

@@ -93,14 +93,15 @@ func addModule(all map[string][]string, place string) {
 }
 
 // isForKernel reports whether the operator has named g for a module of a kernel. If g has no name,
-// the name of its file decides: vmlinux-6.1.0 is for the kernel itself, snd-pcm.ko.xz for snd_pcm.
+// the name of its file decides: vmlinux-6.1.0 or arm.vmlinux is for the kernel itself, snd-pcm.ko.xz
+// for snd_pcm.
 func (g *Image) isForKernel(module string) bool {
 	if g.Name != "" {
 		return moduleName(g.Name) == moduleName(module)
 	}
 	base := path.Base(g.Path)
 	if module == kernelName {
-		return strings.HasPrefix(base, kernelName)
+		return strings.Contains(base, kernelName)
 	}
 	return moduleName(base) == moduleName(module)
 }

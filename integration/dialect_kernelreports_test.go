@@ -123,7 +123,7 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 				}
 				return file
 			}
-			files := map[string]string{"": unpack(c.kind+".vmlinux.xz", "vmlinux")}
+			files := map[string]string{"": unpack(c.kind+".vmlinux.xz", c.kind+".vmlinux")}
 			args := []string{"-q", "--image", files[""]}
 			if c.module {
 				module := unpack(c.kind+".reports.ko.xz", "reports.ko")
@@ -150,6 +150,11 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 			}
 			resolved("by --image", log, want, args...)
 			resolved("filtered twice", want, want, args...)
+			if c.module { // the name of a file shows that it is compressed
+				packed := filepath.Join(t.TempDir(), "reports.ko.xz")
+				run(t, nil, "cp", filepath.Join("testdata", "kernel", "reports", c.kind+".reports.ko.xz"), packed)
+				resolved("by a compressed module", log, want, "-q", "--image", files[""], "--image", packed)
+			}
 			if c.byID { // the stacks of all tasks fill what is held back of a trace
 				const middle = "the report is: warn"
 				before, after, _ := strings.Cut(log, middle)

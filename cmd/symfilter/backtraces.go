@@ -80,29 +80,34 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 // parseImage parses a value of --image, [NAME=]FILE[@BASE].
 func parseImage(word string) (m filter.Image, err error) {
 	m.Path = word
-	if _, err := os.Stat(word); err == nil { // a file whose name has "=" or "@"
-		m.Path, err = filepath.Abs(word)
-		return m, err
-	}
-	if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
-		base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
-		if err != nil {
-			return m, usageError{fmt.Errorf("--image %q: %q is not an address; write FILE@0x7f3100000000", word, m.Path[at+1:])}
+	if _, err := os.Stat(word); err != nil { // not a file whose name has "=" or "@"
+		if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
+			base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
+			if err != nil {
+				return m, usageError{fmt.Errorf("--image %q: %q is not an address; write FILE@0x7f3100000000", word, m.Path[at+1:])}
+			}
+			m.Path, m.Base, m.HasBase = m.Path[:at], base, true
 		}
-		m.Path, m.Base, m.HasBase = m.Path[:at], base, true
+		if name, path, ok := strings.Cut(m.Path, "="); ok {
+			m.Name, m.Path = name, path
+		}
 	}
-	if name, path, ok := strings.Cut(m.Path, "="); ok {
-		m.Name, m.Path = name, path
+	info, err := os.Stat(m.Path)
+	if err == nil {
+		err = begins(m.Path, info, errNoImage, imageMagics...)
 	}
-	switch info, err := os.Stat(m.Path); {
-	case err != nil:
-		return m, usageError{fmt.Errorf("--image %q: %w", word, errors.Unwrap(err))}
-	case !info.Mode().IsRegular():
-		return m, usageError{fmt.Errorf("--image %q: %s is not a file", word, m.Path)}
+	if err != nil {
+		return m, usageError{fmt.Errorf("--image %q: %w", word, bare(err))}
 	}
 	m.Path, err = filepath.Abs(m.Path)
 	return m, err
 }
+
+// imageMagics are the beginnings of the files that --image may name: ELF files, and modules of Linux
+// that are compressed by xz, zstd or gzip.
+var imageMagics = []string{"\x7fELF", "\xfd7zX", "\x28\xb5\x2f\xfd", "\x1f\x8b"}
+
+var errNoImage = errors.New("not an ELF file; name the one with debug information, such as app.elf")
 
 // imagePaths returns the files of --image, which may have the build IDs of modules in the log.
 func (c *config) imagePaths() (paths []string) {
