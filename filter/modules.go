@@ -34,17 +34,22 @@ func moduleFolders(release string) []string {
 // path on this machine for such a path.
 func (k *kernelModules) places(here func(string) string, module, release string) []string {
 	all, known := k.releases[release]
-	if !known && len(k.releases) < maxReleases {
+	if !known {
 		all = make(map[string][]string)
 		for _, folder := range moduleFolders(release) {
 			if !listModules(all, here, folder) {
 				walkModules(all, here, folder)
 			}
 		}
+		if len(k.releases) >= maxReleases {
+			clear(k.releases)
+		}
 		if k.releases == nil {
 			k.releases = make(map[string]map[string][]string)
 		}
-		k.releases[release] = all
+		if len(all) > 0 {
+			k.releases[release] = all
+		}
 	}
 	return all[moduleName(module)]
 }
