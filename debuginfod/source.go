@@ -63,7 +63,7 @@ func (c *Client) sourceFile(ctx context.Context, k key, note func(buildid.Attemp
 		return nil, errors.Join(fs.ErrNotExist, err)
 	}
 	note(buildid.Attempt{Where: c.cache.where(), Reason: l.reason})
-	return nil, fs.ErrNotExist
+	return nil, fmt.Errorf("not in the cache, and no server is asked: %w", fs.ErrNotExist)
 }
 
 // most returns the most bytes of the file of k.
