@@ -15,7 +15,7 @@ const (
 	maxFoldFrames  = 256
 	maxFoldBytes   = 64 << 10
 	maxFoldModules = 3  // names of modules in the line for a run; "others" stands for more
-	maxFoldName    = 40 // bytes of a function in it
+	maxFoldName    = 40 // characters of a function in it, without … for the rest
 )
 
 // A lineKind is what a line of output is to a run of frames.
@@ -194,6 +194,7 @@ func (l *layout) appendFolded(dst []byte, k *fold) []byte {
 	if l.color == ColorAlways {
 		dst = sgr.AppendTransition(append(dst, "\x1b[0m"...), sgr.State{}, look)
 	}
+	start := len(dst)
 	dst = strconv.AppendInt(dst, int64(k.n), 10)
 	dst = append(dst, " frames"...)
 	if len(k.modules) > 0 {
@@ -202,57 +203,37 @@ func (l *layout) appendFolded(dst []byte, k *fold) []byte {
 			dst = append(dst, " and others"...)
 		}
 	}
-	switch first, last := k.function[0], k.function[1]; {
-	case last == "":
-	case first == last:
-		dst = append(append(dst, ": "...), last...)
-	case k.n == 2:
-		dst = append(append(append(append(dst, ": "...), first...), ", "...), last...)
-	default:
-		dst = append(append(append(append(dst, ": "...), first...), " … "...), last...)
-	}
+	dst = k.appendNames(dst, start, l.look.Width)
 	if l.color == ColorAlways {
 		dst = sgr.AppendTransition(dst, look, sgr.State{})
 	}
 	return dst
 }
 
-// briefName returns the name of a function without its arguments, return type and distance, and with
-// … for the arguments of templates. A longer name than maxFoldName bytes is cut.
-func briefName(name string) string {
-	if i := strings.LastIndex(name, "+0x"); i > 0 {
-		name = name[:i]
+// appendNames appends the functions of the run to its line, whose text begins at the offset start of
+// dst: as many as fit into width columns, or all if width is 0.
+func (k *fold) appendNames(dst []byte, start, width int) []byte {
+	first, last := k.function[0], k.function[1]
+	forms := []string{first + " … " + last, first + " …"}
+	switch {
+	case last == "":
+		return dst
+	case first == last:
+		forms = []string{first}
+	case k.n == 2:
+		forms[0] = first + ", " + last
 	}
-	if from, to := arguments(name); from < to {
-		name = name[:from]
-	}
-	name = withoutReturnType(ShortName(name))
-	if len(name) > maxFoldName {
-		n := maxFoldName - cutRune([]byte(name[:maxFoldName]))
-		name = name[:n] + "…"
-	}
-	return name
-}
-
-// withoutReturnType returns a name without what is before its last blank that is not in brackets.
-func withoutReturnType(name string) string {
-	if strings.Contains(name, "operator") {
-		return name
-	}
-	depth := 0
-	for i := len(name) - 1; i >= 0; i-- {
-		switch name[i] {
-		case ')', '>', '}':
-			depth++
-		case '(', '<', '{':
-			depth--
-		case ' ':
-			if depth == 0 {
-				return name[i+1:]
-			}
+	before, _ := columns(k.prefix, 0)
+	before += k.last.indent
+	for _, form := range forms {
+		end := len(dst)
+		dst = append(append(dst, ": "...), form...)
+		if n, _ := columns(dst[start:], before); width <= 0 || n <= width {
+			return dst
 		}
+		dst = dst[:end]
 	}
-	return name
+	return dst
 }
 
 // baseModule returns the last part of a module's name, printable.

@@ -4,24 +4,25 @@ import "strings"
 
 // ShortName returns a demangled name with … in place of the arguments of each template:
 // std::vector<…>::at(unsigned long) for std::vector<int, std::allocator<int>>::at(unsigned long).
-// Brackets of operators, such as operator<, and of Rust's <A as B>::c, are kept. A name whose
+// Operators, such as operator<, and the brackets of Rust's <A as B>::c, are kept. A name whose
 // brackets do not match is returned as it is.
 func ShortName(name string) string {
 	if strings.IndexByte(name, '<') < 0 {
 		return name
 	}
 	var b strings.Builder
-	depth := 0
+	depth, symbol := 0, -1 // symbol: the end of the last operator
 	for i := 0; i < len(name); i++ {
 		if n := operator(name, i); n > 0 {
 			if depth == 0 {
 				b.WriteString(name[i : i+n])
 			}
 			i += n - 1
+			symbol = i + 1
 			continue
 		}
 		switch c := name[i]; {
-		case c == '<' && (depth > 0 || i > 0 && isNameByte(name[i-1])):
+		case c == '<' && (depth > 0 || i > 0 && (i == symbol || isNameByte(name[i-1]))):
 			if depth == 0 {
 				b.WriteString("<…>")
 			}
@@ -38,19 +39,32 @@ func ShortName(name string) string {
 	return b.String()
 }
 
-// operator returns the length of an operator with angle brackets at name[i:], such as operator<<, or
-// 0 if there is none.
+// operator returns the length of an operator at name[i:], such as operator<< or operator(), with the
+// blank that demanglers print between operator< and the arguments of a template. It is 0 if there is
+// none. Operators that are words, such as operator new, are names like others.
 func operator(name string, i int) int {
 	const word = "operator"
 	if name[i] != 'o' || !strings.HasPrefix(name[i:], word) || i > 0 && isNameByte(name[i-1]) {
 		return 0
 	}
-	for _, op := range []string{"<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"} {
-		if strings.HasPrefix(name[i+len(word):], op) {
-			return len(word) + len(op)
+	symbol := name[i+len(word):]
+	n := 0
+	for _, op := range []string{"()", "[]", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"} {
+		if strings.HasPrefix(symbol, op) {
+			n = len(op)
+			break
 		}
 	}
-	return 0
+	if n == 0 {
+		n = len(symbol) - len(strings.TrimLeft(symbol, "+-*/%^&|~!=,"))
+	}
+	if n == 0 {
+		return 0
+	}
+	if strings.HasPrefix(symbol[n:], " <") {
+		n++
+	}
+	return len(word) + n
 }
 
 // isNameByte reports whether c may be in the name of a function or type.
