@@ -39,6 +39,12 @@ type fits struct {
 	shapes                               [shapes]uint64 // the grammars of each shape
 	length                               int            // of the anchor
 	digits                               int            // digitsAfter
+
+	// The tables for Sift. lineEnd has all grammars for the bytes of next after which then does not count.
+	// words has a bit for each two bytes, lowest first, after which a blank and the number of a frame may
+	// be.
+	nearNext, nearThen, lineEnd [256]uint64
+	words                       [1 << 16 / 64]uint64
 }
 
 // allTables returns the tables of all dialects, which all Readers share.
@@ -72,6 +78,7 @@ func tablesOf(only []string) *tables {
 		setBytes(&f.then, g.then, bit)
 		f.shapes[g.shape] |= bit
 	}
+	t.of[anchor0x].setNear()
 	return t
 }
 
@@ -111,9 +118,6 @@ func (r *Reader) load() {
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
-	}
-	if mark > 1 && mark+wholeNumber+1 < len(b) && r.of[anchor0x].never((*[numberPart]byte)(b[mark-2:])) {
-		return false
 	}
 	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' { // nearly all marks
 		return r.of[anchor0x].any(b, at)
@@ -169,32 +173,6 @@ func (f *fits) any(b []byte, at int) bool {
 			set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, at) ||
 			set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)) ||
 		blanks > 2 && mayEndColor[b[blanks-1]]|mayEndColor[b[blanks-2]] != 0 && (colorEnds(b, blanks) || colorEnds(b, blanks-1))
-}
-
-const (
-	wholeNumber = len("0x0123456789abcdef")
-	numberPart  = 3 + wholeNumber + 1
-)
-
-// never reports whether any returns false for a number after one blank, because of a few bytes around
-// it. It is so for most marks of logs without frames. part are two bytes, the blank, the number, and
-// what follows.
-//
-// Most of it has no jumps, which would be guessed wrong more often than not.
-func (f *fits) never(part *[numberPart]byte) bool {
-	if part[2] != ' ' || part[3] != '0' || part[4] != 'x' {
-		return false
-	}
-	before, back := part[0], part[1]
-	whole := uint64(mayEnd[part[3+len("0x12345678")]] | mayEnd[part[3+wholeNumber]])
-	set := f.direct[' '] & f.back[back] & f.beforeBack[before] &^ f.shapes[twoBlanks]
-	set &^= f.shapes[wordNumber] & (whole - 1)
-	high := uint64(0)
-	if binary.LittleEndian.Uint32(part[5:])|0x20202020 == ffff {
-		high = 1
-	}
-	set &^= f.shapes[kernelHigh] & (high - 1)
-	return set|uint64(mayEndColor[back]&noLetter[before]|mayEndColor[before]|mayEnd[back]) == 0
 }
 
 // mayEnd is 1 for the bytes that may follow the number of a wordNumber, noLetter for all but letters.

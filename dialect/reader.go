@@ -33,6 +33,9 @@ type grammar struct {
 	before, next, then string
 	shape              shape
 
+	// words, if not empty, are the bytes of before and back that may be together, for [Reader.Sift].
+	words []string
+
 	// window is set for a weak grammar, which may match only while this window is open. Each frame
 	// keeps it open.
 	window window

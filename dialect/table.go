@@ -23,7 +23,7 @@ func allGrammars() []grammar {
 		{dialect: &tsan, direct: "+", next: ")", then: "(\n", match: anyOf(matchTSan, matchLocation)},
 		{dialect: &sanitizer, direct: "+", next: ")", then: "(i\n", match: matchSummary},
 		{dialect: &sanitizer, direct: " ", before: "b", back: "y", next: blank, then: "\n", match: matchMinimal},
-		{dialect: &valgrind, direct: " ", before: "ab", back: "ty", next: ":", match: matchValgrind},
+		{dialect: &valgrind, direct: " ", before: "ab", back: "ty", words: []string{"at", "by"}, next: ":", match: matchValgrind},
 		{dialect: &absl, direct: " ", before: " ", back: "@", next: " ", match: matchAbsl},
 		{dialect: &glog, direct: " ", before: " ", back: "@", next: " \t", match: matchGlog},
 		{dialect: &folly, anchor: anchorAt, direct: " ", shape: twoBlanks, next: " \t", match: matchFolly},
@@ -55,7 +55,7 @@ func allGrammars() []grammar {
 		{dialect: &death, anchor: anchorIP, direct: " n", next: " ", then: "sl", match: matchDeath},
 		{dialect: &jvm, direct: "+", next: "]", match: anyOf(matchJVM, matchOpenJ9)},
 		{dialect: &jvm, direct: " ", back: "C", shape: twoBlanks, window: windowJVM, next: blank, then: "\n", match: matchJVMAddress},
-		{dialect: &death, direct: " ", before: "daSs", back: "etrR", next: " ,", then: letters, match: matchUnhandled},
+		{dialect: &death, direct: " ", before: "daSs", back: "etrR", words: []string{"de", "at", "SR", "sr"}, next: " ,", then: letters, match: matchUnhandled},
 		{dialect: &julia, direct: " ", before: "p", back: ":", next: ")", then: "a\n", match: matchJulia},
 		{dialect: &gfortran, direct: " ", back: "0", shape: hashNumber, next: " ", then: "i", match: matchGfortran},
 		{dialect: &cgo, anchor: anchorPCIs, direct: "P", next: "x", match: matchCgo},
@@ -88,7 +88,7 @@ func allGrammars() []grammar {
 		{dialect: &foreign, direct: "+", next: blank, then: "\n", match: matchWinDbg},
 		{dialect: &foreign, direct: ":", before: "]", next: blank + ")", match: matchWasm},
 		{dialect: &foreign, direct: " ", before: hex, back: hex, next: " ", then: "+", match: matchCrashReport},
-		{dialect: &foreign, direct: " ", before: "st", back: "s:", next: blank, then: "+\n", match: anyOf(matchMacSample, matchFaultOffset)},
+		{dialect: &foreign, direct: " ", before: "st", back: "s:", words: []string{"ss", "t:"}, next: blank, then: "+\n", match: anyOf(matchMacSample, matchFaultOffset)},
 	}
 }
 

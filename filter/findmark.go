@@ -15,15 +15,12 @@ type markTables [6][16]byte
 const (
 	markStep  = 64   // offsets of which the candidates are listed together
 	leastSpan = 512  // bytes whose candidates are listed first, because the first mark is often near
-	mostSpan  = 2048 // bytes whose candidates are listed at a time
+	mostSpan  = 4096 // bytes whose candidates are listed at a time
 )
 
 // A markList has the candidates for marks of up to mostSpan bytes: of each step that has any, the
 // offset and the candidates as bits.
-type markList [mostSpan / markStep]struct {
-	at         int
-	candidates uint64
-}
+type markList [mostSpan / markStep]dialect.Step
 
 // A markSearch finds the marks of b, one after another.
 //
@@ -32,7 +29,7 @@ type markList [mostSpan / markStep]struct {
 type markSearch struct {
 	b      []byte
 	tables *markTables
-	sets   *markSets
+	sets   *dialect.MarkBytes
 	reader *dialect.Reader // rejects marks at which no dialect matches; nil if all are found
 
 	list         markList // of b[from:to]; the offsets are from from on
@@ -49,15 +46,15 @@ func (s *markSearch) next(at int) (mark, lines int) {
 	for {
 		for ; s.first < s.after; s.first++ {
 			step := &s.list[s.first]
-			from := s.from + step.at
+			from := s.from + step.At
 			if at > from {
 				if at-from >= markStep {
 					continue
 				}
-				step.candidates &= ^uint64(0) << (at - from)
+				step.Marks &= ^uint64(0) << (at - from)
 			}
-			for ; step.candidates != 0; step.candidates &= step.candidates - 1 {
-				i := from + bits.TrailingZeros64(step.candidates)
+			for ; step.Marks != 0; step.Marks &= step.Marks - 1 {
+				i := from + bits.TrailingZeros64(step.Marks)
 				if s.is(i) {
 					if i > counted {
 						lines += bytes.Count(s.b[counted:i], newline)
@@ -90,6 +87,9 @@ func (s *markSearch) next(at int) (mark, lines int) {
 // are not listed.
 func (s *markSearch) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
+	if s.reader != nil {
+		entries = len(s.reader.Sift(s.b, at, s.sets, s.list[:entries]))
+	}
 	s.from, s.to, s.lines, s.first, s.after = at, at+n, lines, 0, entries
 	s.span = min(2*s.span, mostSpan)
 	return n > 0
@@ -97,7 +97,7 @@ func (s *markSearch) more(at int) bool {
 
 // is reports whether a mark is at at, which is at least three bytes before the end.
 func (s *markSearch) is(at int) bool {
-	return s.sets.begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
+	return s.sets.Begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
 }
 
 // newMarkSearch returns a markSearch for marks.

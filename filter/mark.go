@@ -3,6 +3,8 @@ package filter
 import (
 	"bytes"
 	"strings"
+
+	"github.com/symfilter/symfilter/dialect"
 )
 
 const esc = 0x1b
@@ -67,14 +69,10 @@ var escapedMarks = func() (all []mark) {
 	return append(all, mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
 }()
 
-// markSets has for each place in a mark and each byte the set of marks with the byte at the place,
-// as bits.
-type markSets [3][256]uint16
-
 var markBytes, escapedBytes = setsOf(marks), setsOf(escapedMarks)
 
-func setsOf(marks []mark) *markSets {
-	sets := new(markSets)
+func setsOf(marks []mark) *dialect.MarkBytes {
+	sets := new(dialect.MarkBytes)
 	for i, m := range marks {
 		for _, c := range []byte(m.first) {
 			sets[0][c] |= 1 << i
@@ -84,6 +82,3 @@ func setsOf(marks []mark) *markSets {
 	}
 	return sets
 }
-
-// begin reports whether b, of at least three bytes, begins with a mark.
-func (s *markSets) begin(b []byte) bool { return s[0][b[0]]&s[1][b[1]]&s[2][b[2]] != 0 }

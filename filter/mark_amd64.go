@@ -29,7 +29,7 @@ func FindOpen(b []byte) (at, lines int) {
 }
 
 // listMarksAVX2 searches b in steps of 64 offsets for candidates: offsets at which there may be a
-// mark. It lists the steps with candidates. It stops before the offset at, after 32 steps or when
+// mark. It lists the steps with candidates. It stops before the offset at, after 64 steps or when
 // there are less than 66 bytes to read, and returns the number of line ends before at and that of
 // the entries in the list. It needs AVX2.
 //

@@ -94,7 +94,7 @@ TEXT ·listMarksAVX2(SB), NOSPLIT, $0-64
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5  // line ends; 127 steps would overflow a byte
 	SUBQ $66, CX  // the last offset that 66 bytes can be read from
-	MOVQ $(31*64), BX  // of the last step that the list has an entry for
+	MOVQ $(63*64), BX  // of the last step that the list has an entry for
 	CMPQ BX, CX
 	CMOVQGT CX, BX
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -71,8 +72,8 @@ func findMarkNaive(b []byte) (at, lines int) {
 }
 
 // searchBySets is markSearch.next without vectors.
-func searchBySets(b []byte, sets *markSets) (at, lines int) {
-	for at+2 < len(b) && !sets.begin(b[at:at+3]) {
+func searchBySets(b []byte, sets *dialect.MarkBytes) (at, lines int) {
+	for at+2 < len(b) && !sets.Begin(b[at:at+3]) {
 		at++
 	}
 	if at+2 >= len(b) {

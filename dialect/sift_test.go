@@ -1,0 +1,135 @@
+package dialect
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// numberMarks are the marks of numbers: "0x", and the byte before it.
+var numberMarks = func() *MarkBytes {
+	marks := new(MarkBytes)
+	for _, c := range []byte("\t\n [(@+<>mK") {
+		marks[0][c] = 1
+	}
+	marks[1]['0'], marks[2]['x'] = 1, 1
+	return marks
+}()
+
+// numbersOf returns the steps with the marks of b from from on, and with every 16th other offset.
+func numbersOf(b []byte, from int) (steps []Step) {
+	for at := from; at < len(b); at += 64 {
+		s := Step{At: at - from}
+		for i := at; i < min(at+64, len(b)-2); i++ {
+			if numberMarks.Begin(b[i:i+3]) || i%16 == 0 {
+				s.Marks |= 1 << (i - at)
+			}
+		}
+		if s.Marks != 0 {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// sifted returns the offsets in b that Sift leaves of those from from on.
+func sifted(r *Reader, b []byte, from int) map[int]bool {
+	all := make(map[int]bool)
+	for _, s := range r.Sift(b, from, numberMarks, numbersOf(b, from)) {
+		for i := range 64 {
+			if s.Marks>>i&1 != 0 {
+				all[from+s.At+i] = true
+			}
+		}
+	}
+	return all
+}
+
+// checkSift checks that Sift leaves all marks of b at which MayMatch returns true.
+func checkSift(t *testing.T, r *Reader, b []byte, from int) {
+	t.Helper()
+	left := sifted(r, b, from)
+	for i := from; i+2 < len(b); i++ {
+		if numberMarks.Begin(b[i:i+3]) && r.MayMatch(b, i) && !left[i] {
+			t.Fatalf("%q has lost its mark", b[max(0, i-24):min(len(b), i+24)])
+		}
+	}
+}
+
+// Each mark of the samples, and of samples with a byte changed, is left if a grammar may match there.
+func TestSiftLosesNoFrame(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	r := NewReader(nil)
+	r.load()
+	random := rand.New(rand.NewPCG(15, 3))
+	for _, log := range sampleLogs(t) {
+		checkSift(t, r, log, 0)
+		checkSift(t, r, bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n")), 0)
+		for range fuzztest.LongOr(100, 10) {
+			other := bytes.Clone(log)
+			for at := 0; at < len(other); at += 1 + random.IntN(40) {
+				other[at] = " \t\n\r0afx]()[+:@#,/\x1bmK\x80"[random.IntN(22)]
+			}
+			checkSift(t, r, other, random.IntN(len(other)))
+		}
+	}
+}
+
+func FuzzSift(f *testing.F) {
+	f.Add([]byte("    #1 0x55d012340138  (/opt/shop/a.out+0x138)\n 0  prog 0x0000000000400138 main + 12\n"), 0)
+	f.Add([]byte("\x1b[1m    ? \x1b[0m 0xffffffff81000000\r\n   0x1234\n:  0x12345678"), 5)
+	r := NewReader(nil)
+	f.Fuzz(func(t *testing.T, b []byte, from int) {
+		defer fuzztest.Watch(t, b)()
+		if from < 0 || from > len(b) || len(b) > 4<<10 {
+			return
+		}
+		r.load()
+		b = append(bytes.Clone(b), "\na line after it, so that the last numbers are not at the end of the block, and another one\n"...)
+		checkSift(t, r, b, min(from, len(b)))
+	})
+}
+
+// bootLines are messages of Linux with numbers.
+var bootLines = []string{
+	"BIOS-e820: [mem 0x%016x-0x%016x] usable",
+	"ACPI: SSDT 0x%016X %06X (v02 PmRef  Cpu0Ist  00003000 INTL 20160422)",
+	"pci 0000:00:1f.2: BAR 0 [mem 0x%08x-0x%08x 64bit pref]",
+	"pci_bus 0000:00: root bus resource [io  0x%04x-0x%04x window]",
+	"clocksource: tsc: mask: 0xffffffffffffffff max_cycles: 0x%x, max_idle_ns: %d ns",
+	"x86/fpu: Supporting XSAVE feature 0x%03x: 'AVX-512 opmask' (%d)",
+	"last_pfn = 0x%x max_arch_pfn = 0x%x",
+	"ata1.00: exception Emask 0x%x SAct 0x%x SErr 0x50000 action 0x6 frozen",
+	"pci 0000:00:1f.2: reg 0x%x: [mem 0x%x-0xfebf1fff 64bit pref]",
+	"mce: CPU0: Machine Check: 0x%x, MISC 0x%x",
+}
+
+// The numbers of a kernel's log cost little: none of them is looked at closely, and nothing is allocated.
+func TestSiftLeavesNoNumberOfABoot(t *testing.T) {
+	random := rand.New(rand.NewPCG(15, 4))
+	var log strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&log, "[%5d.%06d] ", i, random.IntN(1e6))
+		fmt.Fprintf(&log, bootLines[i%len(bootLines)]+"\n", random.Uint32()>>(5+random.IntN(25)), random.Uint32()>>(5+random.IntN(25)))
+	}
+	b := []byte(log.String())
+	r := NewReader(nil)
+	steps := numbersOf(b, 0)
+	const ends = 96 // bytes at both ends of a block in which all marks are left
+	for at := range sifted(r, b, 0) {
+		if at > ends && at < len(b)-ends {
+			t.Errorf("a mark is left in %q", b[at-24:at+24])
+		}
+	}
+	again := make([]Step, len(steps))
+	if n := testing.AllocsPerRun(10, func() {
+		copy(again, steps)
+		r.Sift(b, 0, numberMarks, again)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
