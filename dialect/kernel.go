@@ -258,8 +258,8 @@ func (r *Reader) kernelModule(b []byte, at int) (module string, id buildid.ID, e
 	return r.name(name), id, end + 1, true
 }
 
-// mayFollow reports whether the text from at on may follow a frame. A file and a line may not: they
-// are the answer of an earlier run.
+// mayFollow reports whether the text from at on may follow a frame. A file and a line may not, nor may
+// text with them at its end: they are the answer of an earlier run.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true
@@ -273,6 +273,11 @@ func mayFollow(b []byte, at int) bool {
 	}
 	word := b[blanksAfter(b, at):]
 	if n := bytes.IndexAny(word, " \t"); n >= 0 {
+		last := bytes.TrimRight(word, " \t\r")
+		last = last[wordStart(last, len(last)):]
+		if colon := bytes.IndexByte(last, ':'); colon > 0 && bytes.ContainsAny(last[:colon], "./") && colon+1 < len(last) && isDigit(last[colon+1]) {
+			return false
+		}
 		word = word[:n]
 	}
 	colon := bytes.LastIndexByte(word, ':')

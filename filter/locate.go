@@ -170,6 +170,13 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		between = newline
 	}
 	n := len(a.text.cuts)
+	if i := c.kept(text, fr, a); i >= 0 {
+		f.records.addFrame(start, i)
+		c.edited(text, fr, number, a, i)
+		f.recordLocated(start, fr, a)
+		f.endLine(eol)
+		return
+	}
 	switch fr.Inline {
 	case dialect.InlineFrames:
 		simple := c.simple(text, fr)
@@ -267,6 +274,21 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	}
 	f.recordLocated(start, fr, a)
 	f.endLine(eol)
+}
+
+// kept returns the index of the call of a with which the current line ends, because the log was filtered
+// with KeepRaw before: the lines around have its other calls. It returns -1 if there is none.
+func (c *locator) kept(text []byte, fr *dialect.Frame, a *answer) int {
+	if !c.f.o.Dialects.KeepRaw || inObject(fr) || len(a.text.cuts) < 2 {
+		return -1
+	}
+	text = bytes.TrimRight(text, " \t")
+	for i := range a.text.cuts {
+		if bytes.HasSuffix(text, []byte(" "+a.text.functionAndLine(i))) {
+			return i
+		}
+	}
+	return -1
 }
 
 // stackOf returns the stack of a frame. A stack whose frames are not renumbered has no added

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -150,6 +151,11 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 			}
 			resolved("by --image", log, want, args...)
 			resolved("filtered twice", want, want, args...)
+			kept := append(slices.Clone(args), "--keep-raw")
+			once := run(t, []byte(log), command, kept...)
+			if twice := run(t, []byte(once), command, kept...); twice != once {
+				t.Errorf("filtered twice with --keep-raw: %s", otherLine(twice, once))
+			}
 			if c.module { // the name of a file shows that it is compressed
 				packed := filepath.Join(t.TempDir(), "reports.ko.xz")
 				run(t, nil, "cp", filepath.Join("testdata", "kernel", "reports", c.kind+".reports.ko.xz"), packed)
