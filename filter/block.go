@@ -196,14 +196,6 @@ func (f *Filter) longPart(b []byte) {
 	}
 }
 
-// unfinishedText returns the length of the unfinished colour sequence or character at the end of b.
-func unfinishedText(b []byte) int {
-	if n := markup.UnfinishedSGR(b); 0 < n && n < maxLongCut {
-		return n
-	}
-	return cutRune(b)
-}
-
 // unfinishedSequences returns the length of the unfinished colour sequences at the end of b. There
 // may be several: each but the last becomes whole if the ones after it are left out.
 func unfinishedSequences(b []byte) (n int) {
@@ -225,11 +217,23 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for objects and for terminals, for which plain lines are changed. The first
-// line of b has the number first.
+// plainLines is plain for objects, pages and terminals, for which plain lines are changed. The first
+// line of b has the number first. A page gets all lines at once, after those that may be between two
+// frames.
 func (f *Filter) plainLines(b []byte, first int64) {
-	for line := range bytes.Lines(b) {
+	for len(b) > 0 {
 		f.printOf(first)
+		if page := f.page; page != nil && !page.stack.open() && page.prefix == nil && b[len(b)-1] == '\n' {
+			f.ready = page.appendLines(f.ready, b)
+			f.sendLarge()
+			return
+		}
+		n := bytes.IndexByte(b, '\n') + 1
+		if n == 0 {
+			n = len(b)
+		}
+		line := b[:n]
+		b = b[n:]
 		first++
 		text, eol := splitLine(line)
 		if f.terminal {

@@ -62,8 +62,9 @@ func objectOf(r *Resolved) string {
 	return clean(r.Module[strings.LastIndexByte(r.Module, '/')+1:])
 }
 
-// timeOf returns the time in a line of the log, such as 2026-11-22T00:06:44.998, or "".
-func timeOf(line []byte) string {
+// timeOf returns the time in a line of the log, such as 2026-11-22T00:06:44.998, or nothing. The
+// result may be a part of line.
+func timeOf(line []byte) []byte {
 	line = dialect.WithoutColors(line[:min(len(line), maxMessage)])
 	isDigit := func(i int) bool { return i < len(line) && '0' <= line[i] && line[i] <= '9' }
 	for i := range line {
@@ -83,7 +84,7 @@ func timeOf(line []byte) string {
 		for to < len(line) && bytes.IndexByte([]byte("0123456789.,+-:Z"), line[to]) >= 0 {
 			to++
 		}
-		return string(bytes.TrimRight(line[from:to], ".,:-+"))
+		return bytes.TrimRight(line[from:to], ".,:-+")
 	}
-	return ""
+	return nil
 }

@@ -101,6 +101,21 @@ func (p *Page) AppendLine(dst []byte, l *Line) []byte {
 	return p.html.Take(dst)
 }
 
+// appendLines adds lines without elements to the page, which AppendLine would add one by one, and
+// appends the part that is finished. No backtrace is open.
+func (p *Page) appendLines(dst, lines []byte) []byte {
+	p.html.Lines(lines)
+	for rest := lines; len(rest) > 0; {
+		at := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
+		if text, _ := splitLine(rest[at:]); len(text) > 0 {
+			p.remember(text)
+			break
+		}
+		rest = rest[:at]
+	}
+	return p.html.Take(dst)
+}
+
 // isSummary reports whether text is the last line of a sanitizer's report, which repeats a frame.
 func isSummary(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("SUMMARY: "))

@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"bytes"
+
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/report"
@@ -166,11 +168,19 @@ type elementRecords struct {
 	size    int           // bytes, about
 	element Element       // the last one
 	line    []LineElement // of the line that is being printed
+	made    []byte        // memory of what the printer made
 }
 
 func (n *elementRecords) add(p Printer, start, end int, e *Element) {
 	n.element = *e
-	r := record{made: p.AppendElement(nil, &n.element), start: start, end: end}
+	space := n.made[len(n.made):]
+	made := p.AppendElement(space, &n.element)
+	if cap(made) == cap(space) {
+		n.made = n.made[:len(n.made)+len(made)]
+	} else { // it was too large for the space, and has moved
+		n.made = made
+	}
+	r := record{made: made[:len(made):len(made)], start: start, end: end}
 	n.element = Element{}
 	n.records = append(n.records, r)
 	n.size += len(r.made)
@@ -201,13 +211,20 @@ func (n *elementRecords) endLastRecord(end int) {
 func (n *elementRecords) reset() {
 	if n != nil {
 		n.records, n.frames, n.size = n.records[:0], n.frames[:0], 0
+		if n.made = n.made[:0]; cap(n.made) > outputChunk {
+			n.made = nil
+		}
 	}
 }
 
 // takeRecords removes the records and returns them; they belong to the caller.
 func (n *elementRecords) takeRecords() (records []record) {
 	if n != nil {
-		records, n.records, n.frames, n.size = n.records, nil, n.frames[:0], 0
+		records, n.records = n.records, nil
+		for i := range records {
+			records[i].made = bytes.Clone(records[i].made)
+		}
+		n.reset()
 	}
 	return records
 }

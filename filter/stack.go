@@ -180,7 +180,7 @@ func (p *Page) endStack() {
 		b.Rows = append(b.Rows, row)
 	}
 	b.Time = timeOf(s.message)
-	if b.Time == "" {
+	if len(b.Time) == 0 {
 		b.Time = timeOf(s.text[:rows[0].end])
 	}
 	if single {

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/markup"
 )
 
 // visible escapes control characters of the log's text, such as \x1b or \u202e, which a terminal
@@ -25,6 +26,14 @@ func (v *visible) append(dst, text []byte, whole bool) []byte {
 		text = text[:len(text)-n]
 	}
 	return escape.AppendText(dst, text, "\t")
+}
+
+// unfinishedText returns the length of the unfinished colour sequence or character at the end of b.
+func unfinishedText(b []byte) int {
+	if n := markup.UnfinishedSGR(b); 0 < n && n < maxLongCut {
+		return n
+	}
+	return cutRune(b)
 }
 
 // cutRune returns the length of the incomplete rune at the end of b, 0 if there is none.

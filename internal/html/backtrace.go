@@ -23,7 +23,7 @@ type Backtrace struct {
 	// Key is the same for backtraces that are the same; see report.Stack.Fingerprint. It is empty
 	// for the rest of a backtrace that is too long: it is not counted.
 	Key     string
-	Time    string // of the log, or empty
+	Time    []byte // of the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
 }

@@ -17,15 +17,19 @@ const (
 	markInput      = 0x05
 )
 
+// maxPacking bounds the chunks that are compressed at the same time, each of which takes 3 MiB. It
+// does not depend on the machine: nor does the order of chunks and backtraces on a page.
+const maxPacking = 4
+
 // chunk is the text of the next chunks of a page.
 type chunk struct {
-	text  []byte
-	next  int64  // number of the first line of text
-	input string // name of the input that begins with the next line
+	text   []byte
+	shared bool   // the array of text is that of other chunks, too
+	next   int64  // number of the first line of text
+	input  string // name of the input that begins with the next line
 
-	packing chan []byte // gets the last chunk; nil if there is none
-	spare   []byte      // text of the chunk before, to be used again
-	packer  *packer
+	packing []*packer // of the chunks that are being compressed, in their order
+	idle    []*packer
 }
 
 // begin returns the text, for add, with the name of an input that begins with the next line.
@@ -63,67 +67,83 @@ func (c *chunk) packAll(dst []byte) []byte {
 	if len(c.text) > 0 {
 		dst = c.pack(dst, len(c.text))
 	}
-	return c.finish(dst)
+	for len(c.packing) > 0 {
+		dst = c.finish(dst)
+	}
+	return dst
 }
 
-// pack compresses the next bytes of the text, and appends the element of the chunk before.
+// pack compresses the next bytes of the text. If maxPacking chunks are being compressed, it waits for
+// the first one, and appends its element.
 func (c *chunk) pack(dst []byte, end int) []byte {
-	dst = c.finish(dst)
+	if len(c.packing) == maxPacking {
+		dst = c.finish(dst)
+	}
+	if len(c.idle) == 0 {
+		c.idle = append(c.idle, newPacker())
+	}
+	p := c.idle[len(c.idle)-1]
+	c.idle = c.idle[:len(c.idle)-1]
+	c.packing = append(c.packing, p)
+
 	text, rest := c.text[:end:end], c.text[end:]
 	if len(rest) >= chunkSize { // the text of a page that has just become large: not copied
-		c.text = rest
+		c.text, c.shared = rest, true
 	} else {
-		c.text = append(c.spare[:0], rest...)
-		c.spare = text
+		space := p.text[:0]
+		if p.text = c.text; c.shared { // which would keep the other chunks
+			p.text, c.shared = nil, false
+		}
+		c.text = append(space, rest...)
 	}
 	first, lines := c.next, int64(bytes.Count(text, []byte{'\n'}))
 	c.next += lines
 	if text[len(text)-1] != '\n' {
 		lines++
 	}
-	if c.packer == nil {
-		c.packer = newPacker()
-	}
-	p := c.packer
-	c.packing = make(chan []byte, 1)
-	go func(done chan<- []byte) { done <- p.element(text, first, lines) }(c.packing)
+	go func() {
+		p.pack(text, first, lines)
+		p.done <- struct{}{}
+	}()
 	return dst
 }
 
-// finish appends the element of the chunk that is being compressed.
+// finish waits for the first of the chunks that are being compressed, and appends its element.
 func (c *chunk) finish(dst []byte) []byte {
-	if c.packing != nil {
-		dst = append(dst, <-c.packing...)
-		c.packing = nil
-	}
-	return dst
+	p := c.packing[0]
+	n := copy(c.packing, c.packing[1:])
+	c.packing = c.packing[:n]
+	<-p.done
+	c.idle = append(c.idle, p)
+	return append(dst, p.element...)
 }
 
 // A packer makes elements of chunks, one at a time. Their memory is used again.
 type packer struct {
-	w      *gzip.Writer
-	packed bytes.Buffer
-	made   []byte
+	text    []byte // of the chunk, or the memory for the text of another one
+	w       *gzip.Writer
+	packed  bytes.Buffer
+	element []byte
+	done    chan struct{} // gets one value for each call of pack
 }
 
 // newPacker returns a packer of the fastest level: the better ones save a tenth of the size, and
 // take up to twice the time.
 func newPacker() *packer {
-	p := new(packer)
+	p := &packer{text: make([]byte, 0, chunkSize+4*blockSize), done: make(chan struct{}, 1)}
 	p.w, _ = gzip.NewWriterLevel(&p.packed, gzip.BestSpeed) // the level is a valid one
 	return p
 }
 
-// element returns the element of a chunk, valid until the next call.
-func (p *packer) element(text []byte, first, lines int64) []byte {
+// pack makes the element of a chunk.
+func (p *packer) pack(text []byte, first, lines int64) {
 	p.packed.Reset()
 	p.w.Reset(&p.packed)
 	p.w.Write(text) // a Buffer does not fail
 	p.w.Close()
-	b := append(p.made[:0], `<script type="text/x-gz" data-first="`...)
+	b := append(p.element[:0], `<script type="text/x-gz" data-first="`...)
 	b = append(strconv.AppendInt(b, first, 10), `" data-lines="`...)
 	b = append(strconv.AppendInt(b, lines, 10), `">`...)
 	b = base64.StdEncoding.AppendEncode(b, p.packed.Bytes())
-	p.made = append(b, "</script>\n"...)
-	return p.made
+	p.element = append(b, "</script>\n"...)
 }

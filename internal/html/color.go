@@ -20,6 +20,9 @@ const (
 // appendLine appends a line, or a part of one, without its line end. Colours in text become
 // classes; they end with text.
 func appendLine(dst, text []byte, as form) []byte {
+	if as.isPlain(text) {
+		return append(dst, text...)
+	}
 	i := bytes.IndexByte(text, esc)
 	if i < 0 {
 		return as.append(dst, text)
@@ -67,6 +70,14 @@ func sequence(text []byte) int {
 		}
 	}
 	return 0
+}
+
+// isPlain reports whether text has the same bytes in this form, as most lines have.
+func (f form) isPlain(text []byte) bool {
+	if f == inChunk {
+		return printable(text) == len(text)
+	}
+	return plain(text) == len(text)
 }
 
 func (f form) append(dst, text []byte) []byte {

@@ -94,6 +94,32 @@ func printable(text []byte) int {
 	return i
 }
 
+// printableLines returns how many bytes at the beginning of text are printable ASCII, TAB or line
+// ends, which are text of a chunk as they are.
+func printableLines(text []byte) int {
+	i := 0
+	for ; i+32 <= len(text); i += 32 {
+		a, b := binary.LittleEndian.Uint64(text[i:]), binary.LittleEndian.Uint64(text[i+8:])
+		c, d := binary.LittleEndian.Uint64(text[i+16:]), binary.LittleEndian.Uint64(text[i+24:])
+		if (a|(a+each)|(a-each*' ')|b|(b+each)|(b-each*' ')|c|(c+each)|(c-each*' ')|d|(d+each)|(d-each*' '))&high != 0 {
+			if n := listed(text[i : i+32]); n < 32 {
+				return i + n
+			}
+		}
+	}
+	return i + listed(text[i:])
+}
+
+// listed is printableLines for a short text.
+func listed(text []byte) int {
+	for i, c := range text {
+		if (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
+			return i
+		}
+	}
+	return len(text)
+}
+
 // foreign returns how many bytes at the beginning of text are not printable ASCII. They are whole
 // characters, if text is UTF-8.
 func foreign(text []byte) int {

@@ -1,6 +1,9 @@
 package html
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // distinct are the backtraces of a page that differ.
 type distinct struct {
@@ -26,7 +29,7 @@ type entry struct {
 
 type occurrence struct {
 	line int64 // of the page
-	time string
+	time []byte
 }
 
 // The bounds of what an entry has of the log.
@@ -41,17 +44,17 @@ func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false
 	}
-	at := occurrence{line, b.Time[:min(len(b.Time), maxTime)]}
+	time := b.Time[:min(len(b.Time), maxTime)]
 	if e = d.byKey[b.Key]; e != nil {
 		e.times++
-		e.last = at
+		e.last = occurrence{line, append(e.last.time[:0], time...)}
 		return e, false
 	}
 	if len(d.entries) >= maxDistinct {
 		d.others++
 		return nil, false
 	}
-	e = &entry{number: len(d.entries) + 1, times: 1, first: at, last: at}
+	e = &entry{number: len(d.entries) + 1, times: 1, first: occurrence{line, bytes.Clone(time)}}
 	if own := detailOf(b.own()); own.hasPlace() {
 		e.label = appendPlace(nil, own)
 	} else if len(b.Rows) > 0 {
@@ -106,8 +109,8 @@ func (p *Page) index() {
 func (o occurrence) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `<a href="#L`...), o.line, 10)
 	dst = append(appendCount(append(dst, `">line `...), o.line), "</a>"...)
-	if o.time != "" {
-		dst = appendEscaped(append(dst, ", "...), []byte(o.time))
+	if len(o.time) > 0 {
+		dst = appendEscaped(append(dst, ", "...), o.time)
 	}
 	return dst
 }

@@ -34,9 +34,9 @@ var style string
 var script string
 
 // A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
-// as the text of chunks, until it is whole or no longer small; of a large page, it keeps 2 chunks.
+// as the text of chunks, until it is whole or no longer small; of a large page, it keeps 5 chunks.
 // It fails at nothing that a log has. One goroutine at a time may use a Page; a large Page
-// compresses each chunk in a goroutine of its own, which it waits for before it starts the next one.
+// compresses up to 4 chunks at a time, each in a goroutine that ends when this is done.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called

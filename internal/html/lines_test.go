@@ -1,0 +1,111 @@
+package html
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// Whole lines at once make the page that they make one by one, on any number of processors.
+func TestLinesAreThoseOfText(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var log bytes.Buffer
+	kinds := []string{
+		"plain\n", "tab\there\n", "\n", "\r\n", "dos\r\n", "\x1b[31mred\x1b[0m <b>\n", "été\n", "\xff\x00\r\r\n", "\x7f\n",
+		strings.Repeat("x", 100) + "\n", strings.Repeat("y", blockSize) + "\n", strings.Repeat("z", 100) + "\x01\n",
+	}
+	for i := 0; log.Len() < 5*chunkSize; i++ {
+		for range i % 23 { // runs of lines that are the same in a chunk
+			log.WriteString("a line of a log, as most of them are\n")
+		}
+		log.WriteString(kinds[i%len(kinds)])
+	}
+	pageOf := func(write func(p *Page, b []byte)) []byte {
+		return whole("log", func(p *Page) {
+			p.Limit(1000, 3)
+			for i, b := 0, log.Bytes(); len(b) > 0; i++ {
+				n := min(len(b), 1+i*i*1000)
+				n += bytes.IndexByte(b[n-1:], '\n')
+				write(p, b[:n])
+				if b = b[n:]; i%3 == 0 {
+					p.Input("next")
+				}
+				p.Text([]byte("unfinished "), false)
+				p.Backtrace(backtrace(string(rune('a'+i)), "frame"))
+				p.Text([]byte("the beginning of "), false)
+			}
+		})
+	}
+	runtime.GOMAXPROCS(1)
+	want := pageOf(func(p *Page, b []byte) {
+		for line := range bytes.Lines(b) {
+			p.Text(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), true)
+		}
+	})
+	runtime.GOMAXPROCS(4)
+	if got := pageOf((*Page).Lines); !bytes.Equal(got, want) {
+		t.Errorf("the pages differ: %d bytes, want %d", len(got), len(want))
+	}
+}
+
+// Of each byte it is known whether it is the same in a chunk, wherever it is in a text.
+func TestPrintableLines(t *testing.T) {
+	for c := range 256 {
+		for at := range 70 {
+			text := []byte(strings.Repeat("line\n", 14))
+			text[at] = byte(c)
+			want := len(text)
+			if (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
+				want = at
+			}
+			if got := printableLines(text); got != want {
+				t.Fatalf("%#x at %d: got %d, want %d", c, at, got, want)
+			}
+		}
+	}
+}
+
+// The memory of a large page is that of its chunks, which is used again.
+func TestLargePagesAllocateNothingForALine(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	p := New("log")
+	p.Limit(1000, 3)
+	plain := bytes.Repeat([]byte("a line of a log, as most of them are\n"), chunkSize/37)
+	coloured := []byte("\x1b[31mred\x1b[0m and not")
+	again := backtrace("a", "frame")
+	for i := range again.Rows {
+		again.Rows[i].Detail = nil
+	}
+	var out []byte
+	for _, test := range []struct {
+		name  string
+		write func()
+	}{
+		{"28,000 plain lines", func() { p.Lines(plain) }},
+		{"5,000 lines with colours", func() {
+			for range 5000 {
+				p.Text(coloured, true)
+			}
+		}},
+		{"5,000 equal backtraces", func() {
+			for range 5000 {
+				p.Backtrace(again)
+			}
+		}},
+	} {
+		write := func() {
+			test.write()
+			out = p.Take(out[:0])
+		}
+		for range 2 * maxPacking {
+			write()
+		}
+		// A goroutine is started for each chunk, of which there is about one in a run.
+		if n := testing.AllocsPerRun(10, write); n > 8 {
+			t.Errorf("%s allocate %v times", test.name, n)
+		}
+	}
+}
