@@ -24,7 +24,7 @@ func NextFirmware(b []byte, at int) int {
 				break
 			}
 			at += i + 1
-			if zero := at - 2; zero >= 0 && b[zero] == '0' && mayHaveAddress(b, zero) {
+			if zero := at - 2; zero >= 0 && b[zero] == '0' && (zero == 0 || beforeAddress[b[zero-1]]) && mayHaveAddress(b, zero) {
 				return zero
 			}
 		}
@@ -35,6 +35,10 @@ func NextFirmware(b []byte, at int) int {
 	}
 	return len(b)
 }
+
+// beforeAddress is the set of the bytes before a number with a prefix for which mayHaveAddress may return
+// true. The numbers of frames are after others.
+var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<': true, ':': true, '=': true, 'm': true, 'K': true, 'B': true}
 
 // numberStep is how many bytes are searched for long numbers before they are searched for short ones.
 // It is a multiple of shortNumber.

@@ -180,6 +180,9 @@ func (f *fits) siftNumbers(b []byte, base int, steps []Step) []Step {
 
 // mayBe returns 0 if any returns false for the number of p because of the bytes of p, else 1.
 func (f *fits) mayBe(p *near) uint64 {
+	if p[markAt] == '+' { // most are those of frames
+		return 1
+	}
 	blanks, back, before, further := p.word()
 	if p.unsure(back, before, further) != 0 {
 		return 1
