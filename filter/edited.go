@@ -286,9 +286,12 @@ func (t *frameText) spaced() string {
 func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, between, after string) {
 	f := c.f
 	c.beneath(text, fr, 0)
+	f.look.frameBegins(len(f.buf), locatedIndent)
 	f.mark(before)
+	f.look.breakable(len(f.buf))
 	f.function(t.name)
 	if t.file != "" {
+		f.look.breakable(len(f.buf))
 		f.mark(between)
 		c.part(dialect.AtLine, &t)
 	}
@@ -301,14 +304,17 @@ func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, b
 func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth int) {
 	f := c.f
 	c.beneath(text, fr, 0)
+	f.look.frameBegins(len(f.buf), locatedIndent)
 	c.number(fr.Number)
 	f.mark(".")
 	c.number(depth)
 	f.mark(". inlined from ")
 	if t.file != "" {
+		f.look.breakable(len(f.buf))
 		c.part(dialect.AtLine, &t)
 		f.mark(": ")
 	}
+	f.look.breakable(len(f.buf))
 	f.function(t.name)
 	c.endBeneath(text, fr)
 }
