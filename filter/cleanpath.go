@@ -1,11 +1,17 @@
 package filter
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // buildPrefixes are what the paths of source files begin with that were compiled in a folder of a
-// build system: no reader has these folders. A * stands for one element.
+// build system: no reader has these folders. An element is a pattern of [path.Match]. In /build a folder
+// such as glibc-6V9RKT, reproducible-path or hello-2.12 is a build system's; others, such as src, may
+// be the program's own.
 var buildPrefixes = []string{
-	"/build/*/",                   // Debian and Ubuntu, with a random element
+	"/build/*-*/",                 // Debian, Ubuntu and Nix
+	"/build/source/",              // Nix
 	"/builddir/build/BUILD/",      // Fedora
 	"/rustc/*/",                   // Rust's libraries, with the commit
 	"/tmp/nix-build-*/",           // Nix
@@ -19,22 +25,22 @@ var buildPrefixes = []string{
 // cleanPath returns the path of a source file without build prefixes, and without elements . and
 // .. : ./csu/../sysdeps/x86/start.S is sysdeps/x86/start.S. A path that begins with .. loses that,
 // too.
-func cleanPath(path string) string {
-	if path == "" || path[0] != '/' && path[0] != '.' && !strings.Contains(path, "/.") && !strings.Contains(path, "//") {
-		return path
+func cleanPath(file string) string {
+	if file == "" || file[0] != '/' && file[0] != '.' && !strings.Contains(file, "/.") && !strings.Contains(file, "//") {
+		return file
 	}
-	if strings.Contains(path, "/.") || strings.Contains(path, "//") || path[0] == '.' {
-		path = withoutDots(path)
+	if strings.Contains(file, "/.") || strings.Contains(file, "//") || file[0] == '.' {
+		file = withoutDots(file)
 	}
-	if path[0] != '/' {
-		return path
+	if file[0] != '/' {
+		return file
 	}
 	for _, p := range buildPrefixes {
-		if rest := withoutPrefix(path, p); rest != "" {
+		if rest := withoutPrefix(file, p); rest != "" {
 			return rest
 		}
 	}
-	return path
+	return file
 }
 
 // withoutDots removes the elements . and .. of a path.
@@ -60,21 +66,16 @@ func withoutDots(path string) string {
 	return clean
 }
 
-// withoutPrefix returns the rest of path after a prefix, or "" if path does not begin with it.
-func withoutPrefix(path, prefix string) string {
-	for {
-		i := strings.IndexByte(prefix, '*')
-		if i < 0 {
-			rest, _ := strings.CutPrefix(path, prefix)
-			if len(rest) == len(path) {
-				return ""
-			}
-			return rest
-		}
-		if !strings.HasPrefix(path, prefix[:i]) {
+// withoutPrefix returns the rest of an absolute path after a prefix, or "" if it does not begin with
+// it.
+func withoutPrefix(full, prefix string) string {
+	rest := full[1:]
+	for pattern := range strings.SplitSeq(strings.Trim(prefix, "/"), "/") {
+		element, after, more := strings.Cut(rest, "/")
+		if ok, _ := path.Match(pattern, element); !ok || !more {
 			return ""
 		}
-		_, rest, _ := strings.Cut(path[i:], "/")
-		path, prefix = "/"+rest, prefix[i+1:]
+		rest = after
 	}
+	return rest
 }

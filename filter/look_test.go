@@ -32,6 +32,8 @@ func TestCleanPaths(t *testing.T) {
 		"../../../../src/libsanitizer/asan/asan_malloc.cpp":  "src/libsanitizer/asan/asan_malloc.cpp",
 		"/build/glibc-6V9RKT/glibc-2.36/nptl/pthread_kill.c": "glibc-2.36/nptl/pthread_kill.c",
 		"/build/x":                                            "/build/x",
+		"/build/app/src/main.c":                               "/build/app/src/main.c",
+		"/build/source/a/hello.c":                             "a/hello.c",
 		"/builddir/build/BUILD/zip-3.0/zip.c":                 "zip-3.0/zip.c",
 		"/rustc/9fc6b431/library/core/src/panicking.rs":       "library/core/src/panicking.rs",
 		"/home/me/.cargo/registry/src/index.x/serde-1.0/a.rs": "serde-1.0/a.rs",
