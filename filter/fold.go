@@ -89,7 +89,7 @@ func (p *printing) printPartFolding(text, eol []byte, fr *foldable) {
 	k := &p.look.fold
 	switch {
 	case fr.kind == attachedLine && k.n > 0:
-		if !k.own {
+		if !k.own || k.n == 1 {
 			k.text = append(append(k.text, text...), eol...)
 		}
 		return
@@ -267,6 +267,9 @@ func markLocated(f *lineFilter, fr *dialect.Frame, a *answer, i int, rest []byte
 	if a != nil && a.hasText {
 		t := a.text.frame(i)
 		m.system, m.function = a.text.ofSystem(i), t.function()
+		if fr.Inline == dialect.InlinedBy { // the lines of one address stay together
+			m.system = a.text.allOfSystem()
+		}
 	} else {
 		m.system = f.own != nil && !f.own.Is("", "", fr.Module)
 	}

@@ -258,16 +258,17 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	default:
 		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
-		if n == 1 {
-			if f.look != nil {
-				markLocated(f, fr, a, 0, c.rest(text, fr))
-			}
+		if f.look != nil && (n == 1 || fr.Inline == dialect.InlinedBy) {
+			markLocated(f, fr, a, 0, c.rest(text, fr))
 		}
 		c.source(text, between, fr, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {
 			f.nextLine(between)
 			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
+			if f.look != nil {
+				markLocated(f, fr, a, i, nil)
+			}
 			c.source(text, between, fr, a, i)
 			f.printLarge()
 		}

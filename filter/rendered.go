@@ -69,6 +69,16 @@ func systemBit(i int) uint32 { return 1 << min(i, 31) }
 // ofSystem reports whether the i-th frame is one of the system.
 func (r *rendered) ofSystem(i int) bool { return r.system&systemBit(i) != 0 }
 
+// allOfSystem reports whether all frames are those of the system.
+func (r *rendered) allOfSystem() bool {
+	for i := range r.cuts {
+		if !r.ofSystem(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // frame returns the i-th frame.
 func (r *rendered) frame(i int) frameText {
 	c := &r.cuts[i]
