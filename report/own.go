@@ -25,10 +25,11 @@ type OwnRule struct {
 // the built-in one. Several goroutines may use an Own at once.
 //
 // The built-in rule: a frame is of the system if its source file is below /usr/include, /usr/lib,
-// /usr/src, /usr/local/go/src or /rustc, if it is a relative path into csu, sysdeps or elf, the
-// folders of glibc, or if it is in the source tree of a sanitizer; if its object is a runtime by its
-// base name, such as libc.so.6; if its object is below /lib or /usr/lib and its source file is
-// unknown, a relative path, or below /build; and if its function is one of those that call main.
+// /usr/src (except app and myapp there), /usr/local/go/src or /rustc, if it is a relative path into
+// csu, sysdeps or elf, the folders of glibc, or if it is in the source tree of a sanitizer; if its
+// object is a runtime by its base name, such as libc.so.6; if its object is below /lib or /usr/lib
+// and its source file is unknown, a relative path, or below /build; and if its function is one of
+// those that call main.
 type Own struct {
 	globs []*regexp.Regexp
 	own   []bool // of the globs
@@ -125,7 +126,7 @@ func isSystem(function, file, object string) bool {
 		return true
 	}
 	relative := file != "" && file[0] != '/'
-	if relative && isGlibcSource(file) || hasAnyPrefix(file, systemSources) || containsAny(file, runtimeSources) {
+	if relative && isGlibcSource(file) || hasAnyPrefix(file, systemSources) && !hasAnyPrefix(file, ownSources) || containsAny(file, runtimeSources) {
 		return true
 	}
 	return hasAnyPrefix(object, systemObjects) && (file == "" || relative || strings.HasPrefix(file, "/build/"))
@@ -134,6 +135,7 @@ func isSystem(function, file, object string) bool {
 // The built-in rule's prefixes and parts of paths.
 var (
 	systemSources  = []string{"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/src/", "/rustc/"}
+	ownSources     = []string{"/usr/src/app/", "/usr/src/myapp/"} // where the documents of Docker's images put a program
 	runtimeSources = []string{"/libsanitizer/", "/compiler-rt/lib/"}
 	systemObjects  = []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/", "/usr/libexec/valgrind/"}
 	// runtimes are what the base names of runtimes begin with.
