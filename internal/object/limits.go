@@ -38,7 +38,7 @@ const (
 	maxDictionaries = 256 << 20
 
 	linearNames    = 4         // searches for a name that scan the table: building the list of hashes costs as much as 20
-	linearNext     = 16        // searches for the symbol after another one that scan the table: building the list costs as much as 20
+	linearNext     = 12        // searches for the symbol after another one that scan the table: building the list costs as much
 	maxNameHashed  = 64 << 10  // bytes of a symbol's name that can be searched for
 	maxNamesHashed = 256 << 20 // bytes of names hashed in all, beside twice the bytes of the string table: names that overlap get no list
 	maxNamed       = 4 << 10   // symbols of one name

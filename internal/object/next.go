@@ -12,17 +12,11 @@ import (
 // symbol table, then by a list.
 type nextTable struct {
 	searches int
-	codes    []codeSymbol // by section and address, none twice; nil until built
-}
-
-// A codeSymbol is the address of a symbol in an executable section.
-type codeSymbol struct {
-	addr    uint64
-	section uint16
+	codes    []symbolEntry // of executable sections, which are their index; by section and address, none twice; nil until built
 }
 
 func (n *nextTable) footprint() int64 {
-	return int64(cap(n.codes)) * int64(unsafe.Sizeof(codeSymbol{}))
+	return int64(cap(n.codes)) * int64(unsafe.Sizeof(symbolEntry{}))
 }
 
 // NextSymbol returns the address of the first function, object or untyped symbol after the address
@@ -62,38 +56,43 @@ func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uin
 	if n.codes == nil {
 		n.codes = t.listCodes()
 	}
-	i, found := slices.BinarySearchFunc(n.codes, codeSymbol{from, section}, compareCodes)
+	i, found := slices.BinarySearchFunc(n.codes, symbolEntry{from, uint32(section)}, compareCodes)
 	if found {
 		i++
 	}
-	if i == len(n.codes) || n.codes[i].section != section || !in.covers(n.codes[i].addr) {
+	if i == len(n.codes) || n.codes[i].index != uint32(section) || !in.covers(n.codes[i].addr) {
 		return 0, false
 	}
 	return n.codes[i].addr, true
 }
 
 // listCodes returns the list.
-func (t *symbols) listCodes() []codeSymbol {
-	all := []codeSymbol{}
+func (t *symbols) listCodes() []symbolEntry {
+	var all []symbolEntry
+	var sections []int // how many symbols the section of this index has
 	for i := range uint64(len(t.raw)) / t.entry {
 		sym, name, shndx := t.at(i)
 		if s, _ := t.section(i, shndx); s != nil && s.Flags&elf.SHF_EXECINSTR != 0 && t.counts(&sym, name, shndx) {
-			all = append(all, codeSymbol{sym.Addr, shndx})
+			all = append(all, symbolEntry{sym.Addr, uint32(shndx)})
+			if grow := int(shndx) + 1 - len(sections); grow > 0 {
+				sections = append(sections, make([]int, grow)...)
+			}
+			sections[shndx]++
 		}
 	}
-	slices.SortFunc(all, compareCodes)
-	return slices.Clip(slices.Compact(all))
+	sortByAddr(all)
+	sum := 0
+	for i, n := range sections { // to where the section begins
+		sections[i], sum = sum, sum+n
+	}
+	sorted := make([]symbolEntry, len(all))
+	for _, c := range all {
+		sorted[sections[c.index]] = c
+		sections[c.index]++
+	}
+	return slices.Clip(slices.Compact(sorted))
 }
 
-// compareCodes is called 2 million times for a kernel, so it compares the addresses of most by hand.
-func compareCodes(a, b codeSymbol) int {
-	switch {
-	case a.section != b.section:
-		return cmp.Compare(a.section, b.section)
-	case a.addr < b.addr:
-		return -1
-	case a.addr > b.addr:
-		return 1
-	}
-	return 0
+func compareCodes(a, b symbolEntry) int {
+	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.addr, b.addr))
 }
