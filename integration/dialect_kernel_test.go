@@ -342,7 +342,7 @@ func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, 
 	for _, p := range l.places {
 		var at []kernelSymbol
 		for _, s := range symbols[p.module][p.name] {
-			if s.next == p.size || s.size != 0 && s.size <= p.size && p.size < s.size+32 || p.module != "" && s.size < p.size {
+			if s.next == p.size || p.module != "" && s.size < p.size {
 				at = append(at, s)
 			}
 		}
