@@ -35,7 +35,7 @@ func (w *traceTwin) valgrindText(t *testing.T, dir string, args ...string) []byt
 // valgrindPlaces returns the frames of a report in the sources of the twin: the word, the address,
 // the name without scopes and parameters, and the line.
 func valgrindPlaces(text string) (places []string) {
-	frame := regexp.MustCompile(`==    (at|by) (0x[0-9A-F]+): (.*) \((\w+\.(?:cc|h):\d+)\)$`)
+	frame := regexp.MustCompile(`==    (at|by) (0x[0-9A-F]+): (.*) \((?:\S*/)?(\w+\.(?:cc|h):\d+)\)$`)
 	ours := regexp.MustCompile(`^(memory|ledger|pool|inventory)\.`)
 	name := regexp.MustCompile(`(\w+)(\(.*)?$`)
 	for line := range strings.Lines(text) {
