@@ -1,0 +1,203 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Finding is one error of a program, as the report of a tool has it. Readers make findings,
+// [Findings] merges equal ones of a run, and printers show them. The zero value is empty.
+type Finding struct {
+	Source  Source
+	Tool    string // in lower case: memcheck, helgrind, asan, ubsan, rtrace
+	Kind    string // as the tool names it: InvalidRead, heap-use-after-free
+	Message string // a line of text, without the numbers of thread and process
+	Memory  Memory // what the address is, if the error is an access to memory
+
+	// Traces are the stacks, the one of the error first. A finding may have none.
+	Traces []Trace
+
+	Bytes  uint64 // that a leak has lost, 0 for other kinds
+	Blocks uint64 // of memory that a leak has lost
+
+	// Detail are lines of the report that no other field has, for people; at most 16.
+	Detail []string
+
+	// Identify sets these.
+	Fingerprint string // 32 hexadecimal digits, equal for the same error in another build
+	Own         int    // index of the innermost own frame in Traces[0].Frames, -1 if there is none
+
+	// Findings sets these when it merges findings.
+	Ordinal int          // 1 for the first of the findings of a process that have one Fingerprint
+	Seen    []Occurrence // by process, in the order in which they were added
+}
+
+// A Source is the kind of input that a finding is from.
+type Source string
+
+// The sources. They begin the fields of a fingerprint, with its version.
+const (
+	FromValgrind Source = "valgrind"
+	FromLog      Source = "log"
+	FromRTrace   Source = "rtrace"
+)
+
+// version is the version of fingerprints. Another one makes every baseline of users stale.
+const version = "1"
+
+// Memory is what an address is that a program should not have used.
+type Memory uint8
+
+// The kinds of memory.
+const (
+	MemoryUnknown Memory = iota
+	MemoryAlive          // in or beside a block that is allocated
+	MemoryFreed          // in a block that was freed
+	MemoryOutside        // in no block
+)
+
+// A Trace is a stack of a finding.
+type Trace struct {
+	Role    Role
+	Message string       // the line before the frames, which says what happened there
+	Frames  []TraceFrame // the innermost first; an inlined call is a frame of its own
+}
+
+// A Role is what a trace shows.
+type Role uint8
+
+// The roles.
+const (
+	RoleError     Role = iota // where the error happened
+	RoleAllocated             // where the memory was allocated
+	RoleFreed                 // where the memory was freed
+	RoleOther                 // any other place: a thread's creation, the other access of a race
+)
+
+// A TraceFrame is a frame of a trace. Its symbolize.Frame is empty if the frame has no name.
+type TraceFrame struct {
+	symbolize.Frame
+
+	Object  string     // path or name of the object file; empty if it is not known
+	ID      buildid.ID // of the object file; nil if it is not known
+	Address uint64     // in the process; 0 if it is not known
+	Offset  uint64     // module-relative address; 0 if it is not known
+	IsOwn   bool       // the program's own, not of its system; Identify sets it
+}
+
+// Named reports whether the frame has the name of a function.
+func (f *TraceFrame) Named() bool { return f.Func != "" || f.Linkage != "" }
+
+// An Occurrence is how often a process had a finding.
+type Occurrence struct {
+	Process int // number of the process in its Findings
+	Count   uint64
+}
+
+// Count returns how often the finding occurred in all processes.
+func (x *Finding) Count() (n uint64) {
+	for i := range x.Seen {
+		n += x.Seen[i].Count
+	}
+	return n
+}
+
+// OwnFrame returns the innermost own frame of the first trace, or nil.
+func (x *Finding) OwnFrame() *TraceFrame {
+	if len(x.Traces) == 0 || x.Own < 0 || x.Own >= len(x.Traces[0].Frames) {
+		return nil
+	}
+	return &x.Traces[0].Frames[x.Own]
+}
+
+// Place returns the frame that stands for the finding: the innermost own frame that has a line;
+// without one the innermost frame that has a line; without one the innermost own frame, or the
+// first one. It returns nil if the finding has no frame.
+func (x *Finding) Place() *TraceFrame {
+	if len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
+		return nil
+	}
+	frames := x.Traces[0].Frames
+	var lined *TraceFrame
+	for i := range frames {
+		if !frames[i].HasLine {
+			continue
+		}
+		if frames[i].IsOwn {
+			return &frames[i]
+		}
+		if lined == nil {
+			lined = &frames[i]
+		}
+	}
+	switch own := x.OwnFrame(); {
+	case lined != nil:
+		return lined
+	case own != nil:
+		return own
+	}
+	return &frames[0]
+}
+
+// Identify marks the own frames by the rules of own, and computes the fingerprint: that of the
+// first trace (see [Stack.Fingerprint]) after the fields source/version, tool, kind, message class,
+// and what the memory is. The message class is the message with N for each number and address.
+func (x *Finding) Identify(own *Own) {
+	x.Own = -1
+	var stack Stack
+	for t := range x.Traces {
+		for i := range x.Traces[t].Frames {
+			f := &x.Traces[t].Frames[i]
+			f.IsOwn = own.Is(f.Linkage, f.File, f.Object)
+			if t > 0 {
+				continue
+			}
+			if f.IsOwn && x.Own < 0 {
+				x.Own = i
+			}
+			var named *symbolize.Frame
+			if f.Named() {
+				named = &f.Frame
+			}
+			stack.Add(named, f.Object, f.IsOwn)
+		}
+	}
+	x.Fingerprint = stack.Fingerprint(string(x.Source)+"/"+version, field(x.Tool), field(x.Kind), field(messageClass(x.Message)), [...]string{"", "alive", "freed", "outside"}[x.Memory])
+}
+
+// field returns s without NUL, which separates the fields of a fingerprint.
+func field(s string) string { return strings.ReplaceAll(s, "\x00", "") }
+
+// messageClass returns message with N for each number: digits, with or without thousands separators,
+// and hexadecimal digits after 0x. Digits that end a word stay: they are of a name such as int32.
+func messageClass(message string) string {
+	var b strings.Builder
+	for i := 0; i < len(message); {
+		c := message[i]
+		if c < '0' || c > '9' || i > 0 && isWordByte(message[i-1]) {
+			b.WriteByte(c)
+			i++
+			continue
+		}
+		if hex := message[i:]; len(hex) > 2 && hex[0] == '0' && hex[1]|0x20 == 'x' {
+			i += 2
+			for i < len(message) && isHexDigit(message[i]) {
+				i++
+			}
+		} else {
+			for i < len(message) && (message[i] >= '0' && message[i] <= '9' || message[i] == ',' && i+1 < len(message) && message[i+1] >= '0' && message[i+1] <= '9') {
+				i++
+			}
+		}
+		b.WriteByte('N')
+	}
+	return b.String()
+}
+
+func isHexDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func isWordByte(c byte) bool {
+	return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
+}

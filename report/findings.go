@@ -1,0 +1,139 @@
+package report
+
+import "strconv"
+
+// Findings collects the findings of a run from all its inputs and merges equal ones: two processes
+// have the same finding if its fingerprint is equal, and it is as often before in each. It is for
+// one goroutine.
+type Findings struct {
+	// Left is the number of findings that were left out, because the budget had no memory for
+	// them. A gate must not pass then.
+	Left int64
+
+	processes []Process
+	all       []*Finding
+	byKey     map[findingKey]*Finding
+	ordinals  map[ordinalKey]int
+	share     Share
+}
+
+// A Process is a process that a report is about, or a whole log that names no processes.
+type Process struct {
+	Input    string   // name of the input
+	Source   Source   // of its findings
+	Tool     string   // as in a [Finding]; empty if no tool is known
+	Command  []string // the program and its arguments; nil if they are not known
+	PID      string   // empty if it is not known
+	Complete bool     // the report has its end: no finding after it is missing
+}
+
+type findingKey struct {
+	fingerprint string
+	ordinal     int
+}
+
+type ordinalKey struct {
+	fingerprint string
+	process     int
+}
+
+// NewFindings returns an empty collection whose findings take their memory from budget; see
+// [NewShare].
+func NewFindings(budget *Budget) *Findings {
+	return &Findings{
+		byKey:    make(map[findingKey]*Finding),
+		ordinals: make(map[ordinalKey]int),
+		share:    NewShare(budget),
+	}
+}
+
+// maxRunProcesses bounds the processes of a run; each takes about 200 bytes and its command line.
+const maxRunProcesses = 1 << 20
+
+// Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes.
+func (s *Findings) Begin(p Process) int {
+	if len(s.processes) >= maxRunProcesses {
+		return -1
+	}
+	s.processes = append(s.processes, p)
+	return len(s.processes) - 1
+}
+
+// Process returns the process with this number, to be changed when the report has more about it. It
+// is valid until Begin is called; nil for the number -1.
+func (s *Findings) Process(number int) *Process {
+	if number < 0 || number >= len(s.processes) {
+		return nil
+	}
+	return &s.processes[number]
+}
+
+// Processes returns the processes, by their numbers.
+func (s *Findings) Processes() []Process { return s.processes }
+
+// All returns the findings, in the order in which they were first added.
+func (s *Findings) All() []*Finding { return s.all }
+
+// Add adds count occurrences of a finding of a process, and returns the finding that it is merged
+// with, or x. Identify must have been called. Add keeps x, if it is new; it returns nil if there is
+// no memory for it.
+func (s *Findings) Add(process int, x *Finding, count uint64) *Finding {
+	o := ordinalKey{x.Fingerprint, process}
+	ordinal := s.ordinals[o] + 1
+	k := findingKey{x.Fingerprint, ordinal}
+	known := s.byKey[k]
+	if known == nil {
+		if !s.share.Take(x.size(), 0) {
+			s.Left++
+			return nil
+		}
+		x.Ordinal, x.Seen = ordinal, nil
+		s.byKey[k], known = x, x
+		s.all = append(s.all, x)
+	} else if !s.share.Take(entrySize, 0) {
+		s.Left++
+		return nil
+	}
+	s.ordinals[o] = ordinal
+	known.occur(process, count)
+	return known
+}
+
+// Occurred adds count occurrences to a finding that Add has returned for this process.
+func (s *Findings) Occurred(x *Finding, process int, count uint64) { x.occur(process, count) }
+
+func (x *Finding) occur(process int, count uint64) {
+	if n := len(x.Seen); n > 0 && x.Seen[n-1].Process == process {
+		x.Seen[n-1].Count += count
+		return
+	}
+	x.Seen = append(x.Seen, Occurrence{process, count})
+}
+
+// ID returns the fingerprint with the ordinal, such as 3d75302b…:1, which no other finding of the
+// run has.
+func (x *Finding) ID() string { return x.Fingerprint + ":" + strconv.Itoa(x.Ordinal) }
+
+// Bytes of a finding beside its strings: the entries of both maps, and the finding itself; of a
+// trace and of a frame.
+const (
+	entrySize = 128
+	baseSize  = 512
+	frameSize = 256
+)
+
+// size returns about how many bytes the finding takes.
+func (x *Finding) size() int64 {
+	n := baseSize + entrySize + len(x.Message)
+	for _, d := range x.Detail {
+		n += len(d)
+	}
+	for t := range x.Traces {
+		n += len(x.Traces[t].Message)
+		for i := range x.Traces[t].Frames {
+			f := &x.Traces[t].Frames[i]
+			n += frameSize + len(f.Func) + len(f.Linkage) + len(f.File) + len(f.Object)
+		}
+	}
+	return int64(n)
+}
