@@ -13,7 +13,7 @@ import (
 
 // README's program, built in another module, filters a log.
 func TestReadmeExampleWorksFromAnotherModule(t *testing.T) {
-	example := readmeBlock(t, "go")
+	example := readmeBlocks(t, "go")[0]
 	mod, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {
 		t.Fatal(err)

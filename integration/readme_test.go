@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 // The first block of commands in README.md runs unchanged, from the root of a clone, and prints the
 // output that README shows. Frames of libc have names if its debug package is installed.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
-	block := readmeBlock(t, "sh")
+	block := readmeBlocks(t, "sh")[0]
 	const closing = "symfilter: 6 of 22 addresses stayed unresolved: libc.so.6 (4), libclang_rt.asan-x86_64.so (2); "
 	print := func(closing string, env ...string) string {
 		t.Helper()
@@ -76,13 +77,95 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
-// readmeBlock returns the first block of README.md in a language.
-func readmeBlock(t *testing.T, language string) string {
+// readmeBlocks returns the blocks of README.md in a language.
+func readmeBlocks(t *testing.T, language string) (blocks []string) {
 	t.Helper()
-	_, block, found := strings.Cut(readme(t), "```"+language+"\n")
-	block, _, closed := strings.Cut(block, "```\n")
-	if !found || !closed {
+	for _, part := range strings.Split(readme(t), "```"+language+"\n")[1:] {
+		block, _, closed := strings.Cut(part, "```\n")
+		if !closed {
+			t.Fatalf("README.md has a block of %s without an end", language)
+		}
+		blocks = append(blocks, block)
+	}
+	if len(blocks) == 0 {
 		t.Fatalf("README.md has no block of %s", language)
 	}
-	return block
+	return blocks
+}
+
+// README's commands for devices and kernels resolve addresses of recorded logs. The programs that
+// they read from print the logs; a log of another build shows the checks. Serial ports are those of
+// serial_test.go.
+func TestReadmeCommandsForDevicesResolveAddresses(t *testing.T) {
+	need(t, "xz")
+	dir := t.TempDir()
+	put := func(name, text string, mode os.FileMode) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reports := func(name string) string { return filepath.Join("testdata", "kernel", "reports", name) }
+	oops := strings.ReplaceAll(readText(t, reports("kasan.log")), "[reports]", "[ledger]")
+	put("build/app.elf", readFile(t, recordedFirmware("riscv.elf")), 0o600)
+	put("build/zephyr/zephyr.elf", readFile(t, recordedFirmware("riscv.elf")), 0o600)
+	put("vmlinux", run(t, nil, "xz", "-dc", reports("kasan.vmlinux.xz")), 0o600)
+	put("ledger.ko", run(t, nil, "xz", "-dc", reports("kasan.reports.ko.xz")), 0o600)
+	put("oops.log", oops, 0o600)
+	put("bin/dmesg", "#!/bin/sh\ncat oops.log\n", 0o700)
+	put("bin/west", "#!/bin/sh\ncat saved.log\n", 0o700)
+	if err := os.Symlink(command, filepath.Join(dir, "bin", "symfilter")); err != nil {
+		t.Fatal(err)
+	}
+	const registers = "MEPC    : 0x80000036  RA      : 0x80000058\r\n"
+	_, devices, found := strings.Cut(readmeBlocks(t, "sh")[1], "# ESP32")
+	if !found {
+		t.Fatal("README.md has no commands for ESP32")
+	}
+	lines := 0
+	for line := range strings.Lines(devices) {
+		if !strings.Contains(line, "symfilter --image") && !strings.Contains(line, "| symfilter") || strings.Contains(line, "/dev/tty") {
+			continue
+		}
+		lines++
+		resolved := func(saved, want string) bool {
+			t.Helper()
+			put("saved.log", saved, 0o600)
+			cmd := exec.Command("sh", "-e", "-c", line)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "SYMFILTER_SYMBOL_PATH=.", "SYMFILTER_QUIET=true")
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			return strings.Contains(string(out), want)
+		}
+		if strings.Contains(line, "build/") {
+			const answer = "--- 0x80000058: poll_sensors at /src/app.c:25"
+			if !resolved(registers, answer) {
+				t.Errorf("nothing is resolved by %s", line)
+			}
+			other := registers + "ELF file SHA256: 9d0e9a1f03b5c2d4\r\n"
+			if strings.Contains(line, "zephyr") {
+				other = "*** Booting Zephyr OS build v3.7.0-13-g3c5f1d0e9a7b ***\r\n" + registers
+			}
+			if forced := strings.Contains(line, "--force-image"); resolved(other, answer) != forced {
+				t.Errorf("the log of another build, resolved %v by %s", !forced, line)
+			}
+			continue
+		}
+		for mark, want := range map[string]bool{
+			" [inline]\n": true,
+			"bank_sleep+0xc/0x30 [ledger] /build/module/reports.c:131\n": strings.Contains(line, "ledger.ko"),
+			"<-- trapping instruction":                                   strings.Contains(line, "--code"),
+		} {
+			if resolved("", mark) != want {
+				t.Errorf("%q printed: %v, by %s", mark, !want, line)
+			}
+		}
+	}
+	if lines != 7 {
+		t.Errorf("README.md has %d commands for devices that read logs, want 7", lines)
+	}
 }
