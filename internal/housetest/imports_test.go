@@ -46,6 +46,7 @@ var direction = map[string][]string{
 	"internal/newfile":    {},
 	"internal/checkpoint": {},
 	"internal/escape":     {},
+	"internal/stacks":     {},
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":  {},
 	"internal/serial":   {},
@@ -75,6 +76,7 @@ var (
 	testParties = []string{
 		"github.com/go-delve/delve/pkg/dwarf/godwarf",
 		"github.com/google/go-cmp",
+		"github.com/google/pprof/profile",
 		"github.com/ianlancetaylor/demangle", // the source of internal/demangle
 		"github.com/rogpeppe/go-internal",
 		"github.com/santhosh-tekuri/jsonschema/v6",

@@ -1,0 +1,203 @@
+package stacks
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// A Profile is a set of weighted stacks. Its mappings, functions and locations have numbers: number
+// n is at index n-1, and 0 is none. The Add methods keep each of them once; a caller that appends
+// to the slices itself must keep the numbers valid. The zero value is empty and ready for use. One
+// goroutine at a time may use a Profile.
+type Profile struct {
+	Values  []ValueType
+	Default string // name of the value that viewers show first; "" selects the first value
+
+	Mappings  []Mapping
+	Functions []Function
+	Locations []Location
+	Samples   []Sample
+
+	Comments   []string
+	DocURL     string
+	DropFrames string // a regular expression of pprof: frames that viewers remove
+	KeepFrames string // exceptions from DropFrames
+	Time       int64  // when it was recorded: nanoseconds since 1970; 0 if unknown
+	Duration   int64  // nanoseconds; 0 if unknown
+	PeriodType ValueType
+	Period     int64 // of PeriodType, between two samples; 0 if unknown
+
+	index index
+}
+
+// A ValueType names what a value of each sample counts, and its unit, such as alloc_space and bytes.
+type ValueType struct{ Name, Unit string }
+
+// A Mapping is an object file that was mapped into the program.
+type Mapping struct {
+	Start, Limit, Offset uint64 // addresses of the mapping, and the offset of Start in File
+	File                 string
+	BuildID              string // in hex; empty if unknown
+
+	// The locations of the mapping have all that is known of them. Viewers symbolize the others
+	// again, if they find the file.
+	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
+}
+
+// Symbolized returns m with all flags set, so that no viewer looks for the names again.
+func (m Mapping) Symbolized() Mapping {
+	m.HasFunctions, m.HasFilenames, m.HasLineNumbers, m.HasInlineFrames = true, true, true, true
+	return m
+}
+
+// A Function is a function of the source code.
+type Function struct {
+	Name     string // for people
+	LinkName string // the linker's name; empty if it equals Name or is unknown
+	File     string
+	Line     int64 // at which the function begins; 0 if unknown
+}
+
+// A Location is a place in the program: an address, with the functions there.
+type Location struct {
+	Mapping uint32 // 0 if unknown
+	Address uint64 // of the running program, within the mapping; 0 if unknown
+	Lines   []Line // innermost first: the last one is not inlined
+	Folded  bool   // some lines are of several functions that the linker has folded
+}
+
+// A Line is a line of a function.
+type Line struct {
+	Function     uint32
+	Line, Column int64 // 0 if unknown
+}
+
+// A Sample is a stack with a value for each of Profile.Values.
+type Sample struct {
+	Stack  []uint32 // locations, the leaf first
+	Values []int64
+	Labels []Label // sorted by key if AddSample has added the sample
+}
+
+// A Label describes a sample by a text, or by a number with a unit. Keys that begin with pprof:: are
+// reserved by pprof.
+type Label struct {
+	Key, Text string
+	Number    int64
+	Unit      string
+}
+
+// An index finds what a profile already has.
+type index struct {
+	mappings  map[Mapping]uint32
+	functions map[Function]uint32
+	locations map[string]uint32
+	samples   map[string]int
+	key       []byte
+}
+
+// AddMapping returns the number of a mapping, and adds it if it is new.
+func (p *Profile) AddMapping(m Mapping) uint32 {
+	if p.index.mappings == nil {
+		p.index.mappings = make(map[Mapping]uint32)
+	}
+	n, ok := p.index.mappings[m]
+	if !ok {
+		p.Mappings = append(p.Mappings, m)
+		n = uint32(len(p.Mappings))
+		p.index.mappings[m] = n
+	}
+	return n
+}
+
+// AddFunction returns the number of a function, and adds it if it is new.
+func (p *Profile) AddFunction(f Function) uint32 {
+	if p.index.functions == nil {
+		p.index.functions = make(map[Function]uint32)
+	}
+	n, ok := p.index.functions[f]
+	if !ok {
+		p.Functions = append(p.Functions, f)
+		n = uint32(len(p.Functions))
+		p.index.functions[f] = n
+	}
+	return n
+}
+
+// AddLocation returns the number of a location, and adds it if it is new. The lines of a new one are
+// copied.
+func (p *Profile) AddLocation(l Location) uint32 {
+	b := binary.AppendUvarint(p.index.key[:0], uint64(l.Mapping))
+	b = binary.AppendUvarint(b, l.Address)
+	b = append(b, flag(l.Folded))
+	for _, line := range l.Lines {
+		b = binary.AppendUvarint(b, uint64(line.Function))
+		b = binary.AppendVarint(b, line.Line)
+		b = binary.AppendVarint(b, line.Column)
+	}
+	p.index.key = b
+	n, ok := p.index.locations[string(b)]
+	if !ok {
+		if p.index.locations == nil {
+			p.index.locations = make(map[string]uint32)
+		}
+		l.Lines = slices.Clone(l.Lines)
+		p.Locations = append(p.Locations, l)
+		n = uint32(len(p.Locations))
+		p.index.locations[string(b)] = n
+	}
+	return n
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// AddSample adds a sample, with as many values as the profile has. The values of samples with equal
+// stacks and labels are added up; a sum beyond the range of int64 becomes its limit. The slices of a
+// new sample are copied.
+func (p *Profile) AddSample(s Sample) {
+	labels := s.Labels
+	if !slices.IsSortedFunc(labels, compareLabels) {
+		labels = slices.SortedStableFunc(slices.Values(labels), compareLabels)
+	}
+	b := binary.AppendUvarint(p.index.key[:0], uint64(len(s.Stack)))
+	for _, n := range s.Stack {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	for _, l := range labels {
+		for _, text := range []string{l.Key, l.Text, l.Unit} {
+			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		}
+		b = binary.AppendVarint(b, l.Number)
+	}
+	p.index.key = b
+	if i, ok := p.index.samples[string(b)]; ok {
+		addTo(p.Samples[i].Values, s.Values)
+		return
+	}
+	if p.index.samples == nil {
+		p.index.samples = make(map[string]int)
+	}
+	p.index.samples[string(b)] = len(p.Samples)
+	values := make([]int64, len(p.Values))
+	copy(values, s.Values)
+	p.Samples = append(p.Samples, Sample{slices.Clone(s.Stack), values, slices.Clone(labels)})
+}
+
+func compareLabels(a, b Label) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Unit, b.Unit))
+}
+
+// Totals returns the sum of each value over all samples.
+func (p *Profile) Totals() []int64 {
+	total := make([]int64, len(p.Values))
+	for i := range p.Samples {
+		addTo(total, p.Samples[i].Values)
+	}
+	return total
+}
