@@ -120,16 +120,7 @@ func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 	dst = slices.Grow(dst, min(int(count), c.left()/max(1, least)))
 	for range count {
 		start := c.pos
-		var e fileEntry
-		for _, f := range formats {
-			v := c.value(f.form, 0, u.lines.enc)
-			switch f.content {
-			case lnctPath:
-				e.name = u.stringOf(v, secLine)
-			case lnctDirectoryIndex:
-				e.dir = clamp(v.u)
-			}
-		}
+		e, _, _ := u.entry(c, formats)
 		if c.bad || c.pos == start {
 			c.fail()
 			return dst

@@ -103,30 +103,34 @@ func (u *unit) longText(v value) []byte {
 	return b[:n:n]
 }
 
-// eachEntry calls visit with the entries of a table of version 5, and the values of its source text
-// and checksum, until it returns false. The value of a checksum is its offset in the cursor. For a
-// damaged table, visit is called with the entries before the damage.
+// entry reads an entry of a table of version 5, and the values of its source text and checksum. The
+// value of a checksum is its offset in the cursor.
+func (u *unit) entry(c *cursor, formats []entryFormat) (e fileEntry, text, md5 value) {
+	for _, f := range formats {
+		at := c.pos
+		v := c.value(f.form, 0, u.lines.enc)
+		switch f.content {
+		case lnctPath:
+			e.name = u.stringOf(v, secLine)
+		case lnctDirectoryIndex:
+			e.dir = clamp(v.u)
+		case lnctLLVMSource:
+			text = v
+		case lnctMD5:
+			md5 = value{uint64(at), v.form}
+		}
+	}
+	return e, text, md5
+}
+
+// eachEntry calls visit with the results of entry for the entries of a table of version 5, until
+// visit returns false. For a damaged table, visit is called with the entries before the damage.
 func (u *unit) eachEntry(c *cursor, visit func(e fileEntry, text, md5 value) bool) {
 	var buf [maxFormats]entryFormat
 	formats, count := u.entryFormats(c, &buf)
 	for range count {
 		start := c.pos
-		var e fileEntry
-		var text, md5 value
-		for _, f := range formats {
-			at := c.pos
-			v := c.value(f.form, 0, u.lines.enc)
-			switch f.content {
-			case lnctPath:
-				e.name = u.stringOf(v, secLine)
-			case lnctDirectoryIndex:
-				e.dir = clamp(v.u)
-			case lnctLLVMSource:
-				text = v
-			case lnctMD5:
-				md5 = value{uint64(at), v.form}
-			}
-		}
+		e, text, md5 := u.entry(c, formats)
 		if c.bad || c.pos == start || !visit(e, text, md5) {
 			return
 		}
