@@ -29,19 +29,26 @@ none
 {"level":"info","t":1}
 `
 	)
+	got, _ := pageText(t, JSON, in, nil)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// pageText returns the text of the page of a log in a format, and the page.
+func pageText(t *testing.T, format Format, in string, chunks *rand.Rand) (string, *pagetest.Page) {
+	t.Helper()
 	page := filter.NewPage("log")
-	out := envelope(t, JSON, filter.Options{Output: filter.HTML, Printer: page}, in, nil)
+	out := envelope(t, format, filter.Options{Output: filter.HTML, Printer: page}, in, chunks)
 	p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Text()
+	text, err := p.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	return text, p
 }
 
 // What an envelope or a record has is text on a page, and nothing else.
@@ -91,16 +98,7 @@ bare
 		in     string
 	}{{CRI, in}, {Docker, docker}} {
 		for _, r := range []*rand.Rand{nil, rand.New(rand.NewPCG(1, 2))} {
-			page := filter.NewPage("log")
-			out := envelope(t, tt.format, filter.Options{Output: filter.HTML, Printer: page}, tt.in, r)
-			p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := p.Text()
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, p := pageText(t, tt.format, tt.in, r)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%v: (-want +got)\n%s", tt.format, diff)
 			}
