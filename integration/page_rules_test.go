@@ -5,6 +5,9 @@ package integration
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,17 +98,16 @@ func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	p.isQuiet(t, "file://"+name)
 }
 
-// Screenshots of both forms of a page are for a person to look at: in three widths, light and dark.
+// Both forms of a page fill their window in three widths, with text on a background of the scheme. The
+// screenshots are artifacts of the test, for a person to look at.
 func TestScreenshotsOfPages(t *testing.T) {
-	dir := os.Getenv("TEST_SCREENSHOTS")
-	if dir == "" {
-		t.Skip("TEST_SCREENSHOTS=FOLDER writes screenshots of pages to the folder")
-	}
+	dir := t.ArtifactDir()
 	b := startChromium(t)
 	for form, page := range pagesOfBothForms(t) {
 		for _, width := range []int{400, 1000, 1600} {
 			for _, dark := range []bool{false, true} {
-				p := b.open(t, "file://"+page, pageOptions{width: width, height: 1100, dark: dark})
+				const height = 1100
+				p := b.open(t, "file://"+page, pageOptions{width: width, height: height, dark: dark})
 				if form == "large" {
 					p.enterWord(t, "book::total")
 					p.until(t, `document.querySelector("#view mark.now")`)
@@ -113,10 +115,47 @@ func TestScreenshotsOfPages(t *testing.T) {
 					p.click(t, "[popovertarget]")
 				}
 				name := fmt.Sprintf("%s-%d-dark=%t.png", form, width, dark)
-				if err := os.WriteFile(filepath.Join(dir, name), p.screenshot(t), 0o600); err != nil {
+				shot := p.screenshot(t)
+				if err := os.WriteFile(filepath.Join(dir, name), shot, 0o600); err != nil {
 					t.Fatal(err)
+				}
+				img, err := png.Decode(bytes.NewReader(shot))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := img.Bounds(), image.Rect(0, 0, width, height); got != want {
+					t.Fatalf("%s: bounds %v, want %v", name, got, want)
+				}
+				if light, ink := tones(img); light == dark || ink < 0.01 || ink > 0.5 {
+					t.Errorf("%s: light background %v, and %.3f of the window is text", name, light, ink)
 				}
 			}
 		}
 	}
+}
+
+// tones reports whether the most frequent brightness of an image is in the lighter half, and the
+// share of pixels whose brightness is in the other half.
+func tones(img image.Image) (light bool, ink float64) {
+	var counts [256]int
+	bounds := img.Bounds()
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			counts[color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y]++
+		}
+	}
+	most, dark := 0, 0
+	for y, n := range counts {
+		if n > counts[most] {
+			most = y
+		}
+		if y < 128 {
+			dark += n
+		}
+	}
+	all := bounds.Dx() * bounds.Dy()
+	if most >= 128 {
+		return true, float64(dark) / float64(all)
+	}
+	return false, float64(all-dark) / float64(all)
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -38,7 +37,7 @@ func screenLog(t *testing.T) string {
 func screenCommand(log string, args ...string) string {
 	words := append(append([]string{command, "-q", "--no-index"}, crashArgs()...), append(args, log)...)
 	for i, w := range words {
-		words[i] = "'" + w + "'" // of which no path of a test has one
+		words[i] = "'" + w + "'" // no path of a test has a quote
 	}
 	return strings.Join(words, " ")
 }
@@ -63,23 +62,21 @@ func onScreen(t *testing.T, columns int, script, end string, flags ...string) st
 		t.Fatal(err, out)
 	}
 	defer tmux("kill-server")
-	for deadline := time.Now().Add(time.Minute); ; {
-		screen, err := tmux("capture-pane", "-p")
+	capture := func(flags ...string) string {
+		t.Helper()
+		screen, err := tmux(append([]string{"capture-pane", "-p"}, flags...)...)
 		if err != nil {
 			t.Fatal(err, screen)
 		}
-		if strings.HasSuffix(strings.TrimRight(screen, "\n"), "\n"+end) {
-			screen, err = tmux(append([]string{"capture-pane", "-p"}, flags...)...)
-			if err != nil {
-				t.Fatal(err, screen)
-			}
-			return strings.TrimRight(screen, "\n") + "\n"
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%q did not appear:\n%s", end, screen)
-		}
-		time.Sleep(20 * time.Millisecond)
+		return strings.TrimRight(screen, "\n")
 	}
+	defer func() {
+		if t.Failed() {
+			t.Log(capture())
+		}
+	}()
+	until(t, "the line "+end+" on the screen", func() bool { return strings.HasSuffix(capture(), "\n"+end) })
+	return capture(flags...) + "\n"
 }
 
 // A crash fits into terminals of 80 and of 120 columns. The screens are testdata/screens.
