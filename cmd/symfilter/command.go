@@ -69,7 +69,8 @@ type inputFlags struct {
 
 // outputFlags describe the output.
 type outputFlags struct {
-	output, style string
+	outputs       outputList
+	output, style string // output is the form of the main one of outputs
 	color         colorWhen
 	prefixes      []string
 	dumps         fileName

@@ -54,10 +54,8 @@ func (c *config) writable(makes bool) (dirs []string) {
 	if servers || !kept { // temporary files, if no cache takes them
 		dirs = append(dirs, os.TempDir())
 	}
-	for _, file := range []fileName{c.follow.state, c.dumps} {
-		if file != "" {
-			dirs = append(dirs, folderOf(string(file)))
-		}
+	for _, file := range c.written() {
+		dirs = append(dirs, folderOf(file.path))
 	}
 	return dirs
 }
@@ -90,7 +88,10 @@ func (c *config) paths() (paths []string) {
 		paths = append(paths, to)
 	}
 	paths = append(paths, c.source.roots...)
-	return append(paths, string(c.follow.state), string(c.dumps))
+	for _, file := range c.written() {
+		paths = append(paths, file.path)
+	}
+	return paths
 }
 
 // ofOtherProcess reports whether path, which may be a pattern, leads through the files of another

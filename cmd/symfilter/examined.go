@@ -100,7 +100,9 @@ func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.
 	var sum tally
 	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
 	at.filter = filter.New(at.batch, o)
-	e := c.reports(sym, biases, prefixes, filter.ColorNever).engine(c.inputFormat(), at)
+	r := newReports(c, sym, biases, prefixes)
+	r.output = outputText
+	e := r.engine(c.inputFormat(), at)
 	_, err = io.Copy(e, in)
 	err = cmp.Or(err, e.Close())
 	sum.add(countsOf(at.filter))

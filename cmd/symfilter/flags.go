@@ -23,17 +23,6 @@ const (
 	styleLLVM = "llvm"
 )
 
-// The values of --output.
-const (
-	outputText   = "text"
-	outputJSON   = "json"
-	outputHTML   = "html"
-	outputMarkup = "markup"
-
-	outputCallgrind = "callgrind" // the input's own format, with names
-	outputRTrace    = "rtrace"
-)
-
 // envPrefix begins the names of the variables that stand for flags.
 const envPrefix = "SYMFILTER_"
 

@@ -43,8 +43,10 @@ func (f *followFlags) check(c *config, files []string) error {
 	if slices.Contains(files, "-") {
 		return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
 	}
-	if c.ownFormat() || c.output == outputHTML {
-		return usageError{fmt.Errorf("--output=%s needs whole files: remove --follow", c.output)}
+	for _, o := range c.outputs {
+		if inputOf(o.form) != "" || o.form == outputHTML || o.file != "" {
+			return usageError{fmt.Errorf("%s needs whole files: remove --follow", o.flag())}
+		}
 	}
 	return nil
 }

@@ -16,17 +16,31 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// ownFormat reports whether the output has the format of the input: a profile or a report, with
-// names.
-func (c *config) ownFormat() bool { return c.output == outputCallgrind || c.output == outputRTrace }
+// inputOf returns the name of the only format of input that has an output of this form, or "".
+func inputOf(form string) string {
+	if form == outputCallgrind || form == outputRTrace { // a profile or a report, with names
+		return form
+	}
+	return ""
+}
 
 // inputName returns the name of the input's format. If it is not given, it follows from an output
 // that needs an input of its own format.
 func (c *config) inputName() string {
-	if c.ownFormat() && (c.input == "" || c.input == input.Auto.String()) {
-		return c.output
+	if c.input == "" || c.input == input.Auto.String() {
+		if o := c.deciding(); o != nil {
+			return inputOf(o.form)
+		}
 	}
 	return c.input
+}
+
+// deciding returns the first output that needs an input of a certain format, or nil.
+func (c *config) deciding() *output {
+	if i := slices.IndexFunc(c.outputs, func(o output) bool { return inputOf(o.form) != "" }); i >= 0 {
+		return &c.outputs[i]
+	}
+	return nil
 }
 
 // inputFormat returns the input's format.
@@ -36,8 +50,11 @@ func (c *config) inputFormat() input.Format {
 
 // checkFormat returns what is wrong with --output and --input together.
 func (c *config) checkFormat() error {
-	if c.ownFormat() && c.inputName() != c.output {
-		return usageError{fmt.Errorf("--output=%s needs an input of that format, not --input=%s", c.output, c.input)}
+	name := c.inputName()
+	for _, o := range c.outputs {
+		if need := inputOf(o.form); need != "" && need != name {
+			return usageError{fmt.Errorf("%s needs --input=%s, not --input=%s", o.flag(), need, name)}
+		}
 	}
 	return nil
 }
@@ -55,11 +72,13 @@ type reports struct {
 	maps []valgrind.Map // of Valgrind's reports
 }
 
-func (c *config) reports(sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
-	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, prefixes: prefixes, maps: maps, c: c}
-	r.profiles = report.NewBudget(int64(c.maxMemory)/2, sym)
-	r.packed = input.NewMemory(int64(c.maxMemory) / 2)
-	return r
+// newReports returns what the reports of all lanes share.
+func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap) reports {
+	return reports{
+		sym: sym, prefixes: prefixes, maps: maps, c: c,
+		profiles: report.NewBudget(int64(c.maxMemory)/2, sym),
+		packed:   input.NewMemory(int64(c.maxMemory) / 2),
+	}
 }
 
 // options returns the options that all readers of reports have.

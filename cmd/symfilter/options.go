@@ -116,9 +116,9 @@ var options = [...]group{
 		{name: "code", in: ofMost, field: func(c *config) any { return &c.backtraces.code }, text: "disassemble the code that the kernel lists of a crash (x86-64, arm64)"},
 	}},
 	{title: "What is printed", flags: []option{
-		{name: "output", metavar: "FORM", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.output },
+		{name: "output", metavar: "FORM[:FILE]", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.outputs },
 			text: "text (default), json, html (a page) or markup",
-			more: "json prints an object per line; for a profile also callgrind, for a report of sp-rtrace also rtrace: the input itself, with names"},
+			more: "json prints an object per line; for a profile also callgrind, for a report of sp-rtrace also rtrace: the input itself, with names; with several --output, each but one names its FILE, which gets its name when it is complete"},
 		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
 			text: "auto, always or never; without a value: always"},
 		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},
@@ -232,9 +232,6 @@ var options = [...]group{
 }
 
 // The words that flags of few values take.
-func outputs() []string {
-	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace}
-}
 func answers() []string     { return []string{outputText, outputJSON} }
 func colors() []string      { return []string{"auto", "always", "never"} }
 func moduleLines() []string { return []string{"full", "short", "none", "raw"} }

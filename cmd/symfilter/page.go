@@ -3,18 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"syscall"
 
 	"github.com/symfilter/symfilter/filter"
 )
 
-// newPage returns the page of --output=html for files, or nil with other outputs.
-func (c *config) newPage(files []string) *filter.Page {
-	if c.output != outputHTML {
-		return nil
-	}
+// newPage returns the page of --output=html for files.
+func newPage(files []string) *filter.Page {
 	title := standardName
 	if len(files) > 0 && files[0] != "-" {
 		title = filepath.Base(files[0])
@@ -23,23 +18,6 @@ func (c *config) newPage(files []string) *filter.Page {
 		title += fmt.Sprintf(" and %d more", len(files)-1)
 	}
 	return filter.NewPage(title)
-}
-
-// endPage writes the end of the page, and returns the exit code.
-func (s *stream) endPage(page *filter.Page, w io.Writer, code int) int {
-	if page == nil || s.unread || s.unwritten {
-		return code
-	}
-	_, err := w.Write(page.AppendEnd(nil))
-	switch {
-	case errors.Is(err, syscall.EPIPE):
-		return code
-	case err != nil:
-		s.unwritten = true
-		s.diag.line("write standard output: %v", bare(err))
-		return exitIO
-	}
-	return code
 }
 
 // errProfile is the error for a profile with --output=html.

@@ -22,8 +22,8 @@ func (c *config) reading() reading {
 	case r.format == input.Auto:
 	case c.command != "":
 		r.because = "the command " + c.command
-	case c.ownFormat() && (c.input == "" || c.input == input.Auto.String()):
-		r.because = "--output=" + c.output
+	case c.deciding() != nil && (c.input == "" || c.input == input.Auto.String()):
+		r.because = c.deciding().flag()
 	default:
 		r.because = "--input=" + c.input
 	}

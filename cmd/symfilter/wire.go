@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -13,9 +14,8 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/input"
-	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/valgrind"
 )
 
 // How long the lines of an input may wait for debug files, unless --wait is given.
@@ -28,9 +28,29 @@ const (
 	overhead = 32 << 20 // bytes beside --max-memory that the garbage collector may leave: the runtime and the current lines
 )
 
-// filterAll filters files, or standard input, to standard output, and returns the exit code.
+// A filterRun is a run that filters inputs: what its lanes share.
+type filterRun struct {
+	c      *config
+	inputs int // files on the command line
+	std    standard
+	diag   *diagnostics
+	status *statusLine
+
+	servers *debuginfod.Client
+	opened  *symfilter.Opened
+	sources *sourceText
+	biases  []valgrind.Map
+	dumps   *dumpList // nil: dump files are not listed
+	stream  *stream
+	lanes   []*lane // the first is of the main output
+}
+
+// filterAll filters files, or standard input, to standard output and the files of --output, and
+// returns the exit code.
 func filterAll(c *config, files []string, std standard) (int, error) {
-	stdin, stdout, stderr := std.in, std.out, std.err
+	if err := c.pickOutput(); err != nil {
+		return exitUsage, err
+	}
 	maps, err := c.prefixMaps()
 	if err != nil {
 		return exitUsage, err
@@ -44,19 +64,21 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
-	status := &statusLine{}
-	if isTerminal(stderr) && !c.quiet {
-		status.w = stderr
+	r := &filterRun{c: c, inputs: len(files), std: std, status: &statusLine{}}
+	if isTerminal(std.err) && !c.quiet {
+		r.status.w = std.err
 	}
-	diag := &diagnostics{w: besideStatus{stderr, status, false}, quiet: c.quiet, verbose: c.verbose}
-	servers, err := c.client(os.Getenv, diag, status)
-	if err != nil {
+	r.diag = &diagnostics{w: besideStatus{std.err, r.status, false}, quiet: c.quiet, verbose: c.verbose}
+	if r.servers, err = c.client(os.Getenv, r.diag, r.status); err != nil {
 		return exitIO, err
 	}
 	defer c.close()
-	c.confine(diag, files, true)
-	biases, err := c.biases()
-	if err != nil {
+	if err := r.openLanes(files); err != nil {
+		return exitIO, err
+	}
+	defer r.endLanes(false)
+	c.confine(r.diag, files, true)
+	if r.biases, err = c.biases(); err != nil {
 		return exitIO, err
 	}
 	if err := c.rtrace.load(); err != nil {
@@ -64,65 +86,45 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
-	c.warnOfUseless(diag, len(files) == 0)
-	symbols := c.symbols(servers)
+	c.warnOfUseless(r.diag, len(files) == 0)
+	symbols := c.symbols(r.servers)
 	symbols.Symbolizer.OffHeap = offHeap
 	if c.follow.on { // the report at the end may be far away
-		symbols.Symbolizer.Notify = func(msg string) { diag.printf("%s", oneLine(msg)) }
+		symbols.Symbolizer.Notify = func(msg string) { r.diag.printf("%s", oneLine(msg)) }
 	}
-	opened, err := symbols.Open()
-	if err != nil {
+	if r.opened, err = symbols.Open(); err != nil {
 		return exitIO, err
 	}
-	defer closeSoon(opened)
-	c.searched = opened.SymbolPath
-	sym := opened.Symbolizer
+	defer closeSoon(r.opened)
+	c.searched = r.opened.SymbolPath
+	sym := r.opened.Symbolizer
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := filter.Options{
-		Symbolizer: sym,
-		Cache:      opened.Cache,
-		Context:    ctx,
-		ProcessKey: c.process.Regexp,
-		Paths:      filter.Paths{Basenames: c.basenames, Map: maps},
+		Symbolizer:  sym,
+		Cache:       r.opened.Cache,
+		Context:     ctx,
+		ProcessKey:  c.process.Regexp,
+		Paths:       filter.Paths{Basenames: c.basenames, Map: maps},
+		ModuleLines: c.modules(),
 	}
-	options.ModuleLines = c.modules()
 	if options.Dialects, err = c.dialects(false); err != nil {
 		return exitUsage, err
 	}
-	options.Dialects.Complete = opened.Complete
-	terminal := isTerminal(stdout)
-	var out io.Writer = stdout
-	if terminal && status.w != nil {
-		out = besideStatus{stdout, status, true}
-	}
-	if c.output == outputJSON {
-		options.Output, terminal = filter.JSON, false // objects are for programs
-	}
-	page := c.newPage(files)
-	if page != nil {
-		options.Output, options.Printer, terminal = filter.HTML, page, false
-	}
-	options.Color = c.color.mode(terminal, os.Getenv)
-	options.Terminal = terminal && !c.raw
+	options.Dialects.Complete = r.opened.Complete
 	live := len(files) == 0 || c.follow.on || slices.Contains(files, "-") || slices.ContainsFunc(files, c.isPort)
-	sources, err := c.sources(sym, servers, maps, live, diag)
-	if err != nil {
+	if r.sources, err = c.sources(sym, r.servers, maps, live, r.diag); err != nil {
 		return exitUsage, err
 	}
-	defer sources.close()
-	sources.apply(&options, page == nil && c.output != outputJSON && c.source.hyperlinks(terminal, options.Color, os.Getenv))
-	if c.output == outputMarkup {
-		options.Dialects.Elements = true
-		options.Color, options.Terminal = filter.ColorKeep, false // the bytes of the log, for another filter
-	}
-	if err := c.lookFor(&options, stdout, os.Getenv); err != nil {
-		return exitUsage, err
-	}
-	var dumps *dumpList
+	defer r.sources.close()
 	if c.dumps != "" {
-		dumps = newDumpList(string(c.dumps), diag)
-		options.DumpFile = dumps.add
+		r.dumps = newDumpList(string(c.dumps), r.diag)
+	}
+	shared := newReports(c, sym, r.biases, maps)
+	for _, l := range r.lanes {
+		if err := r.prepare(l, options, shared); err != nil {
+			return exitUsage, err
+		}
 	}
 	words, patience := lastWords, patience
 	switch {
@@ -132,74 +134,138 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		words = 0 // the producer does not end
 	}
 	s := &stream{
-		out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup,
-		isPort: c.isPort, rate: c.rate(), announces: isTerminal(stderr),
+		out: std.out, diag: r.diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup,
+		isPort: c.isPort, rate: c.rate(), announces: isTerminal(std.err),
 	}
-	reports := c.reports(sym, biases, maps, options.Color)
-	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
-		o := options
-		o.Patience = c.wait.of(regular)
-		o.Dialects.Whole = regular && !c.follow.on
-		o.Diagnose = func(d filter.Diagnostic) {
-			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
-		}
-		if !c.explain { // which has the reason at the end
-			o.Dialects.Refused = func(path string, reason error) { diag.printf("%s: --image %s: %v", label, path, reason) }
-		}
-		at := &arrival{in: in, label: label, batch: &batch{w: out}, add: s.unresolved.add,
-			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
-		}
-		if c.follow.on { // the end may be far away
-			at.damaged = func(e *input.UnpackError) { diag.sum("%s: %v", label, e) }
-		}
-		if c.follow.on && c.output == outputJSON {
-			at.members, _ = escape.AppendString([]byte(`"file":`), label)
-			o.Members = func(dst []byte, _ int64) []byte { return append(append(dst, ','), at.members...) }
-		}
-		if page != nil && len(files) > 1 {
-			page.Input(label)
-		}
-		at.options, at.filter = o, filter.New(at.batch, o)
-		e := reports.engine(c.inputFormat(), at)
-		e.counts = func() counts { return countsOf(at.filter) }
-		e.end = func() {
-			s.unresolved.add(e.counts())
-			if stats := at.filter.Stats(); c.process.Regexp != nil && stats.Elements > 0 && stats.Keyed == 0 {
-				diag.sum("%s: --process-key matches no line with markup, so all lines are those of one process", label)
-			}
-		}
-		if dumps != nil {
-			return dumps.behind(e)
-		}
-		return e
-	}
-	s.engine = func(in *os.File, label string, regular bool) engine { return engineOf(in, label, regular, out) }
-	enlargePipe(stdout)
+	r.stream = s
+	s.engine = func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) }
+	enlargePipe(std.out)
 
 	if len(files) == 0 {
 		files = []string{"-"}
-		if isTerminal(stdin) && isTerminal(stderr) {
-			diag.printf("reading from the terminal; end with Ctrl-D; --help prints help")
+		if isTerminal(std.in) && isTerminal(std.err) {
+			r.diag.printf("reading from the terminal; end with Ctrl-D; --help prints help")
 		}
 	}
 	var code int
 	if c.follow.on {
-		code = (&pursuit{stream: s, c: c, w: out, dumps: dumps, engine: engineOf, remindOf: func(sum counts) { s.printUnresolved(c, sym, sum) }}).follow(files)
+		code = (&pursuit{stream: s, c: c, w: r.lanes[0].w, dumps: r.dumps, engine: r.engine, remindOf: func(sum counts) { s.printUnresolved(c, sym, sum) }}).follow(files)
 	} else {
-		code = s.files(files, stdin)
+		code = s.files(files, std.in)
 	}
-	code = s.endPage(page, out, code)
-	status.set("")
+	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage); failed != exitOK && code == exitOK {
+		code = failed
+	}
+	r.status.set("")
 	s.report(c, sym)
 	switch {
 	case code != exitOK:
 		return code, nil
-	case dumps != nil && dumps.failed:
+	case r.dumps != nil && r.dumps.failed:
 		return exitIO, nil
 	case c.strict && s.unresolved.all().failed > 0:
 		return exitStrict, nil
 	}
 	return exitOK, nil
+}
+
+// openLanes makes a lane for each output, and opens its file.
+func (r *filterRun) openLanes(files []string) error {
+	for i, o := range r.c.outputs {
+		l := &lane{form: o.form, w: r.std.out, quiet: i > 0}
+		if o.form == outputHTML {
+			l.page = newPage(files)
+		}
+		if o.file != "" {
+			f, err := openOutput(o.file)
+			if err != nil {
+				r.endLanes(false)
+				return &outputError{o.file, err}
+			}
+			l.w, l.file = f, f
+		} else if isTerminal(r.std.out) && r.status.w != nil {
+			l.w = besideStatus{r.std.out, r.status, true}
+		}
+		r.lanes = append(r.lanes, l)
+	}
+	return nil
+}
+
+// prepare sets what the lane needs to make engines. base are the options of all lanes.
+func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error {
+	c := new(config)
+	*c = *r.c
+	c.output = l.form
+	l.c = c
+	o := base
+	terminal := l.file == nil && isTerminal(r.std.out)
+	switch {
+	case c.output == outputJSON:
+		o.Output, terminal = filter.JSON, false // objects are for programs
+	case l.page != nil:
+		o.Output, o.Printer, terminal = filter.HTML, l.page, false
+	}
+	o.Color = c.color.mode(terminal, os.Getenv)
+	o.Terminal = terminal && !c.raw
+	isText := o.Output == filter.Text
+	r.sources.apply(&o, isText && c.source.hyperlinks(terminal, o.Color, os.Getenv))
+	if c.output == outputMarkup {
+		o.Dialects.Elements = true
+		o.Color, o.Terminal = filter.ColorKeep, false // the bytes of the log, for another filter
+	}
+	out := r.std.out
+	if l.file != nil {
+		out = l.file.File
+	}
+	if err := c.lookFor(&o, out, os.Getenv); err != nil {
+		return err
+	}
+	if r.dumps != nil && !l.quiet {
+		o.DumpFile = r.dumps.add
+	}
+	l.options = o
+	shared.c, shared.output, shared.color = c, c.output, o.Color == filter.ColorAlways
+	l.reports = &shared
+	return nil
+}
+
+// engine returns the engine for an input. Its lines go to main, if that is not nil, in place of the
+// writer of the main output.
+func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writer) engine {
+	engines := make([]engine, len(r.lanes))
+	for i, l := range r.lanes {
+		w := l.w
+		if i == 0 && main != nil {
+			w = main
+		}
+		engines[i] = l.engine(r, in, label, regular, w)
+	}
+	e := allOf(engines)
+	if r.dumps != nil {
+		return r.dumps.behind(e)
+	}
+	return e
+}
+
+// endLanes ends the outputs, and returns the exit code. whole is set if all inputs were read and
+// written. It has no effect when it is called again.
+func (r *filterRun) endLanes(whole bool) (code int) {
+	for _, l := range r.lanes {
+		err := l.end(whole)
+		var file *outputError
+		switch {
+		case err == nil, errors.Is(err, syscall.EPIPE):
+			continue
+		case errors.As(err, &file):
+			r.diag.line("%v", file)
+		default:
+			r.stream.unwritten = true
+			r.diag.line("write standard output: %v", bare(err))
+		}
+		code = exitIO
+	}
+	r.lanes = nil
+	return code
 }
 
 // of returns how long the lines of an input may wait.

@@ -11,12 +11,10 @@ import (
 // it: the input would be lost, and the rest of the output would be written to a file without a
 // name.
 func (c *config) checkWritten(files []string, std standard) error {
-	for _, written := range []struct {
-		flag string
-		path fileName
-	}{{"--dumpfile-output", c.dumps}, {"--state", c.follow.state}} {
-		info, err := os.Stat(string(written.path))
-		if written.path == "" || err != nil {
+	all := c.written()
+	for _, written := range all {
+		info, err := os.Stat(written.path)
+		if err != nil {
 			continue // it will be made, or reported when it is written
 		}
 		is := func(what string) error {
@@ -39,10 +37,38 @@ func (c *config) checkWritten(files []string, std standard) error {
 			return is("where messages are written")
 		}
 	}
-	if c.dumps != "" && c.follow.state != "" && samePlace(string(c.dumps), string(c.follow.state)) {
-		return usageError{fmt.Errorf("--dumpfile-output %s: it is also the file of --state; name another file", c.dumps)}
+	for i, first := range all {
+		for _, second := range all[i+1:] {
+			if samePlace(first.path, second.path) && !isDevice(first.path) {
+				return usageError{fmt.Errorf("%s %s: it is also the file of %s; name another file", first.flag, first.path, second.flag)}
+			}
+		}
 	}
 	return nil
+}
+
+// A writtenFile is a file that the run writes, and the flag that names it.
+type writtenFile struct{ flag, path string }
+
+// written returns the files that flags let the run write.
+func (c *config) written() (all []writtenFile) {
+	for _, f := range []writtenFile{{"--dumpfile-output", string(c.dumps)}, {"--state", string(c.follow.state)}} {
+		if f.path != "" {
+			all = append(all, f)
+		}
+	}
+	for _, o := range c.outputs {
+		if o.file != "" {
+			all = append(all, writtenFile{"--output=" + o.form, o.file})
+		}
+	}
+	return all
+}
+
+// isDevice reports whether there is something other than a regular file at path.
+func isDevice(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // isOpenAs reports whether f is the file whose state is info.

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// A lane makes one output of a run. Each input passes through an engine of each lane; what they
+// look up, they find in the caches that the lanes share.
+type lane struct {
+	form    string
+	c       *config // the run's, with this form as its only output
+	w       io.Writer
+	file    *outputFile // that w is; nil: standard output
+	options filter.Options
+	page    *filter.Page // of HTML; otherwise nil
+	reports *reports
+	quiet   bool // another lane reports the messages and counts, which are the same
+}
+
+// engine returns the engine of the lane for an input; the lines go to w.
+func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w io.Writer) engine {
+	o := l.options
+	o.Patience = l.c.wait.of(regular)
+	o.Dialects.Whole = regular && !l.c.follow.on
+	at := &arrival{in: in, label: label, batch: &batch{w: w}, add: r.stream.unresolved.add,
+		diagnose: func(s string) { r.diag.printf("%s: %s", label, oneLine(s)) },
+	}
+	o.Diagnose = func(d filter.Diagnostic) {
+		r.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
+	}
+	if !l.c.explain { // which has the reason at the end
+		o.Dialects.Refused = func(path string, reason error) { r.diag.printf("%s: --image %s: %v", label, path, reason) }
+	}
+	if l.c.follow.on { // the end may be far away
+		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
+	}
+	if l.quiet {
+		at.diagnose, at.add = func(string) {}, func(counts) {}
+		o.Diagnose, o.Dialects.Refused = nil, nil
+	}
+	if l.c.follow.on && l.c.output == outputJSON {
+		at.members, _ = escape.AppendString([]byte(`"file":`), label)
+		o.Members = func(dst []byte, _ int64) []byte { return append(append(dst, ','), at.members...) }
+	}
+	if l.page != nil && r.inputs > 1 {
+		l.page.Input(label)
+	}
+	at.options, at.filter = o, filter.New(at.batch, o)
+	e := l.reports.engine(l.c.inputFormat(), at)
+	e.counts = func() counts { return countsOf(at.filter) }
+	e.end = func() {
+		if l.quiet {
+			return
+		}
+		r.stream.unresolved.add(e.counts())
+		if stats := at.filter.Stats(); l.c.process.Regexp != nil && stats.Elements > 0 && stats.Keyed == 0 {
+			r.diag.sum("%s: --process-key matches no line with markup, so all lines are those of one process", label)
+		}
+	}
+	return e
+}
+
+// end writes what the output has after all inputs, and gives its file its name. whole is not set if
+// the run was ended before the inputs were read: then there is no file.
+func (l *lane) end(whole bool) error {
+	if l.page != nil && whole {
+		if _, err := l.w.Write(l.page.AppendEnd(nil)); err != nil {
+			whole = false
+			if l.file != nil {
+				l.file.discard()
+			}
+			return err
+		}
+	}
+	if l.file == nil {
+		return nil
+	}
+	if !whole {
+		l.file.discard()
+		return nil
+	}
+	if err := l.file.publish(); err != nil {
+		return &outputError{l.file.path, err}
+	}
+	return nil
+}
+
+// allOf returns an engine that passes an input to several. The first one is asked about the input.
+func allOf(engines []engine) engine {
+	if len(engines) == 1 {
+		return engines[0]
+	}
+	f := &fan{engines: engines}
+	e := engines[0]
+	e.WriteCloser = f
+	e.flush = func() error { return f.each(func(e *engine) error { return e.flush() }) }
+	e.unfinished = func() bool {
+		for i := range engines {
+			if engines[i].unfinished() {
+				return true
+			}
+		}
+		return false
+	}
+	e.end = func() {
+		for i := range engines {
+			engines[i].end()
+		}
+	}
+	return e
+}
+
+// A fan writes to several engines. The output of one may have no reader any more; the others go on.
+type fan struct {
+	engines []engine
+	unread  int // index of the engine whose output has no reader, plus 1
+}
+
+// each calls do for the engines whose output has a reader, and returns the first error.
+func (f *fan) each(do func(*engine) error) error {
+	for i := range f.engines {
+		if f.unread == i+1 {
+			continue
+		}
+		switch err := do(&f.engines[i]); {
+		case errors.Is(err, syscall.EPIPE):
+			f.unread = i + 1
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fan) Write(p []byte) (int, error) {
+	return len(p), f.each(func(e *engine) error { _, err := e.Write(p); return err })
+}
+
+// Close closes all engines, also those that failed.
+func (f *fan) Close() (err error) {
+	for i := range f.engines {
+		if e := f.engines[i].Close(); f.unread != i+1 && !errors.Is(e, syscall.EPIPE) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/newfile"
+)
+
+// The values of --output.
+const (
+	outputText   = "text"
+	outputJSON   = "json"
+	outputHTML   = "html"
+	outputMarkup = "markup"
+
+	outputCallgrind = "callgrind" // the input's own format, with names
+	outputRTrace    = "rtrace"
+)
+
+// outputs returns the words that --output takes.
+func outputs() []string {
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace}
+}
+
+// An output is one of the forms in which a run prints what it has read, and where.
+type output struct {
+	form string
+	file string // empty: standard output
+}
+
+// flag returns the output as the command line has it.
+func (o output) flag() string {
+	if o.file == "" {
+		return "--output=" + o.form
+	}
+	return "--output=" + o.form + ":" + o.file
+}
+
+// outputList is the value of --output: FORM, or FORM:FILE.
+type outputList []output
+
+func (l *outputList) Set(s string) error {
+	form, file, named := strings.Cut(s, ":")
+	if words := outputs(); !slices.Contains(words, form) {
+		last := len(words) - 1
+		return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
+	}
+	if named && file == "" {
+		return errors.New("no file after the colon")
+	}
+	if file == "-" {
+		file = ""
+	}
+	*l = append(*l, output{form, file})
+	return nil
+}
+
+// pickOutput sets c.output, the form of the main output, to which messages and counts refer: that of
+// standard output, or else the first one. Without --output it is text.
+func (c *config) pickOutput() error {
+	if len(c.outputs) == 0 {
+		c.outputs = outputList{{form: outputText}}
+	}
+	main := -1
+	for i, o := range c.outputs {
+		if o.file != "" {
+			continue
+		}
+		if main >= 0 {
+			return usageError{fmt.Errorf("%s and %s both go to standard output: write %s:FILE for one of them", c.outputs[main].flag(), o.flag(), o.flag())}
+		}
+		main = i
+	}
+	if main > 0 { // the main output is the first lane
+		o := c.outputs[main]
+		c.outputs = slices.Insert(slices.Delete(c.outputs, main, main+1), 0, o)
+	}
+	c.output = c.outputs[0].form
+	return nil
+}
+
+// An outputFile is the file of an output. It gets its name when it is complete; until then a
+// process that reads the name finds nothing, rather than the results of another run.
+type outputFile struct {
+	*os.File
+	path  string
+	root  *os.Root
+	base  string        // name of the file below root
+	whole *newfile.File // nil: the path is a pipe or a device, which is written to at once
+}
+
+// openOutput opens the file of an output, and removes a file that has its name.
+func openOutput(path string) (*outputFile, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &outputFile{File: f, path: path}, nil
+	}
+	mode := defaultMode()
+	place := path
+	if err == nil {
+		mode = info.Mode().Perm()
+		if place, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, err
+		}
+	}
+	root, err := os.OpenRoot(filepath.Dir(place))
+	if err != nil {
+		return nil, err
+	}
+	o := &outputFile{path: path, root: root, base: filepath.Base(place)}
+	if o.whole, err = newfile.Create(root, "."+o.base+"."); err == nil {
+		o.File = o.whole.File
+		err = o.whole.Chmod(mode)
+	}
+	if err == nil && info != nil {
+		err = root.Remove(o.base)
+	}
+	if err != nil {
+		o.discard()
+		return nil, err
+	}
+	return o, nil
+}
+
+// Write writes p. Its error names the file.
+func (o *outputFile) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	if err != nil {
+		err = &outputError{o.path, err}
+	}
+	return n, err
+}
+
+// publish closes the file, which is complete, and gives it its name.
+func (o *outputFile) publish() (err error) {
+	if o.whole == nil {
+		return o.File.Close()
+	}
+	defer o.discard()
+	return o.whole.Publish(o.base)
+}
+
+// discard closes the file. Unless it was published, nothing is left of it.
+func (o *outputFile) discard() {
+	if o.whole == nil {
+		if o.File != nil {
+			o.File.Close()
+		}
+	} else {
+		o.whole.Discard()
+	}
+	if o.root != nil {
+		o.root.Close()
+	}
+}
+
+// An outputError is an error of writing to the file of an output.
+type outputError struct {
+	path string
+	err  error
+}
+
+func (e *outputError) Error() string { return fmt.Sprintf("write %s: %v", e.path, bare(e.err)) }
+func (e *outputError) Unwrap() error { return e.err }

@@ -1,0 +1,16 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// defaultMode returns the mode of files that this process makes: what the umask leaves. It must be
+// called before other goroutines make files.
+func defaultMode() os.FileMode {
+	mask := syscall.Umask(0o077)
+	syscall.Umask(mask)
+	return 0o666 &^ os.FileMode(mask)
+}
