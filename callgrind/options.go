@@ -70,7 +70,7 @@ type Options struct {
 	SourceRoots []string
 
 	// Around is the number of lines that are shown before and after each line with costs. 0 selects
-	// the default, 3; a negative number is none.
+	// the default, 3; a negative number selects no lines.
 	Around int
 
 	// Color adds colours for a terminal.

@@ -24,7 +24,7 @@ var registers = Dialect{
 	Sample: "E: Faulting instruction address (r15/pc): 0x000004b2",
 }
 
-// A register is what the name of a register, or of another address, says of its value.
+// A register is the meaning of the value after the name of a register or of another address.
 type register struct {
 	call Call
 	ok   bool // its value may be an address of code
@@ -178,9 +178,9 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	return value, end, ok && assigned && (digits == 8 || digits == 16) && !isWordAt(b, end)
 }
 
-// isCut reports whether a reset has cut the number b[from:end], which has the prefix 0x. Those with
-// leading zeros have all digits of 32 or 64 bits. On a device whose code is at 0, what is left of one may
-// be another address of code.
+// isCut reports whether a reset has cut the number b[from:end], which has the prefix 0x. Numbers
+// with leading zeros have all digits of 32 or 64 bits. On a device whose code is at 0, the digits
+// that are left may be another address of code.
 func isCut(b []byte, from, end int) bool {
 	from += len("0x")
 	digits := end - from

@@ -41,8 +41,8 @@ func matchESPRust(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// espRust returns what the address of a frame of esp-backtrace is: where the call is after which the
-// frame returns.
+// espRust returns the kind of an address in a frame of esp-backtrace: that of the call after which
+// the frame returns.
 func (c *check) espRust() Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {

@@ -45,8 +45,8 @@ var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<':
 const numberStep = 512
 
 // nextLong returns the offset of the first number of at least eight digits, with a prefix or without,
-// in b[at:to] that may be an address. If there is none, it returns next, from where on the search
-// goes on. No number begins before first.
+// in b[at:to] that may be an address. If it finds no number, it returns next, the offset at which
+// the search continues. No number begins before first.
 //
 // A number of eight digits has all of the first or the last four of eight bytes, wherever it begins.
 func nextLong(b []byte, first, at, to int) (long, next int) {
@@ -80,7 +80,7 @@ func nextLong(b []byte, first, at, to int) (long, next int) {
 		if n := (end - i) / shortNumber * shortNumber; n > 0 && (end-i)%shortNumber < half {
 			i += n
 		} else {
-			i += n + shortNumber // the digit after the number is in the second half, or there is none
+			i += n + shortNumber // a digit after the number is in the second half
 		}
 	}
 	return next, next

@@ -177,9 +177,9 @@ func relativeToX86(code []byte) int {
 	return len(code)
 }
 
-// compareArm64 compares code of a file with that of a log: five instructions as a rule, of which four
-// must be the same. Other code has none in common with the log, apart from instructions that kernels
-// patch: nop, branches and calls.
+// compareArm64 compares code of a file with that of a log: five instructions as a rule; four of
+// them must be the same. Other code has no instruction in common with the log, apart from
+// instructions that kernels patch: nop, branches and calls.
 func compareArm64(code, want []byte) (same, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32

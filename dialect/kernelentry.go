@@ -48,9 +48,9 @@ func isListed(before []byte) bool {
 	return false
 }
 
-// isStopped reports whether the function from from to end is where an interrupt or a fault has stopped
-// the code: it is in the line after one of entries, or after the name of one as arm prints it
-// ("__irq_svc from do_idle+0x1c/0x110"), or it has the mark of arm64 for it.
+// isStopped reports whether an interrupt or a fault has stopped the code in the function
+// b[from:end]: the function is in the line after one of entries, or after the name of one as arm
+// prints it ("__irq_svc from do_idle+0x1c/0x110"), or it has the mark of arm64 for it.
 func (r *Reader) isStopped(b []byte, from, end int) bool {
 	if r.entryAt > 0 && r.entryAt == r.number-1 {
 		last := blanksBefore(b, from)

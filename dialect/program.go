@@ -113,8 +113,8 @@ func digitsAt(digits *string, line []byte, at int) {
 	}
 }
 
-// versionAt sets version to the one in the banner of Zephyr that goes on at at: "build v3.7.0 ***". A
-// banner that a reset has cut does not end with asterisks.
+// versionAt sets version to the one in line[at:], the rest of Zephyr's banner: "build v3.7.0 ***".
+// A banner that a reset has cut does not end with asterisks.
 func versionAt(version *string, line []byte, at int) {
 	line = bytes.TrimPrefix(line[at:], []byte("build "))
 	if end := bytes.IndexByte(line, ' '); end > 0 && end <= maxVersion && bytes.Contains(line[end:], []byte("***")) {

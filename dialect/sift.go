@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Step has marks among 64 offsets: bit i of Marks stands for the offset At+i.
+// A Step has marks among 64 offsets: bit i of Marks is the offset At+i.
 type Step struct {
 	At    int
 	Marks uint64
@@ -92,7 +92,7 @@ func (f *fits) hasWord(set uint64, before, back byte) bool {
 const (
 	endsColor = 1 << iota // an escape sequence may end with it
 	freeByte              // no letter
-	unsureEnd             // what is before it is not looked at
+	unsureEnd             // the bytes before it are not checked
 	blankByte
 	afterNumber // it may be before the word of a wordNumber
 )

@@ -47,7 +47,7 @@ func (k *look) breakLine(buf []byte) []byte {
 	}
 }
 
-// A breaker adds the parts of a line, with line ends between them where it has to be broken.
+// A breaker adds the parts of a line, and line ends between parts that do not fit on one line.
 type breaker struct {
 	dst    []byte
 	start  int // offset of the line in dst

@@ -26,7 +26,7 @@ func briefName(name string) string {
 	return name
 }
 
-// withoutReturnType returns a name without what is before its last blank that is not in brackets. The
+// withoutReturnType returns the part of a name after its last blank that is not in brackets. The
 // name of an operator may have blanks of its own.
 func withoutReturnType(name string) string {
 	depth := 0

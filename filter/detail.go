@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// detailOf returns what is known about the i-th frame of an answer, or about its variable.
+// detailOf returns the file, the source text and the reason for the i-th frame of an answer, or for
+// its variable.
 func detailOf(r *Resolved, i int) html.Detail {
 	d := html.Detail{Module: r.Module, Offset: r.Offset}
 	if !r.ID.IsZero() {

@@ -73,8 +73,8 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	}
 }
 
-// A line of which Flush has printed the beginning is printed once: with the answer if that is after
-// the beginning, otherwise as it came.
+// A line whose beginning Flush has printed is printed once: with the answer if the answer is after
+// the beginning, otherwise as it is in the log.
 func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -224,7 +224,7 @@ func FuzzDialect(f *testing.F) {
 	f.Cleanup(func() { none.Close() })
 	resolving := resolvingDialects(f)
 	resolving.Dialects.Whole = true   // a slow machine must not end a trace
-	resolving.Dialects.NoPaths = true // what is installed on the machine changes nothing
+	resolving.Dialects.NoPaths = true // files of the machine change nothing
 	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
 		if len(log) > seedBytes || bytes.Contains(log, markupOpen) {
 			return

@@ -79,7 +79,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 	}
 }
 
-// locatedIndent is the distance from a frame of a raw backtrace to where it is continued.
+// locatedIndent is the number of columns by which the further lines of a raw frame are indented.
 const locatedIndent = 4
 
 // rest returns the text of the log after the last answer in a line with a frame.

@@ -13,7 +13,7 @@ import (
 type markTables [6][16]byte
 
 const (
-	markStep  = 64   // offsets of which the candidates are listed together
+	markStep  = 64   // offsets whose candidates are listed together
 	leastSpan = 512  // bytes whose candidates are listed first, because the first mark is often near
 	mostSpan  = 4096 // bytes whose candidates are listed at a time
 )
@@ -25,7 +25,8 @@ type markList [mostSpan / markStep]dialect.Step
 // A markSearch finds the marks of b, one after another.
 //
 // Like FindOpen it reads every byte of every log. Logs with many numbers have candidates in every
-// second line, nearly all of which are no mark, so that they are listed first, and looked at then.
+// second line, and nearly none of them is a mark: so candidates are listed first, and checked
+// after.
 type markSearch struct {
 	b      []byte
 	tables *markTables

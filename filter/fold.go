@@ -14,7 +14,7 @@ import (
 const (
 	maxFoldFrames  = 256
 	maxFoldBytes   = 64 << 10
-	maxFoldModules = 3  // names of modules in the line for a run; "others" stands for more
+	maxFoldModules = 3  // names of modules in the line for a run; further ones are "others"
 	maxFoldName    = 40 // characters of a function in it, without … for the rest
 )
 

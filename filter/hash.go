@@ -14,8 +14,8 @@ import (
 // has a few megabytes, and its debug information some tens.
 const maxHashed = 512 << 20
 
-// A givenFile is what is known of a file that the operator names: its SHA-256 when it had this size and
-// time, and the last reason that was reported why the device runs another program.
+// A givenFile describes a file that the operator names: its SHA-256 when it had this size and time,
+// and the last reported reason why the device runs another program.
 type givenFile struct {
 	size    int64
 	time    time.Time

@@ -30,7 +30,7 @@ type Page struct {
 	round uint32        // number of times that held was emptied
 	stack openStack
 	same  verdicts
-	last  []byte // the beginning of the last line that is no frame
+	last  []byte // the beginning of the last line that is not a frame
 
 	values []html.Value // scratch
 	rows   []html.Row   // scratch
@@ -46,8 +46,8 @@ func NewPage(title string) *Page { return &Page{html: html.New(title)} }
 // Input begins the next log, and shows its name: a page of one log needs none.
 func (p *Page) Input(name string) { p.html.Input(name) }
 
-// SetPrefix sets a function that appends what is shown before the text of a line, such as the time
-// of a line in a container's log. It is for the current Filter alone: New sets none. The function is
+// SetPrefix sets a function that appends the text to show before a line, such as the time of a line
+// in a container's log. It is for the current Filter alone: New removes it. The function is
 // called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
@@ -58,8 +58,8 @@ func (p *Page) AppendEnd(dst []byte) []byte {
 	return p.html.Take(dst)
 }
 
-// AppendElement appends the index of the element in held, and nothing for elements of which a page
-// shows only the text.
+// AppendElement appends the index of the element in held, and nothing for an element that a page
+// shows as text only.
 func (p *Page) AppendElement(dst []byte, e *Element) []byte {
 	h := heldElement{values: e.Values}
 	switch {
@@ -161,7 +161,7 @@ func (p *Page) remember(text []byte) {
 // maxMessage bounds the message of a backtrace.
 const maxMessage = 200 // bytes
 
-// elements prints a line with elements that is no frame. Values of a hexdict show their answers.
+// elements prints a line with elements that is not a frame. Values of a hexdict show their answers.
 func (p *Page) elements(l *Line) {
 	p.endStack()
 	p.values = p.values[:0]
@@ -204,7 +204,7 @@ func (p *Page) elements(l *Line) {
 }
 
 // addValues adds the values of a hexdict that have an answer, or a name if named is set, with their
-// places in text from at on, where they have this order. It returns the offset after the last one.
+// offsets in text[at:], which has the values in order. It returns the offset after the last one.
 func (p *Page) addValues(text []byte, at int, values []DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]
@@ -233,7 +233,7 @@ func (p *Page) addValues(text []byte, at int, values []DictValue, named bool) in
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// end prints what is held, and ends the page if it is the Filter's own.
+// end prints the lines that are held, and ends the page if it is the Filter's own.
 func (p *Page) end(dst []byte) []byte {
 	p.endStack()
 	if p.owned {

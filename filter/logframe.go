@@ -72,8 +72,8 @@ func inObject(fr *dialect.Frame) bool {
 	return len(fr.Edits) > 0 && inJSON(fr.Edits[0].Part)
 }
 
-// breakAtBlank lets the current line of output be broken here if a blank is here: at the end of the
-// text so far, or at the beginning of what comes next.
+// breakAtBlank lets the current line of output be broken after its text so far, if the text ends
+// with a blank or next begins with one.
 func breakAtBlank(l *layout, next string) {
 	if l.look != nil && (bytes.HasSuffix(l.buf, []byte(" ")) || strings.HasPrefix(next, " ")) {
 		l.look.breakable(len(l.buf))

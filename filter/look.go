@@ -39,7 +39,7 @@ type look struct {
 	// Of the current line of output:
 	start   int          // its offset in the text
 	frame   int          // offset of the frame in it; negative: none
-	indent  int          // columns from the frame to where it is continued
+	indent  int          // columns by which the further lines of the frame are indented
 	breaks  []breakPoint // in order
 	kept    bool         // the line is not broken
 	folded  foldable     // set if the line is that of a frame
@@ -85,8 +85,8 @@ func (k *look) frameBegins(at, indent int) {
 	}
 }
 
-// breakable marks a place at which the current line of output may be broken. A blank that comes next
-// is left out there.
+// breakable marks an offset at which the current line of output may be broken. A blank after the
+// offset is left out if the line is broken.
 func (k *look) breakable(at int) {
 	if k != nil {
 		k.addBreak(at, anyPart)

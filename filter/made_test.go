@@ -155,8 +155,9 @@ func FuzzMade(f *testing.F) {
 		if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != made {
 			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, made))
 		}
-		// A line with an element is no evidence for the trace around it any more, so that the markup of
-		// frames of several dialects on one line or in one trace may have others in a second run.
+		// A line with an element is not evidence for the trace around it any more, so that the
+		// markup of frames of several dialects on one line or in one trace may have others in a
+		// second run.
 		if twice, _ := filterString(t, o, made, nil); samples[string(log)] && twice != made {
 			t.Fatalf("the markup changes:\n%s", cmp.Diff(made, twice))
 		}

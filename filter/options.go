@@ -37,7 +37,7 @@ const (
 	ColorNever               // the log's sequences are removed; answers have no colours
 
 	// colorKept is as ColorNever, but the log's sequences stay in the text, for a Printer that
-	// follows them. Text that looks like a sequence but is none is escaped.
+	// follows them. Text that only looks like a sequence is escaped.
 	colorKept
 )
 
@@ -115,7 +115,7 @@ type Options struct {
 	// ModuleLines sets what becomes of lines with modules and their maps.
 	ModuleLines ModuleLines
 
-	// Paths sets what is shown of source files.
+	// Paths sets how source files are shown.
 	Paths Paths
 
 	// Look sets how frames are shown to people.
@@ -166,7 +166,7 @@ type Diagnostic struct {
 	Message string // what was expected and what was found, on one line
 }
 
-// Paths sets what is shown of source files: the form of their paths, source lines, and links.
+// Paths sets how source files are shown: the form of their paths, source lines, and links.
 type Paths struct {
 	Basenames bool        // only the last element of a path
 	Map       []PrefixMap // the first prefix that matches is replaced
@@ -179,9 +179,9 @@ type Paths struct {
 	Source func(l symbolize.Location, frame *symbolize.Frame) symbolize.Snippet
 
 	// Link appends the URL of the line of a frame, with bytes from 0x21 to 0x7e only. ok is false,
-	// and dst unchanged, if there is none. The arguments are those of Source. Link may be called by
-	// two goroutines at once. With Hyperlinks, files and lines of frames in texts are links to the
-	// URL (OSC 8); see also [Resolved.Link]. Nil: there are no links.
+	// and dst unchanged, if the line has no URL. The arguments are those of Source. Link may be
+	// called by two goroutines at once. With Hyperlinks, files and lines of frames in texts are
+	// links to the URL (OSC 8); see also [Resolved.Link]. Nil: there are no links.
 	Link       func(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool)
 	Hyperlinks bool
 }

@@ -42,7 +42,7 @@ func restartedAfterEachLine(t *testing.T, o Options, log, want string) {
 func TestRestartsWithinBacktracesChangeNothing(t *testing.T) {
 	o := resolvingDialects(t)
 	o.Dialects.Whole = true   // a slow machine must not end a trace
-	o.Dialects.NoPaths = true // what is installed on the machine changes nothing
+	o.Dialects.NoPaths = true // files of the machine change nothing
 	for _, log := range sampleLogs(t) {
 		want, _ := filterString(t, o, log, nil)
 		restartedAfterEachLine(t, o, log, want)

@@ -10,20 +10,20 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// verdicts tell backtraces apart. They are remembered, because a log may have a million equal
-// backtraces.
+// verdicts distinguish backtraces. They are remembered, because a log may have a million equal
+// ones.
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
 }
 
-// A verdict is what is known of a backtrace from its frames.
+// A verdict has the results for a backtrace.
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame with a name or an object
 	kinds []html.Kind // of its rows
 }
 
-// An answerKey is what decides about the frames of an answer.
+// An answerKey has the parts of an answer that decide its frames.
 type answerKey struct {
 	module, function, file string
 	id                     buildid.ID

@@ -136,7 +136,7 @@ func (p *Page) elementAt(l *Line, at int) *heldElement {
 	return nil
 }
 
-// single reports whether the stack is the line of one frame without a number: it is no backtrace.
+// single reports whether the stack is the line of one frame without a number, not a backtrace.
 func (s *openStack) single() bool {
 	return len(s.answers) == 1 && s.answers[0].Frame == NoNumber && s.rows[0].answer == 0 && s.rows[len(s.rows)-1].answer == 0
 }

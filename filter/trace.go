@@ -343,8 +343,8 @@ func (t *tracer) hold(b []byte, frames []dialect.Frame) {
 	}
 }
 
-// hasRoom reports whether a further line may be held back after one of so many bytes and frames; after
-// the last one that is held, if both are 0.
+// hasRoom reports whether a further line may be held back after a line with size bytes and this
+// number of frames. If both are 0, that line is held already.
 func (t *tracer) hasRoom(size, frames int) bool {
 	lines, bytes := t.limits()
 	held := len(t.held)
@@ -550,7 +550,8 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	return notes
 }
 
-// passLine prints a line without frames, and what it lists unless the next line has that already.
+// passLine prints a line without frames, and the lines for its addresses unless listed is set: the
+// log has them already.
 func passLine(t *tracer, b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {

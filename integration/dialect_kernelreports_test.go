@@ -161,7 +161,7 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 				run(t, nil, "cp", filepath.Join("testdata", "kernel", "reports", c.kind+".reports.ko.xz"), packed)
 				resolved("by a compressed module", log, want, "-q", "--image", files[""], "--image", packed)
 			}
-			if c.byID { // the stacks of all tasks fill what is held back of a trace
+			if c.byID { // the stacks of all tasks exceed the lines of a trace that are held back
 				const middle = "the report is: warn"
 				before, after, _ := strings.Cut(log, middle)
 				wantBefore, wantAfter, _ := strings.Cut(want, middle)

@@ -52,7 +52,7 @@ func oopsIn(t *testing.T, compiler, counter string, offset, before, after uint64
 	return o
 }
 
-// log returns the oops with this code, in units of so many bytes.
+// log returns the oops with this code, in units of unit bytes.
 func (o *oopsed) log(code []byte, unit int) string {
 	var b strings.Builder
 	b.WriteString("Code:")
@@ -85,8 +85,8 @@ func explained(t *testing.T, log string, args ...string) (out, messages string) 
 	return stdout.String(), stderr.String()
 }
 
-// The code that a kernel lists proves its file, also where the kernel has patched itself. Other code
-// refutes it, which is reported once, and then nothing is resolved.
+// The code that a kernel lists proves its file, also if the kernel has patched itself there. Other
+// code refutes it, which is reported once, and then nothing is resolved.
 func TestCodeOfAnOopsProvesTheFile(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

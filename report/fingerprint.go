@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The frames of a fingerprint, and the bound of what is kept of each name: a name of C++ with more
-// bytes is told apart by its beginning.
+// The number of frames of a fingerprint, and the bound of each name in bytes: of a longer name of
+// C++ the beginning is used.
 const (
 	ownFrames   = 8 // the innermost own frames
 	namedFrames = 4 // the innermost frames with a name, if none is own

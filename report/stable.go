@@ -82,7 +82,8 @@ func isInternal(mangled string) bool {
 
 // baseName returns the name of a function from its demangled name, without return type, namespaces,
 // classes, arguments of templates and arguments: sum for
-// long ledger::(anonymous namespace)::sum<int>(int) const. It is empty if it cannot tell.
+// long ledger::(anonymous namespace)::sum<int>(int) const. It is empty for a name of
+// another form.
 func baseName(demangled string) string {
 	s, _, _ := strings.Cut(demangled, " [clone ")
 	for _, mark := range []string{"&&", "&", " ", "volatile", " ", "const", " "} {
@@ -116,7 +117,7 @@ func baseName(demangled string) string {
 	return s
 }
 
-// opening returns the offset of the bracket that the last byte of s closes, 0 if there is none.
+// opening returns the offset of the bracket that the last byte of s closes, or 0.
 func opening(s string) int {
 	depth := 0
 	for i := len(s) - 1; i >= 0; i-- {

@@ -1,10 +1,11 @@
 // Package source finds the text of source lines: embedded in debug information, in a file below a
 // folder that the operator named, or on a debuginfod server.
 //
-// A [Finder] looks for a file in that order, and keeps what it found under a budget. If the debug
-// information has a checksum of the file (clang writes one, GCC 12 does not), a text with another
-// one is not used; without a checksum the text is used, and is not verified. A file that ends before
-// a line that the debug information names is another version of it: it is not used for that line.
+// A [Finder] looks for a file in that order, and keeps the texts it found under a budget. If the
+// debug information has a checksum of the file (clang writes one, GCC 12 does not), a text with
+// another one is not used; without a checksum the text is used, and is not verified. A file that
+// ends before a line that the debug information names is another version of it: it is not used for
+// that line.
 //
 // # What is opened
 //

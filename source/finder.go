@@ -323,7 +323,7 @@ func (f *Finder) notice(e *entry, kind, message string) {
 	}
 }
 
-// say adds to what Options.Explain gets.
+// say adds a line for Options.Explain.
 func (e *entry) say(file, what string) {
 	e.said = append(e.said, string(escape.AppendText(nil, file+": "+what, "")))
 }

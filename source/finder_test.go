@@ -73,7 +73,7 @@ func roots(t *testing.T, dirs ...string) source.Roots {
 	return r
 }
 
-// copyOf returns a folder with a copy of testdata's sources, of which one is edited.
+// copyOf returns a folder with a copy of testdata's sources, with one file edited.
 func copyOf(t *testing.T, name string, edit func(string) string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -86,7 +86,7 @@ func (f *Finder) begin(k fileKey) (*flight, error) {
 		m.row = 0
 	}
 	if len(s.flights) >= maxFetches {
-		for k, fl := range s.flights { // those that nobody has collected
+		for k, fl := range s.flights { // answers that no caller has collected
 			select {
 			case <-fl.done:
 				delete(s.flights, k)

@@ -1,7 +1,7 @@
 package symbolize
 
 // A Snippet is the line of a source file that a Frame names, with the lines around it. The zero
-// value is no line. Lines alias memory that must not be modified.
+// value has no lines. Lines alias memory that must not be modified.
 type Snippet struct {
 	First    uint32   // number of the first of the lines, from 1
 	Lines    [][]byte // without their ends; any bytes

@@ -56,8 +56,8 @@ type sourceText struct {
 	roots  source.Roots
 }
 
-// sources returns what the flags ask for; its errors are of usage. live is set if an input is not a
-// file that is there already: its lines wait for servers for a shorter time.
+// sources returns the source text and links that flags request; its errors are of usage. live is
+// set if an input is not an existing file: its lines wait for servers for a shorter time.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []filter.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source

@@ -86,7 +86,7 @@ type entryFormat struct {
 	form    uint16
 }
 
-// entryFormats reads what is ahead of the entries of a table of version 5: their formats, which it
+// entryFormats reads the header of a table of version 5: the formats of the entries, which it
 // returns in buf, and their number.
 func (u *unit) entryFormats(c *cursor, buf *[maxFormats]entryFormat) (formats []entryFormat, count uint64) {
 	n := int(c.u8())

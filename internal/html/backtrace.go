@@ -38,7 +38,7 @@ type Row struct {
 	Detail *Detail // set for the frames of a new backtrace that are the program's or have no name
 }
 
-// A Detail is what is known about a frame or an address, beside its text.
+// A Detail is what a page shows of a frame or an address beside its text.
 type Detail struct {
 	Function string
 	File     string // as printed
@@ -69,12 +69,11 @@ func (p *Page) Frames(rows []Row) {
 	p.grown()
 }
 
-// Large reports whether the page is large, so that frames of which no backtrace is new have no
-// Details.
+// Large reports whether the page is large, so that only frames of new backtraces have Details.
 func (p *Page) Large() bool { return p.large }
 
 // Known reports whether a backtrace with this key needs no Details: it is on the page already, or
-// no more are told apart.
+// the page has as many distinct backtraces as it may have.
 func (p *Page) Known(key string) bool {
 	_, known := p.distinct.byKey[key]
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct

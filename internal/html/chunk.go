@@ -17,8 +17,8 @@ const (
 	markInput      = 0x05
 )
 
-// maxPacking bounds the chunks that are compressed at the same time, each of which takes 3 MiB. It
-// does not depend on the machine: nor does the order of chunks and backtraces on a page.
+// maxPacking bounds the chunks that are compressed at the same time; each takes 3 MiB. It does
+// not depend on the machine: nor does the order of chunks and backtraces on a page.
 const maxPacking = 4
 
 // chunk is the text of the next chunks of a page.

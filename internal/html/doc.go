@@ -48,8 +48,8 @@
 // <main>, in their order, followed by the text of the chunks in their order. It is what a terminal
 // gets from --color=never: control characters are visible as \x1b, line ends are "\n". Everything
 // else on the page, such as source text, links and the words of a <summary>, is in other elements.
-// (The text of a backtrace that is new in the chunks is there a second time, in <section>, which
-// is not part of the text of the log.)
+// (The text of a backtrace that is new in the chunks appears a second time, in a <section> that is
+// not part of the text of the log.)
 //
 // # Colours
 //

@@ -38,8 +38,8 @@ const (
 	maxTime    = 64  // bytes
 )
 
-// count counts b, whose first line is this line of the page. It returns no entry for one that is not
-// told apart from others.
+// count counts b, whose first line is this line of the page. It returns no entry for a backtrace
+// without a Key, or beyond maxDistinct.
 func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false
@@ -105,7 +105,7 @@ func (p *Page) index() {
 	p.out = append(b, "</nav>\n"...)
 }
 
-// append appends the line, with a link that the script of the page understands, and the time.
+// append appends the line, with a link for the script of the page, and the time.
 func (o occurrence) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `<a href="#L`...), o.line, 10)
 	dst = append(appendCount(append(dst, `">line `...), o.line), "</a>"...)

@@ -103,7 +103,7 @@ func TestLargePagesAllocateNothingForALine(t *testing.T) {
 		for range 2 * maxPacking {
 			write()
 		}
-		// A goroutine is started for each chunk, of which there is about one in a run.
+		// A goroutine is started for each chunk; a run has about one.
 		if n := testing.AllocsPerRun(10, write); n > 8 {
 			t.Errorf("%s allocate %v times", test.name, n)
 		}

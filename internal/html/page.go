@@ -21,7 +21,7 @@ const (
 	blockSize = 64 << 10 // bytes of a <pre> at a line end, above which the next one begins
 	chunkSize = 1 << 20  // bytes of text of a chunk
 
-	maxDistinct = 2000     // backtraces that are told apart, about 1 KiB each
+	maxDistinct = 2000     // distinct backtraces, about 1 KiB each
 	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
 	maxValues   = 4096     // values with an answer, each a <div>
 	maxName     = 1 << 10  // bytes of a title, a function or a path outside of the text of the log

@@ -61,7 +61,7 @@ func visible(text string) string { return string(escape.AppendText(nil, text, "\
 // the text of the log.
 func TestNoFieldIsMarkup(t *testing.T) {
 	for _, s := range append(injections, everyByte(), strings.Repeat("x", 5000), strings.Repeat("é", 1000)) {
-		// a line of the log has no line end, and its colours are none of its text
+		// a line of the log has no line end, and its text has no colours
 		line := strings.NewReplacer("\n", "", "\x1b[31m", "", "\x1b[0m", "").Replace(s)
 		for _, rows := range []int{0, headRows} {
 			var want strings.Builder
@@ -138,8 +138,8 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 	}
 }
 
-// A page has bounded numbers of what it must remember, or repeat outside of the text of the log, and
-// shows what it left out.
+// The backtraces and answers that a page remembers, or repeats outside of the text of the log, are
+// bounded, and the page shows how many it left out.
 func TestPagesAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var want strings.Builder

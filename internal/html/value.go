@@ -17,7 +17,7 @@ type values struct {
 	pending []byte // their elements, which follow the block
 }
 
-// A valueKey tells answers apart.
+// A valueKey identifies an answer.
 type valueKey struct {
 	text, module string
 	offset       uint64

@@ -82,7 +82,7 @@ func (t *symbols) listCodes() []symbolEntry {
 	}
 	sortByAddr(all)
 	sum := 0
-	for i, n := range sections { // to where the section begins
+	for i, n := range sections { // counts become the first index of each section
 		sections[i], sum = sum, sum+n
 	}
 	sorted := make([]symbolEntry, len(all))

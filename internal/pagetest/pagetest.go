@@ -39,7 +39,7 @@ type Page struct {
 }
 
 // Parse parses a page. It fails if the page has an element or an attribute that is not allowed, an
-// id twice, a reference to no id, or an element where HTML does not allow it.
+// id twice, a reference without its id, or an element at a place that HTML does not allow.
 func Parse(page []byte) (*Page, error) {
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>\n")) {
 		return nil, fmt.Errorf("the page begins with %.40q", page)
