@@ -3,6 +3,7 @@ package stacks
 import (
 	"cmp"
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 )
 
@@ -93,8 +94,13 @@ type index struct {
 	mappings  map[Mapping]uint32
 	functions map[Function]uint32
 	locations map[string]uint32
-	samples   map[string]int
+	samples   map[uint64]uint32 // by hash: 1 + the index of the last sample with it
+	earlier   []uint32          // by sample: the one before it with the same hash, as in samples
+	seed      maphash.Seed
 	key       []byte
+
+	stacks []uint32 // room for the stacks and values of new samples
+	values []int64
 }
 
 // AddMapping returns the number of a mapping, and adds it if it is new.
@@ -165,28 +171,74 @@ func (p *Profile) AddSample(s Sample) {
 	if !slices.IsSortedFunc(labels, compareLabels) {
 		labels = slices.SortedStableFunc(slices.Values(labels), compareLabels)
 	}
-	b := binary.AppendUvarint(p.index.key[:0], uint64(len(s.Stack)))
-	for _, n := range s.Stack {
-		b = binary.AppendUvarint(b, uint64(n))
+	addTo(p.sampleOf(s.Stack, labels).Values, s.Values)
+}
+
+// addStack adds a sample that has one value.
+func (p *Profile) addStack(stack []uint32, value int, n int64) {
+	v := &p.sampleOf(stack, nil).Values[value]
+	*v = plus(*v, n)
+}
+
+// sampleOf returns the sample with a stack and labels, and adds it if it is new.
+func (p *Profile) sampleOf(stack []uint32, labels []Label) *Sample {
+	x := &p.index
+	if x.samples == nil {
+		x.samples, x.seed = make(map[uint64]uint32), maphash.MakeSeed()
+	}
+	for i := len(x.earlier); i < len(p.Samples); i++ { // those that a caller has appended
+		x.note(x.hash(p.Samples[i].Stack, p.Samples[i].Labels))
+	}
+	h := x.hash(stack, labels)
+	for i := x.samples[h]; i != 0; i = x.earlier[i-1] {
+		if s := &p.Samples[i-1]; slices.Equal(s.Stack, stack) && slices.Equal(s.Labels, labels) {
+			return s
+		}
+	}
+	x.note(h)
+	p.Samples = append(p.Samples, Sample{
+		Stack:  carve(&x.stacks, stack, len(stack)),
+		Values: carve(&x.values, nil, len(p.Values)),
+		Labels: slices.Clone(labels),
+	})
+	return &p.Samples[len(p.Samples)-1]
+}
+
+// note adds the next sample, with its hash, to the index.
+func (x *index) note(h uint64) {
+	x.earlier = append(x.earlier, x.samples[h])
+	x.samples[h] = uint32(len(x.earlier))
+}
+
+func (x *index) hash(stack []uint32, labels []Label) uint64 {
+	b := x.key[:0]
+	for _, n := range stack {
+		b = binary.LittleEndian.AppendUint32(b, n)
 	}
 	for _, l := range labels {
 		for _, text := range []string{l.Key, l.Text, l.Unit} {
-			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+			b = append(append(b, text...), 0)
 		}
 		b = binary.AppendVarint(b, l.Number)
 	}
-	p.index.key = b
-	if i, ok := p.index.samples[string(b)]; ok {
-		addTo(p.Samples[i].Values, s.Values)
-		return
+	x.key = b
+	return maphash.Bytes(x.seed, b)
+}
+
+// carve returns a slice of n elements, the given ones first, from room, which it replaces if that is
+// too small: many small slices then take few allocations.
+func carve[E uint32 | int64](room *[]E, elements []E, n int) []E {
+	const many = 1 << 12
+	if len(*room) < n {
+		if n >= many/4 {
+			return append(make([]E, 0, n), elements...)[:n]
+		}
+		*room = make([]E, many)
 	}
-	if p.index.samples == nil {
-		p.index.samples = make(map[string]int)
-	}
-	p.index.samples[string(b)] = len(p.Samples)
-	values := make([]int64, len(p.Values))
-	copy(values, s.Values)
-	p.Samples = append(p.Samples, Sample{slices.Clone(s.Stack), values, slices.Clone(labels)})
+	s := (*room)[:n:n]
+	*room = (*room)[n:]
+	copy(s, elements)
+	return s
 }
 
 func compareLabels(a, b Label) int {

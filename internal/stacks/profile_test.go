@@ -10,8 +10,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// heap returns a profile that has something of everything.
-func heap() *Profile {
+// heapProfile returns a profile that has something of everything.
+func heapProfile() *Profile {
 	p := &Profile{
 		Values:     []ValueType{{"objects", "count"}, {"space", "bytes"}},
 		Default:    "space",
@@ -42,7 +42,7 @@ func heap() *Profile {
 
 func TestPprofHasAllOfAProfile(t *testing.T) {
 	var out bytes.Buffer
-	if err := heap().WritePprof(&out); err != nil {
+	if err := heapProfile().WritePprof(&out); err != nil {
 		t.Fatal(err)
 	}
 	got, err := profile.Parse(&out)
@@ -128,7 +128,7 @@ main;Vec::push(int: int);libx.so+0x1234 300
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
-			if err := heap().WriteFolded(&out, test.value); err != nil {
+			if err := heapProfile().WriteFolded(&out, test.value); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want[1:], out.String()); diff != "" {

@@ -1,0 +1,181 @@
+package stacks
+
+import "math"
+
+// A Graph is a call graph: places at which costs arise, and calls whose costs are those of all that
+// they lead to. The order of its sinks and arcs decides between equal costs.
+type Graph struct {
+	Nodes int // functions, numbered from 0
+	Sinks []Sink
+	Arcs  []Arc
+
+	// Above returns the locations of the callers of a node that are known although the graph has
+	// no call for them, the innermost first. Stacks that begin at the node begin with these. It
+	// may be nil.
+	Above func(node uint32) []uint32
+}
+
+// A Sink is a place in a function that has costs of its own.
+type Sink struct{ Node, Location uint32 }
+
+// An Arc sums the calls from a place in one function to another function.
+type Arc struct{ From, To, Location uint32 }
+
+// A Loss is what stacks do not represent of a call graph, by value.
+type Loss struct {
+	Recursion []int64 // costs of calls that led back to a function that was already active
+	Unplaced  []int64 // costs of places for which no stack could be found
+}
+
+// Decompose adds stacks to p that have the costs of g: a decomposition of its flow into paths. For
+// each value, costs writes those of g.Sinks and of g.Arcs.
+//
+// In the sum of all stacks, each sink has its own cost, and each arc that is not part of a cycle has
+// the cost of its calls, exactly, if costs add up: those that lead into a function are its own and
+// those of its calls. Chains of three or more functions are one of several possibilities: where a
+// function was called from several places, a call graph does not tell which of its calls belongs to
+// which caller. Costs circulating in a cycle are removed first. If more leads into a function than
+// leads out, the largest calls of it lose the difference; if less, stacks begin there. Costs below 0
+// are decomposed apart from the others.
+//
+// Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
+// maxFrames locations; costs for which that is not enough, or that cannot be added up within int64,
+// get a stack of their own location.
+func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
+	d := newDecomposer(p, g, maxFrames)
+	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}
+	given := make([]int64, len(d.left))
+	for value := range p.Values {
+		clear(given)
+		costs(value, given[len(g.Arcs):], given[:len(g.Arcs):len(g.Arcs)])
+		for _, sign := range []int64{1, -1} {
+			if !d.take(given, sign) {
+				continue
+			}
+			d.value, d.sign = value, sign
+			if d.addsUp() {
+				recursion := d.cancel()
+				loss.Recursion[value] = plus(loss.Recursion[value], sign*recursion)
+				d.balance()
+				d.split()
+			}
+			loss.Unplaced[value] = plus(loss.Unplaced[value], d.unplaced())
+		}
+	}
+	return loss
+}
+
+// A decomposer turns the flow of a graph into stacks. An option is a way out of a node: an arc, by
+// its index, or a sink, by its index after those of all arcs.
+type decomposer struct {
+	p *Profile
+	g *Graph
+
+	out, in       groups  // by node: its options; the arcs to it
+	left          []int64 // by option: the cost that no stack has yet
+	postorder     []uint32
+	source, total []int64 // by node: the cost that begins there; the cost of all its options
+	heap          heap
+
+	value  int
+	sign   int64
+	frames int      // locations that may still be added
+	path   []uint32 // locations of the current stack, outermost first
+
+	partOf          []uint32 // by option: 1 + the index of the part that it already has of a piece
+	reversed, found []uint32 // reused
+}
+
+// groups are numbers by node: those of node n are all[first[n]:first[n+1]].
+type groups struct{ first, all []uint32 }
+
+func (s *groups) of(node uint32) []uint32 { return s.all[s.first[node]:s.first[node+1]] }
+
+// groupBy returns the numbers below count by node, in order.
+func groupBy(nodes, count int, node func(i int) uint32) groups {
+	s := groups{make([]uint32, nodes+1), make([]uint32, count)}
+	for i := range count {
+		s.first[node(i)+1]++
+	}
+	for n := range nodes {
+		s.first[n+1] += s.first[n]
+	}
+	next := append([]uint32(nil), s.first...)
+	for i := range count {
+		n := node(i)
+		s.all[next[n]] = uint32(i)
+		next[n]++
+	}
+	return s
+}
+
+func newDecomposer(p *Profile, g *Graph, maxFrames int) *decomposer {
+	arcs := len(g.Arcs)
+	d := &decomposer{p: p, g: g, frames: maxFrames}
+	d.out = groupBy(g.Nodes, arcs+len(g.Sinks), func(i int) uint32 {
+		if i < arcs {
+			return g.Arcs[i].From
+		}
+		return g.Sinks[i-arcs].Node
+	})
+	d.in = groupBy(g.Nodes, arcs, func(i int) uint32 { return g.Arcs[i].To })
+	d.left = make([]int64, arcs+len(g.Sinks))
+	d.partOf = make([]uint32, arcs+len(g.Sinks))
+	d.source, d.total = make([]int64, g.Nodes), make([]int64, g.Nodes)
+	return d
+}
+
+// take takes the given costs of one sign. It reports whether there are any.
+func (d *decomposer) take(given []int64, sign int64) bool {
+	some := false
+	for i, n := range given {
+		d.left[i] = max(0, max(n, -math.MaxInt64)*sign)
+		some = some || d.left[i] > 0
+	}
+	return some
+}
+
+// addsUp reports whether the sum of all costs is within int64.
+func (d *decomposer) addsUp() bool {
+	sum := int64(0)
+	for _, n := range d.left {
+		if sum += n; sum < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// balance makes the cost that leads into each node equal to what leads out, with what begins there.
+func (d *decomposer) balance() {
+	for _, node := range d.postorder { // callees first: what leads out is final
+		out, in := int64(0), int64(0)
+		for _, o := range d.out.of(node) {
+			out += d.left[o]
+		}
+		for _, a := range d.in.of(node) {
+			in += d.left[a]
+		}
+		if in > out {
+			d.trim(node, in-out)
+			in = out
+		}
+		d.total[node], d.source[node] = out, out-in
+	}
+}
+
+// unplaced adds a stack of its own location for each cost that is left, and returns their sum.
+func (d *decomposer) unplaced() (sum int64) {
+	for i, n := range d.left[len(d.g.Arcs):] {
+		if n > 0 {
+			sum = plus(sum, d.sign*n)
+			d.addSample([]uint32{d.g.Sinks[i].Location}, n)
+		}
+	}
+	return sum
+}
+
+// addSample adds a stack with a cost of the current value.
+func (d *decomposer) addSample(stack []uint32, cost int64) {
+	d.p.addStack(stack, d.value, d.sign*cost)
+}

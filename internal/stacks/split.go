@@ -1,0 +1,157 @@
+package stacks
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// smallShare is the divisor of the total that is the smallest cost divided in proportion. Smaller
+// costs follow the largest arc, so that the number of stacks stays near that of arcs.
+const smallShare = 1000
+
+// A piece is a part of the flow at a node, before it is divided among the node's options.
+type piece struct {
+	amount int64
+	node   uint32
+	arc    uint32 // that led to the node, if it is not a root
+	depth  int    // length of the path before the arc
+	root   bool
+}
+
+// split divides the flow into stacks.
+//
+// A piece of flow at a node is divided among the remaining costs of the node's options. Each option
+// gets at most one part, so that each stack is found once. A part of the whole remaining cost of an
+// option uses it up. If a piece is divided into one more part than it uses up options, spare loses
+// one: that is how the number of stacks stays below that of options.
+func (d *decomposer) split() {
+	d.heap.build(d)
+	var pending []piece
+	whole, spare := int64(0), 0
+	for _, node := range d.postorder {
+		if d.total[node] > 0 {
+			spare++
+		}
+		if n := d.source[node]; n > 0 {
+			spare--
+			whole += n
+			pending = append(pending, piece{amount: n, node: node, root: true})
+		}
+	}
+	small := max(1, whole/smallShare)
+	var parts []part
+	for len(pending) > 0 && d.frames > 0 {
+		p := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		if p.root {
+			d.path = d.path[:0]
+			if d.g.Above != nil {
+				d.path = append(d.path, d.g.Above(p.node)...)
+				slices.Reverse(d.path)
+			}
+		} else {
+			d.path = append(d.path[:p.depth], d.g.Arcs[p.arc].Location)
+		}
+		ways := d.heap.len(p.node)
+		parts = d.divide(p.node, p.amount, small, spare, parts[:0])
+		spare -= (len(parts) - 1) - (max(1, ways) - max(1, d.heap.len(p.node)))
+		for _, q := range slices.Backward(parts) {
+			if arcs := uint32(len(d.g.Arcs)); q.option < arcs {
+				pending = append(pending, piece{amount: q.amount, node: d.g.Arcs[q.option].To, arc: q.option, depth: len(d.path)})
+			} else {
+				d.emit(q.option-arcs, q.amount)
+			}
+		}
+	}
+}
+
+// emit adds the current path with a sink as a stack. If there is no room for it, the cost is left to
+// the sink, and no other stack has room.
+func (d *decomposer) emit(sink uint32, amount int64) {
+	if d.frames -= len(d.path) + 1; d.frames < 0 {
+		d.frames = 0
+		d.left[uint32(len(d.g.Arcs))+sink] += amount
+		return
+	}
+	d.reversed = append(append(d.reversed[:0], d.path...), d.g.Sinks[sink].Location)
+	slices.Reverse(d.reversed)
+	d.addSample(d.reversed, amount)
+}
+
+// A part is what an option gets of a piece.
+type part struct {
+	option uint32
+	amount int64
+}
+
+// divide divides an amount among the options of a node, and subtracts it from what is left of them.
+// Parts of at least small are in proportion to what is left, if there are not more than spare of
+// them. The rest goes to the options with the most left.
+func (d *decomposer) divide(node uint32, amount, small int64, spare int, parts []part) []part {
+	total := d.total[node]
+	d.total[node] -= amount
+	options := d.heap.of(node)
+	if amount == total {
+		for _, o := range options {
+			parts = append(parts, part{o, d.left[o]})
+			d.left[o] = 0
+		}
+		d.heap.clear(node)
+		return parts
+	}
+	if amount >= small && spare > 1 {
+		d.found = d.heap.large(d.found[:0], node, amount, total, small, spare)
+		if n := len(d.found); n > 1 && n <= spare {
+			amount -= d.inProportion(options, amount, total, &parts)
+		}
+	}
+	for i, p := range parts {
+		d.partOf[p.option] = uint32(i + 1)
+	}
+	proportional := parts
+	for amount > 0 {
+		options = d.heap.of(node)
+		o := options[0]
+		n := min(amount, d.left[o])
+		d.left[o] -= n
+		amount -= n
+		if d.left[o] == 0 {
+			d.heap.removeFirst(node)
+		} else {
+			d.heap.sink(options, 0)
+		}
+		if i := d.partOf[o]; i > 0 {
+			parts[i-1].amount += n
+		} else {
+			parts = append(parts, part{o, n})
+		}
+	}
+	for _, p := range proportional {
+		d.partOf[p.option] = 0
+	}
+	return parts
+}
+
+// inProportion divides an amount among the options at the places d.found of a heap, and returns the
+// sum of their shares.
+func (d *decomposer) inProportion(options []uint32, amount, total int64, parts *[]part) (sum int64) {
+	for _, i := range d.found {
+		o := options[i]
+		share := fraction(amount, d.left[o], total)
+		*parts = append(*parts, part{o, share})
+		d.left[o] -= share // less than all of it: amount is less than total
+		sum += share
+	}
+	slices.Sort(d.found)
+	for _, i := range slices.Backward(d.found) { // the heap below is in order
+		d.heap.sink(options, int(i))
+	}
+	return sum
+}
+
+// fraction returns a*b/c, for b <= c.
+func fraction(a, b, c int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(q)
+}
