@@ -86,10 +86,11 @@ func (p *Page) Backtrace(b *Backtrace) {
 	entry, isNew := p.distinct.count(b, p.line+1)
 	if !p.large {
 		p.closeBlock()
+		p.room()
 		from := len(p.html)
 		if isNew {
 			p.html = appendNew(p.html, b, entry.number)
-			p.distinct.sections = append(p.distinct.sections, section{from, len(p.html)})
+			p.distinct.sections = append(p.distinct.sections, section{len(p.pieces), from, len(p.html)})
 		} else {
 			p.html = appendAgain(p.html, b, entry)
 		}
@@ -109,36 +110,15 @@ func (p *Page) Backtrace(b *Backtrace) {
 }
 
 // chunkRows counts rows, and adds them to the chunks. backtrace is the mark of the first one; see
-// appendMarked.
+// chunk.addRow.
 func (p *Page) chunkRows(rows []Row, backtrace int) {
 	for i := range rows {
 		p.row(rows[i].Ended)
 		if p.inChunks() {
-			p.chunk.add(appendMarked(p.chunk.begin(), &rows[i], backtrace), rows[i].Ended)
+			p.chunk.addRow(&rows[i], backtrace)
 		}
 		backtrace = -1
 	}
-}
-
-// appendMarked appends a line of a backtrace to a chunk. backtrace is the number of the one that
-// begins with the line, 0 if it is not on the page, negative if none begins.
-func appendMarked(dst []byte, r *Row, backtrace int) []byte {
-	if backtrace >= 0 {
-		dst = append(dst, markBacktrace)
-		if backtrace > 0 {
-			dst = strconv.AppendInt(dst, int64(backtrace), 10)
-		}
-		dst = append(dst, markBacktrace)
-	}
-	switch r.Kind {
-	case Own:
-		dst = append(dst, markOwn)
-	case System:
-		dst = append(dst, markSystem)
-	case Unresolved:
-		dst = append(dst, markUnresolved)
-	}
-	return appendLine(dst, r.Text, inChunk)
 }
 
 // appendRow appends the text of a line.

@@ -23,18 +23,21 @@ const maxPacking = 4
 
 // chunk is the text of the next chunks of a page.
 type chunk struct {
-	text   []byte
-	shared bool   // the array of text is that of other chunks, too
-	next   int64  // number of the first line of text
-	input  string // name of the input that begins with the next line
+	text  []byte
+	next  int64  // number of the first line of the next chunk that is compressed
+	input string // name of the input that begins with the next line
 
+	full    [][]byte  // texts of chunks, each with its own array: all of a page that may become large
 	packing []*packer // of the chunks that are being compressed, in their order
 	idle    []*packer
+	spare   [][]byte // memory for text
 }
 
 // begin returns the text, for add, with the name of an input that begins with the next line.
 func (c *chunk) begin() []byte {
-	c.text = roomy(c.text)
+	if c.text == nil {
+		c.text = c.buffer()
+	}
 	if c.input != "" {
 		c.text = append(appendVisible(append(c.text, markInput), []byte(c.input)), markInput)
 		c.input = ""
@@ -42,30 +45,74 @@ func (c *chunk) begin() []byte {
 	return c.text
 }
 
-// add sets the text with a line, or a part of one, added.
+// add sets the text with a line, or a part of one, added. It sets chunks that are full aside.
 func (c *chunk) add(text []byte, ended bool) {
 	c.text = text
 	if ended {
 		c.text = append(c.text, '\n')
 	}
-}
-
-// packFull compresses the chunks that are full, and appends the elements of those that are done.
-func (c *chunk) packFull(dst []byte) []byte {
 	for len(c.text) >= chunkSize {
 		end := bytes.IndexByte(c.text[chunkSize-1:], '\n') + chunkSize
 		if end == chunkSize-1 { // a line without an end
 			end = len(c.text)
 		}
-		dst = c.pack(dst, end)
+		c.cut(end)
 	}
+}
+
+// addRow adds a line of a backtrace. backtrace is the number of the one that begins with the line, 0
+// if it is not on the page, negative if none begins.
+func (c *chunk) addRow(r *Row, backtrace int) {
+	text := c.begin()
+	if backtrace >= 0 {
+		text = append(text, markBacktrace)
+		if backtrace > 0 {
+			text = strconv.AppendInt(text, int64(backtrace), 10)
+		}
+		text = append(text, markBacktrace)
+	}
+	switch r.Kind {
+	case Own:
+		text = append(text, markOwn)
+	case System:
+		text = append(text, markSystem)
+	case Unresolved:
+		text = append(text, markUnresolved)
+	}
+	c.add(appendLine(text, r.Text, inChunk), r.Ended)
+}
+
+// cut sets the next bytes of the text aside, as a chunk.
+func (c *chunk) cut(end int) {
+	text, rest := c.text[:end], c.text[end:]
+	c.full = append(c.full, text)
+	c.text = append(c.buffer(), rest...)
+}
+
+// buffer returns the memory for the text of a chunk.
+func (c *chunk) buffer() []byte {
+	if n := len(c.spare); n > 0 {
+		space := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		return space[:0]
+	}
+	return make([]byte, 0, chunkSize+4*blockSize)
+}
+
+// packFull compresses the chunks that are full, and appends the elements of those that are done.
+func (c *chunk) packFull(dst []byte) []byte {
+	for i, text := range c.full {
+		dst = c.pack(dst, text)
+		c.full[i] = nil
+	}
+	c.full = c.full[:0]
 	return dst
 }
 
 // packAll compresses the rest of the text, and appends the elements of all chunks.
 func (c *chunk) packAll(dst []byte) []byte {
-	if len(c.text) > 0 {
-		dst = c.pack(dst, len(c.text))
+	if dst = c.packFull(dst); len(c.text) > 0 {
+		dst = c.pack(dst, c.text)
 	}
 	for len(c.packing) > 0 {
 		dst = c.finish(dst)
@@ -73,9 +120,9 @@ func (c *chunk) packAll(dst []byte) []byte {
 	return dst
 }
 
-// pack compresses the next bytes of the text. If maxPacking chunks are being compressed, it waits for
-// the first one, and appends its element.
-func (c *chunk) pack(dst []byte, end int) []byte {
+// pack compresses a chunk, whose text it keeps. If maxPacking chunks are being compressed, it waits
+// for the first one, and appends its element.
+func (c *chunk) pack(dst, text []byte) []byte {
 	if len(c.packing) == maxPacking {
 		dst = c.finish(dst)
 	}
@@ -86,23 +133,15 @@ func (c *chunk) pack(dst []byte, end int) []byte {
 	c.idle = c.idle[:len(c.idle)-1]
 	c.packing = append(c.packing, p)
 
-	text, rest := c.text[:end:end], c.text[end:]
-	if len(rest) >= chunkSize { // the text of a page that has just become large: not copied
-		c.text, c.shared = rest, true
-	} else {
-		space := p.text[:0]
-		if p.text = c.text; c.shared { // which would keep the other chunks
-			p.text, c.shared = nil, false
-		}
-		c.text = append(space, rest...)
-	}
-	first, lines := c.next, int64(bytes.Count(text, []byte{'\n'}))
+	p.text = text
+	lines := int64(bytes.Count(text, []byte{'\n'}))
+	first := c.next
 	c.next += lines
 	if text[len(text)-1] != '\n' {
 		lines++
 	}
 	go func() {
-		p.pack(text, first, lines)
+		p.pack(first, lines)
 		p.done <- struct{}{}
 	}()
 	return dst
@@ -115,12 +154,16 @@ func (c *chunk) finish(dst []byte) []byte {
 	c.packing = c.packing[:n]
 	<-p.done
 	c.idle = append(c.idle, p)
+	if cap(p.text) <= 2*chunkSize && len(c.spare) < maxPacking {
+		c.spare = append(c.spare, p.text)
+	}
+	p.text = nil
 	return append(dst, p.element...)
 }
 
 // A packer makes elements of chunks, one at a time. Their memory is used again.
 type packer struct {
-	text    []byte // of the chunk, or the memory for the text of another one
+	text    []byte // of the chunk
 	w       *gzip.Writer
 	packed  bytes.Buffer
 	element []byte
@@ -130,16 +173,16 @@ type packer struct {
 // newPacker returns a packer of the fastest level: the better ones save a tenth of the size, and
 // take up to twice the time.
 func newPacker() *packer {
-	p := &packer{text: make([]byte, 0, chunkSize+4*blockSize), done: make(chan struct{}, 1)}
+	p := &packer{done: make(chan struct{}, 1)}
 	p.w, _ = gzip.NewWriterLevel(&p.packed, gzip.BestSpeed) // the level is a valid one
 	return p
 }
 
-// pack makes the element of a chunk.
-func (p *packer) pack(text []byte, first, lines int64) {
+// pack makes the element of the chunk.
+func (p *packer) pack(first, lines int64) {
 	p.packed.Reset()
 	p.w.Reset(&p.packed)
-	p.w.Write(text) // a Buffer does not fail
+	p.w.Write(p.text) // a Buffer does not fail
 	p.w.Close()
 	b := append(p.element[:0], `<script type="text/x-gz" data-first="`...)
 	b = append(strconv.AppendInt(b, first, 10), `" data-lines="`...)

@@ -14,8 +14,8 @@ type distinct struct {
 	size     int       // bytes of the backtraces of a large page
 }
 
-// A section is the HTML of a backtrace in Page.html.
-type section struct{ from, to int }
+// A section is the HTML of a backtrace in a piece of a page.
+type section struct{ piece, from, to int }
 
 // An entry is a backtrace in the index.
 type entry struct {

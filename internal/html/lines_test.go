@@ -109,3 +109,20 @@ func TestLargePagesAllocateNothingForALine(t *testing.T) {
 		}
 	}
 }
+
+// Before it is large, a page is kept as HTML and as text of chunks, of which nothing is copied while
+// it grows.
+func TestGrowingPagesAreNotCopied(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	p := New("log")
+	line := []byte("a line of a log, as most of them are")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for p.size < maxSmall-2*pieceSize {
+		p.Text(line, true)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; p.large || n > 2*maxSmall+8*pieceSize {
+		t.Errorf("a page of 14 MiB allocates %d bytes", n)
+	}
+}

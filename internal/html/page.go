@@ -20,6 +20,7 @@ const (
 	blockRows = 200      // lines of a <pre>: a browser lays out only those that are near the window
 	blockSize = 64 << 10 // bytes of a <pre> at a line end, above which the next one begins
 	chunkSize = 1 << 20  // bytes of text of a chunk
+	pieceSize = 1 << 20  // bytes of HTML that are in one array
 
 	maxDistinct = 2000     // distinct backtraces, about 1 KiB each
 	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
@@ -43,12 +44,14 @@ type Page struct {
 	rows  int    // headRows, in the same way
 	out   []byte // finished bytes
 
-	html    []byte // of <main> so far; nil if the page is large
-	headEnd int    // offset in html of the end of the head, 0 within the head
-	large   bool
-	block   block
-	line    int64 // lines so far, with the unfinished one
-	cut     bool  // the last line is not finished
+	html   []byte   // the end of <main> so far; nil if the page is large
+	pieces [][]byte // what is before html: one array would be copied each time that it grows
+	size   int      // bytes of pieces
+	head   int      // the number of pieces that are the head, 0 within the head
+	large  bool
+	block  block
+	line   int64 // lines so far, with the unfinished one
+	cut    bool  // the last line is not finished
 
 	chunk chunk
 
@@ -130,24 +133,34 @@ func (p *Page) endRow() {
 }
 
 // inChunks reports whether lines are to be in chunks, if the page is large or becomes large.
-func (p *Page) inChunks() bool { return p.headEnd > 0 || p.large }
+func (p *Page) inChunks() bool { return p.head > 0 || p.large }
 
 // openBlock opens a <pre>, unless one is open.
 func (p *Page) openBlock() {
 	if !p.block.open {
-		p.html = roomy(p.html)
+		p.room()
 		p.html = append(p.html, "<pre>\n"...) // the line end is not part of the text
 		p.block = block{open: true, begin: len(p.html)}
 	}
 }
 
-// roomy returns b with room for a block, or twice as large: append would copy a page of 16 MiB five
-// times while it grows.
-func roomy(b []byte) []byte {
-	if cap(b)-len(b) < 2*blockSize {
-		return slices.Grow(b, len(b)+2*blockSize)
+// room makes room in html for a block. It may end the piece.
+func (p *Page) room() {
+	if len(p.html) >= pieceSize {
+		p.endPiece()
 	}
-	return b
+	if cap(p.html)-len(p.html) < 2*blockSize {
+		p.html = slices.Grow(p.html, len(p.html)+2*blockSize)
+	}
+}
+
+// endPiece ends the piece, if it has begun.
+func (p *Page) endPiece() {
+	if len(p.html) > 0 {
+		p.pieces = append(p.pieces, p.html)
+		p.size += len(p.html)
+		p.html = make([]byte, 0, pieceSize+2*blockSize)
+	}
 }
 
 // endText ends a line in the <pre>, or a part of one.
@@ -174,16 +187,18 @@ func (p *Page) closeBlock() {
 
 // grown ends the head of the page, makes the page large, or compresses a chunk, if it is time.
 func (p *Page) grown() {
+	size := p.size + len(p.html)
 	switch {
 	case p.large:
 		p.out = p.chunk.packFull(p.out)
-	case p.headEnd == 0 && (!p.cut && (p.line >= int64(p.rows) || len(p.html) >= headSize) || len(p.html) >= min(4*headSize, p.small)):
+	case p.head == 0 && (!p.cut && (p.line >= int64(p.rows) || size >= headSize) || size >= min(4*headSize, p.small)):
 		p.closeBlock()
-		p.headEnd = len(p.html)
+		p.endPiece()
+		p.head = len(p.pieces)
 		if p.chunk.next = p.line + 1; p.cut {
 			p.chunk.next--
 		}
-	case len(p.html) > p.small:
+	case size > p.small:
 		p.enlarge()
 	}
 }
@@ -191,7 +206,9 @@ func (p *Page) grown() {
 // enlarge makes the page large.
 func (p *Page) enlarge() {
 	p.begin()
-	p.out = append(p.out, p.html[:p.headEnd]...)
+	for _, piece := range p.pieces[:p.head] {
+		p.out = append(p.out, piece...)
+	}
 	p.out = append(p.out, "</main>\n<section id=\"rest\" aria-labelledby=\"rest-title\">\n<h2 id=\"rest-title\">From line "...)
 	p.out = strconv.AppendInt(p.out, p.chunk.next, 10)
 	p.out = append(p.out, ` on</h2>
@@ -199,13 +216,14 @@ func (p *Page) enlarge() {
 <div id="view"></div>
 `...)
 	p.large = true
-	for i := range p.distinct.sections {
-		if s := &p.distinct.sections[i]; s.from >= p.headEnd {
-			p.out = append(p.out, p.html[s.from:s.to]...)
+	p.endPiece()
+	for _, s := range p.distinct.sections {
+		if s.piece >= p.head {
+			p.out = append(p.out, p.pieces[s.piece][s.from:s.to]...)
 			p.distinct.size += s.to - s.from
 		}
 	}
-	p.html, p.distinct.sections, p.values = nil, nil, values{}
+	p.html, p.pieces, p.distinct.sections, p.values = nil, nil, nil, values{}
 	p.out = p.chunk.packFull(p.out)
 }
 
@@ -240,8 +258,11 @@ func (p *Page) End() {
 	} else {
 		p.closeBlock()
 		p.begin()
-		p.out = append(append(p.out, p.html...), "</main>\n"...)
-		p.html = nil
+		for _, piece := range append(p.pieces, p.html) {
+			p.out = append(p.out, piece...)
+		}
+		p.out = append(p.out, "</main>\n"...)
+		p.html, p.pieces = nil, nil
 	}
 	p.index()
 	p.out = append(p.out, "<script>"+script+"</script>\n</body>\n</html>\n"...)
