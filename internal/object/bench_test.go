@@ -106,3 +106,40 @@ func (f benchFileOpen) someAddress() uint64 {
 	s, _ := f.Section(".text")
 	return s.Addr + s.Size/2
 }
+
+func BenchmarkNextSymbol(b *testing.B) {
+	f := openBench(b, benchmarkPath(b))
+	defer f.close()
+	sym, _ := f.Symbol(f.someAddress())
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			f.symbols.next.searches = 0
+			f.NextSymbol(&sym, sym.Addr)
+		}
+	})
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			f.symbols.next = nextTable{searches: linearNext}
+			f.NextSymbol(&sym, sym.Addr)
+		}
+	})
+}
+
+func BenchmarkSymbolsNamed(b *testing.B) {
+	f := openBench(b, benchmarkPath(b))
+	defer f.close()
+	sym, _ := f.Symbol(f.someAddress())
+	name := string(sym.Name)
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			f.symbols.names.searches = 0
+			f.SymbolsNamed(name)
+		}
+	})
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			f.symbols.names = nameTable{searches: linearNames}
+			f.SymbolsNamed(name)
+		}
+	})
+}

@@ -37,8 +37,8 @@ const (
 	// bytes of history that all blocks of xz together may ask for, beside the bytes that they hold
 	maxDictionaries = 256 << 20
 
-	linearNames    = 4         // searches for a name that scan the table: building the list of hashes costs as much as 20
-	linearNext     = 12        // searches for the symbol after another one that scan the table: building the list costs as much
+	linearNames    = 2         // searches for a name that scan the table: building the table of hashes costs as much as 4, and a trace has a dozen names
+	linearNext     = 6         // searches for the symbol after another one that scan the table: building the list costs as much as 15
 	maxNameHashed  = 64 << 10  // bytes of a symbol's name that can be searched for
 	maxNamesHashed = 256 << 20 // bytes of names hashed in all, beside twice the bytes of the string table: names that overlap get no list
 	maxNamed       = 4 << 10   // symbols of one name

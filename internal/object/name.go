@@ -9,21 +9,23 @@ import (
 )
 
 // A nameTable finds the symbols of a name: the first linearNames times by scanning the table, then
-// by a list of hashes.
+// by a table of hashes.
 type nameTable struct {
 	searches int
 	built    bool
-	hostile  bool // its names overlap: no list is made
+	hostile  bool // its names overlap: no table of hashes is made
 	seed     maphash.Seed
-	hashes   []nameHash // by bucket, in the order of the table
-	starts   []uint32   // of the buckets in hashes, and the end of the last one
+	symbols  []nameHash // by index in the symbol table
+	first    []uint32   // of each bucket, the index of its first symbol; 0 if it has none
 	shift    uint       // bits of a hash that do not choose its bucket
 }
 
-type nameHash struct{ hash, index uint32 }
+// A nameHash is the hash of a symbol's name, and the index of the next symbol of its bucket; 0 if there is
+// none.
+type nameHash struct{ hash, next uint32 }
 
 func (n *nameTable) footprint() int64 {
-	return int64(cap(n.hashes))*int64(unsafe.Sizeof(nameHash{})) + int64(cap(n.starts))*int64(unsafe.Sizeof(n.starts[0]))
+	return int64(cap(n.symbols))*int64(unsafe.Sizeof(nameHash{})) + int64(cap(n.first))*int64(unsafe.Sizeof(n.first[0]))
 }
 
 // SymbolsNamed returns the functions, objects and untyped symbols of this name that are defined in
@@ -63,15 +65,18 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	}
 	if !t.names.built {
 		for i := uint64(1); i < count; i++ {
-			dst = t.ifNamed(dst, i, name)
+			end := uint64(t.f.header.u32(t.raw[i*t.entry:])) + uint64(len(name))
+			if end < uint64(len(t.strings)) && t.strings[end] == 0 { // as one in 20 has
+				dst = t.ifNamed(dst, i, name)
+			}
 		}
 		return dst
 	}
 	h := uint32(maphash.String(t.names.seed, name))
 	n := &t.names
-	for _, e := range n.hashes[n.starts[n.bucket(h)]:n.starts[n.bucket(h)+1]] {
-		if e.hash == h {
-			dst = t.ifNamed(dst, uint64(e.index), name)
+	for i := n.first[h>>n.shift]; i != 0; i = n.symbols[i].next {
+		if n.symbols[i].hash == h {
+			dst = t.ifNamed(dst, uint64(i), name)
 		}
 	}
 	return dst
@@ -92,17 +97,19 @@ func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 	return append(dst, sym)
 }
 
-// hashNames builds the list.
+// hashNames builds the table of hashes: the last symbol first, so that those of a bucket are in the order
+// of the symbol table.
 func (t *symbols) hashNames() {
 	n := &t.names
 	if n.built || n.hostile {
 		return
 	}
 	n.built, n.seed = true, maphash.MakeSeed()
-	budget := 2*len(t.strings) + maxNamesHashed // names may share suffixes
-	count := uint64(len(t.raw)) / t.entry       // at most maxSymbols: fits an index
-	n.hashes = make([]nameHash, 0, count)
-	for i := uint64(1); i < count; i++ {
+	budget := 2*len(t.strings) + maxNamesHashed  // names may share suffixes
+	count := uint64(len(t.raw)) / t.entry        // at most maxSymbols: fits an index
+	n.shift = uint(32 - bits.Len(uint(count)/2)) // about two symbols for each bucket
+	n.symbols, n.first = make([]nameHash, count), make([]uint32, 1<<(32-n.shift))
+	for i := count - 1; i > 0; i-- {
 		off := uint64(t.f.header.u32(t.raw[i*t.entry:]))
 		if off >= uint64(len(t.strings)) {
 			continue
@@ -120,29 +127,9 @@ func (t *symbols) hashNames() {
 		if end <= 0 {
 			continue // no name, or one too long to be searched for
 		}
-		n.hashes = append(n.hashes, nameHash{uint32(maphash.Bytes(n.seed, b[:end])), uint32(i)})
+		h := uint32(maphash.Bytes(n.seed, b[:end]))
+		bucket := &n.first[h>>n.shift]
+		n.symbols[i] = nameHash{h, *bucket}
+		*bucket = uint32(i)
 	}
-	n.order()
 }
-
-// order puts the list in the order of the buckets, of about two entries.
-func (n *nameTable) order() {
-	n.shift = uint(32 - bits.Len(uint(len(n.hashes))/2))
-	n.starts = make([]uint32, 1<<(32-n.shift)+1)
-	for _, e := range n.hashes {
-		n.starts[n.bucket(e.hash)+1]++
-	}
-	for i := 1; i < len(n.starts); i++ {
-		n.starts[i] += n.starts[i-1]
-	}
-	next, ordered := slices.Clone(n.starts), make([]nameHash, len(n.hashes))
-	for _, e := range n.hashes {
-		at := &next[n.bucket(e.hash)]
-		ordered[*at] = e
-		*at++
-	}
-	n.hashes = ordered
-}
-
-// bucket returns the bucket of a hash.
-func (n *nameTable) bucket(hash uint32) uint64 { return uint64(hash) >> n.shift }

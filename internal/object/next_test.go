@@ -1,12 +1,28 @@
 package object
 
 import (
+	"math"
 	"testing"
 )
 
-// The symbol after another one is the same if it is found by the list and by a scan.
+// nextOfAll returns what NextSymbol has to return: it looks at all of every symbol.
+func nextOfAll(sym *Symbol, from uint64) (addr uint64, ok bool) {
+	t := sym.table
+	_, _, section := t.at(sym.index)
+	in, _ := t.section(sym.index, section)
+	for i := range uint64(len(t.raw)) / t.entry {
+		s, name, shndx := t.at(i)
+		if t.counts(&s, name, shndx) && shndx == section && (in == nil || in.covers(s.Addr)) && s.Addr > from && (!ok || s.Addr < addr) {
+			addr, ok = s.Addr, true
+		}
+	}
+	return addr, ok
+}
+
+// The symbol after another one is the same if it is found by the list, by a scan and by a look at all
+// symbols.
 func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
-	listed := 0
+	listed, found := 0, 0
 	for _, path := range machineFiles(t) {
 		f := open(t, path)
 		var symbols []Symbol
@@ -18,17 +34,23 @@ func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
 		table := f.primary()
 		for _, sym := range symbols {
 			sym.table = table
-			table.next.searches = 0
-			want, wantOK := f.NextSymbol(&sym, sym.Addr)
-			table.next.searches = linearNext
-			if got, ok := f.NextSymbol(&sym, sym.Addr); got != want || ok != wantOK {
-				t.Errorf("%s: after %s at %#x: %#x, %v; want %#x, %v", path, sym.Name, sym.Addr, got, ok, want, wantOK)
+			for _, from := range []uint64{sym.Addr, sym.Addr - 1, sym.Addr + sym.Size, 0, math.MaxUint64 - 1, math.MaxUint64} {
+				want, wantOK := nextOfAll(&sym, from)
+				if wantOK {
+					found++
+				}
+				for _, searches := range []int{0, linearNext} {
+					table.next.searches = searches
+					if got, ok := f.NextSymbol(&sym, from); got != want || ok != wantOK {
+						t.Errorf("%s: search %d after %s from %#x: %#x, %v; want %#x, %v", path, searches, sym.Name, from, got, ok, want, wantOK)
+					}
+				}
 			}
 		}
 		listed += len(table.next.codes)
 	}
-	if listed == 0 {
-		t.Error("no list")
+	if listed == 0 || found < 1000 {
+		t.Errorf("%d entries of lists, %d symbols found", listed, found)
 	}
 }
 

@@ -304,6 +304,12 @@ func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	return sym, f.header.u32(b), shndx
 }
 
+// sectionIndex decodes the section of entry i alone.
+func (t *symbols) sectionIndex(index uint64) (shndx uint16) {
+	h := &t.f.header
+	return h.u16(t.raw[index*t.entry+uint64(h.pick(14, 6)):])
+}
+
 // hasModeBit reports whether the lowest bit of a function's address selects its instruction set:
 // Thumb, microMIPS.
 func (f *File) hasModeBit() bool { return f.Machine == elf.EM_ARM || f.Machine == elf.EM_MIPS }
@@ -377,7 +383,6 @@ func (f *File) mappingSymbol(b []byte) bool {
 
 // pass scans every entry for the best one at or below addr.
 func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
-	f := t.f
 	consider := func(i uint64) {
 		sym, name, shndx := t.at(i)
 		if sym.Addr > addr || found && (sym.Addr < best.Addr || sym.Addr == best.Addr && sym.Size < best.Size) {
@@ -388,7 +393,7 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 		}
 	}
 	n := uint64(len(t.raw)) / t.entry
-	if f.header.is64 && !f.header.big && !f.hasModeBit() && !f.placed {
+	if t.hasCommonLayout() {
 		var room [16]uint64
 		for _, i := range t.nearest64(addr, room[:0]) {
 			consider(i)
@@ -403,6 +408,13 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 		t.setName(&best)
 	}
 	return best, found
+}
+
+// hasCommonLayout reports whether the addresses of symbols are little-endian 64-bit numbers in the
+// entries, which are those of the file.
+func (t *symbols) hasCommonLayout() bool {
+	h := &t.f.header
+	return h.is64 && !h.big && !t.f.hasModeBit() && !t.f.placed
 }
 
 // nearest64 appends the entries of any kind with the greatest address that is not above addr, or
@@ -494,9 +506,7 @@ func (t *symbols) covers(sym *Symbol, addr uint64) bool {
 	if sym.Size != 0 {
 		return addr-sym.Addr < sym.Size
 	}
-	h := &t.f.header
-	b := t.raw[sym.index*t.entry:]
-	s, _ := t.section(sym.index, h.u16(b[h.pick(14, 6):]))
+	s, _ := t.section(sym.index, t.sectionIndex(sym.index))
 	if s == nil {
 		return true
 	}
