@@ -131,9 +131,14 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 // simple reports whether simpleLine may lay out lines for a frame: the frame is that of a
 // sanitizer, and nothing in its line is coloured or escaped.
 func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
-	l := &c.f.layout
-	return l.look == nil && fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
-		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && !c.f.o.Dialects.KeepRaw && !l.terminal && !l.links &&
+	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
+		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)
+}
+
+// isPlain reports whether answers in the line text are laid out as they are, and the text around them too.
+func isPlain(f *lineFilter, text []byte) bool {
+	l := &f.layout
+	return l.look == nil && !f.o.Dialects.KeepRaw && !l.terminal && !l.links &&
 		(l.color == ColorKeep || l.color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
@@ -159,6 +164,38 @@ func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rend
 	}
 	b = append(b, file...)
 	c.f.buf = append(b, text[at.To:]...)
+	return true
+}
+
+// simpleMarked is a fast path of marked if nothing is coloured and all calls have a line: a log may have
+// many frames of a kernel. For others it returns false and lays out nothing.
+func simpleMarked(f *lineFilter, text, between []byte, fr *dialect.Frame, r *rendered) bool {
+	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
+		return false
+	}
+	e := &fr.Edits[0]
+	if e.Part != dialect.AtLine || e.Before != " " || e.After != "" || fr.Digits.To+fr.Depth.To+fr.First.To > 0 {
+		return false
+	}
+	for i := range r.cuts {
+		if r.cuts[i].file == r.cuts[i].name {
+			return false
+		}
+	}
+	last := len(r.cuts) - 1
+	for i := range r.cuts[:last] {
+		cut := &r.cuts[i]
+		f.records.addFrame(len(f.buf), i)
+		b := append(f.buf, text[:fr.Start]...)
+		b = append(b, r.text[cut.start:cut.line]...)
+		f.buf = append(b, " [inline]"...)
+		f.nextLine(between)
+	}
+	cut := &r.cuts[last]
+	f.records.addFrame(len(f.buf), last)
+	b := append(f.buf, text[:e.From]...)
+	b = append(b, r.text[cut.name:cut.line]...)
+	f.buf = append(b, text[e.To:]...)
 	return true
 }
 

@@ -211,15 +211,9 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			}
 		}
 	case dialect.InlineMarked:
-		for i := range n - 1 {
-			f.records.addFrame(len(f.buf), i)
-			c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
-			c.source(text, between, fr, a, i)
-			f.nextLine(between)
+		if !simpleMarked(f, text, between, fr, &a.text) {
+			marked(c, text, between, fr, number, a)
 		}
-		f.records.addFrame(len(f.buf), n-1)
-		c.edited(text, fr, number, a, n-1)
-		c.source(text, between, fr, a, n-1)
 	case dialect.InlineNumbered:
 		for i := range n - 1 {
 			f.records.addFrame(len(f.buf), i)
@@ -275,6 +269,21 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	}
 	f.recordLocated(start, fr, a)
 	f.endLine(eol)
+}
+
+// marked lays out a line with one frame for each of the inlined calls, and the current line after them.
+func marked(c *locator, text, between []byte, fr *dialect.Frame, number int, a *answer) {
+	f := c.f
+	n := len(a.text.cuts)
+	for i := range n - 1 {
+		f.records.addFrame(len(f.buf), i)
+		c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
+		c.source(text, between, fr, a, i)
+		f.nextLine(between)
+	}
+	f.records.addFrame(len(f.buf), n-1)
+	c.edited(text, fr, number, a, n-1)
+	c.source(text, between, fr, a, n-1)
 }
 
 // kept returns the index of the call of a with which the current line ends, because the log was filtered
