@@ -209,6 +209,9 @@ func (g *graph) include() {
 			}
 		}
 		if members[cycle[i]] > 1 {
+			for e, n := range g.selfOf(i) { // nothing may have called it, as the first function of a thread
+				incl[e] = max(incl[e], n)
+			}
 			w := whole[int(cycle[i])*g.width:][:g.width]
 			for e := range incl {
 				if !g.signed[e] {

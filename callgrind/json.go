@@ -102,7 +102,14 @@ func (j *objectPrinter) text(n Name) string { return j.g.m.r.Text(n) }
 func (j *objectPrinter) profile(r *Report) {
 	h := &r.m.head
 	b := j.object("profile")
-	b.Optional("name", r.o.Label)
+	b.Optional("name", cmp.Or(append(slices.Clone(r.in.labels), r.o.Label)...))
+	if len(r.in.labels) > 1 {
+		b.Array("inputs")
+		for _, name := range r.in.labels {
+			b.StringItem([]byte(name))
+		}
+		b.EndArray()
+	}
 	b.Optional("creator", h.creator)
 	b.Optional("command", h.command)
 	b.Optional("pid", h.pid)

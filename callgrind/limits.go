@@ -17,7 +17,7 @@ const (
 	maxFunctions   = 1 << 19 // functions, with their objects and files
 	maxObjects     = 4096    // object files that are opened
 	maxDiagnostics = 50      // diagnostics of one kind
-	maxThreads     = 1 << 12 // threads that are counted by name
+	maxThreads     = 1 << 12 // threads, processes and commands that are counted by name
 
 	maxDescriptions = 64 // lines of "desc:" that are shown
 

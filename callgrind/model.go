@@ -36,6 +36,7 @@ type headings struct {
 	creator, command, pid, version string
 	parts, documents               int
 	threads                        map[string]bool
+	pids, commands                 map[string]bool // those of all inputs; at most maxThreads
 	descriptions                   []string
 	thread, trigger                string   // of the part
 	number                         string   // of the part, as its header has it
@@ -59,7 +60,7 @@ type partSums struct {
 func newModel(r *Reader) *model {
 	m := &model{r: r, functions: make([]function, 1), index: make(map[function]uint32)}
 	m.calls.width, m.jumps.width = 1, 2
-	m.head.threads = make(map[string]bool)
+	m.head.threads, m.head.pids, m.head.commands = make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	return m
 }
 
@@ -242,6 +243,11 @@ func (m *model) header(rec *Record) {
 			*s = value
 		}
 	}
+	note := func(all map[string]bool) {
+		if len(all) < maxThreads {
+			all[value] = true
+		}
+	}
 	switch string(rec.Key) {
 	case "version":
 		set(&h.version)
@@ -249,13 +255,12 @@ func (m *model) header(rec *Record) {
 		set(&h.creator)
 	case "cmd":
 		set(&h.command)
+		note(h.commands)
 	case "pid":
 		set(&h.pid)
+		note(h.pids)
 	case "thread":
 		h.thread = value
-		if len(h.threads) < maxThreads {
-			h.threads[value] = true
-		}
 	case "part":
 		h.number = value
 	case "desc":
@@ -298,6 +303,9 @@ func (m *model) endPart() {
 	}
 	m.widen(len(m.r.Events()))
 	m.head.parts++
+	if t := m.head.thread; t != "" && len(m.head.threads) < maxThreads {
+		m.head.threads[t] = true
+	}
 	for e := range p.totals {
 		if p.totals[e] != p.self[e] {
 			m.r.complainOf(p.line, "sums", "gives part %d the cost %d %s; its lines add up to %d",

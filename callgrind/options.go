@@ -41,8 +41,14 @@ type Options struct {
 	// Foreign is nil, and in other outputs, such lines are left out and reported to Diagnose.
 	Foreign io.WriteCloser
 
-	// Label is the profile's name, for the heading of a table.
+	// Label is the profile's name, for the heading of a table. Inputs of [Report.Begin] have their
+	// own.
 	Label string
+
+	// Parts and Threads select the parts of the profile with one of these numbers: those of the
+	// part: and thread: lines in their headers. A part without a number has that of its position.
+	// If both are empty, all parts are read. NewMarkup reads all parts.
+	Parts, Threads []int
 
 	// Output is the form that NewReport prints. The following options apply to Table only.
 	Output Output

@@ -38,6 +38,7 @@ type Reader struct {
 	placed               bool // positions: was read
 	named                bool // events: was read
 	documents            int
+	truncated            bool  // the profile ends in the middle
 	positions            int   // numbers of a position
 	addrIndex, lineIndex int   // index of the address and of the line among them; -1 if missing
 	columns              []int // by column of costs: the index of its event; -1 if left out
@@ -180,6 +181,7 @@ func (r *Reader) complain(kind, format string, args ...any) {
 
 func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 	r.complaints[kind]++
+	r.truncated = r.truncated || kind == "cut"
 	if r.diagnose != nil && r.complaints[kind] <= maxComplaints(kind) {
 		r.diagnose(fmt.Sprintf("line %d ", line) + fmt.Sprintf(format, args...))
 	}

@@ -1,7 +1,6 @@
 package callgrind
 
 import (
-	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -15,7 +14,8 @@ import (
 // table, and the functions of JSON; a profile is printed part by part. One goroutine at a time may
 // use it.
 func NewReport(w io.Writer, o Options) *Report {
-	r := &Report{o: &o}
+	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
+	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
 	r.Reader = newReader(r.addRecord, o.Report, o.Budget)
 	r.m = newModel(r.Reader)
 	r.s = newSymbols(r.Reader, &o)
@@ -42,6 +42,9 @@ type Report struct {
 	out   printer
 	again *rewriter
 
+	in     inputs
+	chosen selection
+
 	object   Name // object of the last line
 	openLine bool // the last line passed to Foreign has no line end
 	missing  report.Missing
@@ -50,9 +53,16 @@ type Report struct {
 
 // addRecord adds a record to the report.
 func (r *Report) addRecord(rec *Record) error {
-	if rec.Kind <= Part && r.m.sums.begun {
+	if rec.Kind <= Part {
 		r.endPart()
+		if rec.Kind == Document && r.again != nil && r.chosen.some() {
+			r.again.lines = r.again.lines[:0]
+		}
 	}
+	if !r.chosen.takes(rec) {
+		return nil
+	}
+	r.in.costs = r.in.costs || rec.Kind >= Cost
 	if r.again != nil {
 		r.again.keepHeader(rec)
 	}
@@ -69,6 +79,12 @@ func (r *Report) addRecord(rec *Record) error {
 
 // endPart ends a part, and prints it if the output is printed part by part.
 func (r *Report) endPart() {
+	if !r.m.sums.begun {
+		if r.chosen.some() {
+			r.dropPart()
+		}
+		return
+	}
 	r.m.endPart()
 	if r.again != nil {
 		r.again.part(r.m.sums.endedSummary, r.m.sums.endedTotals)
@@ -100,19 +116,15 @@ func (r *Report) endForeign() error {
 }
 
 // Close prints the report. It does not close the writer. It returns the first error of reading, of
-// the writer, or of the options of a table ([EventError]).
+// the writer, or of the options: an [EventError] or a [PartError].
 func (r *Report) Close() error {
 	defer r.share.Release()
-	err := r.Reader.Close()
-	err = cmp.Or(err, r.endForeign())
-	if r.m.sums.begun {
-		r.endPart()
-	}
+	err := r.endReading()
 	switch {
-	case r.Reader.number == 0:
+	case r.in.lines == 0:
 		r.o.Report("not a profile: the file is empty (with --separate-threads=yes, Callgrind writes one file for each thread: FILE-01 and so on)")
+	case r.chosen.missing(&r.failed):
 	case len(r.Events()) == 0:
-		r.o.Report("not a profile: it has neither an events: line nor costs")
 	case r.again == nil:
 		r.m.widen(len(r.Events())) // the last events may have no costs
 		v := resolve(r.m, r.s)

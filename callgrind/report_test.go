@@ -115,6 +115,29 @@ func TestReports(t *testing.T) {
 // scripted returns the output of a profile for the flags in words.
 func scripted(t *testing.T, profile []byte, words string, block int) string {
 	t.Helper()
+	o := scriptOptions(t, words)
+	switch strings.Fields(words)[0] {
+	case "table":
+	case "json":
+		out := printed(t, profile, block, false, o)
+		checkSchema(t, out)
+		return out
+	case "callgrind":
+		out := printed(t, profile, block, false, o)
+		if again := printed(t, []byte(out), 1<<20, false, o); !strings.Contains(out, "!") && again != out {
+			t.Errorf("printed again, it is\n%s\nnot\n%s", again, out)
+		}
+		return out
+	case "markup":
+		return printed(t, profile, block, true, o)
+	}
+	out := printed(t, profile, block, false, o)
+	return strings.ReplaceAll(out, "\x1b", "^")
+}
+
+// scriptOptions returns the options for the flags in words, the first of which is the output.
+func scriptOptions(t *testing.T, words string) Options {
+	t.Helper()
 	o := testOptions(t)
 	all := strings.Fields(words)
 	for _, w := range all[1:] {
@@ -134,6 +157,12 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 			o.Show = strings.Split(value, ",")
 		case "--sort":
 			o.Sort = strings.Split(value, ",")
+		case "--part", "--thread":
+			list := map[string]*[]int{"--part": &o.Parts, "--thread": &o.Threads}[name]
+			for n := range strings.SplitSeq(value, ",") {
+				*list = append(*list, 0)
+				fmt.Sscan(n, &(*list)[len(*list)-1])
+			}
 		case "--basenames":
 			o.Basenames = true
 		case "--color":
@@ -147,24 +176,12 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 		}
 	}
 	switch all[0] {
-	case "table":
 	case "json":
 		o.Output = JSON
-		out := printed(t, profile, block, false, o)
-		checkSchema(t, out)
-		return out
 	case "callgrind":
 		o.Output = Profile
-		out := printed(t, profile, block, false, o)
-		if again := printed(t, []byte(out), 1<<20, false, o); !strings.Contains(out, "!") && again != out {
-			t.Errorf("printed again, it is\n%s\nnot\n%s", again, out)
-		}
-		return out
-	case "markup":
-		return printed(t, profile, block, true, o)
 	}
-	out := printed(t, profile, block, false, o)
-	return strings.ReplaceAll(out, "\x1b", "^")
+	return o
 }
 
 // checkSchema checks lines of JSON against the published schema.

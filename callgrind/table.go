@@ -82,7 +82,7 @@ func (r *Report) table(g *graph) {
 		r.failed = err
 		return
 	}
-	t.heading(&r.m.head)
+	t.heading(&r.m.head, r.label())
 	t.list()
 	if r.o.Source {
 		t.sources()
@@ -280,7 +280,7 @@ func (t *listing) pad(n int) {
 }
 
 // heading prints the name of the profiled program, and the total costs.
-func (t *listing) heading(h *headings) {
+func (t *listing) heading(h *headings, label string) {
 	line := func(name, value string) {
 		if value != "" {
 			name = string(escape.AppendText(nil, name, ""))
@@ -289,7 +289,7 @@ func (t *listing) heading(h *headings) {
 			t.b = append(escape.AppendText(t.b, value, ""), '\n')
 		}
 	}
-	from := []string{t.o.Label}
+	from := []string{label}
 	if h.creator != "" {
 		from = append(from, h.creator)
 	}
@@ -301,7 +301,9 @@ func (t *listing) heading(h *headings) {
 	}
 	line("Profile", strings.Join(slices.DeleteFunc(from, func(s string) bool { return s == "" }), ", "))
 	command := h.command
-	if h.pid != "" {
+	if n := len(h.pids); n > 1 {
+		command = strings.TrimSpace(command + "  (" + strconv.Itoa(n) + " processes)")
+	} else if h.pid != "" {
 		command = strings.TrimSpace(command + "  (PID " + h.pid + ")")
 	}
 	line("Command", command)

@@ -19,10 +19,30 @@ type callgrindFlags struct {
 	show      string
 	threshold *float64
 	inclusive bool
+	parts     numberList
+	threads   numberList
 }
 
 // callgrind returns the translator of a profile of Callgrind.
 func (r *reports) callgrind(at *arrival) io.WriteCloser {
+	switch {
+	case r.output == outputHTML:
+		return noPage{errProfile}
+	case r.output == outputMarkup:
+		return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return callgrind.NewMarkup(dst, r.profileOptions(at)) })
+	case r.joined != nil:
+		return r.joined.add(at)
+	}
+	o := r.profileOptions(at)
+	if o.Output == callgrind.Table {
+		at.batch.on = true
+		o.Foreign = logLines{at}
+	}
+	return profileReport{callgrind.NewReport(at.batch.w, o), at}
+}
+
+// profileOptions returns the options of a profile.
+func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	f := &r.c.callgrind
 	o := callgrind.Options{
 		Options:   r.options(at),
@@ -32,6 +52,8 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		Inclusive: f.inclusive,
 		Show:      splitWords(f.show),
 		Sort:      splitWords(f.sort),
+		Parts:     f.parts,
+		Threads:   f.threads,
 		Source:    r.c.source.lines.on || len(r.c.source.roots) > 0,
 		Color:     r.color,
 	}
@@ -46,19 +68,12 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		o.Threshold = max(*f.threshold, math.SmallestNonzeroFloat64) // 0 is the default
 	}
 	switch r.output {
-	case outputHTML:
-		return noPage{errProfile}
-	case outputMarkup:
-		return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return callgrind.NewMarkup(dst, o) })
 	case outputJSON:
 		o.Output = callgrind.JSON
 	case outputCallgrind:
 		o.Output = callgrind.Profile
-	default:
-		at.batch.on = true
-		o.Foreign = logLines{at}
 	}
-	return profileReport{callgrind.NewReport(at.batch.w, o), at}
+	return o
 }
 
 // logLines prints the lines of an input that are not of its format, as lines of a log.
@@ -68,8 +83,7 @@ func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
 
 func (l logLines) Close() error { return errors.Join(l.at.filter.Close(), l.at.batch.Flush()) }
 
-// A profileReport prints as soon as possible, and turns errors about unknown events into usage
-// errors.
+// A profileReport prints as soon as possible.
 type profileReport struct {
 	*callgrind.Report
 	at *arrival
@@ -83,9 +97,13 @@ func (p profileReport) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (p profileReport) Close() error {
-	err := p.Report.Close()
-	if _, ok := errors.AsType[*callgrind.EventError](err); ok {
+func (p profileReport) Close() error { return asUsage(p.Report.Close()) }
+
+// asUsage turns errors about events and parts that a profile does not have into usage errors.
+func asUsage(err error) error {
+	_, isEvent := errors.AsType[*callgrind.EventError](err)
+	_, isPart := errors.AsType[*callgrind.PartError](err)
+	if isEvent || isPart {
 		return usageError{err}
 	}
 	return err
@@ -110,5 +128,19 @@ func (p percentage) Set(s string) error {
 		return fmt.Errorf("not a number from 0 to 100")
 	}
 	*p.n = &n
+	return nil
+}
+
+// A numberList is a flag of numbers with commas between them.
+type numberList []int
+
+func (l *numberList) Set(s string) error {
+	for word := range strings.SplitSeq(s, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
+		if err != nil || n == 0 {
+			return fmt.Errorf("not a number from 1, or several with commas between them")
+		}
+		*l = append(*l, int(n))
+	}
 	return nil
 }

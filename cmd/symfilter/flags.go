@@ -237,6 +237,8 @@ func (c *config) check() error {
 	}
 	return refuse("has no effect with --output=markup: remove one of them",
 		usedFlag{"--dumpfile-output", c.dumps != ""},
+		usedFlag{"--part", len(c.callgrind.parts) > 0},
+		usedFlag{"--thread", len(c.callgrind.threads) > 0},
 		usedFlag{"--source", c.source.lines.on},
 		usedFlag{"--source-url", c.source.url != ""},
 		usedFlag{"--strict", c.strict},

@@ -69,7 +69,8 @@ type reports struct {
 	packed   *input.Memory  // the memory for all compressed inputs together
 	c        *config
 
-	maps []valgrind.Map // of Valgrind's reports
+	maps   []valgrind.Map // of Valgrind's reports
+	joined *jointProfile  // nil: each profile is one of its own
 }
 
 // newReports returns what the reports of all lanes share.

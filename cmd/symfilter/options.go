@@ -208,6 +208,10 @@ var options = [...]group{
 			more: "with --inclusive: each function that costs at least 100 - PERCENT"},
 		{name: "show", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.show },
 			text: "columns: events of the profile, derived events, and sums such as Sum=Ir+10*D1mr, separated by commas"},
+		{name: "part", metavar: "N[,N]", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.parts },
+			text: "only the parts with these numbers, of all that --dump-every-bb, callgrind_control or the program itself wrote"},
+		{name: "thread", metavar: "N[,N]", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.threads },
+			text: "only these threads, of a profile recorded with --separate-threads=yes"},
 		{name: "sort", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.sort }, text: "order by these events; otherwise in the order of the columns"},
 	}},
 	{title: "Flags of symfilter rtrace alone: what is kept of a report, in this order", flags: []option{

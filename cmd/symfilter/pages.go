@@ -33,8 +33,12 @@ programs get their names. Profiles are those of Callgrind, Cachegrind and other
 producers of the format.
 
   symfilter callgrind -s /srv/symbols callgrind.out.4711
-  symfilter callgrind --inclusive --tree=both callgrind.out.* | less
+  symfilter callgrind --inclusive --tree=both callgrind.out.4711-* | less
   symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
+
+Several FILEs are one profile: those of the threads, the parts or the processes
+of a run, whose costs are added up. symfilter FILE..., without the word
+callgrind, prints a table for each.
 
 Costs of a stripped program are exact by function; by line and inlined call only
 if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions

@@ -27,6 +27,7 @@ type stream struct {
 	hints  bool                                                 // are printed for inputs of which nothing was resolved
 	isPort func(name string) bool                               // reports whether an input is a serial port
 	rate   int                                                  // rate of serial ports, in baud
+	finish func(code int) int                                   // prints what the inputs are together, and returns the exit code; may be nil
 
 	announces bool // standard error is a terminal: a port is named before its device sends something
 
@@ -52,6 +53,9 @@ type engine struct {
 // files filters the named inputs, each with a context of its own, and returns the exit code.
 func (s *stream) files(names []string, stdin *os.File) int {
 	code := s.each(names, stdin)
+	if s.finish != nil {
+		code = s.finish(code)
+	}
 	sig := s.stop.end()
 	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
 		return code

@@ -139,6 +139,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	r.stream = s
 	s.engine = func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) }
+	s.finish = r.finish
 	enlargePipe(std.out)
 
 	if len(files) == 0 {
@@ -225,6 +226,9 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 	}
 	l.options = o
 	shared.c, shared.output, shared.color = c, c.output, o.Color == filter.ColorAlways
+	if c.joins() {
+		shared.joined = &jointProfile{r: &shared}
+	}
 	l.reports = &shared
 	return nil
 }

@@ -1,0 +1,108 @@
+package callgrind
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// An Input is one of several inputs whose profiles are summed: the files of a run.
+type Input struct {
+	// Label is its name.
+	Label string
+
+	// Diagnose and Foreign take the place of those of the report's Options until the input ends.
+	Diagnose func(string)
+	Foreign  io.WriteCloser
+}
+
+// inputs are the inputs of a report.
+type inputs struct {
+	labels   []string // of inputs that were not empty, or of all if all are empty
+	empty    []string // labels
+	last     string   // label of the current input
+	diagnose func(string)
+	open     bool // the current input has not ended
+	lines    int  // of all inputs that have ended
+	costs    bool // the current input has costs
+	cut      []string
+}
+
+// Begin begins an input: another file of the same run, whose costs are added to those before. Its
+// numbers of names have a meaning of their own. It ends the input before. Without Begin, all that
+// is written is one input.
+func (r *Report) Begin(in Input) error {
+	err := r.End()
+	r.in.last, r.in.open, r.in.costs = in.Label, true, false
+	r.o.Diagnose, r.o.Foreign = in.Diagnose, in.Foreign
+	if r.o.Output == Table && in.Foreign != nil {
+		r.Reader.foreign = r.passForeign
+	}
+	return err
+}
+
+// End ends the input that Begin has begun, if there is one. Close does the same.
+func (r *Report) End() error {
+	if !r.in.open {
+		return nil
+	}
+	r.in.open = false
+	err := r.Reader.Close()
+	err = cmp.Or(err, r.endForeign())
+	r.endPart()
+	if n := r.Reader.number; n == 0 {
+		r.in.empty = append(r.in.empty, r.in.last)
+	} else {
+		r.in.labels = append(r.in.labels, r.in.last)
+		r.in.lines += n
+		if len(r.Reader.columns) == 0 && !r.in.costs {
+			r.o.Report(errNoProfile)
+		}
+	}
+	if r.Reader.truncated {
+		r.in.cut = append(r.in.cut, r.in.last)
+	}
+	r.Reader.restart()
+	r.openLine = false
+	r.o.Diagnose = r.in.diagnose
+	return err
+}
+
+// errNoProfile reports an input without costs.
+const errNoProfile = "not a profile: it has neither an events: line nor costs"
+
+// endReading ends the last input.
+func (r *Report) endReading() error {
+	if len(r.in.labels)+len(r.in.empty) == 0 && !r.in.open { // Begin was not called
+		r.in.open, r.in.last = true, r.o.Label
+	}
+	err := r.End()
+	if len(r.in.labels) == 0 {
+		r.in.labels = r.in.empty
+	}
+	if n := len(r.m.head.commands); n > 1 && len(r.in.labels) > 1 {
+		r.o.Report(fmt.Sprintf("the profiles are of %d different commands, and are summed; without the word callgrind, each FILE has a table of its own", n))
+	}
+	return err
+}
+
+// label returns the name of the profile for a heading.
+func (r *Report) label() string {
+	switch n := len(r.in.labels); n {
+	case 0:
+		return r.o.Label
+	case 1:
+		return r.in.labels[0]
+	default:
+		return r.in.labels[0] + " and " + strconv.Itoa(n-1) + " more"
+	}
+}
+
+// restart prepares the Reader for another input: its lines are counted from 1, and it has tables
+// of names of its own. Names and events keep their numbers in records.
+func (r *Reader) restart() {
+	r.newPart()
+	r.documents, r.number, r.truncated = 0, 0, false
+	r.columns = nil
+}

@@ -1,0 +1,130 @@
+package callgrind
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A selection chooses the parts of a profile that count, by their numbers or by their threads.
+type selection struct {
+	parts, threads []int // those of Options
+
+	// of the current part
+	position int  // in its document, from 1
+	part     int  // its number; 0 if its header has none
+	thread   int  // 0 if its header has none
+	taken    bool // a part was chosen
+
+	seenParts, seenThreads []int // at most maxListedParts of each
+}
+
+// maxListedParts bounds the numbers that the message about a missing part lists.
+const maxListedParts = 64
+
+// some reports whether the selection leaves parts out.
+func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
+
+// takes reports whether a record counts. It must get all records of a report, in their order.
+func (s *selection) takes(rec *Record) bool {
+	if !s.some() {
+		return true
+	}
+	switch rec.Kind {
+	case Document:
+		s.position = 0
+		fallthrough
+	case Part:
+		s.position++
+		s.part, s.thread = 0, 0
+		return true
+	case Header:
+		switch string(rec.Key) {
+		case "part":
+			s.part = number32(rec.Value)
+			return true
+		case "thread":
+			s.thread = number32(rec.Value)
+			return true
+		case "summary", "totals":
+		default:
+			return true
+		}
+	}
+	part := cmp.Or(s.part, s.position)
+	see(&s.seenParts, part)
+	see(&s.seenThreads, s.thread)
+	ok := (len(s.parts) == 0 || slices.Contains(s.parts, part)) && (len(s.threads) == 0 || slices.Contains(s.threads, s.thread))
+	s.taken = s.taken || ok
+	return ok
+}
+
+// number32 parses the number of a part or a thread; it is 0 if b is not one.
+func number32(b []byte) int {
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b[:min(len(b), 32)])), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// see adds a number to a sorted list.
+func see(all *[]int, n int) {
+	if i, ok := slices.BinarySearch(*all, n); !ok && len(*all) < maxListedParts {
+		*all = slices.Insert(*all, i, n)
+	}
+}
+
+// A PartError reports that no part of the profile is among those of Options.Parts and
+// Options.Threads.
+type PartError struct{ Err error }
+
+func (e *PartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PartError) Unwrap() error { return e.Err }
+
+// missing reports whether no part was chosen although there are parts, and sets err then.
+func (s *selection) missing(err *error) bool {
+	if !s.some() || s.taken || len(s.seenParts) == 0 {
+		return false
+	}
+	var wanted, has []string
+	add := func(what string, want, seen []int) {
+		if len(want) > 0 {
+			wanted = append(wanted, what+" "+numbers(want))
+		}
+		switch seen = slices.DeleteFunc(slices.Clone(seen), func(n int) bool { return n == 0 }); {
+		case len(seen) > 0:
+			has = append(has, what+"s "+numbers(seen))
+		case len(want) > 0:
+			has = append(has, "no "+what+" with a number")
+		}
+	}
+	add("part", s.parts, s.seenParts)
+	add("thread", s.threads, s.seenThreads)
+	*err = &PartError{fmt.Errorf("the profile has no costs of %s; it has %s", strings.Join(wanted, " and "), strings.Join(has, " and "))}
+	return true
+}
+
+// numbers returns a list of numbers with commas between them.
+func numbers(all []int) string {
+	words := make([]string, len(all))
+	for i, n := range all {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ",")
+}
+
+// dropPart removes what is known of a part that does not count.
+func (r *Report) dropPart() {
+	r.m.head.endPart()
+	if r.again != nil { // lines that hold for the whole profile are kept
+		r.again.lines = slices.DeleteFunc(r.again.lines, func(l headerLine) bool {
+			return !slices.Contains([]string{"version", "creator", "pid", "cmd"}, l.key)
+		})
+	}
+}
