@@ -34,6 +34,7 @@ type config struct {
 	follow     followFlags
 
 	command string      // the command that gives the format of the input; otherwise empty
+	dash    int         // the number of arguments before the word --, or noDash
 	closers []io.Closer // of the finders
 }
 
@@ -96,7 +97,7 @@ type runFlags struct {
 
 // newConfig returns the flags with their default values.
 func newConfig() *config {
-	return &config{runFlags: runFlags{maxMemory: symbolize.DefaultMaxMemory}}
+	return &config{dash: noDash, runFlags: runFlags{maxMemory: symbolize.DefaultMaxMemory}}
 }
 
 // run is the program; it returns the exit code.
@@ -192,6 +193,7 @@ func (d dispatched) run(std standard) (int, error) {
 	if err := set.Parse(d.args); err != nil {
 		return 0, usageError{flagHint(err, set)}
 	}
+	c.dash = set.ArgsLenAtDash()
 	switch {
 	case c.help:
 		_, err := io.WriteString(std.text, helpPage(d.command))
