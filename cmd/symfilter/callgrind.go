@@ -26,6 +26,8 @@ type callgrindFlags struct {
 // callgrind returns the translator of a profile of Callgrind.
 func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	switch {
+	case r.found != nil:
+		return noPage{errNoFindings}
 	case r.output == outputHTML:
 		return noPage{errProfile}
 	case r.output == outputMarkup:

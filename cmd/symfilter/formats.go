@@ -71,6 +71,7 @@ type reports struct {
 
 	maps   []valgrind.Map // of Valgrind's reports
 	joined *jointProfile  // nil: each profile is one of its own
+	found  *found         // takes the findings; nil: the output is not of findings
 }
 
 // newReports returns what the reports of all lanes share.

@@ -20,6 +20,7 @@ type lane struct {
 	file    *outputFile // that w is; nil: standard output
 	options filter.Options
 	page    *filter.Page // of HTML; otherwise nil
+	found   *found       // of outputs of findings, which share a lane; otherwise nil
 	reports *reports
 	quiet   bool // another lane reports the messages and counts, which are the same
 }
@@ -67,29 +68,18 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	return e
 }
 
-// end writes what the output has after all inputs, and gives its file its name. whole is not set if
-// the run was ended before the inputs were read: then there is no file.
-func (l *lane) end(whole bool) error {
+// end writes what the output has after all inputs, and gives files their names. whole is not set if
+// the run was ended before the inputs were read: then there are no files. It returns all errors.
+func (l *lane) end(whole bool) []error {
+	if l.found != nil {
+		return l.found.end(whole)
+	}
 	if l.page != nil && whole {
 		if _, err := l.w.Write(l.page.AppendEnd(nil)); err != nil {
-			whole = false
-			if l.file != nil {
-				l.file.discard()
-			}
-			return err
+			return []error{err, l.file.end(false)}
 		}
 	}
-	if l.file == nil {
-		return nil
-	}
-	if !whole {
-		l.file.discard()
-		return nil
-	}
-	if err := l.file.publish(); err != nil {
-		return &outputError{l.file.path, err}
-	}
-	return nil
+	return []error{l.file.end(whole)}
 }
 
 // allOf returns an engine that passes an input to several. The first one is asked about the input.

@@ -20,11 +20,13 @@ const (
 
 	outputCallgrind = "callgrind" // the input's own format, with names
 	outputRTrace    = "rtrace"
+
+	outputCodeQuality = "codequality" // the findings of all inputs
 )
 
 // outputs returns the words that --output takes.
 func outputs() []string {
-	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace}
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputCodeQuality}
 }
 
 // An output is one of the forms in which a run prints what it has read, and where.
@@ -140,13 +142,21 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// publish closes the file, which is complete, and gives it its name.
-func (o *outputFile) publish() (err error) {
-	if o.whole == nil {
-		return o.File.Close()
+// end closes the file and, if it is complete, gives it its name; otherwise nothing is left of it. A
+// nil file is standard output, which stays open.
+func (o *outputFile) end(complete bool) error {
+	if o == nil {
+		return nil
+	}
+	if !complete || o.whole == nil {
+		o.discard()
+		return nil
 	}
 	defer o.discard()
-	return o.whole.Publish(o.base)
+	if err := o.whole.Publish(o.base); err != nil {
+		return &outputError{o.path, err}
+	}
+	return nil
 }
 
 // discard closes the file. Unless it was published, nothing is left of it.

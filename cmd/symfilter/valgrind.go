@@ -51,6 +51,9 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	o := valgrind.Options{Options: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, r.packed, o)
+	if r.found != nil {
+		return valgrind.NewFindings(r.found.Findings, at.label, r.found.own, o)
+	}
 	if r.output == outputJSON {
 		return valgrind.NewReport(at.batch.w, o)
 	}

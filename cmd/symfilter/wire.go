@@ -170,13 +170,11 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// openLanes makes a lane for each output, and opens its file.
+// openLanes makes a lane for each output, and opens its file. Outputs of findings share a lane.
 func (r *filterRun) openLanes(files []string) error {
-	for i, o := range r.c.outputs {
-		l := &lane{form: o.form, w: r.std.out, quiet: i > 0}
-		if o.form == outputHTML {
-			l.page = newPage(files)
-		}
+	var shared *found
+	for _, o := range r.c.outputs {
+		l := &lane{form: o.form, w: r.std.out, quiet: len(r.lanes) > 0}
 		if o.file != "" {
 			f, err := openOutput(o.file)
 			if err != nil {
@@ -187,7 +185,18 @@ func (r *filterRun) openLanes(files []string) error {
 		} else if isTerminal(r.std.out) && r.status.w != nil {
 			l.w = besideStatus{r.std.out, r.status, true}
 		}
-		r.lanes = append(r.lanes, l)
+		if o.form == outputHTML {
+			l.page = newPage(files)
+		}
+		if findingsPrinter(o.form) == nil {
+			r.lanes = append(r.lanes, l)
+			continue
+		}
+		if shared == nil {
+			shared = new(found)
+			r.lanes = append(r.lanes, &lane{form: o.form, w: io.Discard, quiet: l.quiet, found: shared})
+		}
+		shared.outs = append(shared.outs, foundOutput{o.form, l.w, l.file})
 	}
 	return nil
 }
@@ -225,7 +234,12 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 		o.DumpFile = r.dumps.add
 	}
 	l.options = o
-	shared.c, shared.output, shared.color = c, c.output, o.Color == filter.ColorAlways
+	if l.found != nil {
+		if err := l.found.collect(c, shared.profiles); err != nil {
+			return usageError{err}
+		}
+	}
+	shared.c, shared.output, shared.color, shared.found = c, c.output, o.Color == filter.ColorAlways, l.found
 	if c.joins() {
 		shared.joined = &jointProfile{r: &shared}
 	}
@@ -255,18 +269,19 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 // written. It has no effect when it is called again.
 func (r *filterRun) endLanes(whole bool) (code int) {
 	for _, l := range r.lanes {
-		err := l.end(whole)
-		var file *outputError
-		switch {
-		case err == nil, errors.Is(err, syscall.EPIPE):
-			continue
-		case errors.As(err, &file):
-			r.diag.line("%v", file)
-		default:
-			r.stream.unwritten = true
-			r.diag.line("write standard output: %v", bare(err))
+		for _, err := range l.end(whole) {
+			var file *outputError
+			switch {
+			case err == nil, errors.Is(err, syscall.EPIPE):
+				continue
+			case errors.As(err, &file):
+				r.diag.line("%v", file)
+			default:
+				r.stream.unwritten = true
+				r.diag.line("write standard output: %v", bare(err))
+			}
+			code = exitIO
 		}
-		code = exitIO
 	}
 	r.lanes = nil
 	return code

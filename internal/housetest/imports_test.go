@@ -36,6 +36,7 @@ var direction = map[string][]string{
 	"debuginfod":          {"buildid", "internal/newfile"},
 	"buildid":             {"internal/object", "internal/newfile"},
 	"internal/html":       {"sgr", "internal/escape"},
+	"internal/publish":    {"report"},
 	"internal/lines":      {},
 	"internal/jsonout":    {"symbolize", "buildid", "internal/escape"},
 	"internal/dwarf":      {"internal/object"},

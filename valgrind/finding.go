@@ -1,0 +1,317 @@
+package valgrind
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// NewFindings returns a writer that adds the errors of the report written to it to s, with frames
+// resolved by the symbolizer of o, and the processes that the report is about. input is the name of
+// the report; own tells own frames from those of the system. Writes never fail. The writer is for
+// one goroutine, which must be that of s.
+func NewFindings(s *report.Findings, input string, own *report.Own, o Options) io.WriteCloser {
+	f := &finder{o: &o, t: newTracker(&o), to: s, input: input, own: own}
+	f.answers = f.t.answers
+	f.Reader = NewReader(f.take)
+	return f
+}
+
+// A finder makes findings of records.
+type finder struct {
+	*Reader
+	o       *Options
+	t       *tracker
+	answers *answerer
+	to      *report.Findings
+	input   string
+	own     *report.Own
+
+	sites []site
+	runs  map[int]*run    // by the numbers of processes in the report
+	byPID map[string]*run // the last process with this PID
+}
+
+// A run is what the findings have of a process.
+type run struct {
+	number int                 // of the process in the findings
+	errors map[string]*counted // by their unique numbers
+}
+
+// A counted is an error that the error counts refer to.
+type counted struct {
+	finding *report.Finding
+	count   uint64 // as of the last error counts
+}
+
+// Close adds the error that the end of the report cuts off.
+func (f *finder) Close() error {
+	err := f.Reader.Close()
+	f.t.finish()
+	return err
+}
+
+// take adds what a record has to the findings.
+func (f *finder) take(rec *Record) error {
+	f.answers.time = time.Time{}
+	p := f.t.cur
+	switch f.t.changeProcess(rec) {
+	case begins:
+		f.runOf(f.t.cur)
+		return nil
+	case resumes:
+		return nil
+	case ends:
+		f.t.reportUnplaced(p)
+		return nil
+	}
+	if p.learnHeader(rec) {
+		f.describe(p)
+		return nil
+	}
+	f.t.learn(rec)
+	f.t.checkVersion(rec)
+	p.learnSummary(rec)
+	switch rec.Name {
+	case "error":
+		f.addError(rec, f.finding(rec))
+	case "fatal_signal":
+		f.addError(rec, f.signal(rec))
+	case "errorcounts":
+		f.count(rec)
+	case "status":
+		f.describe(p)
+	}
+	return nil
+}
+
+// runOf returns the run of a process, which begins if it is new.
+func (f *finder) runOf(p *process) *run {
+	r := f.runs[p.number]
+	if r == nil {
+		if f.runs == nil {
+			f.runs, f.byPID = make(map[int]*run), make(map[string]*run)
+		}
+		r = &run{number: f.to.Begin(report.Process{Input: f.input, Source: report.FromValgrind})}
+		f.runs[p.number] = r
+	}
+	return r
+}
+
+// describe sets what is known of a process. If it began another program by exec, its report has no
+// end of its own: that of the other program, which has the same PID, goes on for it.
+func (f *finder) describe(p *process) {
+	r := f.runOf(p)
+	to := f.to.Process(r.number)
+	if to == nil {
+		return
+	}
+	to.Tool, to.PID, to.Complete = p.tool, p.pid, to.Complete || p.summary.finished
+	if p.exe != "" {
+		to.Command = append([]string{p.exe}, p.args...)
+	}
+	if p.pid == "" || f.byPID[p.pid] == r {
+		return
+	}
+	if before := f.byPID[p.pid]; before != nil && before.number < r.number {
+		f.to.Process(before.number).Complete = true
+	}
+	f.byPID[p.pid] = r
+}
+
+// addError adds an error to the findings.
+func (f *finder) addError(rec *Record, x *report.Finding) {
+	r := f.runOf(f.t.cur)
+	x.Source, x.Tool = report.FromValgrind, f.t.cur.tool
+	x.Identify(f.own)
+	x = f.to.Add(r.number, x, 1)
+	if number := rec.Get("unique"); x != nil && len(number) > 0 && len(number) <= maxName && len(r.errors) < maxErrors {
+		if r.errors == nil {
+			r.errors = make(map[string]*counted)
+		}
+		r.errors[string(number)] = &counted{x, 1}
+	}
+}
+
+// count sets how often errors occurred. Error counts have all occurrences so far.
+func (f *finder) count(rec *Record) {
+	r := f.runOf(f.t.cur)
+	var n uint64
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		switch {
+		case it.Name == "count":
+			n, _ = parseNumber(it.Text)
+		case it.Name == "unique":
+			if e := r.errors[string(it.Text)]; e != nil && n > e.count {
+				f.to.Occurred(e.finding, r.number, n-e.count)
+				e.count = n
+			}
+			n = 0
+		}
+	}
+}
+
+const maxDetails = 16 // lines of an error's text that are kept beside its message
+
+// finding returns an error as a finding, with all its stacks.
+func (f *finder) finding(rec *Record) *report.Finding {
+	x := &report.Finding{Kind: string(rec.Get("kind"))}
+	if what, ok := whatOf(rec); ok {
+		x.Message = clean(what)
+	}
+	said := "" // the last line of text, which may be about the next stack
+	detail := func() {
+		if said != "" && len(x.Detail) < maxDetails {
+			x.Detail = append(x.Detail, said)
+		}
+		said = ""
+	}
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		switch {
+		case it.Name == "stack" && !it.Leaf:
+			t := report.Trace{Role: roleOf(said), Message: said, Frames: f.frames(rec.Frames[it.First:it.Last])}
+			said = ""
+			if len(x.Traces) == 0 {
+				t.Role = report.RoleError
+			}
+			x.Traces = append(x.Traces, t)
+		case !it.Leaf:
+		case it.Name == "leakedbytes":
+			x.Bytes, _ = parseNumber(it.Text)
+		case it.Name == "leakedblocks":
+			x.Blocks, _ = parseNumber(it.Text)
+		case it.Name == "auxwhat", len(x.Traces) > 0 && (it.Name == "what" || it.Name == "text"):
+			detail()
+			said = clean(it.Text)
+			if m := memoryOf(said); m != report.MemoryUnknown {
+				x.Memory = m
+			}
+		}
+	}
+	detail()
+	return x
+}
+
+// signal returns the signal that ended a process as a finding.
+func (f *finder) signal(rec *Record) *report.Finding {
+	x := f.finding(rec)
+	x.Kind = "FatalSignal"
+	x.Message = "Process terminating with default action of signal " + clean(rec.Get("signo"))
+	if name := rec.Get("signame"); len(name) > 0 {
+		x.Message += " (" + clean(name) + ")"
+	}
+	if event := rec.Get("event"); len(event) > 0 {
+		x.Detail = append(x.Detail, clean(event))
+	}
+	return x
+}
+
+// clean returns the text of an element without line ends and blanks around it.
+func clean(text []byte) string {
+	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(text, []byte("\uFFFD")))), " ")
+}
+
+// roleOf returns what a stack shows, from the text before it.
+func roleOf(said string) report.Role {
+	switch {
+	case strings.HasSuffix(said, "free'd"):
+		return report.RoleFreed
+	case strings.Contains(said, "alloc'd"), strings.HasPrefix(said, "Uninitialised value was created by a"):
+		return report.RoleAllocated
+	}
+	return report.RoleOther
+}
+
+// memoryOf returns what the text about an address says of its memory.
+func memoryOf(said string) report.Memory {
+	switch {
+	case !strings.HasPrefix(said, "Address "):
+	case strings.HasSuffix(said, "free'd"):
+		return report.MemoryFreed
+	case strings.HasSuffix(said, "alloc'd"):
+		return report.MemoryAlive
+	case strings.Contains(said, "is not stack'd, malloc'd"), strings.Contains(said, "unallocated block"):
+		return report.MemoryOutside
+	}
+	return report.MemoryUnknown
+}
+
+// frames returns the frames of a stack as a finding has them.
+func (f *finder) frames(frames []Frame) (all []report.TraceFrame) {
+	f.sites = f.t.appendSites(f.sites[:0], frames)
+	for i := range f.sites {
+		all = f.appendSite(all, &f.sites[i])
+	}
+	return all
+}
+
+// appendSite appends the frames of a site: those of the symbolizer, if it has more than the report.
+func (f *finder) appendSite(dst []report.TraceFrame, s *site) []report.TraceFrame {
+	last := &s.frames[len(s.frames)-1]
+	place := report.TraceFrame{Address: last.IP}
+	if last.Obj != nil {
+		place.Object = f.t.objectName(last.Obj)
+	}
+	var got *answer
+	var why error
+	if s.at != nil {
+		place.ID, place.Offset = s.at.of.file.ID, s.rel
+		f.answers.Prefetch(s.at.of.file.Object)
+		got = f.answers.answerFor(s)
+		why = got.err
+	} else {
+		_, why = f.t.cur.whyUnplaced(last)
+	}
+	switch {
+	case got != nil && got.improvesOn(s):
+		f.t.missing.Named++
+		for i := range got.frames {
+			place.Frame = f.o.Shown(&got.frames[i])
+			dst = append(dst, place)
+		}
+	case last.Fn != nil || last.File != nil:
+		for i := range s.frames {
+			place.Frame = f.reported(&s.frames[i], got)
+			place.Inlined = i < len(s.frames)-1
+			dst = append(dst, place)
+		}
+	default:
+		f.t.countUnresolved(s, why)
+		dst = append(dst, place)
+	}
+	return dst
+}
+
+// reported returns a frame that the report has names for. got may be nil.
+func (f *finder) reported(from *Frame, got *answer) (to symbolize.Frame) {
+	to.Func = string(from.Fn)
+	to.Linkage = got.linkageFor(from)
+	if isMangled(from.Fn) {
+		to.Linkage = to.Func
+		if f.o.Symbolizer != nil {
+			to.Func = f.o.Symbolizer.Demangle(to.Func)
+		}
+	}
+	if to.Linkage == "" {
+		to.Linkage = to.Func
+	}
+	if from.File != nil {
+		to.File = f.o.ShownFile(from.source())
+		to.Line, to.HasLine = uint32(min(from.Line, 1<<32-1)), from.Line > 0
+	}
+	return to
+}
+
+// objectName returns the name of an object as a string, which the objects of the process share.
+func (t *tracker) objectName(name []byte) string {
+	if o := t.cur.knownObject(name); o != nil {
+		return o.name
+	}
+	return string(name)
+}

@@ -1,0 +1,97 @@
+package valgrind
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/report"
+)
+
+// findingsIn returns the findings of a report.
+func findingsIn(t *testing.T, xml []byte, o Options) *report.Findings {
+	t.Helper()
+	s := report.NewFindings(nil)
+	w := NewFindings(s, "report.xml", nil, o)
+	for len(xml) > 0 { // records are cut by writes
+		n := min(len(xml), 1000)
+		if _, err := w.Write(xml[:n]); err != nil {
+			t.Fatal(err)
+		}
+		xml = xml[n:]
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// listed prints findings and processes for people.
+func listed(s *report.Findings) string {
+	var b strings.Builder
+	for i, p := range s.Processes() {
+		fmt.Fprintf(&b, "process %d: %s pid %s %q complete %v\n", i, p.Tool, p.PID, p.Command, p.Complete)
+	}
+	for _, x := range s.All() {
+		fmt.Fprintf(&b, "%s/%s %q :%d memory %d, %d bytes in %d blocks, seen %v\n", x.Tool, x.Kind, x.Message, x.Ordinal, x.Memory, x.Bytes, x.Blocks, x.Seen)
+		for _, d := range x.Detail {
+			fmt.Fprintf(&b, "  | %s\n", d)
+		}
+		for _, tr := range x.Traces {
+			fmt.Fprintf(&b, "  role %d %q\n", tr.Role, tr.Message)
+			for i := range tr.Frames {
+				f := &tr.Frames[i]
+				own := " "
+				if f.IsOwn {
+					own = "*"
+				}
+				fmt.Fprintf(&b, "   %s 0x%x %s (%s) %s:%d:%d %s+0x%x inlined %v\n", own, f.Address, f.Func, f.Linkage, filepath.Base(f.File), f.Line, f.Column, filepath.Base(f.Object), f.Offset, f.Inlined)
+			}
+		}
+	}
+	return b.String()
+}
+
+// compareFindings compares findings with a golden.
+func compareFindings(t *testing.T, golden string, s *report.Findings) {
+	t.Helper()
+	got := listed(s)
+	if os.Getenv("UPDATE") == "1" {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFindingsOfReports(t *testing.T) {
+	scripts(t, func(t *testing.T, xml []byte) {
+		name := t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]
+		compareFindings(t, filepath.Join("testdata", "findings", name+".txt"), findingsIn(t, xml, Options{}))
+	})
+}
+
+// The errors of stripped programs have the frames of the JSON report, which a test compares with
+// Valgrind's own.
+func TestFindingsOfStrippedPrograms(t *testing.T) {
+	for _, name := range []string{"lines", "names"} {
+		t.Run(name, func(t *testing.T) {
+			xml, err := os.ReadFile(filepath.Join(recorded, name+".xml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, _ := recordedOptions(t)
+			o.Ahead = readAhead(t, xml, o)
+			compareFindings(t, filepath.Join("testdata", "findings", "recorded_"+name+".txt"), findingsIn(t, xml, o))
+		})
+	}
+}
