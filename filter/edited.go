@@ -26,15 +26,16 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		f.look.frameBegins(len(f.buf), locatedIndent)
 	}
 	if renumbered {
-		logFrame(&f.layout, text, at, d.From, fr, f.faint())
+		logFrame(&f.layout, text, at, d.From, fr, beside(&f.layout, fr))
 		c.number(number)
 		at = d.To
 	}
 	if a == nil {
 		look := f.state
-		if !fr.Named {
+		if !fr.Named && (fr.Number >= 0 || !fr.Optional && !inObject(fr) && endsFrame(c.rest(text, fr))) {
 			look = f.state.WithForeground(sgr.Yellow)
 		}
+		at = logKernel(&f.layout, text, at, fr, look)
 		logGroups(&f.layout, text, at, fr, look)
 		return
 	}
@@ -54,7 +55,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		return
 	}
 	if d := fr.Depth; d.To > 0 && i < len(a.text.cuts)-1 {
-		logFrame(&f.layout, text, at, d.From, fr, f.faint())
+		logFrame(&f.layout, text, at, d.From, fr, beside(&f.layout, fr))
 		at = d.To
 		f.mark(".")
 		c.number(i + 1)
@@ -63,7 +64,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		}
 	}
 	if d := fr.First; d.To > 0 && i > 0 {
-		logFrame(&f.layout, text, at, d.From, fr, f.faint())
+		logFrame(&f.layout, text, at, d.From, fr, beside(&f.layout, fr))
 		at = d.To
 		f.mark(fr.Later)
 	}
@@ -72,7 +73,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		if at < len(text) {
 			breakAtBlank(&f.layout, string(text[at:at+1]))
 		}
-		logGroups(&f.layout, text, at, fr, f.faint())
+		logGroups(&f.layout, text, at, fr, beside(&f.layout, fr))
 	} else {
 		f.look.textBegins(len(f.buf))
 		f.logBytes(text[at:])
@@ -95,6 +96,7 @@ func (c *locator) rest(text []byte, fr *dialect.Frame) []byte {
 func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
+	at = logKernel(&f.layout, text, at, fr, beside(&f.layout, fr))
 	for k := range fr.Edits {
 		e := &fr.Edits[k]
 		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc ||
@@ -102,7 +104,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 			e.Part == dialect.Rename && c.names(text[e.From:e.To], &t) {
 			continue
 		}
-		logFrame(&f.layout, text, at, e.From, fr, f.faint())
+		logFrame(&f.layout, text, at, e.From, fr, beside(&f.layout, fr))
 		at = e.To
 		if !inJSON(e.Part) {
 			breakAtBlank(&f.layout, e.Before)

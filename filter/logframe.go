@@ -9,9 +9,9 @@ import (
 )
 
 // logFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
-// of its own, the part of a numbered frame in it gets a look; others may be words of a sentence.
+// of its own, the part of the frame in it gets a look.
 func logFrame(l *layout, text []byte, from, to int, fr *dialect.Frame, look sgr.State) {
-	if l.color != ColorAlways || fr.Number < 0 || l.state == look || bytes.IndexByte(text, esc) >= 0 {
+	if l.color != ColorAlways || l.state == look || bytes.IndexByte(text, esc) >= 0 {
 		l.logBytes(text[from:to])
 		return
 	}
@@ -23,6 +23,15 @@ func logFrame(l *layout, text []byte, from, to int, fr *dialect.Frame, look sgr.
 	l.state = look
 	l.logBytes(text[from:to])
 	l.state = before
+}
+
+// beside returns the look of the log's text beside an answer: dim in a numbered frame. A frame
+// without a number may be words of a sentence.
+func beside(l *layout, fr *dialect.Frame) sgr.State {
+	if fr.Number < 0 {
+		return l.state
+	}
+	return l.faint()
 }
 
 // logGroups is logFrame for the rest of the line, which may be broken before a path, an object and a
@@ -38,6 +47,24 @@ func logGroups(l *layout, text []byte, at int, fr *dialect.Frame, look sgr.State
 		}
 	}
 	logFrame(l, text, at, len(text), fr, look)
+}
+
+// logKernel is logFrame for a frame of a kernel up to its first edit: the line may be broken before
+// the function and before its module. It returns the offset after the text that it has laid out: at,
+// if the frame is not one of a kernel.
+func logKernel(l *layout, text []byte, at int, fr *dialect.Frame, look sgr.State) int {
+	if l.look == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
+		return at
+	}
+	end := fr.Edits[0].From
+	l.look.breakable(len(l.buf))
+	if i := bytes.IndexByte(text[at:end], '['); i > 0 {
+		logFrame(l, text, at, at+i-1, fr, look) // without the blank before the module
+		l.look.breakable(len(l.buf))
+		at += i - 1
+	}
+	logFrame(l, text, at, end, fr, look)
+	return end
 }
 
 // endsFrame reports whether rest, the text of the log after the last answer in a line with a frame,
