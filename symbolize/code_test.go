@@ -212,6 +212,38 @@ func TestNoInlinesGivesTheCalledFunctionAndItsOwnLine(t *testing.T) {
 	}
 }
 
+// Valgrind reads the names of functions from the symbol table, those of inlined calls from
+// DW_AT_name.
+func TestNamesAreAsValgrindPrintsThem(t *testing.T) {
+	f := build(t, "shop", source)
+	linkage := open(t, Options{}, oneFile{f, "here"})
+	short := open(t, Options{Names: ShortNames}, oneFile{f, "here"})
+	valgrind := open(t, Options{Names: ValgrindNames}, oneFile{f, "here"})
+	differ := 0
+	for _, a := range f.textAddresses(t) {
+		var all [3][]Frame
+		for i, s := range []*Symbolizer{linkage, short, valgrind} {
+			var err error
+			if all[i], err = s.Code(context.Background(), nil, f.at(a)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := all[0]
+		for i := range want {
+			if want[i].Inlined {
+				differ += strings.Compare(want[i].Func, all[1][i].Func) & 1
+				want[i] = all[1][i]
+			}
+		}
+		if diff := gocmp.Diff(all[2], want); diff != "" {
+			t.Fatalf("%#x: got -, want +\n%s", a, diff)
+		}
+	}
+	if differ == 0 {
+		t.Error("the fixture has no inlined calls with parameters")
+	}
+}
+
 func TestCodeAppends(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{f, "here"})

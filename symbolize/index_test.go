@@ -114,12 +114,13 @@ func readID(t *testing.T, path string) (buildid.ID, bool) {
 
 func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 	options := map[string]Options{
-		"":            {},
-		"mangled":     {NoDemangle: true},
-		"no inlines":  {NoInlines: true},
-		"as LLVM":     {Reaching: true},
-		"short names": {Names: ShortNames},
-		"no names":    {Names: NoNames},
+		"":                 {},
+		"mangled":          {NoDemangle: true},
+		"no inlines":       {NoInlines: true},
+		"as LLVM":          {Reaching: true},
+		"short names":      {Names: ShortNames},
+		"Valgrind's names": {Names: ValgrindNames},
+		"no names":         {Names: NoNames},
 	}
 	for name, path := range indexFixtures(t) {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if used := e.module.index != nil; used != (o.Names != ShortNames) {
+				if used := e.module.index != nil; used != (o.Names != ShortNames && o.Names != ValgrindNames) {
 					t.Errorf("%s: index in use: %v", name, used)
 				}
 				if e.module.index != nil && e.module.dw.Footprint() > 0 {

@@ -31,7 +31,7 @@ func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 		dst[start] = dst[len(dst)-1]
 		dst = dst[:start+1]
 	}
-	if o.Names != LinkageNames {
+	if o.Names != LinkageNames && o.Names != ValgrindNames {
 		return dst, nil
 	}
 	wantFile := o.Reaching && (len(dst) == start || dst[start].File == "" || dst[len(dst)-1].File == "")

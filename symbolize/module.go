@@ -111,8 +111,11 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 				return ok
 			})
 			m.dw.Beside(m.beside)
-			if o.Names == ShortNames {
-				m.dw.UseShortNames()
+			switch o.Names {
+			case ShortNames:
+				m.dw.UseNames(dwarf.AllDeclared)
+			case ValgrindNames:
+				m.dw.UseNames(dwarf.InlinedDeclared)
 			}
 		}
 		if errors.Is(m.fault, dwarf.ErrNoDebugInfo) {

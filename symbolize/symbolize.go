@@ -114,6 +114,8 @@ const (
 	// as declared, without namespaces and parameters: from debug information only
 	ShortNames
 	NoNames // no function names: only file and line, from debug information
+	// as Valgrind's tools print them: LinkageNames for functions, ShortNames for inlined calls
+	ValgrindNames
 )
 
 // A Location is a place in a binary.

@@ -9,7 +9,7 @@ func (v value) isAlt() bool {
 }
 
 // altName is entryName for the entry of the supplementary file at off. It falls back to name.
-func (d *Data) altName(off uint64, name strRef) (strRef, bool) {
+func (d *Data) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 	if d.links == nil || d.links.alt == nil {
 		return name, false
 	}
@@ -19,7 +19,7 @@ func (d *Data) altName(off uint64, name strRef) (strRef, bool) {
 	found, linkage := strRef{}, false
 	if u := alt.unitOf(off); u != nil && off-u.off >= uint64(u.root) {
 		u.used = d.tick
-		found, linkage = u.entryName(uint32(off - u.off))
+		found, linkage = u.entryName(uint32(off-u.off), declared)
 	}
 	d.work = alt.work
 	d.links.held += alt.Footprint() - before

@@ -64,7 +64,7 @@ type Data struct {
 	tooMany     bool // .debug_aranges has too many ranges to keep
 	rootLooks   int
 
-	short     bool // names are DW_AT_name, see UseShortNames
+	names     Naming
 	lazyNames bool // see LazyNames
 
 	vars variables
@@ -108,12 +108,21 @@ func New(f *object.File, l Links) (*Data, error) {
 	return d, nil
 }
 
-// UseShortNames makes Lookup return the names in declarations (DW_AT_name) instead of linkage
-// names. It must come before the first Lookup.
-func (d *Data) UseShortNames() {
-	d.short = true
+// A Naming selects the names that Lookup returns.
+type Naming uint8
+
+// The namings.
+const (
+	Linkage         Naming = iota // linkage names
+	AllDeclared                   // the names in declarations (DW_AT_name)
+	InlinedDeclared               // these for inlined calls, linkage names for functions
+)
+
+// UseNames selects the names that Lookup returns. It must come before the first Lookup.
+func (d *Data) UseNames(n Naming) {
+	d.names = n
 	if d.links != nil && d.links.alt != nil {
-		d.links.alt.short = true
+		d.links.alt.names = n
 	}
 }
 
@@ -349,5 +358,5 @@ func (d *Data) Shrink(target int64) {
 		d.links.close(f)
 	}
 	d.links.shrink()
-	*d = Data{sec: d.sec, big: d.big, short: d.short, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford, beside: d.beside}
+	*d = Data{sec: d.sec, big: d.big, names: d.names, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford, beside: d.beside}
 }

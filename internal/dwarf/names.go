@@ -46,7 +46,7 @@ func (s strRef) number() uint64 {
 // nameCall reads the name of a call, if it was not read before, and returns its place.
 func (u *unit) nameCall(c *call) strRef {
 	if c.state == unread {
-		name, linkage := u.entryName(c.entry)
+		name, linkage := u.entryName(c.entry, u.d.names == AllDeclared || u.d.names == InlinedDeclared && !c.function)
 		u.d.read += nameBytes
 		c.name, c.section, c.state = name.off, name.sec, nameless
 		switch {
@@ -60,8 +60,8 @@ func (u *unit) nameCall(c *call) strRef {
 }
 
 // entryName returns the linkage name of the entry or of those it refers to, else the first plain
-// name; with short names, always that.
-func (u *unit) entryName(entry uint32) (name strRef, linkage bool) {
+// name; if declared is set, always that.
+func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool) {
 	d := u.d
 	for range maxChain {
 		c := cursorAt(u.data, uint64(entry), d.big)
@@ -71,7 +71,7 @@ func (u *unit) entryName(entry uint32) (name strRef, linkage bool) {
 			break
 		}
 		e := u.readEntry(&c, a)
-		if e.linkage.ok() && !d.short {
+		if e.linkage.ok() && !declared {
 			if s := u.stringOf(e.linkage, secInfo); s.ok {
 				return s, true
 			}
@@ -79,7 +79,7 @@ func (u *unit) entryName(entry uint32) (name strRef, linkage bool) {
 		if !name.ok && e.name.ok() {
 			name = u.stringOf(e.name, secInfo)
 		}
-		if name.ok && d.short {
+		if name.ok && declared {
 			break
 		}
 		next := e.specified
@@ -87,7 +87,7 @@ func (u *unit) entryName(entry uint32) (name strRef, linkage bool) {
 			next = e.origin
 		}
 		if next.isAlt() {
-			return d.altName(next.u, name)
+			return d.altName(next.u, name, declared)
 		}
 		if u, entry = u.follow(next); u == nil {
 			break

@@ -84,7 +84,7 @@ func (d *Data) UseAlt(f *object.File) {
 		d.links = new(links)
 	}
 	d.links.alt = newData(sections{big: d.big, load: f.Data})
-	d.links.alt.short, d.links.alt.meter = d.short, d.meter
+	d.links.alt.names, d.links.alt.meter = d.names, d.meter
 	d.sec.alt = &d.links.alt.sec
 	for id := range altSections {
 		d.sec.loaded[id], d.sec.data[id] = false, nil
@@ -288,7 +288,7 @@ func (d *Data) newSplit(o *object.File) *Data {
 		return nil
 	}
 	c := newData(sections{big: d.big, zeroCode: d.sec.zeroCode, load: o.Data, skeletons: &d.sec})
-	c.short, c.meter = d.short, d.meter
+	c.names, c.meter = d.names, d.meter
 	c.chooseInfo(o)
 	return c
 }

@@ -238,7 +238,7 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 	defer w.charge(d)
 	info := w.variable(typeAt{u, entry})
 	v = Variable{Name: info.name, Addr: sym.Addr, Size: sym.Size}
-	if len(info.linkage) > 0 && !d.short {
+	if len(info.linkage) > 0 && d.names != AllDeclared {
 		v.Name, v.HasLinkage = info.linkage, true
 	}
 	if len(sym.Name) == 0 {

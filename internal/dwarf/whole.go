@@ -87,7 +87,7 @@ func (d *Data) load() {
 func (d *Data) Fork() *Data {
 	d.load()
 	f := newData(d.sec)
-	f.short = d.short
+	f.names = d.names
 	f.sec.loaded[secTypes] = true // as empty: forks must not load sections
 	if d.sec.alt != nil {
 		f.links = &links{alt: newData(*d.sec.alt)}
