@@ -236,21 +236,31 @@ func (p *process) learnStack(frames []Frame) {
 		if f.Obj == nil || f.RawIP != nil || i+1 < len(frames) && haveSameAddress(&frames[i+1], f) {
 			continue // the last of several frames at one address is the function itself
 		}
-		o := p.object(f.Obj)
-		if o == nil {
-			continue
-		}
 		first := i
 		for first > 0 && haveSameAddress(&frames[first-1], f) {
 			first--
 		}
-		fact := ipFact{ip: f.IP, caller: first > 0}
-		if inner := &frames[max(0, first-1)]; fact.caller && inner.RawIP == nil && inner.Obj != nil {
-			fact.inner, fact.innerOf = inner.IP, p.knownObject(inner.Obj)
+		if first == 0 {
+			p.learnFrame(f, false, nil)
+		} else {
+			p.learnFrame(f, true, &frames[first-1])
 		}
-		if e := o.addFact(fact); e != nil && f.Fn != nil {
-			e.learnName(f)
-		}
+	}
+}
+
+// learnFrame takes the facts about the object of a frame. If the frame is a caller, inner is the
+// frame that it called, or nil if that is not known.
+func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
+	o := p.object(f.Obj)
+	if o == nil {
+		return
+	}
+	fact := ipFact{ip: f.IP, caller: caller}
+	if inner != nil && inner.RawIP == nil && inner.Obj != nil {
+		fact.inner, fact.innerOf = inner.IP, p.knownObject(inner.Obj)
+	}
+	if e := o.addFact(fact); e != nil && f.Fn != nil {
+		e.learnName(f)
 	}
 }
 

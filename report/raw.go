@@ -1,0 +1,14 @@
+package report
+
+// A RawFrame is a frame of a stack as a report has it. The zero value is a frame of which nothing
+// is known.
+type RawFrame struct {
+	// Addr is the address in the process: of the instruction if Exact is set, otherwise one byte
+	// before the return address of a call.
+	Addr  uint64
+	Exact bool
+
+	Object     string // path of the object file, empty if the report has none
+	Func, File string // empty if the report has none
+	Line       uint64 // 0 if the report has none
+}

@@ -1,0 +1,92 @@
+package valgrind
+
+import (
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Places finds out where the object files of one process were loaded, and looks up the frames of a
+// file that has addresses in the process, like the XML, but no map: the files of DHAT and Massif.
+// One goroutine at a time may use it.
+type Places struct {
+	t      *tracker
+	solved bool // nothing was learned since the last search for biases
+	named  bool // the search for the debug files of located objects has begun
+}
+
+// NewPlaces returns the Places of a process that was started as program, which is empty if that is
+// not known. Maps and the report.Options of o apply.
+func NewPlaces(program string, o Options) *Places {
+	o.Ahead, o.Elements = nil, false
+	t := newTracker(&o)
+	t.hasElements = true
+	t.cur.exe = t.cur.keepText([]byte(program))
+	return &Places{t: t}
+}
+
+// Learn takes the fact that the address of f is in the code of its object. If f is a caller, inner
+// is the frame that it called, or the zero value if that is not known. Learn before Frames: a bias
+// is chosen by the facts known so far.
+func (p *Places) Learn(f, inner report.RawFrame) {
+	var in *Frame
+	if !f.Exact && inner.Object != "" {
+		in = frameOf(&inner)
+	}
+	if f.Object == "" {
+		return
+	}
+	p.t.solver.allowed += frameWork
+	p.t.cur.learnFrame(frameOf(&f), !f.Exact, in)
+	p.solved = false
+}
+
+// Frames returns the frames at the address of f, innermost first, and the build ID of its object if
+// they have more about f than the report: a name or a line. It returns no frames otherwise, and
+// counts f for Options.Unresolved if the report has no name either. It waits for debug files as the
+// Options allow. The frames must not be modified.
+func (p *Places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
+	t := p.t
+	if !p.solved {
+		t.solver.solveAll(t.cur)
+		p.solved = true
+	}
+	if !p.named {
+		t.prefetch(t.cur)
+		p.named = true
+	}
+	s := site{frames: []Frame{*frameOf(&f)}}
+	number := uint64(0)
+	if !f.Exact {
+		number = 1
+	}
+	t.locateSite(&s, []site{{}}, number)
+	var why error
+	if s.at != nil {
+		got := t.answers.answerFor(&s)
+		if id = s.at.of.file.ID; got.improvesOn(&s) {
+			t.missing.Named++
+			return got.frames, id
+		}
+		why = got.err
+	}
+	if f.Func == "" {
+		t.countUnresolved(&s, why)
+	}
+	return nil, id
+}
+
+// Close reports the objects that were not located, passes the counts of frames to the Options, and
+// closes the object files.
+func (p *Places) Close() { p.t.finish() }
+
+// frameOf returns a frame as the XML has it.
+func frameOf(f *report.RawFrame) *Frame {
+	text := func(s string) []byte {
+		if s == "" {
+			return nil
+		}
+		return []byte(s)
+	}
+	return &Frame{IP: f.Addr, Obj: text(f.Object), Fn: text(f.Func), File: text(f.File), Line: f.Line}
+}
