@@ -30,6 +30,7 @@ type config struct {
 
 	callgrind  callgrindFlags
 	rtrace     rtraceFlags
+	profile    profileFlags
 	backtraces dialectFlags
 	follow     followFlags
 

@@ -39,6 +39,7 @@ func commands() []*command {
 		{name: "valgrind", in: ofValgrind, args: "[flags] [FILE...]", most: anyNumber, about: "read only XML reports of Valgrind", text: valgrindText, run: filterAll},
 		{name: "callgrind", in: ofCallgrind, args: "[flags] [FILE...]", most: anyNumber, about: "read only profiles of Callgrind", text: callgrindText, run: filterAll},
 		{name: "rtrace", in: ofRTrace, args: "[flags] [FILE...]", most: anyNumber, about: "read only reports of sp-rtrace", text: rtraceText, run: filterAll},
+		{name: "profile", in: ofProfile, args: "[flags] FILE", least: 1, most: 1, about: "name the addresses of a profile", text: profileText, run: runProfile},
 		{name: "addr", in: ofAddr, args: "[flags] FILE|ID ADDRESS...", least: 2, most: anyNumber, about: "resolve single addresses", text: addrText, run: runAddr},
 		{name: "doctor", in: ofDoctor, args: "[flags] [ID|FILE|LOG]", most: 1, about: "check where debug files are", text: doctorText, run: runDoctor},
 		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber, about: "index debug files in advance", text: indexText, run: runIndex},

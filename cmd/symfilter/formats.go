@@ -96,17 +96,7 @@ func (r *reports) options(at *arrival) report.Options {
 		Members:    at.members,
 		Diagnose:   at.diagnose,
 		Named:      func(n int64) { at.add(counts{asked: n}) },
-		Unresolved: func(all []report.Unresolved) {
-			var c counts
-			for _, u := range all {
-				c.failed += u.Frames
-				if u.Name != "" {
-					c.modules = append(c.modules, u)
-				}
-			}
-			c.asked = c.failed
-			at.add(c)
-		},
+		Unresolved: func(all []report.Unresolved) { at.add(unresolvedCounts(all)) },
 	}
 }
 

@@ -39,6 +39,7 @@ const (
 	ofRTrace
 	ofDoctor
 	ofAddr
+	ofProfile
 	ofIndex
 	ofText // the commands that print a text of the program's own
 	ofLLVM // the style of llvm-symbolizer
@@ -46,7 +47,7 @@ const (
 	ofReports = ofValgrind | ofCallgrind | ofRTrace
 	ofRuns    = ofFilter | ofReports
 	ofMost    = ofRuns | ofDoctor
-	ofAsking  = ofMost | ofAddr // the commands that look for debug files
+	ofAsking  = ofMost | ofAddr | ofProfile // the commands that look for debug files
 	ofAll     = ofAsking | ofIndex
 )
 
@@ -76,13 +77,13 @@ func allOptions() iter.Seq[*option] {
 var options = [...]group{
 	{title: "Where debug files are, by build ID, in the order of the search", topic: "finding",
 		note: "Then the module's own path, if the file there has that build ID; then the cache of debuginfod, and the servers that DEBUGINFOD_URLS names.", flags: []option{
-			{name: "symbol-path", short: "s", metavar: "PATH", in: ofAsking | ofLLVM, on: ofRuns | ofAddr, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
+			{name: "symbol-path", short: "s", metavar: "PATH", in: ofAsking | ofLLVM, on: ofRuns | ofAddr | ofProfile, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
 			{name: "obj", metavar: "FILE", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
 			{name: "build-id-dir", metavar: "DIR", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.trees }, text: "folder with files named like ab/cdef.debug"},
 			{name: "ids-txt", metavar: "FILE", in: ofAsking, field: func(c *config) any { return &c.idsFiles }, text: "file with a build ID and a path on each line"},
 			{name: "debug-file-directory", metavar: "DIR", in: ofAsking | ofLLVM, on: ofFilter | ofAddr, field: func(c *config) any { return &c.debugDirs }, text: "holds .build-id", more: "searched before " + symfilter.DebugDir},
 			{name: "no-default-debug-directories", in: ofAsking, field: func(c *config) any { return &c.noDefaultDirs }, text: "do not search " + symfilter.DebugDir},
-			{name: "no-paths", in: ofMost, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
+			{name: "no-paths", in: ofMost | ofProfile, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
 			{name: "dwp", metavar: "FILE", in: ofAsking, field: func(c *config) any { return &c.dwp }, text: "package of split debug information (.dwp), if it is not beside its file"},
 		}},
 	{title: "Servers of debug files", topic: "finding", flags: []option{
@@ -100,7 +101,7 @@ var options = [...]group{
 		{name: "json-field", metavar: "NAME", in: ofMost, field: func(c *config) any { return &c.fields },
 			text: "a member of JSON lines that is text of a log; instead of those that are read by default",
 			more: "these are " + strings.Join(input.DefaultFields(), ", ") + ": if a line has several, all are filtered; a dot leads into an object, or is a part of the name"},
-		{name: "sysroot", metavar: "DIR", in: ofMost, on: ofReports, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a log, report or profile names"},
+		{name: "sysroot", metavar: "DIR", in: ofMost | ofProfile, on: ofReports | ofProfile, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a log, report or profile names"},
 		{name: "map", metavar: "FILE", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.mapFiles },
 			text: "lists where files were loaded: a copy of /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},
 		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
@@ -125,7 +126,7 @@ var options = [...]group{
 		{name: "no-demangle", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.noDemangle }, text: "print names mangled, as the linker has them"},
 		{name: "no-inlines", in: ofAsking, field: func(c *config) any { return &c.noInlines }, text: "print one frame for each address, without inlined calls"},
 		{name: "basenames", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.basenames }, text: "print source files without their folders"},
-		{name: "prefix-map", metavar: "OLD=NEW", in: ofAsking, on: ofReports, field: func(c *config) any { return &c.prefixes },
+		{name: "prefix-map", metavar: "OLD=NEW", in: ofAsking, on: ofReports | ofProfile, field: func(c *config) any { return &c.prefixes },
 			text: "print NEW for OLD at the start of source paths",
 			more: "also in the paths at which the files of a report or profile are looked for"},
 		{name: "module-lines", metavar: "FORM", in: ofMost, words: moduleLines, field: func(c *config) any { return &c.moduleLines },
@@ -192,11 +193,11 @@ var options = [...]group{
 		{name: "no-sandbox", in: ofAll | ofLLVM, on: ofIndex, field: func(c *config) any { return &c.noSandbox },
 			text: "do not confine the process on Linux",
 			more: "confined, it cannot start other programs, use sockets if no server is named, or write outside of the folders that flags name and the caches"},
-		{name: "strict", in: ofAsking, on: ofFilter | ofAddr, field: func(c *config) any { return &c.strict }, text: "exit with 3 if an address stayed unresolved"},
+		{name: "strict", in: ofAsking, on: ofFilter | ofAddr | ofProfile, field: func(c *config) any { return &c.strict }, text: "exit with 3 if an address stayed unresolved"},
 		{name: "explain", in: ofAsking | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.explain }, text: "at the end: what stayed unresolved, why, what to do"},
 		{name: "quiet", short: "q", in: ofAll | ofLLVM, on: ofFilter | ofIndex | ofAddr, field: func(c *config) any { return &c.quiet }, text: "print no diagnostics"},
 		{name: "verbose", short: "v", in: ofAsking, on: ofFilter, field: func(c *config) any { return &c.verbose }, text: "print all diagnostics, and at the end the files used"},
-		{name: "version", in: ofAll, on: ofFilter, field: func(c *config) any { return &c.version }, text: "print the version"},
+		{name: "version", in: ofAll, field: func(c *config) any { return &c.version }, text: "print the version"},
 		{name: "help", short: "h", in: ofAll | ofText, on: ofFilter, field: func(c *config) any { return &c.help }, text: "print this help"},
 	}},
 	{title: "Flags of symfilter callgrind alone", flags: []option{
@@ -226,6 +227,14 @@ var options = [...]group{
 		{name: "compress", in: ofRTrace, field: func(c *config) any { return &c.rtrace.processing.Compress }, text: "one entry for all calls with the same backtrace"},
 		{name: "sort", metavar: "ORDER", preset: "size-asc", in: ofRTrace, words: orders, field: func(c *config) any { return &c.rtrace.sort },
 			text: "order of these entries: size, size-asc, count or count-asc"},
+	}},
+	{title: "Flags of symfilter profile alone", flags: []option{
+		{name: "output", metavar: "FORM[:FILE]", in: ofProfile, words: profileOutputs, field: func(c *config) any { return profileOutput{&c.outputs} },
+			text: "text (default), pprof or folded: a line for each stack",
+			more: "with FILE to a file; then the flag may be repeated"},
+		{name: "show", metavar: "TYPE", in: ofProfile, field: func(c *config) any { return &c.profile.show },
+			text: "values that text and folded print, such as alloc_space; by default those that the profile names"},
+		{name: "inclusive", in: ofProfile, field: func(c *config) any { return &c.profile.inclusive }, text: "order by the values of a function and all that it called"},
 	}},
 	{title: "Flags of symfilter addr alone", flags: []option{
 		{name: "output", metavar: "FORM", in: ofAddr, words: answers, field: func(c *config) any { return &c.output }, text: "text (default), or json: an object for each address"},

@@ -46,9 +46,12 @@ func (o output) flag() string {
 // outputList is the value of --output: FORM, or FORM:FILE.
 type outputList []output
 
-func (l *outputList) Set(s string) error {
+func (l *outputList) Set(s string) error { return l.set(s, outputs()) }
+
+// set adds a value whose form is one of words.
+func (l *outputList) set(s string, words []string) error {
 	form, file, named := strings.Cut(s, ":")
-	if words := outputs(); !slices.Contains(words, form) {
+	if !slices.Contains(words, form) {
 		last := len(words) - 1
 		return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
 	}

@@ -55,6 +55,23 @@ and freed, with every address replaced by function, file and line.
   symfilter rtrace --leaks --compress --sort=size report.rtrace | less
   symfilter rtrace --leaks --output=json report.rtrace | jq .calls
 `
+	profileText = `Prints a profile of addresses with functions, files and lines: pprof's format,
+heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc.
+
+  symfilter profile -s /srv/symbols heap.prof | less
+  symfilter profile --output=pprof heap.prof >named.pb.gz
+  symfilter profile --output=folded --show=alloc_space heap.prof | flamegraph.pl
+
+The result is a table of functions and the largest stacks, or with
+--output=pprof a profile that viewers such as go tool pprof show without looking
+for names again. Locations that have names already keep them.
+
+The file of an address is found by the build ID that the profile gives. If it
+gives none, as in gperftools and jemalloc, the file at the mapped path is used,
+below --sysroot if that is given, and its build ID leads to the debug file. It
+must have code of the size that was mapped; no other check is possible, so do
+not use this after the program was replaced.
+`
 	addrText = `Prints the functions, files and lines at addresses of one program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
 with or without 0x, and are those of the file: what nm and objdump print, and

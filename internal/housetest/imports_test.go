@@ -28,6 +28,7 @@ var direction = map[string][]string{
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
+	"profile":             {"report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/escape"},
 	"markup":              {"buildid"},
 	"report":              {"symbolize", "buildid", "internal/object", "internal/escape"},
 	"source":              {"symbolize", "buildid", "internal/escape"},
@@ -77,6 +78,7 @@ var (
 	testParties = []string{
 		"github.com/go-delve/delve/pkg/dwarf/godwarf",
 		"github.com/google/go-cmp",
+		"github.com/google/pprof", // reads what profile prints, and the inputs that profile reads
 		"github.com/google/pprof/profile",
 		"github.com/ianlancetaylor/demangle", // the source of internal/demangle
 		"github.com/rogpeppe/go-internal",

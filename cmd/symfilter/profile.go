@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/symfilter/symfilter/profile"
+	"github.com/symfilter/symfilter/report"
+)
+
+// profileFlags are the flags of symfilter profile.
+type profileFlags struct {
+	show      string
+	inclusive bool
+}
+
+// profileForms are the forms that symfilter profile prints.
+var profileForms = [...]struct {
+	name string
+	form profile.Output
+}{{outputText, profile.Text}, {"pprof", profile.Pprof}, {"folded", profile.Folded}}
+
+func profileOutputs() (names []string) {
+	for _, f := range profileForms {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// profileOutput is the value of --output of symfilter profile.
+type profileOutput struct{ list *outputList }
+
+func (o profileOutput) Set(s string) error { return o.list.set(s, profileOutputs()) }
+
+// runProfile prints a profile with names.
+func runProfile(c *config, args []string, std standard) (int, error) {
+	if err := c.pickOutput(); err != nil {
+		return exitUsage, err
+	}
+	if c.output == "pprof" && c.outputs[0].file == "" && isTerminal(std.out) {
+		return exitUsage, usageError{errors.New("--output=pprof is binary, and standard output is a terminal: write --output=pprof:FILE")}
+	}
+	prefixes, err := c.prefixMaps()
+	if err != nil {
+		return exitUsage, err
+	}
+	if err := c.checkWritten(args, std); err != nil {
+		return exitUsage, err
+	}
+	label := args[0]
+	in := std.in
+	if label == "-" {
+		label = standardName
+	} else {
+		if in, err = os.Open(label); err != nil {
+			return exitIO, errors.New(openError(label, err))
+		}
+		defer in.Close()
+	}
+	writers := make([]io.Writer, len(c.outputs))
+	for i, o := range c.outputs {
+		writers[i] = std.text
+		if o.file == "" {
+			continue
+		}
+		f, err := openOutput(o.file)
+		if err != nil {
+			return exitIO, &outputError{o.file, err}
+		}
+		defer f.discard()
+		writers[i] = f
+	}
+	asker, err := c.asker(std, args)
+	if err != nil {
+		return exitIO, err
+	}
+	defer asker.close(c)
+	s := &stream{diag: asker.diag, stop: &stopper{}} // a signal ends the process
+	wait := c.wait.of(true).Local
+	p, err := profile.Read(in, profile.Options{
+		Options: report.Options{
+			Symbolizer: asker.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
+			Diagnose:   func(message string) { asker.diag.printf("%s: %s", label, oneLine(message)) },
+			Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
+			Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
+		},
+		Budget: report.NewBudget(int64(c.maxMemory)/2, asker.Symbolizer),
+	})
+	if err != nil {
+		return exitIO, fmt.Errorf("%s: %w", label, bare(err))
+	}
+	defer p.Close()
+	view := profile.View{Label: label, Show: c.profile.show, Inclusive: c.profile.inclusive}
+	for i, w := range writers {
+		if err := c.writeProfile(p, i, w, view); err != nil {
+			if errors.Is(err, syscall.EPIPE) {
+				continue
+			}
+			if _, ok := errors.AsType[*profile.ShowError](err); ok {
+				return exitUsage, usageError{fmt.Errorf("--show: %s: %w", label, err)}
+			}
+			return exitIO, err
+		}
+	}
+	asker.status.set("")
+	s.report(c, asker.Symbolizer)
+	if c.strict && s.unresolved.all().failed > 0 {
+		return exitStrict, nil
+	}
+	return exitOK, nil
+}
+
+// writeProfile writes output i of c.
+func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profile.View) error {
+	form := profileForms[slices.Index(profileOutputs(), c.outputs[i].form)].form
+	if err := p.Write(w, form, view); err != nil {
+		return err
+	}
+	if f, ok := w.(*outputFile); ok {
+		return f.end(true)
+	}
+	return nil
+}
+
+// unresolvedCounts returns the counts of the addresses of a report that have no name.
+func unresolvedCounts(all []report.Unresolved) (c counts) {
+	for _, u := range all {
+		c.failed += u.Frames
+		if u.Name != "" {
+			c.modules = append(c.modules, u)
+		}
+	}
+	c.asked = c.failed
+	return c
+}

@@ -1,0 +1,119 @@
+package profile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/stacks"
+)
+
+// The functions whose frames a viewer of pprof removes, with the frames that they call, as
+// github.com/google/pprof/profile sets them for profiles of gperftools. The expressions match whole
+// names, without arguments.
+const (
+	allocatorFrames = `calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|pvalloc|valloc|realloc|` +
+		`tcmalloc::.*|tc_calloc|tc_cfree|tc_malloc|tc_free|tc_memalign|tc_posix_memalign|tc_pvalloc|tc_valloc|tc_realloc|` +
+		`tc_new|tc_delete|tc_newarray|tc_deletearray|tc_new_nothrow|tc_newarray_nothrow|` +
+		`malloc_zone_malloc|malloc_zone_calloc|malloc_zone_valloc|malloc_zone_realloc|malloc_zone_memalign|malloc_zone_free|` +
+		`runtime\..*|` +
+		`BaseArena::.*|(::)?do_malloc_no_errno|(::)?do_malloc_pages|(::)?do_malloc|DoSampledAllocation|` +
+		`MallocedMemBlock::MallocedMemBlock|_M_allocate|__builtin_(vec_)?delete|__builtin_(vec_)?new|` +
+		`__gnu_cxx::new_allocator::allocate|__libc_malloc|__malloc_alloc_template::allocate|allocate|cpp_alloc|operator new(\[\])?`
+
+	keptRuntimeFrames = `runtime\.panic|runtime\.reflectcall|runtime\.call[0-9]*`
+
+	profilerFrames = `ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore`
+
+	// jemallocFrames are the functions of a jemalloc that is linked into the program, whose names may
+	// have a prefix.
+	jemallocFrames = `_?(_rjem_|je_|_rjem_je_)?(prof_backtrace|prof_backtrace_impl|prof_tctx_create|prof_alloc_prep|imalloc.*|` +
+		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|fallback_impl.*|newImpl.*|handleOOM|` + allocatorFrames
+)
+
+// maxExpression bounds the expressions of a profile for frames that are dropped, in bytes.
+const maxExpression = 64 << 10
+
+// withoutDropped returns p without the frames of p.DropFrames in the stacks, as viewers of pprof
+// show it: without the frame that matches, and those that it called. Matching frames at the root
+// remain, up to the first one that does not match. Expressions that are too long or faulty drop
+// nothing. The result shares all but stacks and lines with p.
+func withoutDropped(p *stacks.Profile) *stacks.Profile {
+	drop := expression(p.DropFrames)
+	if drop == nil {
+		return p
+	}
+	p = &stacks.Profile{
+		Values: p.Values, Default: p.Default, Mappings: p.Mappings, Functions: p.Functions,
+		Locations: slices.Clone(p.Locations), Samples: slices.Clone(p.Samples), KeepFrames: p.KeepFrames,
+	}
+	keep := expression(p.KeepFrames)
+	dropped := make([]bool, len(p.Functions))
+	for i := range p.Functions {
+		name := simpleName(p.Functions[i].Name)
+		dropped[i] = name != "" && drop.MatchString(name) && (keep == nil || !keep.MatchString(name))
+	}
+	const whole, inner = 1, 2 // the location is dropped with all or only with its inner lines
+	what := make([]byte, len(p.Locations))
+	for i := range p.Locations {
+		l := &p.Locations[i]
+		for n := len(l.Lines) - 1; n >= 0; n-- {
+			if f := l.Lines[n].Function; f == 0 || !dropped[f-1] {
+				continue
+			}
+			if what[i] = whole; n < len(l.Lines)-1 {
+				what[i], l.Lines = inner, l.Lines[n+1:]
+			}
+			break
+		}
+	}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		found := false // a frame that does not match
+		for n := len(s.Stack) - 1; n >= 0; n-- {
+			w := what[s.Stack[n]-1]
+			if w == 0 {
+				found = true
+			} else if found {
+				if w == whole {
+					n++
+				}
+				s.Stack = s.Stack[n:]
+				break
+			}
+		}
+	}
+	return p
+}
+
+// expression returns the compiled expression for whole names, nil if there is none that can be used.
+func expression(s string) *regexp.Regexp {
+	if s == "" || len(s) > maxExpression {
+		return nil
+	}
+	re, err := regexp.Compile("^(" + s + ")$")
+	if err != nil {
+		return nil
+	}
+	return re
+}
+
+// simpleName returns a name without its arguments, as the expressions expect it.
+func simpleName(name string) string {
+	name = strings.TrimPrefix(name, ".")
+	for at := 0; ; {
+		i := strings.IndexByte(name[at:], '(')
+		if i < 0 {
+			return name
+		}
+		i += at
+		switch rest := name[i:]; {
+		case strings.HasPrefix(rest, "(anonymous namespace)"):
+			at = i + len("(anonymous namespace)")
+		case strings.HasSuffix(name[:i], "operator") && strings.HasPrefix(rest, "()"):
+			at = i + len("()")
+		default:
+			return name[:i]
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/symfilter/symfilter/internal/stacks"
+)
+
+// The fields of pprof's Profile message, by the numbers of proto/profile.proto.
+const (
+	fieldSampleType        = 1
+	fieldSample            = 2
+	fieldMapping           = 3
+	fieldLocation          = 4
+	fieldFunction          = 5
+	fieldString            = 6
+	fieldDropFrames        = 7
+	fieldKeepFrames        = 8
+	fieldTime              = 9
+	fieldDuration          = 10
+	fieldPeriodType        = 11
+	fieldPeriod            = 12
+	fieldComment           = 13
+	fieldDefaultSampleType = 14
+	fieldDocURL            = 15
+)
+
+// isPprof reports whether head begins like a message of pprof's: its fields have the types of
+// profile.proto.
+func isPprof(head []byte) bool {
+	known := 0
+	for len(head) > 0 {
+		f, rest, err := nextField(head)
+		if err != nil && !errors.Is(err, ErrCut) {
+			return false
+		}
+		switch n := f.number; {
+		case n == 0: // cut within the key
+		case n <= fieldString || n == fieldPeriodType:
+			if f.kind != bytesType {
+				return false
+			}
+			known++
+		case n == fieldComment:
+			known++
+		case n <= fieldDocURL:
+			if f.kind != numberType {
+				return false
+			}
+			known++
+		case known == 0:
+			return false
+		}
+		if err != nil {
+			break
+		}
+		head = rest
+	}
+	return known > 0
+}
+
+// pprofProfile is the document of pprof's format.
+type pprofProfile struct {
+	p stacks.Profile
+	m *memory
+
+	strings                        []string
+	mappings, functions, locations map[uint64]uint32 // by ID: the number in p
+	timed                          bool
+}
+
+func (d *pprofProfile) resolve(r *resolver) error { return r.profile(&d.p, joinedMaps) }
+func (d *pprofProfile) stacks() *stacks.Profile   { return &d.p }
+
+// readPprof reads a profile in four passes, since the messages may be in any order, and refer to
+// each other: strings, then what refers to strings, then locations, then samples.
+func readPprof(data []byte, r *resolver) (document, error) {
+	d := &pprofProfile{m: r.m, mappings: map[uint64]uint32{}, functions: map[uint64]uint32{}, locations: map[uint64]uint32{}}
+	for _, pass := range []func(field) error{d.string, d.other, d.location, d.sample} {
+		if err := eachField(data, pass); err != nil {
+			return nil, err
+		}
+	}
+	d.strings, d.mappings, d.functions, d.locations = nil, nil, nil, nil
+	if len(d.p.Values) == 0 {
+		return nil, errors.New("it has no types of values")
+	}
+	if len(d.p.Values) > 0 && d.p.Default == "" {
+		d.p.Default = d.p.Values[len(d.p.Values)-1].Name // as viewers do
+	}
+	return d, nil
+}
+
+// string reads a string of the table.
+func (d *pprofProfile) string(f field) error {
+	if f.number != fieldString {
+		return nil
+	}
+	if f.kind != bytesType {
+		return errWire
+	}
+	d.strings = append(d.strings, string(f.data))
+	return d.m.take(len(f.data) + 40)
+}
+
+// text returns the string with a number.
+func (d *pprofProfile) text(n uint64) (string, error) {
+	if n == 0 {
+		return "", nil
+	}
+	if n >= uint64(len(d.strings)) {
+		return "", fmt.Errorf("it refers to string %d of %d", n, len(d.strings))
+	}
+	return d.strings[n], nil
+}
+
+// other reads the fields that refer to strings only.
+func (d *pprofProfile) other(f field) (err error) {
+	p := &d.p
+	switch f.number {
+	case fieldSampleType, fieldPeriodType:
+		var v stacks.ValueType
+		if v, err = d.valueType(f); err != nil {
+			return err
+		}
+		if f.number == fieldPeriodType {
+			p.PeriodType = v
+			return nil
+		}
+		p.Values = append(p.Values, v)
+		return d.m.take(64)
+	case fieldMapping:
+		return d.mapping(f)
+	case fieldFunction:
+		return d.function(f)
+	case fieldDropFrames:
+		p.DropFrames, err = d.text(f.value)
+	case fieldKeepFrames:
+		p.KeepFrames, err = d.text(f.value)
+	case fieldTime:
+		if d.timed {
+			return errors.New("several profiles, one after the other; give each as a file")
+		}
+		d.timed, p.Time = f.value != 0, int64(f.value)
+	case fieldDuration:
+		p.Duration = int64(f.value)
+	case fieldPeriod:
+		p.Period = int64(f.value)
+	case fieldComment:
+		return f.numbers(func(n uint64) error {
+			text, err := d.text(n)
+			p.Comments = append(p.Comments, text)
+			if err == nil {
+				err = d.m.take(40)
+			}
+			return err
+		})
+	case fieldDefaultSampleType:
+		p.Default, err = d.text(f.value)
+	case fieldDocURL:
+		p.DocURL, err = d.text(f.value)
+	}
+	return err
+}
+
+// message calls use for each number in the message that f is. Lists are passed number by number.
+func (f *field) message(use func(number int, n uint64) error) error {
+	if f.kind != bytesType {
+		return errWire
+	}
+	return eachField(f.data, func(f field) error {
+		if f.kind != numberType {
+			return nil // of another version of the format
+		}
+		return use(f.number, f.value)
+	})
+}
+
+func (d *pprofProfile) valueType(f field) (v stacks.ValueType, err error) {
+	err = f.message(func(number int, n uint64) (err error) {
+		switch number {
+		case 1:
+			v.Name, err = d.text(n)
+		case 2:
+			v.Unit, err = d.text(n)
+		}
+		return err
+	})
+	return v, err
+}
+
+func (d *pprofProfile) mapping(f field) error {
+	var m stacks.Mapping
+	var id uint64
+	err := f.message(func(number int, n uint64) (err error) {
+		switch number {
+		case 1:
+			id = n
+		case 2:
+			m.Start = n
+		case 3:
+			m.Limit = n
+		case 4:
+			m.Offset = n
+		case 5:
+			m.File, err = d.text(n)
+		case 6:
+			m.BuildID, err = d.text(n)
+		case 7:
+			m.HasFunctions = n != 0
+		case 8:
+			m.HasFilenames = n != 0
+		case 9:
+			m.HasLineNumbers = n != 0
+		case 10:
+			m.HasInlineFrames = n != 0
+		}
+		return err
+	})
+	d.p.Mappings = append(d.p.Mappings, m)
+	return errors.Join(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
+}
+
+// number records that the message with this ID has number n.
+func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
+	if id == 0 {
+		return fmt.Errorf("a %s has the ID 0", what)
+	}
+	if of[id] != 0 {
+		return fmt.Errorf("two %ss have the ID %d", what, id)
+	}
+	of[id] = uint32(n)
+	return nil
+}
+
+func (d *pprofProfile) function(f field) error {
+	var fn stacks.Function
+	var id uint64
+	err := f.message(func(number int, n uint64) (err error) {
+		switch number {
+		case 1:
+			id = n
+		case 2:
+			fn.Name, err = d.text(n)
+		case 3:
+			fn.LinkName, err = d.text(n)
+		case 4:
+			fn.File, err = d.text(n)
+		case 5:
+			fn.Line = int64(n)
+		}
+		return err
+	})
+	d.p.Functions = append(d.p.Functions, fn)
+	return errors.Join(err, d.number(d.functions, id, len(d.p.Functions), "function"), d.m.take(192))
+}
+
+func (d *pprofProfile) location(f field) error {
+	if f.number != fieldLocation {
+		return nil
+	}
+	if f.kind != bytesType {
+		return errWire
+	}
+	var l stacks.Location
+	var id uint64
+	err := eachField(f.data, func(f field) error {
+		switch f.number {
+		case 1:
+			id = f.value
+		case 2:
+			l.Mapping = d.mappings[f.value]
+		case 3:
+			l.Address = f.value
+		case 4:
+			var line stacks.Line
+			err := f.message(func(number int, n uint64) error {
+				switch number {
+				case 1:
+					line.Function = d.functions[n]
+				case 2:
+					line.Line = int64(n)
+				case 3:
+					line.Column = int64(n)
+				}
+				return nil
+			})
+			l.Lines = append(l.Lines, line)
+			return errors.Join(err, d.m.take(64))
+		case 5:
+			l.Folded = f.value != 0
+		}
+		return nil
+	})
+	d.p.Locations = append(d.p.Locations, l)
+	return errors.Join(err, d.number(d.locations, id, len(d.p.Locations), "location"), d.m.take(locationSize))
+}
+
+func (d *pprofProfile) sample(f field) error {
+	if f.number != fieldSample {
+		return nil
+	}
+	if f.kind != bytesType {
+		return errWire
+	}
+	var s stacks.Sample
+	err := eachField(f.data, func(f field) error {
+		switch f.number {
+		case 1:
+			return f.numbers(func(id uint64) error {
+				n := d.locations[id]
+				if n == 0 {
+					return fmt.Errorf("a sample refers to the location %d, which the profile does not have", id)
+				}
+				s.Stack = append(s.Stack, n)
+				return d.m.take(frameSize)
+			})
+		case 2:
+			return f.numbers(func(n uint64) error {
+				s.Values = append(s.Values, int64(n))
+				return d.m.take(valueSize)
+			})
+		case 3:
+			return d.label(&s, f)
+		}
+		return nil
+	})
+	if err == nil && len(s.Values) != len(d.p.Values) {
+		err = fmt.Errorf("a sample has %d values, not %d", len(s.Values), len(d.p.Values))
+	}
+	d.p.Samples = append(d.p.Samples, s)
+	return errors.Join(err, d.m.take(sampleSize))
+}
+
+// label reads a label of a sample. One without a value is left out.
+func (d *pprofProfile) label(s *stacks.Sample, f field) error {
+	var l stacks.Label
+	empty := true
+	err := f.message(func(number int, n uint64) (err error) {
+		switch number {
+		case 1:
+			l.Key, err = d.text(n)
+			return err
+		case 2:
+			l.Text, err = d.text(n)
+		case 3:
+			l.Number = int64(n)
+		case 4:
+			l.Unit, err = d.text(n)
+		}
+		empty = empty && n == 0
+		return err
+	})
+	if !empty {
+		s.Labels = append(s.Labels, l)
+	}
+	return errors.Join(err, d.m.take(labelSize))
+}

@@ -1,0 +1,117 @@
+package profile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// printed returns what Read and Write print, with the diagnostics after it.
+func printed(t testing.TB, data []byte, form Output, v View, o Options) string {
+	t.Helper()
+	var notes strings.Builder
+	o.Diagnose = func(s string) { fmt.Fprintf(&notes, "! %s\n", s) }
+	p, err := Read(bytes.NewReader(data), o)
+	if err != nil {
+		return notes.String() + "error: " + err.Error() + "\n"
+	}
+	defer p.Close()
+	var out bytes.Buffer
+	if err := p.Write(&out, form, v); err != nil {
+		fmt.Fprintf(&out, "error: %v\n", err)
+	}
+	return out.String() + notes.String()
+}
+
+// Each file of testdata has a profile, and what is printed of it without any file of its mappings.
+func TestFormats(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d files, %v", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range a.Files[1:] {
+				form, show, _ := strings.Cut(f.Name, " ")
+				v := View{Show: show}
+				got := ""
+				switch form {
+				case "text":
+					got = printed(t, a.Files[0].Data, Text, v, Options{})
+				case "folded":
+					got = printed(t, a.Files[0].Data, Folded, v, Options{})
+				case "pprof":
+					out := printed(t, a.Files[0].Data, Pprof, v, Options{})
+					p, err := pprof.ParseData([]byte(out))
+					if err != nil {
+						t.Fatalf("%v in %q", err, out)
+					}
+					got = p.String() + "\n"
+				}
+				if d := cmp.Diff(string(f.Data), got); d != "" {
+					t.Errorf("%s (-want, +got):\n%s\n%s", f.Name, d, got)
+				}
+			}
+		})
+	}
+}
+
+func compressed(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(data)
+	z.Close()
+	return b.Bytes()
+}
+
+// A profile that unpacks to more than its part of the memory is not read to its end.
+func TestProfilesStayWithinTheirMemory(t *testing.T) {
+	heap := "heap profile: 1: 1 [1: 1] @ heapprofile\n" + strings.Repeat("1: 1 [1: 1] @ 0x1234\n", 1<<20)
+	locations := append([]byte{0x0a, 0}, bytes.Repeat([]byte{0x22, 2, 0x08, 1}, 1<<20)...)
+	samples := append([]byte{0x0a, 0}, bytes.Repeat([]byte{0x12, 2, 0x10, 1}, 1<<21)...)
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want error
+	}{
+		{"stacks of text", []byte(heap), ErrTooLarge},
+		{"unpacked text", compressed([]byte(heap)), ErrTooLarge},
+		{"packed twice", compressed(compressed([]byte(heap))), ErrTooLarge},
+		{"zeros", compressed(make([]byte, 64<<20)), ErrTooLarge},
+		{"samples of four bytes", samples, ErrTooLarge},
+		{"equal locations", locations, nil},
+		{"empty", nil, ErrUnknown},
+		{"text", []byte("hello\n"), ErrUnknown},
+		{"cut compression", compressed([]byte(heap))[:1000], ErrCut},
+		{"cut message", samples[:len(samples)-1], ErrCut},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const most = 32 << 20
+			budget := report.NewBudget(most, nil)
+			if tt.want == ErrCut {
+				budget = report.NewBudget(1<<30, nil)
+			}
+			_, err := Read(bytes.NewReader(tt.data), Options{Budget: budget})
+			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+				t.Errorf("got the error %v, want %v", err, tt.want)
+			}
+			if n := budget.Used(); n != 0 {
+				t.Errorf("%d bytes are still taken", n)
+			}
+		})
+	}
+}

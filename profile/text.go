@@ -1,0 +1,306 @@
+package profile
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/stacks"
+)
+
+// What the text lists, as pprof -top does by default.
+const (
+	maxRows    = 80  // functions
+	leastShare = 200 // functions are listed if they have a 200th of the total or more: 0.5 %
+	maxStacks  = 10
+	maxFrames  = 64 // of a listed stack
+)
+
+// A row is a function of the table, or the code of a file without names.
+type row struct {
+	name, file string
+	flat, cum  int64
+	seen       int // the last sample that was counted in cum, plus 1
+}
+
+// A table adds up the samples of a profile by function.
+type table struct {
+	p     *stacks.Profile
+	value int
+	unit  string
+	total int64
+	rows  []row
+	index map[[2]string]int
+	of    [][]int // by location: rows of its lines, innermost first
+}
+
+// writeText prints one value of the samples: a table of functions, then the largest stacks.
+func writeText(w io.Writer, p *stacks.Profile, value int, name string, v View) error {
+	t := &table{p: p, value: value, unit: p.Values[value].Unit, index: make(map[[2]string]int), of: make([][]int, len(p.Locations))}
+	t.count()
+	out := bufio.NewWriter(w)
+	t.heading(out, name, v.Label)
+	t.functions(out, v.Inclusive)
+	t.largest(out)
+	return out.Flush()
+}
+
+// count adds up the samples.
+func (t *table) count() {
+	for i := range t.p.Locations {
+		l := &t.p.Locations[i]
+		if len(l.Lines) == 0 {
+			t.of[i] = []int{t.row(t.object(l), "")}
+		}
+		for _, line := range l.Lines {
+			name, file := t.object(l), ""
+			if line.Function != 0 {
+				if f := &t.p.Functions[line.Function-1]; f.Name != "" {
+					name, file = f.Name, f.File
+				}
+			}
+			t.of[i] = append(t.of[i], t.row(name, file))
+		}
+	}
+	for i := range t.p.Samples {
+		s := &t.p.Samples[i]
+		v := s.Values[t.value]
+		t.total = plus(t.total, v)
+		for n, l := range s.Stack {
+			for k, r := range t.of[l-1] {
+				row := &t.rows[r]
+				if n == 0 && k == 0 {
+					row.flat = plus(row.flat, v)
+				}
+				if row.seen != i+1 {
+					row.seen = i + 1
+					row.cum = plus(row.cum, v)
+				}
+			}
+		}
+	}
+}
+
+// row returns the index of the row with this name and file.
+func (t *table) row(name, file string) int {
+	key := [2]string{name, file}
+	n, ok := t.index[key]
+	if !ok {
+		n = len(t.rows)
+		t.index[key] = n
+		t.rows = append(t.rows, row{name: name, file: file})
+	}
+	return n
+}
+
+// object returns the name of the file of a location without a name, such as [app].
+func (t *table) object(l *stacks.Location) string {
+	if l.Mapping == 0 {
+		return "[unknown]"
+	}
+	name := path.Base(t.p.Mappings[l.Mapping-1].File)
+	if len(name) > 1 && name[0] == '[' {
+		return name
+	}
+	return "[" + name + "]"
+}
+
+func (t *table) heading(w *bufio.Writer, name, label string) {
+	v := t.p.Values[t.value]
+	line := name
+	if label != "" {
+		line += " " + label
+	}
+	line += ": " + v.Name
+	if v.Unit != "" {
+		line += " in " + v.Unit
+	}
+	if len(t.p.Values) > 1 {
+		var others []string
+		for i, o := range t.p.Values {
+			if i != t.value {
+				others = append(others, o.Name)
+			}
+		}
+		line += " (--show also takes " + listed(others) + ")"
+	}
+	line += fmt.Sprintf("; total %s in %d samples", scaledUnit(t.total, t.unit), len(t.p.Samples))
+	w.Write(append(escape.AppendText(nil, line, ""), '\n'))
+}
+
+// functions prints the table of functions.
+func (t *table) functions(w *bufio.Writer, inclusive bool) {
+	order := make([]int, len(t.rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := &t.rows[a], &t.rows[b]
+		flat, cum := cmp.Compare(magnitude(y.flat), magnitude(x.flat)), cmp.Compare(magnitude(y.cum), magnitude(x.cum))
+		if inclusive {
+			flat, cum = cum, flat
+		}
+		return cmp.Or(flat, cum, cmp.Compare(x.name, y.name), cmp.Compare(x.file, y.file))
+	})
+	least := magnitude(t.total) / leastShare
+	listed, rest, sum := 0, 0, int64(0)
+	fmt.Fprintf(w, "%12s %6s %6s %12s %6s  function\n", "flat", "flat%", "sum%", "cum", "cum%")
+	for _, i := range order {
+		r := &t.rows[i]
+		if r.cum == 0 && r.flat == 0 {
+			continue
+		}
+		if listed == maxRows || magnitude(r.cum) < least {
+			rest++
+			continue
+		}
+		listed++
+		sum = plus(sum, r.flat)
+		fmt.Fprintf(w, "%12s %6s %6s %12s %6s  ", scaledUnit(r.flat, t.unit), t.percent(r.flat), t.percent(sum), scaledUnit(r.cum, t.unit), t.percent(r.cum))
+		line := escape.AppendText(nil, r.name, "")
+		if r.file != "" {
+			line = escape.AppendText(append(line, "  "...), r.file, "")
+		}
+		w.Write(append(line, '\n'))
+	}
+	if rest > 0 {
+		fmt.Fprintf(w, "and %d more functions\n", rest)
+	}
+}
+
+// largest prints the stacks with the largest values.
+func (t *table) largest(w *bufio.Writer) {
+	type group struct {
+		sample int // the first one
+		value  int64
+	}
+	var groups []group
+	index := make(map[string]int)
+	var key []byte
+	for i := range t.p.Samples {
+		s := &t.p.Samples[i]
+		if s.Values[t.value] == 0 {
+			continue
+		}
+		key = key[:0]
+		for _, l := range s.Stack {
+			key = strconv.AppendUint(append(key, ' '), uint64(l), 36)
+		}
+		n, ok := index[string(key)]
+		if !ok {
+			n = len(groups)
+			index[string(key)] = n
+			groups = append(groups, group{sample: i})
+		}
+		groups[n].value = plus(groups[n].value, s.Values[t.value])
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(magnitude(b.value), magnitude(a.value)) })
+	if len(groups) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nthe largest of %d stacks\n", len(groups))
+	for _, g := range groups[:min(len(groups), maxStacks)] {
+		fmt.Fprintf(w, "%12s %6s\n", scaledUnit(g.value, t.unit), t.percent(g.value))
+		frames := 0
+		for _, n := range t.p.Samples[g.sample].Stack {
+			l := &t.p.Locations[n-1]
+			for k := range max(1, len(l.Lines)) {
+				if frames++; frames <= maxFrames {
+					w.Write(append(t.frame(append([]byte(nil), "                     "...), l, k), '\n'))
+				}
+			}
+		}
+		if frames > maxFrames {
+			fmt.Fprintf(w, "                     %d more frames\n", frames-maxFrames)
+		}
+	}
+}
+
+// frame appends line k of a location.
+func (t *table) frame(b []byte, l *stacks.Location, k int) []byte {
+	if k >= len(l.Lines) || l.Lines[k].Function == 0 || t.p.Functions[l.Lines[k].Function-1].Name == "" {
+		where := "0x" + strconv.FormatUint(l.Address, 16)
+		if l.Mapping != 0 {
+			if m := &t.p.Mappings[l.Mapping-1]; m.File != "" && l.Address >= m.Start {
+				where = m.File + "+0x" + strconv.FormatUint(l.Address-m.Start+m.Offset, 16)
+			}
+		}
+		return escape.AppendText(b, where, "")
+	}
+	line := &l.Lines[k]
+	f := &t.p.Functions[line.Function-1]
+	b = escape.AppendText(b, f.Name, "")
+	if f.File != "" {
+		b = escape.AppendText(append(b, " at "...), f.File, "")
+		if line.Line > 0 {
+			b = strconv.AppendInt(append(b, ':'), line.Line, 10)
+		}
+	}
+	if k < len(l.Lines)-1 {
+		b = append(b, " (inlined)"...)
+	}
+	return b
+}
+
+// percent returns n as a share of the total.
+func (t *table) percent(n int64) string {
+	if t.total == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(n)/float64(t.total), 'f', 1, 64) + "%"
+}
+
+// plus adds two values; the sum is limited to the range of int64.
+func plus(a, b int64) int64 {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
+}
+
+// magnitude returns n without its sign.
+func magnitude(n int64) int64 {
+	if n < 0 {
+		return -max(n, -math.MaxInt64)
+	}
+	return n
+}
+
+// scaledUnit returns a value with its unit, as pprof prints it: 1.50MB, 2.31s.
+func scaledUnit(n int64, unit string) string {
+	type step struct {
+		name string
+		size float64
+	}
+	var steps []step
+	switch unit {
+	case "bytes", "byte":
+		steps = []step{{"B", 1}, {"kB", 1 << 10}, {"MB", 1 << 20}, {"GB", 1 << 30}, {"TB", 1 << 40}}
+	case "nanoseconds", "nanosecond", "ns":
+		steps = []step{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}
+	case "microseconds", "us":
+		steps = []step{{"us", 1}, {"ms", 1e3}, {"s", 1e6}}
+	}
+	if n == 0 || len(steps) == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	s := steps[0]
+	for _, next := range steps[1:] {
+		if math.Abs(float64(n)) >= next.size {
+			s = next
+		}
+	}
+	if s.size == 1 {
+		return strconv.FormatInt(n, 10) + s.name
+	}
+	return strconv.FormatFloat(float64(n)/s.size, 'f', 2, 64) + s.name
+}
