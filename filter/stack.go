@@ -159,8 +159,8 @@ func (p *Page) endStack() {
 		b.Key = ""
 	}
 	single := s.single()
-	known := p.html.Known(b.Key)
-	if single {
+	known := same.known || p.html.Known(b.Key)
+	if same.known = known && !s.cut; single {
 		known = p.html.Large()
 	}
 	at := 0

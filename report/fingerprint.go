@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -35,12 +36,9 @@ func (l *frameNames) add(name string, most int) {
 	if l.n == most || name == "" {
 		return
 	}
-	for rest := l.text; len(rest) > 0; rest = rest[1:] {
+	for rest := l.text; len(rest) > 0; rest = rest[bytes.IndexByte(rest, 0)+1:] {
 		if len(rest) > len(name) && rest[len(name)] == 0 && string(rest[:len(name)]) == name {
 			return
-		}
-		for rest[0] != 0 {
-			rest = rest[1:]
 		}
 	}
 	l.text = append(append(l.text, name...), 0)
@@ -57,6 +55,9 @@ func (s *Stack) Reset() {
 // Add adds the frame that called the frames so far, or the innermost one. f is nil if it has no
 // answer; object is the path or name of its object file; own is the answer of [Own.Is].
 func (s *Stack) Add(f *symbolize.Frame, object string, own bool) {
+	if s.named.n == namedFrames && (!own || s.own.n == ownFrames) {
+		return // no fingerprint would have it
+	}
 	object = object[strings.LastIndexByte(object, '/')+1:]
 	name := ""
 	if f != nil {

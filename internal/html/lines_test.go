@@ -125,4 +125,14 @@ func TestGrowingPagesAreNotCopied(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; p.large || n > 2*maxSmall+8*pieceSize {
 		t.Errorf("a page of 14 MiB allocates %d bytes", n)
 	}
+	if len(p.early)+len(p.chunk.packing) == 0 {
+		t.Error("no chunk of a page of 14 MiB is compressed")
+	}
+	for !p.large {
+		p.Text(line, true)
+	}
+	p.End()
+	if page := string(p.Take(nil)); !strings.Contains(page, "From line 2001 on") || !strings.Contains(page, `data-first="2001"`) {
+		t.Error("the chunks do not begin after the head")
+	}
 }

@@ -49,8 +49,10 @@ type Page struct {
 	size   int      // bytes of pieces
 	head   int      // the number of pieces that are the head, 0 within the head
 	large  bool
+	early  []byte // chunks of a page that is nearly large: the other processor has nothing to do
 	block  block
 	line   int64 // lines so far, with the unfinished one
+	rest   int64 // number of the first line after the head
 	cut    bool  // the last line is not finished
 
 	chunk chunk
@@ -195,11 +197,14 @@ func (p *Page) grown() {
 		p.closeBlock()
 		p.endPiece()
 		p.head = len(p.pieces)
-		if p.chunk.next = p.line + 1; p.cut {
-			p.chunk.next--
+		if p.rest = p.line + 1; p.cut {
+			p.rest--
 		}
+		p.chunk.next = p.rest
 	case size > p.small:
 		p.enlarge()
+	case size > p.small/4*3 && p.head > 0:
+		p.early = p.chunk.packFull(p.early)
 	}
 }
 
@@ -210,7 +215,7 @@ func (p *Page) enlarge() {
 		p.out = append(p.out, piece...)
 	}
 	p.out = append(p.out, "</main>\n<section id=\"rest\" aria-labelledby=\"rest-title\">\n<h2 id=\"rest-title\">From line "...)
-	p.out = strconv.AppendInt(p.out, p.chunk.next, 10)
+	p.out = strconv.AppendInt(p.out, p.rest, 10)
 	p.out = append(p.out, ` on</h2>
 <p id="blocked">This part of the log is compressed. It is shown if scripts may run and the browser has DecompressionStream; here they may not, or it has not. The backtraces below can be read without.</p>
 <div id="view"></div>
@@ -224,7 +229,8 @@ func (p *Page) enlarge() {
 		}
 	}
 	p.html, p.pieces, p.distinct.sections, p.values = nil, nil, nil, values{}
-	p.out = p.chunk.packFull(p.out)
+	p.out = p.chunk.packFull(append(p.out, p.early...))
+	p.early = nil
 }
 
 // begin begins the page, up to <main>.
