@@ -2,6 +2,7 @@ package html
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/symfilter/symfilter/internal/escape"
 )
@@ -84,8 +85,8 @@ func printable(text []byte) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
-		if (w|(w+each)|(w-each*' '))&high != 0 {
-			break
+		if others := (w | (w + each) | (w - each*' ')) & high; others != 0 {
+			return i + bits.TrailingZeros64(others)/8 // only the first one is sure: it may carry
 		}
 	}
 	for i < len(text) && text[i] >= ' ' && text[i] < 0x7f {
@@ -98,27 +99,27 @@ func printable(text []byte) int {
 // ends, which are text of a chunk as they are.
 func printableLines(text []byte) int {
 	i := 0
-	for ; i+32 <= len(text); i += 32 {
+	for i+32 <= len(text) {
 		a, b := binary.LittleEndian.Uint64(text[i:]), binary.LittleEndian.Uint64(text[i+8:])
 		c, d := binary.LittleEndian.Uint64(text[i+16:]), binary.LittleEndian.Uint64(text[i+24:])
-		if (a|(a+each)|(a-each*' ')|b|(b+each)|(b-each*' ')|c|(c+each)|(c-each*' ')|d|(d+each)|(d-each*' '))&high != 0 {
-			if n := listed(text[i : i+32]); n < 32 {
-				return i + n
-			}
+		if (a|(a+each)|(a-each*' ')|b|(b+each)|(b-each*' ')|c|(c+each)|(c-each*' ')|d|(d+each)|(d-each*' '))&high == 0 {
+			i += 32
+			continue
 		}
-	}
-	return i + listed(text[i:])
-}
-
-// listed is printableLines for a short text.
-func listed(text []byte) int {
-	for i, c := range text {
-		if (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
+		i += printable(text[i : i+32])
+		if !listed(text[i]) {
 			return i
 		}
+		i++
 	}
-	return len(text)
+	for i < len(text) && (listed(text[i]) || text[i] >= ' ' && text[i] < 0x7f) {
+		i++
+	}
+	return i
 }
+
+// listed reports whether c is a control character that a chunk has as it is.
+func listed(c byte) bool { return c == '\n' || c == '\t' }
 
 // foreign returns how many bytes at the beginning of text are not printable ASCII. They are whole
 // characters, if text is UTF-8.

@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -64,6 +65,31 @@ func TestPrintableLines(t *testing.T) {
 			if got := printableLines(text); got != want {
 				t.Fatalf("%#x at %d: got %d, want %d", c, at, got, want)
 			}
+		}
+	}
+}
+
+// Bytes that are not printable are found among others of their kind, whose carries meet them.
+func TestPrintableAmongOthers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	kinds := []byte("aaaaaaaaaaaaaaaa ~\n\n\t\x00\x1f\x7f\x80\x9f\xa0\xff")
+	for range 100_000 {
+		text := make([]byte, r.IntN(80))
+		for i := range text {
+			text[i] = kinds[r.IntN(len(kinds)-r.IntN(8))] // some texts have few that are not
+		}
+		end := func(others string) int {
+			i := bytes.IndexFunc(text, func(c rune) bool { return (c < ' ' || c > '~') && !strings.ContainsRune(others, c) })
+			if i < 0 {
+				i = len(text)
+			}
+			return i
+		}
+		if got, want := printable(text), end(""); got != want {
+			t.Fatalf("printable(%q) is %d, want %d", text, got, want)
+		}
+		if got, want := printableLines(text), end("\t\n"); got != want {
+			t.Fatalf("printableLines(%q) is %d, want %d", text, got, want)
 		}
 	}
 }
