@@ -33,6 +33,7 @@ type register struct {
 	machine  elf.Machine // only on this machine
 	with     string      // only if the line has this text, too
 	hint     bool        // the value may be anything
+	x86      bool        // of x86
 }
 
 // registerNames are the names of registers with addresses of code, in lower case. The last ones are
@@ -41,7 +42,7 @@ type register struct {
 var registerNames = map[string]register{
 	"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
 	"elr": {call: Exact, ok: true}, "elr_eln": {call: Exact, ok: true}, "elr_el1": {call: Exact, ok: true}, "elr_el2": {call: Exact, ok: true}, "elr_el3": {call: Exact, ok: true},
-	"eip": {call: Exact, ok: true, assigned: true}, "rip": {call: Exact, ok: true, assigned: true},
+	"eip": {call: Exact, ok: true, assigned: true, x86: true}, "rip": {call: Exact, ok: true, assigned: true, x86: true},
 	"lr": {call: Return, ok: true, hint: true}, "ra": {call: Return, ok: true, hint: true},
 	"x30": {call: Return, ok: true, hint: true, machine: elf.EM_AARCH64},
 	"a0":  {call: Return, ok: true, hint: true, machine: elf.EM_XTENSA},
@@ -73,7 +74,7 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		}
 		reg := registerOf(b[at:end])
 		at = end
-		if !reg.ok {
+		if !reg.ok || r.OnX86 && !reg.x86 {
 			continue
 		}
 		value, next, ok := registerValue(b, end)
@@ -86,7 +87,7 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		at = next
 		l.register(r, value, reg)
 	}
-	if named := bytes.TrimRight(b, " "); bytes.HasSuffix(named, []byte("(ra)")) { // Zephyr on MIPS prints names after the values
+	if named := bytes.TrimRight(b, " "); !r.OnX86 && bytes.HasSuffix(named, []byte("(ra)")) { // Zephyr on MIPS prints names after the values
 		at := len(named) - len("(ra)")
 		if from := hexBefore(b, at); at-from == 8 || at-from == 16 {
 			value, _, _ := hexAt(b, from)

@@ -47,7 +47,8 @@ const (
 	windowEuStack
 	windowGDB // at the next line alone
 	windowESPRust
-	windowFirmware // always open if [Reader.Firmware] is set
+	windowFirmware // always open if [Reader.Firmware] is set, and OnX86 is not
+	windowX86      // always open if both are set
 )
 
 const (
@@ -72,7 +73,10 @@ func (r *Reader) openUntil(w window, last int64) {
 
 // opened returns the windows that are open at the current line.
 func (r *Reader) opened() (w window) {
-	if r.Firmware {
+	switch {
+	case r.Firmware && r.OnX86:
+		w = windowX86
+	case r.Firmware:
 		w = windowFirmware
 	}
 	if r.number > r.latest {

@@ -400,10 +400,15 @@ func kernelNamed(r *Reader, b []byte, _ int) {
 		if r.namedAfter() {
 			return
 		}
-		k := Kernel{Release: string(b[from:end])}
 		trimmed := bytes.TrimRight(b, " \t\r")
 		last := trimmed[wordStart(trimmed, len(trimmed)):]
-		if len(last) >= 2*minKernelID && hexDigits(last, 0) == len(last) {
+		identified := len(last) >= 2*minKernelID && hexDigits(last, 0) == len(last)
+		if !identified && r.isNamed(b[from:end]) {
+			r.kernelAt = r.headerAt
+			return
+		}
+		k := Kernel{Release: string(b[from:end])}
+		if identified {
 			k.ID, _ = r.parseID(last)
 			k.digits = k.ID.String()
 		}
@@ -434,6 +439,13 @@ func kernelBoots(r *Reader, b []byte, at int) {
 // the past are not read in their order.
 func (r *Reader) namedAfter() bool {
 	return r.kernel != nil && r.kernel.Release != "" && r.headerAt < r.kernelAt
+}
+
+// isNamed reports whether nothing changes if the current line names the kernel by its release alone, as it
+// is in each of many reports.
+func (r *Reader) isNamed(release []byte) bool {
+	k := r.kernel
+	return k != nil && k.before == nil && k.Release == string(release) && k.Release == r.kernelName && k.ID == r.kernelID
 }
 
 // nameKernel sets the kernel that the current line names, also for the frames before the line that

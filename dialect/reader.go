@@ -73,6 +73,11 @@ type Reader struct {
 	// Then registers and lists of addresses are read, for which [NextFirmware] finds the lines.
 	Firmware bool
 
+	// OnX86 is set if all these files are of kernels of Linux for x86-64: of firmware, their logs have no more
+	// than the registers RIP and EIP, as a virtual machine or a debugger prints them. [NextCounter] finds
+	// the lines.
+	OnX86 bool
+
 	*tables          // nil until the first line is read, which in most logs never happens
 	only    []string // names of the dialects; nil for all
 

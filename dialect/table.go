@@ -79,7 +79,7 @@ func allGrammars() []grammar {
 		{dialect: &esp, anchor: anchorLine, window: windowFirmware, match: matchESPAbort},
 		{dialect: &nuttx, anchor: anchorLine, window: windowFirmware, match: matchNuttX},
 		{dialect: &addr2line, anchor: anchorLine, window: windowFirmware, match: matchAddr2line},
-		{dialect: &registers, anchor: anchorLine, window: windowFirmware, match: matchRegisters},
+		{dialect: &registers, anchor: anchorLine, window: windowFirmware | windowX86, match: matchRegisters},
 		{dialect: &stackWords, anchor: anchorLine, window: windowFirmware, match: matchStackWords},
 		{dialect: &kernel, direct: "+", next: "/", then: "0", match: matchKernel},
 		{dialect: &kernel, direct: " :\n", back: "]?>:;t\n", shape: kernelHigh, next: blank, then: "\n", match: matchKernelAddress},

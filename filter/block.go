@@ -95,8 +95,9 @@ type blockMarks struct {
 	// number is the offset of the next number of firmware, in the same way.
 	number   int
 	programs dialect.ProgramSearch
-	base     int // offset from which lines are counted
-	lines    int // line ends from base to open
+	counters markSearch // used in place of programs if Reader.OnX86 is set
+	base     int        // offset from which lines are counted
+	lines    int        // line ends from base to open
 }
 
 // after returns the offset of the first mark from from on, and the number of line ends before it.
@@ -117,10 +118,10 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 		m.esc = nextEscape(m.b, from)
 	}
 	if m.number < from {
-		m.number = dialect.NextFirmware(m.b, from)
+		m.number = m.nextNumber(from)
 	}
 	first := min(m.esc, m.number)
-	if f.tracer != nil && f.tracer.reader.Firmware {
+	if f.tracer != nil && f.tracer.reader.Firmware && !f.tracer.reader.OnX86 {
 		first = min(first, m.programs.Next(m.b, from))
 	}
 	if first < m.open {
@@ -137,6 +138,24 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 		return from + at, lines
 	}
 	return m.search.nextOf(from)
+}
+
+// nextNumber returns the offset of the next number of firmware from from on, or len(m.b) if there is
+// none. For kernels of x86 it is that of the register's name, which is searched ten times as fast.
+func (m *blockMarks) nextNumber(from int) int {
+	if !m.of.tracer.reader.OnX86 {
+		return dialect.NextFirmware(m.b, from)
+	}
+	if m.counters.b == nil {
+		m.counters = markSearch{b: m.b, tables: counterTables, sets: counterBytes, span: leastSpan}
+	}
+	for {
+		at, _ := m.counters.next(from)
+		if at == len(m.b) || dialect.IsCounter(m.b, at) {
+			return at
+		}
+		from = at + 1
+	}
 }
 
 // nextEscape returns the offset of the first ESC in b from at on, or len(b) if there is none.

@@ -69,6 +69,11 @@ var escapedMarks = func() (all []mark) {
 	return append(all, mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
 }()
 
+// counterMarks are the names of the registers RIP and EIP, of which other text has parts.
+var counterMarks = []mark{{"rReE", "ip", 0}, {"rReE", "IP", 1}, {"rReE", "Ip", 2}, {"rReE", "iP", 3}}
+
+var counterBytes = setsOf(counterMarks)
+
 var markBytes, escapedBytes = setsOf(marks), setsOf(escapedMarks)
 
 func setsOf(marks []mark) *dialect.MarkBytes {

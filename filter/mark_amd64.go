@@ -44,7 +44,7 @@ func listMarks(b []byte, t *markTables, list *markList) (at, lines, n int) {
 	return listMarksAVX2(b, t, list)
 }
 
-var vectorTables, escapedTables = tablesOf(marks), tablesOf(escapedMarks)
+var vectorTables, escapedTables, counterTables = tablesOf(marks), tablesOf(escapedMarks), tablesOf(counterMarks)
 
 // tablesOf returns tables that select by four bits each of the first byte, the third, the sum of both, and the
 // second. With the usual six tables, for both halves of three bytes, the search takes 1.8 times as

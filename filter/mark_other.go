@@ -6,7 +6,7 @@ package filter
 // of line ends before that offset.
 func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }
 
-var vectorTables, escapedTables *markTables
+var vectorTables, escapedTables, counterTables *markTables
 
 // listMarks lists nothing.
 func listMarks([]byte, *markTables, *markList) (at, lines, n int) { return 0, 0, 0 }

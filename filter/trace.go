@@ -70,6 +70,7 @@ func newTracer(f *lineFilter) *tracer {
 	t := &tracer{f: f, opt: &f.o.Dialects, reader: dialect.NewReader(f.o.Dialects.Only)}
 	t.reader.Past, t.reader.RawPast = t.past.last, t.past.searched
 	t.reader.Firmware = slices.ContainsFunc(t.opt.Images, func(m Image) bool { return m.Name == "" })
+	t.reader.OnX86 = t.reader.Firmware && !slices.ContainsFunc(t.opt.Images, func(m Image) bool { return !dialect.IsX86Kernel(m.Path) })
 	t.past.unwrap = f.o.Dialects.Unwrap
 	t.locator.f = f
 	return t
@@ -83,7 +84,8 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.held) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware.
+// firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware and
+// dialect.IsCounter.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
 // searchOf returns a search for the marks of b at which a dialect of t may match. t may be nil.
