@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/stacks"
@@ -179,6 +180,7 @@ func (t *table) largest(w *bufio.Writer) {
 	type group struct {
 		sample int // the first one
 		value  int64
+		leaf   int64 // line of the leaf; 0 if the samples differ in it
 	}
 	var groups []group
 	index := make(map[string]int)
@@ -188,15 +190,16 @@ func (t *table) largest(w *bufio.Writer) {
 		if s.Values[t.value] == 0 {
 			continue
 		}
-		key = key[:0]
-		for _, l := range s.Stack {
-			key = strconv.AppendUint(append(key, ' '), uint64(l), 36)
-		}
+		var leaf int64
+		key, leaf = t.key(key[:0], s.Stack)
 		n, ok := index[string(key)]
 		if !ok {
 			n = len(groups)
 			index[string(key)] = n
-			groups = append(groups, group{sample: i})
+			groups = append(groups, group{sample: i, leaf: leaf})
+		}
+		if g := &groups[n]; g.leaf != leaf {
+			g.leaf = 0
 		}
 		groups[n].value = plus(groups[n].value, s.Values[t.value])
 	}
@@ -212,7 +215,7 @@ func (t *table) largest(w *bufio.Writer) {
 			l := &t.p.Locations[n-1]
 			for k := range max(1, len(l.Lines)) {
 				if frames++; frames <= maxFrames {
-					w.Write(append(t.frame(append([]byte(nil), "                     "...), l, k), '\n'))
+					w.Write(append(t.frame(append([]byte(nil), "                     "...), l, k, frames > 1 || g.leaf != 0), '\n'))
 				}
 			}
 		}
@@ -222,8 +225,28 @@ func (t *table) largest(w *bufio.Writer) {
 	}
 }
 
-// frame appends line k of a location.
-func (t *table) frame(b []byte, l *stacks.Location, k int) []byte {
+// key appends what two samples have in common whose stacks are one for people: the functions and
+// lines of all frames, except the line of the leaf, which it returns.
+func (t *table) key(b []byte, stack []uint32) (_ []byte, leaf int64) {
+	for i, n := range stack {
+		l := &t.p.Locations[n-1]
+		if len(l.Lines) == 0 {
+			b = append(strconv.AppendUint(append(b, ' '), uint64(n), 36), '?')
+		}
+		for k, line := range l.Lines {
+			b = strconv.AppendUint(append(b, ' '), uint64(line.Function), 36)
+			if i == 0 && k == 0 {
+				leaf = line.Line
+				continue
+			}
+			b = strconv.AppendInt(append(b, ':'), line.Line, 36)
+		}
+	}
+	return b, leaf
+}
+
+// frame appends line k of a location, with the number of the line if that is set.
+func (t *table) frame(b []byte, l *stacks.Location, k int, lined bool) []byte {
 	if k >= len(l.Lines) || l.Lines[k].Function == 0 || t.p.Functions[l.Lines[k].Function-1].Name == "" {
 		where := "0x" + strconv.FormatUint(l.Address, 16)
 		if l.Mapping != 0 {
@@ -238,7 +261,7 @@ func (t *table) frame(b []byte, l *stacks.Location, k int) []byte {
 	b = escape.AppendText(b, f.Name, "")
 	if f.File != "" {
 		b = escape.AppendText(append(b, " at "...), f.File, "")
-		if line.Line > 0 {
+		if line.Line > 0 && lined {
 			b = strconv.AppendInt(append(b, ':'), line.Line, 10)
 		}
 	}
@@ -302,5 +325,5 @@ func scaledUnit(n int64, unit string) string {
 	if s.size == 1 {
 		return strconv.FormatInt(n, 10) + s.name
 	}
-	return strconv.FormatFloat(float64(n)/s.size, 'f', 2, 64) + s.name
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/s.size, 'f', 2, 64), ".00") + s.name
 }
