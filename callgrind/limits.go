@@ -27,4 +27,7 @@ const (
 	maxSource     = 64 << 20 // bytes of a source file that is shown
 	maxSources    = 1000     // source files that are shown
 	maxSourceLine = 4 << 10  // bytes of a line of source
+
+	maxFrames = 1 << 25 // locations of all stacks together
+	frameCost = 8       // bytes of heap for each, with the samples
 )

@@ -11,9 +11,12 @@ type Output uint8
 
 // The outputs.
 const (
-	Table   Output = iota // functions and their costs, for people
-	JSON                  // objects of report.schema.json, one in each line
-	Profile               // the profile again, with names
+	Table      Output = iota // functions and their costs, for people
+	JSON                     // objects of report.schema.json, one in each line
+	Profile                  // the profile again, with names
+	Pprof                    // stacks in pprof's format, compressed
+	Folded                   // stacks of one event, a line for each
+	Speedscope               // stacks in the JSON of speedscope
 )
 
 // Tree selects which neighbours of a function a table shows.
@@ -50,7 +53,8 @@ type Options struct {
 	// If both are empty, all parts are read. NewMarkup reads all parts.
 	Parts, Threads []int
 
-	// Output is the form that NewReport prints. The following options apply to Table only.
+	// Output is the form that NewReport prints. The following options apply to Table only; Show also
+	// selects the events of stacks.
 	Output Output
 
 	// Tree adds the callers and callees of each function. Inclusive sorts functions by their

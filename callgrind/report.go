@@ -125,6 +125,14 @@ func (r *Report) Close() error {
 		r.o.Report("not a profile: the file is empty (with --separate-threads=yes, Callgrind writes one file for each thread: FILE-01 and so on)")
 	case r.chosen.missing(&r.failed):
 	case len(r.Events()) == 0:
+	case r.o.Output.isStacked():
+		r.m.widen(len(r.Events()))
+		v := resolve(r.m, r.s)
+		r.failed = r.stacks(v)
+		r.countMissing(v.needed, v.named)
+		if v.lacksAddresses() {
+			r.o.Report(errNoAddresses)
+		}
 	case r.again == nil:
 		r.m.widen(len(r.Events())) // the last events may have no costs
 		v := resolve(r.m, r.s)

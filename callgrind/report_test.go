@@ -130,6 +130,8 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 		return out
 	case "markup":
 		return printed(t, profile, block, true, o)
+	case "pprof":
+		return pprofText(t, printed(t, profile, block, false, o))
 	}
 	out := printed(t, profile, block, false, o)
 	return strings.ReplaceAll(out, "\x1b", "^")
@@ -180,6 +182,12 @@ func scriptOptions(t *testing.T, words string) Options {
 		o.Output = JSON
 	case "callgrind":
 		o.Output = Profile
+	case "pprof":
+		o.Output = Pprof
+	case "folded":
+		o.Output = Folded
+	case "speedscope":
+		o.Output = Speedscope
 	}
 	return o
 }

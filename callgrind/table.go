@@ -99,8 +99,8 @@ func (e *EventError) Error() string { return e.Err.Error() }
 func (e *EventError) Unwrap() error { return e.Err }
 
 // measures returns the measures for events given by name or by definition.
-func (g *graph) measures(names []string) (all []measure, err error) {
-	ev := &g.m.r.ev
+func (v *resolution) measures(names []string) (all []measure, err error) {
+	ev := &v.m.r.ev
 	for _, name := range names {
 		e, ok := ev.find(strings.TrimSpace(name))
 		if !ok {

@@ -69,12 +69,7 @@ func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	if f.threshold != nil {
 		o.Threshold = max(*f.threshold, math.SmallestNonzeroFloat64) // 0 is the default
 	}
-	switch r.output {
-	case outputJSON:
-		o.Output = callgrind.JSON
-	case outputCallgrind:
-		o.Output = callgrind.Profile
-	}
+	o.Output = callgrindOutput(r.output)
 	return o
 }
 

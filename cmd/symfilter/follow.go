@@ -44,7 +44,7 @@ func (f *followFlags) check(c *config, files []string) error {
 		return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
 	}
 	for _, o := range c.outputs {
-		if inputOf(o.form) != "" || o.form == outputHTML || findingsPrinter(o.form) != nil || o.file != "" {
+		if inputOf(o.form) != "" || o.form == outputHTML || isStacked(o.form) || findingsPrinter(o.form) != nil || o.file != "" {
 			return usageError{fmt.Errorf("%s needs whole files: remove --follow", o.flag())}
 		}
 	}

@@ -122,7 +122,7 @@ func (e engine) hint(label string) string { return e.sniffer.hint(label, e.input
 // it.
 func (r *reports) engine(format input.Format, at *arrival) engine {
 	sniffed := &sniffer{reading: r.c.reading()}
-	w := input.New(format, input.Translators{
+	t := input.Translators{
 		Markup: func() io.WriteCloser { return at.filter },
 		Container: func(f input.Format) io.WriteCloser {
 			e := input.NewEnvelope(f, at.options, at.batch.w, r.c.fields...)
@@ -137,7 +137,11 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Damaged:   at.damaged,
 		Memory:    r.packed,
 		Fields:    r.c.fields,
-	})
+	}
+	if isStacked(r.output) {
+		r.onlyStacks(&t)
+	}
+	w := input.New(format, t)
 	return engine{
 		WriteCloser: w,
 		flush:       w.Flush,

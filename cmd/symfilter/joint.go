@@ -10,10 +10,11 @@ import (
 	"github.com/symfilter/symfilter/input"
 )
 
-// joins reports whether all inputs make one profile. So it is with the command callgrind; without
-// it, each input is what it is. The profile with names has the inputs one after the other.
+// joins reports whether all inputs make one profile. So it is with the command callgrind, and if the
+// output is stacks; otherwise each input is what it is. The profile with names has the inputs one
+// after the other.
 func (c *config) joins() bool {
-	return c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
+	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
 // A jointProfile is the profile that several inputs make together.

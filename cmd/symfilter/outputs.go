@@ -26,7 +26,7 @@ const (
 
 // outputs returns the words that --output takes.
 func outputs() []string {
-	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputCodeQuality}
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputCodeQuality, outputPprof, outputFolded, outputSpeedscope}
 }
 
 // An output is one of the forms in which a run prints what it has read, and where.

@@ -35,6 +35,7 @@ producers of the format.
   symfilter callgrind -s /srv/symbols callgrind.out.4711
   symfilter callgrind --inclusive --tree=both callgrind.out.4711-* | less
   symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
+  symfilter callgrind --output=pprof:prof.pb.gz callgrind.out.4711
 
 Several FILEs are one profile: those of the threads, the parts or the processes
 of a run, whose costs are added up. symfilter FILE..., without the word
@@ -47,6 +48,11 @@ that call each other are marked with their cycle: <cycle 1>.
 --output=callgrind writes the profile with names, for KCachegrind; a profile of
 Cachegrind stays readable for cg_annotate. Lines that do not belong to a profile
 are printed before the table, as lines of a log.
+
+--output=pprof, folded and speedscope write stacks, for go tool pprof, for
+flamegraph.pl and its like, and for speedscope. Self costs and calls are exact;
+chains of three or more functions are one of several possible, since a profile
+does not have them. --show selects the events; folded stacks have one.
 `
 	rtraceText = `Prints reports of sp-rtrace and functracer, which list what a program allocated
 and freed, with every address replaced by function, file and line.

@@ -22,7 +22,7 @@ type profileFlags struct {
 var profileForms = [...]struct {
 	name string
 	form profile.Output
-}{{outputText, profile.Text}, {"pprof", profile.Pprof}, {"folded", profile.Folded}}
+}{{outputText, profile.Text}, {outputPprof, profile.Pprof}, {outputFolded, profile.Folded}}
 
 func profileOutputs() (names []string) {
 	for _, f := range profileForms {
@@ -41,8 +41,8 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	if err := c.pickOutput(); err != nil {
 		return exitUsage, err
 	}
-	if c.output == "pprof" && c.outputs[0].file == "" && isTerminal(std.out) {
-		return exitUsage, usageError{errors.New("--output=pprof is binary, and standard output is a terminal: write --output=pprof:FILE")}
+	if c.output == outputPprof && c.outputs[0].file == "" && isTerminal(std.out) {
+		return exitUsage, usageError{errBinary}
 	}
 	prefixes, err := c.prefixMaps()
 	if err != nil {

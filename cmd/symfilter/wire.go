@@ -175,6 +175,9 @@ func (r *filterRun) openLanes(files []string) error {
 	var shared *found
 	for _, o := range r.c.outputs {
 		l := &lane{form: o.form, w: r.std.out, quiet: len(r.lanes) > 0}
+		if o.form == outputPprof && o.file == "" && isTerminal(r.std.out) {
+			return usageError{errBinary}
+		}
 		if o.file != "" {
 			f, err := openOutput(o.file)
 			if err != nil {

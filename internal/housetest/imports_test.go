@@ -26,7 +26,7 @@ var direction = map[string][]string{
 	"filter":              {"dialect", "markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
-	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
+	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
 	"profile":             {"report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/escape"},
 	"markup":              {"buildid"},

@@ -1,6 +1,6 @@
 // Package stacks holds weighted stacks, and writes them in the forms that viewers of profiles read.
 //
-// A [Profile] has samples: stacks of locations with values. [Profile.WritePprof] and
-// [Profile.WriteFolded] print it; equal profiles give equal bytes. [Decompose] makes stacks from a
-// call graph, which has the costs of places and of calls only.
+// A [Profile] has samples: stacks of locations with values. [Profile.WritePprof],
+// [Profile.WriteFolded] and [Profile.WriteSpeedscope] print it; equal profiles give equal bytes.
+// [Decompose] makes stacks from a call graph, which has the costs of places and of calls only.
 package stacks

@@ -16,130 +16,56 @@ import (
 // up, and sorted by name; those with the value 0 are left out. A semicolon within a name becomes a
 // colon, control characters become blanks. It returns the first error of w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
-	f := &folder{p: p, w: bufio.NewWriterSize(w, sendSize)}
-	f.tree(value)
-	f.write()
-	return f.w.Flush()
-}
-
-// A folder adds up stacks of equal names. It keeps them as a tree, so that the names of deep stacks
-// are not repeated in memory.
-type folder struct {
-	p      *Profile
-	w      *bufio.Writer
-	names  []string
-	nodes  []foldedNode
-	number [32]byte
-}
-
-// A foldedNode is a stack. The first one is empty.
-type foldedNode struct {
-	up    uint32 // index of the stack without the leaf
-	name  uint32 // index of the leaf's name
-	value int64
-}
-
-func (f *folder) tree(value int) {
-	p := f.p
+	var names []string
 	index := make(map[string]uint32)
 	name := func(text string) uint32 {
 		text = foldedName(text)
 		n, ok := index[text]
 		if !ok {
-			n = uint32(len(f.names))
-			f.names = append(f.names, text)
+			n = uint32(len(names))
+			names = append(names, text)
 			index[text] = n
 		}
 		return n
 	}
-	frames := make([][]uint32, len(p.Locations)) // by location: its names, outermost first
+	frames := make([][]uint32, len(p.Locations))
 	for i := range p.Locations {
 		for _, text := range slices.Backward(p.frameNames(&p.Locations[i])) {
 			frames[i] = append(frames[i], name(text))
 		}
 	}
-	f.nodes = append(f.nodes, foldedNode{})
-	type key struct{ up, name uint32 }
-	children := make(map[key]uint32)
-	for i := range p.Samples {
-		s := &p.Samples[i]
-		if s.Values[value] == 0 {
-			continue
-		}
-		at := uint32(0)
-		call := func(n uint32) {
-			k := key{at, n}
-			next, ok := children[k]
-			if !ok {
-				next = uint32(len(f.nodes))
-				f.nodes = append(f.nodes, foldedNode{up: at, name: n})
-				children[k] = next
+	t := newTree(p, value, frames, name(emptyStack))
+	out := bufio.NewWriterSize(w, sendSize)
+	var line []byte
+	t.walk(ranks(len(names), func(a, b uint32) int { return cmp.Compare(names[a], names[b]) }), func(stack []uint32, n int64) {
+		line = line[:0]
+		for i, f := range stack {
+			if i > 0 {
+				line = append(line, ';')
 			}
-			at = next
+			line = append(line, names[f]...)
 		}
-		for _, l := range slices.Backward(s.Stack) {
-			for _, n := range frames[l-1] {
-				call(n)
-			}
-		}
-		if at == 0 {
-			call(name("[empty stack]"))
-		}
-		f.nodes[at].value = plus(f.nodes[at].value, s.Values[value])
-	}
+		line = append(strconv.AppendInt(append(line, ' '), n, 10), '\n')
+		out.Write(line) // out keeps the error
+	})
+	return out.Flush()
 }
 
-// write writes the stacks of the tree, in the order of their names.
-func (f *folder) write() {
-	rank := make([]uint32, len(f.names))
-	byName := make([]uint32, len(f.names))
-	for i := range byName {
-		byName[i] = uint32(i)
-	}
-	slices.SortFunc(byName, func(a, b uint32) int { return cmp.Compare(f.names[a], f.names[b]) })
-	for i, n := range byName {
-		rank[n] = uint32(i)
-	}
-	order := make([]uint32, len(f.nodes)-1) // the nodes by their parents, then by their names
+// emptyStack is the frame of a stack without frames.
+const emptyStack = "[empty stack]"
+
+// ranks returns the rank of each number below n in the order of compare.
+func ranks(n int, compare func(a, b uint32) int) []uint32 {
+	order := make([]uint32, n)
 	for i := range order {
-		order[i] = uint32(i + 1)
+		order[i] = uint32(i)
 	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		x, y := &f.nodes[a], &f.nodes[b]
-		return cmp.Or(cmp.Compare(x.up, y.up), cmp.Compare(rank[x.name], rank[y.name]))
-	})
-	first := make([]uint32, len(f.nodes)+1) // by node: where its children begin in order
-	for _, n := range order {
-		first[f.nodes[n].up+1]++
+	slices.SortFunc(order, compare)
+	rank := make([]uint32, n)
+	for i, at := range order {
+		rank[at] = uint32(i)
 	}
-	for i := range f.nodes {
-		first[i+1] += first[i]
-	}
-	type visit struct {
-		node, next uint32 // next is the index in order of the next child
-		length     int    // of line, without the node
-	}
-	var line []byte
-	path := []visit{{0, first[0], 0}}
-	for len(path) > 0 {
-		at := &path[len(path)-1]
-		if at.next == first[at.node+1] {
-			line = line[:at.length]
-			path = path[:len(path)-1]
-			continue
-		}
-		n := order[at.next]
-		at.next++
-		path = append(path, visit{n, first[n], len(line)})
-		if len(line) > 0 {
-			line = append(line, ';')
-		}
-		line = append(line, f.names[f.nodes[n].name]...)
-		if v := f.nodes[n].value; v != 0 {
-			f.w.Write(line)
-			f.w.Write(append(strconv.AppendInt(append(f.number[:0], ' '), v, 10), '\n')) // w keeps the error
-		}
-	}
+	return rank
 }
 
 // foldedName returns a name that cannot be mistaken for several names, or for the end of the line.

@@ -64,13 +64,9 @@ func (e *pprofWriter) profile(p *Profile) {
 	}
 	for i := range p.Functions {
 		f := &p.Functions[i]
-		link := f.LinkName
-		if link == "" {
-			link = f.Name
-		}
 		e.number(1, uint64(i+1))
 		e.text(2, f.Name)
-		e.text(3, link)
+		e.text(3, f.LinkName)
 		e.text(4, f.File)
 		e.number(5, uint64(f.Line))
 		e.message(profileFunction)

@@ -55,7 +55,7 @@ func (m Mapping) Symbolized() Mapping {
 // A Function is a function of the source code.
 type Function struct {
 	Name     string // for people
-	LinkName string // the linker's name; empty if it equals Name or is unknown
+	LinkName string // the linker's name; empty if unknown. pprof shortens a Name that is equal to it
 	File     string
 	Line     int64 // at which the function begins; 0 if unknown
 }

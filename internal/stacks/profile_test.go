@@ -54,7 +54,7 @@ func TestPprofHasAllOfAProfile(t *testing.T) {
 	}
 	app := &profile.Mapping{ID: 1, Start: 0x400000, Limit: 0x500000, File: "/opt/app", BuildID: "eecd1387", HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}
 	lib := &profile.Mapping{ID: 2, Start: 0x7f0000000000, Limit: 0x7f0000010000, Offset: 0x1000, File: "/usr/lib/libx.so"}
-	main := &profile.Function{ID: 1, Name: "main", SystemName: "main", Filename: "main.cc", StartLine: 3}
+	main := &profile.Function{ID: 1, Name: "main", Filename: "main.cc", StartLine: 3}
 	push := &profile.Function{ID: 2, Name: "Vec::push(int; int)", SystemName: "_ZN3Vec4pushEii", Filename: "vec.h", StartLine: 40}
 	inMain := &profile.Location{ID: 1, Mapping: app, Address: 0x401000, Line: []profile.Line{{Function: push, Line: 41, Column: 7}, {Function: main, Line: 5}}}
 	again := &profile.Location{ID: 2, Mapping: app, Address: 0x401010, Line: []profile.Line{{Function: push, Line: 42, Column: 7}, {Function: main, Line: 5}}, IsFolded: true}

@@ -1,0 +1,72 @@
+package callgrind
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A splitter splits the names that Callgrind makes of a function, its level of recursion and its
+// callers (--separate-recs, --separate-callers): f'2, f'g'h. A quote may also be part of a name,
+// as in ns::'lambda'() or for<'a> fn(&'a T): a caller must be the name of a function of the profile.
+type splitter struct {
+	known map[string]uint32 // the nodes of names, and of names up to a quote
+}
+
+// maxQuotes is the number of quotes in a name that may have callers; --separate-callers=N makes N.
+const maxQuotes = 64
+
+func newSplitter(v *resolution) *splitter {
+	s := &splitter{known: make(map[string]uint32, len(v.all))}
+	note := func(name string, n int) {
+		if _, ok := s.known[name]; !ok {
+			s.known[name] = uint32(n)
+		}
+	}
+	for n := range v.all {
+		name := v.m.r.Text(v.all[n].fn)
+		note(name, n)
+		if quotes(name) {
+			for i := range len(name) {
+				if name[i] == '\'' {
+					note(name[:i], n)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// quotes reports whether a name may have callers.
+func quotes(name string) bool {
+	n := strings.Count(name, "'")
+	return n > 0 && n <= maxQuotes && len(name) <= maxCompared
+}
+
+// split returns the name of a function without its level and its callers, and the callers, the
+// innermost first.
+func (s *splitter) split(name string) (base string, callers []string) {
+	if !quotes(name) {
+		return name, nil
+	}
+	for i := range len(name) {
+		if name[i] != '\'' {
+			continue
+		}
+		callers = callers[:0]
+		valid := true
+		for part := range strings.SplitSeq(name[i+1:], "'") {
+			if _, err := strconv.ParseUint(part, 10, 64); err == nil {
+				continue // a level of recursion
+			}
+			if _, ok := s.known[part]; !ok {
+				valid = false
+				break
+			}
+			callers = append(callers, part)
+		}
+		if valid {
+			return name[:i], callers
+		}
+	}
+	return name, nil
+}

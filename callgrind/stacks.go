@@ -1,0 +1,395 @@
+package callgrind
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/stacks"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// guess is the comment of all stacks: a profile has no chains of calls.
+const guess = "self costs and calls are exact; chains of three or more functions are one of several possible"
+
+// isStacked reports whether the output has stacks.
+func (o Output) isStacked() bool { return o == Pprof || o == Folded || o == Speedscope }
+
+// stacks prints the profile as stacks.
+func (r *Report) stacks(v *resolution) error {
+	measures, err := r.stackMeasures(v)
+	if err != nil {
+		return err
+	}
+	frames := maxFrames
+	for ; frames > maxFrames>>12 && !r.share.Take(int64(frames)*frameCost, 0); frames /= 2 {
+	}
+	s := newStacker(v, measures)
+	loss := stacks.Decompose(s.p, s.graph(), s.costs, frames)
+	s.comment(&r.m.head, loss)
+	for i, n := range loss.Unplaced {
+		if n != 0 {
+			r.o.Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory of stacks (--max-memory)", n, s.p.Values[i].Name))
+		}
+	}
+	switch r.o.Output {
+	case Folded:
+		r.o.Report(guess)
+		return s.p.WriteFolded(r.out.w, 0)
+	case Speedscope:
+		r.reportNegative(s.p)
+		return s.p.WriteSpeedscope(r.out.w, r.label()+": "+guess)
+	}
+	return s.p.WritePprof(r.out.w)
+}
+
+// reportNegative reports the costs that speedscope refuses.
+func (r *Report) reportNegative(p *stacks.Profile) {
+	for i, v := range p.Values {
+		sum := int64(0)
+		for j := range p.Samples {
+			sum = plus(sum, min(0, p.Samples[j].Values[i]))
+		}
+		if sum < 0 {
+			r.o.Report(fmt.Sprintf("stacks with costs below 0 are left out, which speedscope refuses: %d %s", sum, v.Name))
+		}
+	}
+}
+
+// stackMeasures returns the measures of the stacks: those of Options.Show, or else all events that
+// were counted. Folded stacks have one, by default the first event with costs.
+func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
+	if len(r.o.Show) == 0 {
+		all := counted(r.Events())
+		if r.o.Output == Folded {
+			i := max(0, slices.IndexFunc(r.m.sums.total, func(n int64) bool { return n != 0 }))
+			all = all[i:][:1]
+		}
+		return all, nil
+	}
+	all, err := v.measures(r.o.Show)
+	if err == nil && r.o.Output == Folded && len(all) > 1 {
+		err = &EventError{fmt.Errorf("folded stacks have one event; %s are %d", strings.Join(r.o.Show, ","), len(all))}
+	}
+	return all, err
+}
+
+// A stacker makes the call graph of a profile whose functions and places were looked up.
+type stacker struct {
+	*resolution
+	p        *stacks.Profile
+	measures []measure
+	scale    []int64 // by measure: the units of its value in one of its event
+
+	split     *splitter
+	rank      []uint32 // by node: its number in the graph, in the order of names
+	byRank    []uint32
+	functions []stacks.Function // by node
+	bases     map[nodeKey]uint32
+	mapping   map[Name]uint32
+	location  []uint32 // by place
+	sink, arc []uint32 // by place and by call: the index in the graph
+	implicit  []uint32 // by implied call: the index of its arc
+	frames    []symbolize.Frame
+	lines     []stacks.Line
+}
+
+func newStacker(v *resolution, measures []measure) *stacker {
+	s := &stacker{resolution: v, p: &stacks.Profile{}, measures: measures, split: newSplitter(v)}
+	for _, m := range measures {
+		value, scale := stackValue(m.name)
+		s.p.Values = append(s.p.Values, value)
+		s.scale = append(s.scale, scale)
+	}
+	s.sortNodes()
+	s.nameNodes()
+	s.mappings()
+	s.places()
+	return s
+}
+
+// stackValue returns the value of stacks for an event. Some producers write its unit after its name:
+// Xdebug Time_(10ns), pprof cpu(nanoseconds).
+func stackValue(event string) (v stacks.ValueType, scale int64) {
+	if name, unit, ok := strings.Cut(strings.TrimSuffix(event, ")"), "("); ok && strings.HasSuffix(event, ")") {
+		name = strings.TrimRight(name, "_")
+		for _, u := range stackUnits {
+			if name != "" && slices.Contains(u.names, unit) {
+				return stacks.ValueType{Name: name, Unit: u.unit}, u.scale
+			}
+		}
+	}
+	return stacks.ValueType{Name: event, Unit: "count"}, 1
+}
+
+// stackUnits are the units after the names of events, and the units of stacks with their factors.
+var stackUnits = []struct {
+	names []string
+	unit  string
+	scale int64
+}{
+	{[]string{"10ns"}, "nanoseconds", 10},
+	{[]string{"ns", "nanoseconds"}, "nanoseconds", 1},
+	{[]string{"us", "µs", "microseconds"}, "nanoseconds", 1000},
+	{[]string{"ms", "milliseconds"}, "nanoseconds", 1_000_000},
+	{[]string{"s", "seconds"}, "nanoseconds", 1_000_000_000},
+	{[]string{"B", "bytes"}, "bytes", 1},
+	{[]string{"count"}, "count", 1},
+}
+
+// sortNodes ranks the nodes by name, file and object: what decides between equal costs must not
+// depend on the order of the profile.
+func (s *stacker) sortNodes() {
+	s.byRank = make([]uint32, len(s.all))
+	for n := range s.all {
+		s.byRank[n] = uint32(n)
+	}
+	text := s.m.r.Text
+	slices.SortFunc(s.byRank, func(a, b uint32) int {
+		x, y := &s.all[a], &s.all[b]
+		return cmp.Or(cmp.Compare(text(x.fn), text(y.fn)), cmp.Compare(text(x.file), text(y.file)), cmp.Compare(text(x.object), text(y.object)), cmp.Compare(a, b))
+	})
+	s.rank = make([]uint32, len(s.all))
+	for i, n := range s.byRank {
+		s.rank[n] = uint32(i)
+	}
+}
+
+// nameNodes finds the function of each node. All levels of a recursion, and all nodes that are one
+// function with several callers, are one function.
+func (s *stacker) nameNodes() {
+	s.functions = make([]stacks.Function, len(s.all))
+	lines := make(map[stacks.Function]int64)
+	for i := range s.all {
+		n := &s.all[i]
+		base, _ := s.split.split(s.m.r.Text(n.fn))
+		f := stacks.Function{Name: s.shownName(base), LinkName: s.m.r.Text(n.link)}
+		switch {
+		case n.unknown && n.addr != 0 && s.m.r.Text(n.object) != "":
+			f.Name = fmt.Sprintf("%s+%#x", lastName(s.m.r.Text(n.object)), n.addr)
+		case f.LinkName == "" && report.IsMangled(base):
+			f.LinkName = base
+		}
+		if !s.isUnknown(n.file) {
+			f.File = s.s.file(n.file)
+		}
+		s.functions[i] = f
+		if line := lines[f]; n.line != 0 && (line == 0 || int64(n.line) < line) {
+			lines[f] = int64(n.line)
+		}
+	}
+	for i, f := range s.functions {
+		s.functions[i].Line = lines[f]
+	}
+}
+
+// shownName returns the name of a function for people.
+func (s *stacker) shownName(name string) string {
+	switch {
+	case name == "":
+		return unknown
+	case report.IsMangled(name) && s.s.o.Symbolizer != nil:
+		return s.s.o.Symbolizer.Demangle(name)
+	}
+	return name
+}
+
+// mappings adds the objects of the profile, the program first: viewers take the first for it.
+func (s *stacker) mappings() {
+	program, _, _ := strings.Cut(s.m.head.command, " ")
+	names := make(map[Name]bool)
+	for i := range s.all {
+		names[s.all[i].object] = true
+	}
+	delete(names, 0)
+	order := make([]Name, 0, len(names))
+	for n := range names {
+		order = append(order, n)
+	}
+	other := func(n Name) int { // 0 for the program
+		switch text := s.m.r.Text(n); {
+		case text == program:
+			return 0
+		case lastName(text) == lastName(program):
+			return 1
+		case !strings.Contains(lastName(text), ".so"):
+			return 2
+		}
+		return 3
+	}
+	slices.SortFunc(order, func(a, b Name) int { return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(a, b)) })
+	s.mapping = make(map[Name]uint32)
+	for _, n := range order {
+		m := stacks.Mapping{File: s.m.r.Text(n)}
+		if m.File == unknown {
+			continue
+		}
+		if f := s.s.objects.byName[n]; f != nil {
+			if !f.ID.IsZero() {
+				m.BuildID = f.ID.String()
+			}
+			if len(f.Code) > 0 { // so that the addresses of the profile are within the mapping
+				first, last := f.Code[0], f.Code[len(f.Code)-1]
+				m.Start, m.Limit, m.Offset = first.Addr, last.Addr+last.MemSize, first.Offset
+			}
+		}
+		s.mapping[n] = s.p.AddMapping(m.Symbolized())
+	}
+	if len(s.p.Mappings) == 0 && program != "" { // pprof warns if there is none
+		s.p.AddMapping(stacks.Mapping{File: program}.Symbolized())
+	}
+}
+
+// lastName returns the last element of a path.
+func lastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// places adds the locations of all places, in the order of the functions' ranks.
+func (s *stacker) places() {
+	keys, text := s.m.costs.keys, s.m.r.Text
+	order := make([]uint32, len(keys))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(s.rank[s.ofPlace[a]], s.rank[s.ofPlace[b]]), cmp.Compare(text(s.file[a]), text(s.file[b])),
+			cmp.Compare(s.line[a], s.line[b]), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(a, b))
+	})
+	s.location = make([]uint32, len(keys))
+	for _, i := range order {
+		s.location[i] = s.place(i)
+	}
+}
+
+// place adds the location of a place, with the inlined calls there.
+func (s *stacker) place(i uint32) uint32 {
+	k := &s.m.costs.keys[i]
+	n := s.ofPlace[i]
+	object := s.m.functions[k.from].object
+	f := s.functions[n]
+	s.frames = s.frames[:0]
+	if s.needy[k.from] && k.addr != 0 {
+		s.frames = s.s.objects.frames(s.frames, s.s.objects.file(object), k.addr)
+	}
+	s.lines = s.lines[:0]
+	line := s.line[i]
+	if last := len(s.frames) - 1; last > 0 {
+		for j := range s.frames[:last] {
+			in := &s.frames[j]
+			s.lines = append(s.lines, s.lineOf(stacks.Function{Name: s.s.spell(in), LinkName: report.LinkName(in)}, in.File, in.Line, in.HasLine))
+		}
+		if out := &s.frames[last]; out.HasLine {
+			line = out.Line
+			f.File = s.s.o.ShownFile(out.File)
+		}
+	} else if file := s.file[i]; !s.isUnknown(file) {
+		if shown := s.s.file(file); shown != f.File { // code that was inlined: only its line is known
+			f.File, f.Line = shown, 0
+		}
+	}
+	s.lines = append(s.lines, stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)})
+	return s.p.AddLocation(stacks.Location{Mapping: s.mapping[object], Address: k.addr, Lines: s.lines})
+}
+
+// lineOf returns a line of an inlined function.
+func (s *stacker) lineOf(f stacks.Function, file string, line uint32, known bool) stacks.Line {
+	if !known {
+		return stacks.Line{Function: s.p.AddFunction(f)}
+	}
+	f.File = s.s.o.ShownFile(file)
+	return stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)}
+}
+
+// entry returns a location of a function as a whole.
+func (s *stacker) entry(n uint32) uint32 {
+	return s.p.AddLocation(stacks.Location{Mapping: s.mapping[s.all[n].object], Lines: []stacks.Line{{Function: s.p.AddFunction(s.functions[n])}}})
+}
+
+// graph returns the call graph of the profile.
+func (s *stacker) graph() *stacks.Graph {
+	g := &stacks.Graph{Nodes: len(s.all), Above: s.above}
+	var arcs []stacks.Arc
+	for i := range s.m.costs.keys {
+		g.Sinks = append(g.Sinks, stacks.Sink{Node: s.rank[s.ofPlace[i]], Location: s.location[i]})
+	}
+	for i := range s.m.calls.keys {
+		k := &s.m.calls.keys[i]
+		arcs = append(arcs, stacks.Arc{From: s.rank[s.ofPlace[k.from]], To: s.rank[s.ofFunction[k.to]], Location: s.location[k.from]})
+	}
+	for i := range s.implied {
+		c := &s.implied[i]
+		arcs = append(arcs, stacks.Arc{From: s.rank[c.from], To: s.rank[c.to], Location: s.entry(c.from)})
+	}
+	g.Sinks, s.sink = merged(g.Sinks, func(a, b stacks.Sink) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Location, b.Location))
+	})
+	g.Arcs, s.arc = merged(arcs, func(a, b stacks.Arc) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Location, b.Location))
+	})
+	return g
+}
+
+// merged returns the elements of all in order, each once, and the index of each element of all.
+func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []uint32) {
+	order := make([]uint32, len(all))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return compare(all[a], all[b]) })
+	index = make([]uint32, len(all))
+	for _, i := range order {
+		if n := len(once); n == 0 || once[n-1] != all[i] {
+			once = append(once, all[i])
+		}
+		index[i] = uint32(len(once) - 1)
+	}
+	return once, index
+}
+
+// costs writes the costs of the graph's sinks and arcs by a measure.
+func (s *stacker) costs(value int, sinks, arcs []int64) {
+	m, scale := &s.measures[value], s.scale[value]
+	add := func(to *int64, costs []int64) { *to = plus(*to, times(scale, m.value(costs))) }
+	for i := range s.m.costs.keys {
+		add(&sinks[s.sink[i]], s.m.costs.countsOf(i))
+	}
+	calls := len(s.m.calls.keys)
+	for i := range calls {
+		add(&arcs[s.arc[i]], s.m.calls.countsOf(i)[1:])
+	}
+	for i := range s.implied {
+		add(&arcs[s.arc[calls+i]], s.implied[i].costs)
+	}
+}
+
+// above returns the locations of the callers that the name of a function has
+// (--separate-callers), the innermost first.
+func (s *stacker) above(rank uint32) (locations []uint32) {
+	n := s.byRank[rank]
+	_, callers := s.split.split(s.m.r.Text(s.all[n].fn))
+	for _, name := range callers {
+		locations = append(locations, s.entry(s.split.known[name])) // split checks that it is known
+	}
+	return locations
+}
+
+// comment adds to the profile what a reader of it must know.
+func (s *stacker) comment(h *headings, loss stacks.Loss) {
+	comments := []string{guess}
+	if h.command != "" {
+		comments = append(comments, "command: "+h.command)
+	}
+	if h.creator != "" {
+		comments = append(comments, "recorded by "+h.creator)
+	}
+	for i, v := range s.p.Values {
+		if n := loss.Recursion[i]; n != 0 {
+			comments = append(comments, fmt.Sprintf("costs of recursive calls that no stack has, since they are parts of others: %d %s", n, v.Name))
+		}
+		if n := loss.Unplaced[i]; n != 0 {
+			comments = append(comments, fmt.Sprintf("costs without callers, for lack of memory: %d %s", n, v.Name))
+		}
+	}
+	s.p.Comments = comments
+}

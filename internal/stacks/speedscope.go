@@ -1,0 +1,161 @@
+package stacks
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// speedscopeSchema identifies speedscope's file format.
+const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
+
+// A speedscopeFrame is a frame of speedscope's format.
+type speedscopeFrame struct {
+	Name string `json:"name"`
+	File string `json:"file,omitempty"`
+	Line int64  `json:"line,omitempty"`
+}
+
+// WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value, the
+// default one first. Each frame is a function, with its file and the line at which it begins. name
+// is what speedscope shows as the name of the file. Stacks of equal frames are added up; those with
+// values below 0 are left out, since speedscope refuses them. It returns the first error of w.
+func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
+	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
+	s.out.WriteString(`{"$schema":`)
+	s.json(speedscopeSchema)
+	s.out.WriteString(`,"exporter":"symfilter","name":`)
+	s.json(name)
+	if at := slices.IndexFunc(p.Values, func(v ValueType) bool { return v.Name == p.Default }); at > 0 {
+		s.out.WriteString(`,"activeProfileIndex":` + strconv.Itoa(at))
+	}
+	frames := s.frames()
+	s.out.WriteString(`},"profiles":[`)
+	for value := range p.Values {
+		if value > 0 {
+			s.out.WriteString(",")
+		}
+		s.profile(value, frames)
+	}
+	s.out.WriteString("]}\n")
+	return s.out.Flush()
+}
+
+// A speedscopeWriter writes JSON to out, which keeps the first error.
+type speedscopeWriter struct {
+	p     *Profile
+	out   *bufio.Writer
+	rank  []uint32 // by frame
+	empty uint32   // the frame of an empty stack
+	b     []byte
+}
+
+// json writes a value that encoding/json cannot fail for.
+func (s *speedscopeWriter) json(v any) {
+	b, _ := json.Marshal(v)
+	s.out.Write(b)
+}
+
+// frames writes the frames, and returns those of each location, outermost first.
+func (s *speedscopeWriter) frames() [][]uint32 {
+	var all []speedscopeFrame
+	index := make(map[speedscopeFrame]uint32)
+	add := func(f speedscopeFrame) uint32 {
+		n, ok := index[f]
+		if !ok {
+			n = uint32(len(all))
+			all = append(all, f)
+			index[f] = n
+		}
+		return n
+	}
+	type names struct{ name, link string }
+	whole := make(map[names]*Function) // the functions whose beginning is known
+	for i := range s.p.Functions {
+		if f := &s.p.Functions[i]; f.Line > 0 && whole[names{f.Name, f.LinkName}] == nil {
+			whole[names{f.Name, f.LinkName}] = f
+		}
+	}
+	frames := make([][]uint32, len(s.p.Locations))
+	for i := range s.p.Locations {
+		l := &s.p.Locations[i]
+		for j, name := range slices.Backward(s.p.frameNames(l)) {
+			f := speedscopeFrame{Name: name}
+			if j < len(l.Lines) && l.Lines[j].Function != 0 {
+				at := &s.p.Functions[l.Lines[j].Function-1]
+				// lines of a function in other files are parts of it
+				if of := whole[names{at.Name, at.LinkName}]; of != nil && at.Line <= 0 {
+					at = of
+				}
+				f.File, f.Line = at.File, max(0, at.Line)
+			}
+			frames[i] = append(frames[i], add(f))
+		}
+	}
+	if slices.ContainsFunc(s.p.Samples, func(s Sample) bool { return len(s.Stack) == 0 }) {
+		s.empty = add(speedscopeFrame{Name: emptyStack})
+	}
+	s.rank = ranks(len(all), func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(all[a].Name, all[b].Name), cmp.Compare(all[a].File, all[b].File), cmp.Compare(all[a].Line, all[b].Line))
+	})
+	s.out.WriteString(`,"shared":{"frames":[`)
+	for i := range all {
+		if i > 0 {
+			s.out.WriteString(",")
+		}
+		s.json(all[i])
+	}
+	s.out.WriteString("]")
+	return frames
+}
+
+// profile writes the stacks with one value.
+func (s *speedscopeWriter) profile(value int, frames [][]uint32) {
+	t := newTree(s.p, value, frames, s.empty)
+	v := s.p.Values[value]
+	s.out.WriteString(`{"type":"sampled","name":`)
+	s.json(v.Name)
+	s.out.WriteString(`,"unit":`)
+	s.json(speedscopeUnit(v.Unit))
+	s.out.WriteString(`,"startValue":0,"samples":[`)
+	var weights []int64
+	end := int64(0)
+	t.walk(s.rank, func(stack []uint32, n int64) {
+		if n < 0 {
+			return
+		}
+		s.b = s.b[:0]
+		if len(weights) > 0 {
+			s.b = append(s.b, ',')
+		}
+		before := byte('[')
+		for _, f := range stack {
+			s.b = strconv.AppendUint(append(s.b, before), uint64(f), 10)
+			before = ','
+		}
+		s.out.Write(append(s.b, ']'))
+		weights = append(weights, n)
+		end = plus(end, n)
+	})
+	s.out.WriteString(`],"weights":[`)
+	for i, n := range weights {
+		s.b = s.b[:0]
+		if i > 0 {
+			s.b = append(s.b, ',')
+		}
+		s.out.Write(strconv.AppendInt(s.b, n, 10))
+	}
+	s.out.WriteString(`],"endValue":` + strconv.FormatInt(end, 10) + "}")
+}
+
+// speedscopeUnit returns the unit of speedscope's format for a unit of pprof's.
+func speedscopeUnit(unit string) string {
+	switch unit {
+	case "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes":
+		return unit
+	}
+	return "none"
+}

@@ -1,0 +1,90 @@
+package stacks
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A tree adds up stacks of equal frames. It shares the beginnings of stacks, so that deep ones do
+// not repeat them in memory.
+type tree struct {
+	nodes []treeNode // the first one is the empty stack
+}
+
+type treeNode struct {
+	up    uint32 // index of the stack without its innermost frame
+	frame uint32
+	value int64
+}
+
+// newTree adds up the stacks of p by one of their values. frames has, by location, the frames there,
+// outermost first; empty is the frame of an empty stack.
+func newTree(p *Profile, value int, frames [][]uint32, empty uint32) *tree {
+	t := &tree{nodes: make([]treeNode, 1)}
+	type key struct{ up, frame uint32 }
+	below := make(map[key]uint32)
+	at := uint32(0)
+	call := func(frame uint32) {
+		k := key{at, frame}
+		next, ok := below[k]
+		if !ok {
+			next = uint32(len(t.nodes))
+			t.nodes = append(t.nodes, treeNode{up: at, frame: frame})
+			below[k] = next
+		}
+		at = next
+	}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if s.Values[value] == 0 {
+			continue
+		}
+		at = 0
+		for _, l := range slices.Backward(s.Stack) {
+			for _, f := range frames[l-1] {
+				call(f)
+			}
+		}
+		if at == 0 {
+			call(empty)
+		}
+		t.nodes[at].value = plus(t.nodes[at].value, s.Values[value])
+	}
+	return t
+}
+
+// walk calls visit for each stack with a value, the outermost frame first. Stacks are in the order
+// of their frames, by rank.
+func (t *tree) walk(rank []uint32, visit func(stack []uint32, value int64)) {
+	order := make([]uint32, len(t.nodes)-1) // the nodes by their parents
+	first := make([]uint32, len(t.nodes)+1) // by node: where its children begin in order
+	for i := range order {
+		order[i] = uint32(i + 1)
+		first[t.nodes[i+1].up+1]++
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		x, y := &t.nodes[a], &t.nodes[b]
+		return cmp.Or(cmp.Compare(x.up, y.up), cmp.Compare(rank[x.frame], rank[y.frame]))
+	})
+	for i := range t.nodes {
+		first[i+1] += first[i]
+	}
+	type step struct{ node, next uint32 } // next is the index in order of the next child
+	var stack []uint32
+	path := []step{{0, first[0]}}
+	for len(path) > 0 {
+		at := &path[len(path)-1]
+		if at.next == first[at.node+1] {
+			path = path[:len(path)-1]
+			stack = stack[:max(0, len(path)-1)]
+			continue
+		}
+		n := order[at.next]
+		at.next++
+		path = append(path, step{n, first[n]})
+		stack = append(stack, t.nodes[n].frame)
+		if v := t.nodes[n].value; v != 0 {
+			visit(stack, v)
+		}
+	}
+}
