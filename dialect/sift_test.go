@@ -3,7 +3,9 @@ package dialect
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,19 +15,17 @@ import (
 // numberMarks are the marks of numbers: "0x", and the byte before it.
 var numberMarks = func() *MarkBytes {
 	marks := new(MarkBytes)
-	for _, c := range []byte("\t\n [(@+<>mK") {
-		marks[0][c] = 1
-	}
-	marks[1]['0'], marks[2]['x'] = 1, 1
+	marks.Add("\t\n [(@+<>mK", "0x")
 	return marks
 }()
 
-// numbersOf returns the steps with the marks of b from from on, and with every 16th other offset.
-func numbersOf(b []byte, from int) (steps []Step) {
+// numbersOf returns the steps with the marks of b from from on and, if more is set, with every 16th other
+// offset.
+func numbersOf(b []byte, from int, more bool) (steps []Step) {
 	for at := from; at < len(b); at += 64 {
 		s := Step{At: at - from}
 		for i := at; i < min(at+64, len(b)-2); i++ {
-			if numberMarks.Begin(b[i:i+3]) || i%16 == 0 {
+			if numberMarks.Begin(b[i:i+3]) || more && i%16 == 0 {
 				s.Marks |= 1 << (i - at)
 			}
 		}
@@ -37,9 +37,9 @@ func numbersOf(b []byte, from int) (steps []Step) {
 }
 
 // sifted returns the offsets in b that Sift leaves of those from from on.
-func sifted(r *Reader, b []byte, from int) map[int]bool {
+func sifted(r *Reader, b []byte, from int, more bool) map[int]bool {
 	all := make(map[int]bool)
-	for _, s := range r.Sift(b, from, numberMarks, numbersOf(b, from)) {
+	for _, s := range r.Sift(b, from, numberMarks, numbersOf(b, from, more)) {
 		for i := range 64 {
 			if s.Marks>>i&1 != 0 {
 				all[from+s.At+i] = true
@@ -49,22 +49,28 @@ func sifted(r *Reader, b []byte, from int) map[int]bool {
 	return all
 }
 
-// needsOtherWord reports whether all grammars that may match at the mark need another word before it.
-// Sift checks words, MayMatch does not.
-func needsOtherWord(r *Reader, b []byte, mark int) bool {
-	f := r.of[anchor0x]
-	set := f.at(b, mark+1)
-	return set != 0 && mark >= 2 && b[mark] == ' ' && mayEndColor[b[mark-1]]|mayEndColor[b[mark-2]] == 0 &&
-		!f.hasWord(set, b[mark-2], b[mark-1])
+// otherWord reports whether all grammars that may match at mark in b want another word before the number.
+// MayMatch does not look at words.
+func otherWord(r *Reader, b []byte, mark int) bool {
+	f, at := &r.of[anchor0x], mark+1
+	_, blanks := f.bytes(b, at)
+	set := f.at(b, at)
+	for left := set; left != 0; left &= left - 1 {
+		words := f.grammars[bits.TrailingZeros64(left)].words
+		if len(words) == 0 || slices.Contains(words, string(b[max(0, blanks-2):blanks])) {
+			return false
+		}
+	}
+	return set != 0
 }
 
-// checkSift checks that Sift leaves all marks of b at which MayMatch returns true. If changed is set,
-// a word may have been changed, so that Sift may remove the mark after it.
-func checkSift(t *testing.T, r *Reader, b []byte, from int, changed bool) {
+// checkSift checks that Sift leaves all marks of b at which MayMatch returns true, but for numbers after
+// other words.
+func checkSift(t *testing.T, r *Reader, b []byte, from int) {
 	t.Helper()
-	left := sifted(r, b, from)
+	left, more := sifted(r, b, from, false), sifted(r, b, from, true)
 	for i := from; i+2 < len(b); i++ {
-		if numberMarks.Begin(b[i:i+3]) && r.MayMatch(b, i) && !left[i] && !(changed && needsOtherWord(r, b, i)) {
+		if numberMarks.Begin(b[i:i+3]) && r.MayMatch(b, i) && !(left[i] && more[i]) && !otherWord(r, b, i) {
 			t.Fatalf("%q has lost its mark", b[max(0, i-24):min(len(b), i+24)])
 		}
 	}
@@ -76,15 +82,58 @@ func TestSiftLosesNoFrame(t *testing.T) {
 	r := NewReader(nil)
 	r.load()
 	random := rand.New(rand.NewPCG(15, 3))
+	ordinary := []byte("a line around it, so that its numbers are not at an end\n")
 	for _, log := range sampleLogs(t) {
-		checkSift(t, r, log, 0, false)
-		checkSift(t, r, bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n")), 0, false)
+		checkSift(t, r, log, 0)
+		checkSift(t, r, bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n")), 0)
+		for line := range bytes.Lines(log) { // with no other number near
+			checkSift(t, r, slices.Concat(ordinary, line, ordinary), 0)
+		}
 		for range fuzztest.LongOr(100, 10) {
 			other := bytes.Clone(log)
 			for at := 0; at < len(other); at += 1 + random.IntN(40) {
 				other[at] = " \t\n\r0afx]()[+:@#,/\x1bmK\x80"[random.IntN(22)]
 			}
-			checkSift(t, r, other, random.IntN(len(other)), true)
+			checkSift(t, r, other, random.IntN(len(other)))
+		}
+	}
+}
+
+// Three bytes have the kind of a mark if they are one; few others have one. All 2^21 of ASCII are tried.
+func TestKindsOfMarks(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	others := 0
+	for i := range uint32(1 << 21) {
+		mark := i&0x7f | i<<1&0x7f00 | i<<2&0x7f0000
+		kind, is := numberMarks.kinds[hashOf(mark)], numberMarks.Begin([]byte{byte(mark), byte(mark >> 8), byte(mark >> 16)})
+		switch {
+		case mark == blank0x && kind&blankMark == 0, is && mark != blank0x && kind != otherMark:
+			t.Errorf("%#x has the kind %d", mark, kind)
+		case !is && kind != notMark:
+			others++
+		}
+	}
+	if others > 1<<21/300 {
+		t.Errorf("%d other strings have the kind of a mark", others)
+	}
+}
+
+func TestFlattenListsEachMark(t *testing.T) {
+	random := rand.New(rand.NewPCG(15, 5))
+	for range 100 {
+		var steps []Step
+		var want []int32
+		for i := range random.IntN(200) {
+			s := Step{At: i * 64, Marks: random.Uint64() >> random.IntN(64)}
+			for k := range 64 {
+				if s.Marks>>k&1 != 0 {
+					want = append(want, int32(s.At+k))
+				}
+			}
+			steps = append(steps, s)
+		}
+		if got := flatten(nil, steps); !slices.Equal(got, want) {
+			t.Fatalf("%v: got %v, want %v", steps, got, want)
 		}
 	}
 }
@@ -100,7 +149,7 @@ func FuzzSift(f *testing.F) {
 		}
 		r.load()
 		b = append(bytes.Clone(b), "\na line after it, so that the last numbers are not at the end of the block, and another one\n"...)
-		checkSift(t, r, b, min(from, len(b)), true)
+		checkSift(t, r, b, min(from, len(b)))
 	})
 }
 
@@ -128,10 +177,10 @@ func TestSiftLeavesNoNumberOfABoot(t *testing.T) {
 	}
 	b := []byte(log.String())
 	r := NewReader(nil)
-	steps := numbersOf(b, 0)
+	steps := numbersOf(b, 0, true)
 	const ends = 96 // bytes at both ends of a block in which all marks are left
-	for at := range sifted(r, b, 0) {
-		if at > ends && at < len(b)-ends {
+	for at := range sifted(r, b, 0, true) {
+		if at > ends && at < len(b)-ends && numberMarks.Begin(b[at:]) {
 			t.Errorf("a mark is left in %q", b[at-24:at+24])
 		}
 	}

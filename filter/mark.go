@@ -78,12 +78,8 @@ var markBytes, escapedBytes = setsOf(marks), setsOf(escapedMarks)
 
 func setsOf(marks []mark) *dialect.MarkBytes {
 	sets := new(dialect.MarkBytes)
-	for i, m := range marks {
-		for _, c := range []byte(m.first) {
-			sets[0][c] |= 1 << i
-		}
-		sets[1][m.rest[0]] |= 1 << i
-		sets[2][m.rest[1]] |= 1 << i
+	for _, m := range marks {
+		sets.Add(m.first, m.rest)
 	}
 	return sets
 }
