@@ -258,7 +258,7 @@ func (c *config) checkTable() error {
 		usedFlag{"--inclusive", f.inclusive},
 		usedFlag{"--tree", f.tree != ""},
 		usedFlag{"--threshold", f.threshold != nil},
-		usedFlag{"--show", f.show != ""},
+		usedFlag{"--show", f.show != "" && !isStacked(c.output)},
 		usedFlag{"--sort", f.sort != ""},
 		usedFlag{"--source", c.source.lines.on && ofTable},
 		usedFlag{"--source-root", len(c.source.roots) > 0 && ofTable})

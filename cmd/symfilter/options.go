@@ -208,7 +208,7 @@ var options = [...]group{
 			text: "list functions until their costs add up to this share",
 			more: "with --inclusive: each function that costs at least 100 - PERCENT"},
 		{name: "show", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.show },
-			text: "columns: events of the profile, derived events, and sums such as Sum=Ir+10*D1mr, separated by commas"},
+			text: "columns, or values of stacks: events of the profile, derived events, and sums such as Sum=Ir+10*D1mr, separated by commas"},
 		{name: "part", metavar: "N[,N]", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.parts },
 			text: "only the parts with these numbers, of all that --dump-every-bb, callgrind_control or the program itself wrote"},
 		{name: "thread", metavar: "N[,N]", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.threads },
