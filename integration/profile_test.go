@@ -226,7 +226,7 @@ func TestProfilesOfStrippedProgramsHaveTheNamesOfTheirTwins(t *testing.T) {
 			t.Parallel()
 			library := testenv.Find(t, "/usr/lib/*/"+tt.library)
 			file := w.record(t, []string{"LD_PRELOAD=" + library, fmt.Sprintf(tt.env, w.dir)}, tt.pattern, tt.args...)
-			if text := run(t, nil, command, "profile", "-q", file); !strings.HasPrefix(text, tt.kind+" ") {
+			if text := run(t, nil, command, "profile", "-q", file); !strings.HasPrefix(text, tt.kind+": "+file+"\n") {
 				t.Errorf("got\n%s", text)
 			}
 			p := w.profiled(t, "-q", file)

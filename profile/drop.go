@@ -45,7 +45,7 @@ func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	}
 	p = &stacks.Profile{
 		Values: p.Values, Default: p.Default, Mappings: p.Mappings, Functions: p.Functions,
-		Locations: slices.Clone(p.Locations), Samples: slices.Clone(p.Samples), KeepFrames: p.KeepFrames,
+		Locations: slices.Clone(p.Locations), Samples: slices.Clone(p.Samples), KeepFrames: p.KeepFrames, PeriodType: p.PeriodType, Period: p.Period,
 	}
 	keep := expression(p.KeepFrames)
 	dropped := make([]bool, len(p.Functions))

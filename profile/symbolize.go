@@ -18,6 +18,7 @@ import (
 
 const (
 	maxFiles   = 4096             // files that a profile may name
+	maxLoads   = 256              // segments of a file that are looked at for each address; linkers make five
 	layoutWait = 10 * time.Second // for the headers of a debug file that was found
 )
 
@@ -178,7 +179,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 		return &site{file: &report.Object{Path: m.File, Err: errNotFile}, err: errNotFile}
 	}
 	f := r.objects.Named(m.File)
-	s := &site{file: f, loads: f.Loads, known: true, err: f.Err}
+	s := &site{file: f, loads: f.Loads[:min(len(f.Loads), maxLoads)], known: true, err: f.Err}
 	if !id.IsZero() && (f.Err != nil || f.ID != id) {
 		// the file is elsewhere, or another build has its path now
 		path := f.Path
@@ -227,6 +228,7 @@ func (r *resolver) layout(s *site) {
 		s.loads = slices.DeleteFunc(slices.Clone(l.Segments), func(s object.Segment) bool {
 			return s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr
 		})
+		s.loads = s.loads[:min(len(s.loads), maxLoads)]
 	}
 }
 

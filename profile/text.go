@@ -112,15 +112,14 @@ func (t *table) object(l *stacks.Location) string {
 	return "[" + name + "]"
 }
 
+// heading prints what the profile is, and which of its values follow.
 func (t *table) heading(w *bufio.Writer, name, label string) {
-	v := t.p.Values[t.value]
-	line := name
 	if label != "" {
-		line += " " + label
+		name += ": " + label
 	}
-	line += ": " + v.Name
-	if v.Unit != "" {
-		line += " in " + v.Unit
+	line := fmt.Sprintf("%s, %s in %s", t.p.Values[t.value].Name, scaledUnit(t.total, t.unit), plural(len(t.p.Samples), "sample"))
+	if every := t.p.Period; every > 1 && scaledUnit(every, t.p.PeriodType.Unit) != strconv.FormatInt(every, 10) {
+		line += ", one every " + scaledUnit(every, t.p.PeriodType.Unit)
 	}
 	if len(t.p.Values) > 1 {
 		var others []string
@@ -129,10 +128,10 @@ func (t *table) heading(w *bufio.Writer, name, label string) {
 				others = append(others, o.Name)
 			}
 		}
-		line += " (--show also takes " + listed(others) + ")"
+		line += "; --show also takes " + listed(others)
 	}
-	line += fmt.Sprintf("; total %s in %d samples", scaledUnit(t.total, t.unit), len(t.p.Samples))
-	w.Write(append(escape.AppendText(nil, line, ""), '\n'))
+	w.Write(append(escape.AppendText(nil, name, ""), '\n'))
+	w.Write(append(escape.AppendText(nil, line, ""), '\n', '\n'))
 }
 
 // functions prints the table of functions.
@@ -171,7 +170,7 @@ func (t *table) functions(w *bufio.Writer, inclusive bool) {
 		w.Write(append(line, '\n'))
 	}
 	if rest > 0 {
-		fmt.Fprintf(w, "and %d more functions\n", rest)
+		fmt.Fprintf(w, "and %s\n", plural(rest, "more function"))
 	}
 }
 
@@ -207,7 +206,11 @@ func (t *table) largest(w *bufio.Writer) {
 	if len(groups) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nthe largest of %d stacks\n", len(groups))
+	if len(groups) > maxStacks {
+		fmt.Fprintf(w, "\n%d of %s, the largest first\n", maxStacks, plural(len(groups), "stack"))
+	} else {
+		fmt.Fprintf(w, "\n%s, the largest first\n", plural(len(groups), "stack"))
+	}
 	for _, g := range groups[:min(len(groups), maxStacks)] {
 		fmt.Fprintf(w, "%12s %6s\n", scaledUnit(g.value, t.unit), t.percent(g.value))
 		frames := 0
@@ -269,6 +272,14 @@ func (t *table) frame(b []byte, l *stacks.Location, k int, lined bool) []byte {
 		b = append(b, " (inlined)"...)
 	}
 	return b
+}
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // percent returns n as a share of the total.

@@ -29,6 +29,10 @@ var fileKinds = []*fileKind{
 	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"}, // of GNU tar
 	{begins: "PERFILE2", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
 	{begins: "2ELIFREP", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"}, // of the other byte order
+	{begins: "heap profile:", name: "a heap profile of gperftools", advice: "write symfilter profile FILE"},
+	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: "write symfilter profile FILE"},
+	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: "write symfilter profile FILE"},
+	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: "write symfilter profile FILE"}, // its first type of values
 	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
 	{begins: "7z\xbc\xaf\x27\x1c", name: "a 7z file", advice: "write 7z x -so FILE | symfilter"},

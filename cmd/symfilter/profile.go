@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/profile"
 	"github.com/symfilter/symfilter/report"
 )
@@ -81,7 +83,9 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	defer asker.close(c)
 	s := &stream{diag: asker.diag, stop: &stopper{}} // a signal ends the process
 	wait := c.wait.of(true).Local
-	p, err := profile.Read(in, profile.Options{
+	head := bufio.NewReaderSize(in, headSize)
+	start, _ := head.Peek(headSize) // an error is that of Read
+	p, err := profile.Read(head, profile.Options{
 		Options: report.Options{
 			Symbolizer: asker.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
 			Diagnose:   func(message string) { asker.diag.printf("%s: %s", label, oneLine(message)) },
@@ -91,7 +95,7 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		Budget: report.NewBudget(int64(c.maxMemory)/2, asker.Symbolizer),
 	})
 	if err != nil {
-		return exitIO, fmt.Errorf("%s: %w", label, bare(err))
+		return exitIO, fmt.Errorf("%s: %w%s", label, bare(err), otherFile(err, start, label))
 	}
 	defer p.Close()
 	view := profile.View{Label: label, Show: c.profile.show, Inclusive: c.profile.inclusive}
@@ -124,6 +128,22 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 		return f.end(true)
 	}
 	return nil
+}
+
+// otherFile returns what a file is that begins with start and is not a profile, as the end of the
+// message err; empty if it is not known.
+func otherFile(err error, start []byte, label string) string {
+	if !errors.Is(err, profile.ErrUnknown) {
+		return ""
+	}
+	kind := kindOf(start)
+	switch begins := input.Recognise(start); {
+	case kind != nil:
+		return "; it is " + kind.name
+	case begins == input.Valgrind, begins == input.Callgrind, begins == input.RTrace:
+		return "; it begins like " + formatNames[begins] + ": write symfilter " + begins.String() + " " + label
+	}
+	return ""
 }
 
 // unresolvedCounts returns the counts of the addresses of a report that have no name.
