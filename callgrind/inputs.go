@@ -23,10 +23,10 @@ type inputs struct {
 	empty    []string // labels
 	last     string   // label of the current input
 	diagnose func(string)
-	open     bool // the current input has not ended
-	lines    int  // of all inputs that have ended
-	costs    bool // the current input has costs
-	cut      []string
+	open     bool     // the current input has not ended
+	lines    int      // of all inputs that have ended
+	costs    bool     // the current input has costs
+	cut      []string // labels of inputs that end in the middle, or have no costs
 }
 
 // Begin begins an input: another file of the same run, whose costs are added to those before. Its
@@ -60,7 +60,7 @@ func (r *Report) End() error {
 			r.o.Report(errNoProfile)
 		}
 	}
-	if r.Reader.truncated {
+	if r.Reader.truncated || r.Reader.number > 0 && !r.in.costs && !r.Reader.summed {
 		r.in.cut = append(r.in.cut, r.in.last)
 	}
 	r.Reader.restart()

@@ -14,7 +14,16 @@ import (
 // Each script in testdata/joined has the files of a run, and what they make together. The name of
 // an output is the command's flags.
 func TestInputsAreOneProfile(t *testing.T) {
-	names, err := filepath.Glob(filepath.Join("testdata", "joined", "*.txtar"))
+	runJoined(t, "joined")
+}
+
+// Each script in testdata/compared has files before and after a change, and how they are compared.
+func TestProfilesAreCompared(t *testing.T) {
+	runJoined(t, "compared")
+}
+
+func runJoined(t *testing.T, dir string) {
+	names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 	if err != nil || len(names) < 2 {
 		t.Fatalf("%d scripts, %v", len(names), err)
 	}
@@ -26,7 +35,7 @@ func TestInputsAreOneProfile(t *testing.T) {
 			}
 			var files []txtar.File
 			for i, f := range a.Files {
-				if words := strings.Fields(f.Name); words[0] != "table" && words[0] != "json" && words[0] != "callgrind" {
+				if words := strings.Fields(f.Name); words[0] != "table" && words[0] != "json" && words[0] != "callgrind" && words[0] != "diff" {
 					files = append(files, f)
 					continue
 				}
@@ -50,6 +59,9 @@ func TestInputsAreOneProfile(t *testing.T) {
 func joinedOutput(t *testing.T, files []txtar.File, words string) string {
 	t.Helper()
 	o := scriptOptions(t, words)
+	if o.Output == Table && strings.HasPrefix(words, "diff") || strings.HasPrefix(words, "json --diff") {
+		return comparedOutput(t, files, o)
+	}
 	var out bytes.Buffer
 	var diagnostics strings.Builder
 	diagnose := func(label string) func(string) {
@@ -57,6 +69,11 @@ func joinedOutput(t *testing.T, files []txtar.File, words string) string {
 	}
 	o.Diagnose = diagnose("all")
 	r := NewReport(&out, o)
+	defer func() {
+		if len(o.Limits) == 0 && r.Failed() {
+			t.Errorf("%s: it has failed without limits", words)
+		}
+	}()
 	for _, f := range files {
 		if err := r.Begin(Input{Label: f.Name, Diagnose: diagnose(f.Name)}); err != nil {
 			t.Fatal(err)
@@ -72,6 +89,44 @@ func joinedOutput(t *testing.T, files []txtar.File, words string) string {
 	}
 	if o.Output == JSON {
 		checkSchema(t, out.String())
+	}
+	if r.Failed() {
+		diagnostics.WriteString("failed\n")
+	}
+	return out.String() + diagnostics.String()
+}
+
+// comparedOutput returns the comparison of files, whose names begin with before or after, followed by
+// the diagnostics.
+func comparedOutput(t *testing.T, files []txtar.File, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	var diagnostics strings.Builder
+	diagnose := func(label string) func(string) {
+		return func(s string) { diagnostics.WriteString("! " + label + ": " + s + "\n") }
+	}
+	o.Diagnose = diagnose("both")
+	c := NewComparison(&out, o)
+	for _, f := range files {
+		side := c.Before
+		if strings.HasPrefix(f.Name, "after") {
+			side = c.After
+		}
+		if err := side.Begin(Input{Label: f.Name, Diagnose: diagnose(f.Name)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := side.Write(f.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		diagnostics.WriteString("error: " + err.Error() + "\n")
+	}
+	if o.Output == JSON {
+		checkSchema(t, out.String())
+	}
+	if c.Failed() {
+		diagnostics.WriteString("failed\n")
 	}
 	return out.String() + diagnostics.String()
 }

@@ -269,7 +269,7 @@ func (m *model) header(rec *Record) {
 		}
 		if t, ok := strings.CutPrefix(value, "Trigger:"); ok {
 			h.trigger = strings.TrimSpace(t)
-		} else if len(h.descriptions) < maxDescriptions && !strings.HasPrefix(value, "Timerange") && !strings.HasSuffix(value, ":") {
+		} else if len(h.descriptions) < maxDescriptions && !slices.Contains(h.descriptions, value) && !strings.HasPrefix(value, "Timerange") && !strings.HasSuffix(value, ":") {
 			h.descriptions = append(h.descriptions, value)
 		}
 	case "summary", "totals":
@@ -322,6 +322,7 @@ func (m *model) endPart() {
 			}
 		}
 	}
+	m.r.truncated = m.r.truncated || m.lacksEnd()
 	// Callgrind writes totals at the end of each part
 	if p.totals == nil && strings.HasPrefix(m.head.creator, "callgrind-") {
 		for e, n := range p.summary {
@@ -346,6 +347,18 @@ func (m *model) endPart() {
 	p.endedSummary, p.endedTotals = p.summary, p.totals
 	clear(p.self)
 	p.begun, p.summary, p.totals = false, nil, nil
+}
+
+// lacksEnd reports whether the current part has not the line with which its writer ends it: Callgrind
+// writes totals there, Xdebug and Cachegrind, which has a command and no creator, a summary.
+func (m *model) lacksEnd() bool {
+	switch h := &m.head; {
+	case strings.HasPrefix(h.creator, "callgrind-"):
+		return m.sums.totals == nil
+	case strings.HasPrefix(h.creator, "xdebug"), h.creator == "" && h.command != "":
+		return m.sums.summary == nil && m.sums.totals == nil
+	}
+	return false
 }
 
 func isZero(costs []int64) bool {

@@ -83,6 +83,14 @@ type Options struct {
 	// the default, 3; a negative number selects no lines.
 	Around int
 
+	// Limits are bounds of costs. A report of which one does not hold has failed, as has one of a
+	// profile that was cut: see [Report.Failed].
+	Limits []Limit
+
+	// FunctionNames and FileNames change the names by which functions are found again in a
+	// [Comparison], and by which limits name them.
+	FunctionNames, FileNames []Substitution
+
 	// Color adds colours for a terminal.
 	Color bool
 }

@@ -44,6 +44,7 @@ type Report struct {
 
 	in     inputs
 	chosen selection
+	gate   gate
 
 	object   Name // object of the last line
 	openLine bool // the last line passed to Foreign has no line end
@@ -120,31 +121,22 @@ func (r *Report) endForeign() error {
 func (r *Report) Close() error {
 	defer r.share.Release()
 	err := r.endReading()
+	var v *resolution
 	switch {
 	case r.in.lines == 0:
 		r.o.Report("not a profile: the file is empty (with --separate-threads=yes, Callgrind writes one file for each thread: FILE-01 and so on)")
 	case r.chosen.missing(&r.failed):
 	case len(r.Events()) == 0:
 	case r.o.Output.isStacked():
-		r.m.widen(len(r.Events()))
-		v := resolve(r.m, r.s)
+		v = r.resolved()
 		r.failed = r.stacks(v)
-		r.countMissing(v.needed, v.named)
-		if v.lacksAddresses() {
-			r.o.Report(errNoAddresses)
-		}
 	case r.again == nil:
-		r.m.widen(len(r.Events())) // the last events may have no costs
-		v := resolve(r.m, r.s)
+		v = r.resolved()
 		g := newGraph(v, r.m.sums.total)
 		if r.o.Output == JSON {
 			r.json(g)
 		} else {
 			r.table(g)
-		}
-		r.countMissing(v.needed, v.named)
-		if v.lacksAddresses() {
-			r.o.Report(errNoAddresses)
 		}
 	default:
 		if r.again.lacking {
@@ -152,10 +144,9 @@ func (r *Report) Close() error {
 		}
 		r.countMissing(r.again.unresolved, r.again.named)
 	}
+	r.checkLimits(v)
 	r.out.flush()
-	unresolved := r.missing.List()
-	r.s.objects.report(r.o, unresolved)
-	r.missing.Pass(&r.o.Options)
+	r.account(v)
 	switch {
 	case err == nil && r.out.err != nil:
 		err = r.out.err
@@ -163,6 +154,25 @@ func (r *Report) Close() error {
 		err = r.failed
 	}
 	return err
+}
+
+// resolved looks up all functions and places, once everything is read.
+func (r *Report) resolved() *resolution {
+	r.m.widen(len(r.Events())) // the last events may have no costs
+	return resolve(r.m, r.s)
+}
+
+// account reports what stayed unresolved, and why. v may be nil.
+func (r *Report) account(v *resolution) {
+	if v != nil {
+		r.countMissing(v.needed, v.named)
+		if v.lacksAddresses() {
+			r.o.Report(errNoAddresses)
+		}
+	}
+	unresolved := r.missing.List()
+	r.s.objects.report(r.o, unresolved)
+	r.missing.Pass(&r.o.Options)
 }
 
 // errNoAddresses advises how to get more from stripped code.

@@ -159,6 +159,20 @@ func scriptOptions(t *testing.T, words string) Options {
 			o.Show = strings.Split(value, ",")
 		case "--sort":
 			o.Sort = strings.Split(value, ",")
+		case "--diff":
+		case "--limit":
+			l, err := ParseLimit(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Limits = append(o.Limits, l)
+		case "--mod-funcname", "--mod-filename":
+			s, err := ParseSubstitution(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := map[string]*[]Substitution{"--mod-funcname": &o.FunctionNames, "--mod-filename": &o.FileNames}[name]
+			*list = append(*list, s)
 		case "--part", "--thread":
 			list := map[string]*[]int{"--part": &o.Parts, "--thread": &o.Threads}[name]
 			for n := range strings.SplitSeq(value, ",") {

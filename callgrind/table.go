@@ -262,6 +262,7 @@ const (
 	faint style = "\x1b[2m"
 	hot   style = "\x1b[1;31m"
 	warm  style = "\x1b[33m"
+	good  style = "\x1b[32m"
 )
 
 // put appends text in a style.

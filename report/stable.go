@@ -15,7 +15,7 @@ func StableName(f *symbolize.Frame) string {
 	if i := strings.Index(name, " [clone "); i > 0 {
 		name = name[:i]
 	}
-	name = withoutCloneSuffix(name)
+	name = WithoutCloneSuffix(name)
 	switch {
 	case !strings.HasPrefix(name, "_Z"):
 		if i := strings.IndexByte(name, '<'); i > 0 && !strings.HasPrefix(name, "operator") {
@@ -34,8 +34,8 @@ func StableName(f *symbolize.Frame) string {
 	return name
 }
 
-// withoutCloneSuffix removes suffixes such as .constprop.0 and .part.1.cold from a linkage name.
-func withoutCloneSuffix(name string) string {
+// WithoutCloneSuffix removes suffixes such as .constprop.0 and .part.1.cold from a linkage name.
+func WithoutCloneSuffix(name string) string {
 	for end := len(name); end > 0; {
 		i := strings.LastIndexByte(name[:end], '.')
 		if i <= 0 {

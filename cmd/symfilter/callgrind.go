@@ -56,9 +56,11 @@ func (r *reports) profileOptions(at *arrival) callgrind.Options {
 		Sort:      splitWords(f.sort),
 		Parts:     f.parts,
 		Threads:   f.threads,
+		Limits:    r.c.changes.limits,
 		Source:    r.c.source.lines.on || len(r.c.source.roots) > 0,
 		Color:     r.color,
 	}
+	o.FunctionNames, o.FileNames = r.c.changes.functions, r.c.changes.files
 	o.SourceRoots = r.c.source.roots
 	if lines := r.c.source.lines; lines.on {
 		o.Around = lines.n
@@ -96,11 +98,12 @@ func (p profileReport) Write(b []byte) (int, error) {
 
 func (p profileReport) Close() error { return asUsage(p.Report.Close()) }
 
-// asUsage turns errors about events and parts that a profile does not have into usage errors.
+// asUsage turns errors about events and parts that a profile does not have, and about too little
+// memory, into usage errors.
 func asUsage(err error) error {
 	_, isEvent := errors.AsType[*callgrind.EventError](err)
 	_, isPart := errors.AsType[*callgrind.PartError](err)
-	if isEvent || isPart {
+	if isEvent || isPart || errors.Is(err, callgrind.ErrMemory) {
 		return usageError{err}
 	}
 	return err

@@ -29,6 +29,7 @@ type config struct {
 	runFlags
 
 	callgrind  callgrindFlags
+	changes    changeFlags
 	rtrace     rtraceFlags
 	profile    profileFlags
 	backtraces dialectFlags

@@ -39,8 +39,11 @@ func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (er
 			return
 		}
 		values := []string{value}
-		if f.Value.Type() == repeated {
+		switch f.Value.Type() {
+		case repeated:
 			values = filepath.SplitList(value)
+		case eachLine:
+			values = strings.Split(value, "\n")
 		}
 		for _, v := range values {
 			if v == "" {

@@ -109,6 +109,7 @@ type arrival struct {
 	filter   *filter.Filter           // filters a log; for markup it writes to batch
 	options  filter.Options           // of filter
 	batch    *batch
+	silent   bool         // another lane reports what this one does
 	elements bool         // everything that can be resolved passes through filter, which counts it
 	members  []byte       // of each object of JSON
 	add      func(counts) // adds what stayed unresolved without the filter

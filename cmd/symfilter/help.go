@@ -32,7 +32,7 @@ func helpPage(cmd *command) string {
 	listFlags(&b, func(_ *group, o *option) bool { return o.in == cmd.in }, false)
 	listFlags(&b, func(_ *group, o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
 	if cmd.name == "" {
-		return b.String() + "\nTopics: " + strings.Join(topicNames(), ", ") + "\n"
+		return b.String() + "\n" + wrap("Topics: "+strings.Join(topicNames(), ", "), 0) + "\n"
 	}
 	b.WriteString("\n")
 	if cmd.in&ofMost != 0 {
@@ -51,7 +51,7 @@ func flagsPage() string {
 }
 
 // environmentOfFlags is in the manual page, too.
-const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH. The command line takes precedence. A variable of such a name that stands for no flag is reported."
+const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH; those of --limit, --mod-funcname and --mod-filename by line ends. The command line takes precedence. A variable of such a name that stands for no flag is reported."
 
 // listFlags writes the flags to list, group by group. If brief is set, it leaves out option.more.
 func listFlags(b *strings.Builder, list func(*group, *option) bool, brief bool) {
@@ -121,7 +121,7 @@ func (o *option) fullText() string {
 // remarks returns what follows the text: whether the flag is repeatable, and its default value.
 func (o *option) remarks() string {
 	var remarks []string
-	if o.valueIn(&config{}).kind == repeated {
+	if isRepeated(o.valueIn(&config{}).kind) {
 		remarks = append(remarks, "repeatable")
 	}
 	if o.preset != "" {

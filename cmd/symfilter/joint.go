@@ -17,43 +17,65 @@ func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
-// A jointProfile is the profile that several inputs make together.
+// A jointProfile is the profile that several inputs make together, or the two that they make before
+// and after a change.
 type jointProfile struct {
 	r      *reports
-	report *callgrind.Report // nil before the first input
+	run    *filterRun
+	before *callgrind.Report // nil before the first input
+	after  *callgrind.Report // the same, without --diff
+	printer
 	inputs int
 	first  string // label of the first input
 }
 
+// A printer prints what the inputs are together: a Report or a Comparison.
+type printer interface {
+	Close() error
+	Failed() bool
+}
+
 // add returns the translator of one more input.
 func (j *jointProfile) add(at *arrival) io.WriteCloser {
-	if j.report == nil {
-		o := j.r.profileOptions(at)
-		diagnose := at.diagnose
-		o.Diagnose = func(message string) {
-			if j.inputs > 1 {
-				message = fmt.Sprintf("with %d more: %s", j.inputs-1, message)
-			}
-			diagnose(message)
-		}
+	if j.printer == nil {
 		j.first = at.label
-		j.report = callgrind.NewReport(at.batch.w, o)
+		j.open(at)
 	}
 	j.inputs++
+	report := j.before
+	if j.r.c.changes.diff && j.run.stream.current >= j.r.c.changes.before {
+		report = j.after
+	}
 	in := callgrind.Input{Label: at.label, Diagnose: at.diagnose}
-	if j.r.output == "" || j.r.output == outputText {
+	if !j.r.c.changes.diff && (j.r.output == "" || j.r.output == outputText) {
 		at.batch.on = true
 		in.Foreign = logLines{at}
 	}
-	return &jointInput{j, at, j.report.Begin(in)}
+	return &jointInput{report: report, at: at, err: report.Begin(in)}
 }
 
-// close prints what the inputs are together.
-func (j *jointProfile) close() error {
-	if j.report == nil {
-		return nil
+// open makes what prints the inputs.
+func (j *jointProfile) open(at *arrival) {
+	o := j.r.profileOptions(at)
+	if j.r.c.changes.diff {
+		o.Diagnose = func(message string) {
+			if !at.silent {
+				j.run.diag.printf("--diff: %s", oneLine(message))
+			}
+		}
+		c := callgrind.NewComparison(at.batch.w, o)
+		j.before, j.after, j.printer = c.Before, c.After, c
+		return
 	}
-	return asUsage(j.report.Close())
+	diagnose := at.diagnose
+	o.Diagnose = func(message string) {
+		if j.inputs > 1 {
+			message = fmt.Sprintf("with %d more: %s", j.inputs-1, message)
+		}
+		diagnose(message)
+	}
+	r := callgrind.NewReport(at.batch.w, o)
+	j.before, j.after, j.printer = r, r, r
 }
 
 // finish prints in each lane what the inputs are together, and returns the exit code of a run that
@@ -62,18 +84,33 @@ func (r *filterRun) finish(code int) int {
 	if r.stream.unread || r.stream.unwritten {
 		return code
 	}
+	failed := false
 	for _, l := range r.lanes {
-		if l.reports.joined == nil {
+		j := l.reports.joined
+		switch {
+		case j == nil || j.printer == nil:
+			continue
+		case j.r.c.changes.diff && code != exitOK:
+			if !l.quiet {
+				r.diag.line("--diff: nothing is compared, since an input could not be read")
+			}
+			continue
+		case j.r.c.changes.diff && r.stream.stop.signal() != 0:
 			continue
 		}
-		err := l.reports.joined.close()
+		err := asUsage(j.Close())
+		failed = failed || j.Failed()
 		var usage usageError
 		var file *outputError
 		switch {
 		case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has enough
 		case errors.As(err, &usage):
 			if code != exitUsage { // as another lane's
-				r.diag.line("%s: %v", l.reports.joined.first, usage)
+				label := j.first
+				if j.r.c.changes.diff {
+					label = "--diff"
+				}
+				r.diag.line("%s: %v", label, usage)
 			}
 			code = exitUsage
 		case errors.As(err, &file):
@@ -86,25 +123,28 @@ func (r *filterRun) finish(code int) int {
 			return exitIO
 		}
 	}
+	if failed && code == exitOK {
+		code = exitGate
+	}
 	return code
 }
 
 // A jointInput is one of the inputs.
 type jointInput struct {
-	j   *jointProfile
-	at  *arrival
-	err error
+	report *callgrind.Report
+	at     *arrival
+	err    error
 }
 
 func (i *jointInput) Write(b []byte) (int, error) {
 	if i.err != nil {
 		return 0, i.err
 	}
-	n, err := i.j.report.Write(b)
+	n, err := i.report.Write(b)
 	if err == nil {
 		err = i.at.batch.Flush()
 	}
 	return n, err
 }
 
-func (i *jointInput) Close() error { return errors.Join(i.err, i.j.report.End(), i.at.batch.Flush()) }
+func (i *jointInput) Close() error { return errors.Join(i.err, i.report.End(), i.at.batch.Flush()) }

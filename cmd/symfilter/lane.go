@@ -43,6 +43,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
 	}
 	if l.quiet {
+		at.silent = true
 		at.diagnose, at.add = func(string) {}, func(counts) {}
 		o.Diagnose, o.Dialects.Refused = nil, nil
 	}

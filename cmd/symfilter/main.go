@@ -8,8 +8,8 @@
 //
 // It exits with 0 if the log was passed on, even if frames stayed unresolved; 1 after an input or
 // output error; 2 after wrong usage; 3 with --strict if something stayed unresolved; 4 if a gate
-// failed; 128 plus the number of the signal that ended it. If the reader closes standard output, it exits with 0 and
-// prints no error.
+// failed; 128 plus the number of the signal that ended it. If the reader closes standard output, it
+// exits with 0 and prints no error.
 package main
 
 import (
@@ -22,7 +22,7 @@ const (
 	exitIO     = 1
 	exitUsage  = 2
 	exitStrict = 3
-	exitGate   = 4 // takes precedence over exitStrict
+	exitGate   = 4   // takes precedence over exitStrict
 	exitSignal = 128 // and the signal's number
 )
 

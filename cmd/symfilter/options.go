@@ -213,6 +213,15 @@ var options = [...]group{
 			text: "only the parts with these numbers, of all that --dump-every-bb, callgrind_control or the program itself wrote"},
 		{name: "thread", metavar: "N[,N]", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.threads },
 			text: "only these threads, of a profile recorded with --separate-threads=yes"},
+		{name: "diff", in: ofCallgrind, field: func(c *config) any { return &c.changes.diff },
+			text: "compare OLD with NEW: --diff OLD NEW, or --diff OLD... -- NEW...",
+			more: "functions with the largest changes first"},
+		{name: "limit", metavar: "LIMIT", in: ofCallgrind, field: func(c *config) any { return &c.changes.limits },
+			text: "exit with 4 if a cost is larger: Ir=700k, main:Ir=+1%; see symfilter help gates"},
+		{name: "mod-funcname", metavar: "s/OLD/NEW/", in: ofCallgrind, field: func(c *config) any { return &c.changes.functions },
+			text: "with --diff and --limit: change names of functions; OLD is a regular expression"},
+		{name: "mod-filename", metavar: "s/OLD/NEW/", in: ofCallgrind, field: func(c *config) any { return &c.changes.files },
+			text: "the same for names of source files"},
 		{name: "sort", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.sort }, text: "order by these events; otherwise in the order of the columns"},
 	}},
 	{title: "Flags of symfilter rtrace alone: what is kept of a report, in this order", flags: []option{
@@ -315,6 +324,8 @@ func (o *option) valueIn(c *config) value {
 		return value{kind: repeated, set: p.Set}
 	case ruleFlag:
 		return value{kind: repeated, set: p.Set}
+	case *limitList, *substitutionList:
+		return value{kind: eachLine, set: p.(interface{ Set(string) error }).Set}
 	case interface{ Set(string) error }:
 		return value{set: p.Set}
 	}

@@ -45,6 +45,13 @@ Costs of a stripped program are exact by function; by line and inlined call only
 if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions
 that call each other are marked with their cycle: <cycle 1>.
 
+--diff compares two profiles, or the sums of several, by function, in whatever
+object file, clone or level of recursion its costs are; --limit lets a build fail
+if a cost has grown: symfilter help gates.
+
+  symfilter callgrind --diff before.out after.out
+  symfilter callgrind --limit 'main:Ir=+1%' --diff old.* -- new.*
+
 --output=callgrind writes the profile with names, for KCachegrind; a profile of
 Cachegrind stays readable for cg_annotate. Lines that do not belong to a profile
 are printed before the table, as lines of a log.

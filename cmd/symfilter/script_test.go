@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TESTDATA", data)
+			e.Setenv("n", "\n")
 			e.Setenv("SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES", "true") // what is installed must not reach the tests
 			return nil
 		},

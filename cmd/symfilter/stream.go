@@ -32,6 +32,7 @@ type stream struct {
 	announces bool // standard error is a terminal: a port is named before its device sends something
 
 	unresolved tally // of the inputs that have ended
+	current    int   // index of the current input; unless files are followed
 
 	unwritten bool // the output could not be written
 	unread    bool // the reader of the output is gone
@@ -66,7 +67,8 @@ func (s *stream) files(names []string, stdin *os.File) int {
 // each filters the inputs until the output fails. An input that cannot be read does not keep the
 // others from being filtered.
 func (s *stream) each(names []string, stdin *os.File) (code int) {
-	for _, name := range names {
+	for i, name := range names {
+		s.current = i
 		label := name
 		if name == "-" {
 			label = standardName

@@ -22,6 +22,7 @@ func topics() []topic {
 		{name: "source", about: "source lines below frames, and links to them", section: "SOURCE LINES AND LINKS", text: sourceHelp},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
 		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
+		{name: "gates", about: "what lets a build fail: limits of costs", section: "GATES", text: gatesText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
 		{name: allFlags, about: "all flags"},
 	}
@@ -198,10 +199,40 @@ The functions of a Linux kernel are found by its build ID or release:
   dmesg | symfilter
   symfilter --image vmlinux --image ledger=ledger.ko oops.log
 `
+	gatesText = `A gate lets a build fail: symfilter prints its result, and exits with 4.
+
+Limits of the costs in profiles of Callgrind:
+
+  symfilter callgrind --limit main:Ir=25M callgrind.out.4711
+  symfilter callgrind --limit 'Ir=+1%' --diff main.out branch.out
+  symfilter callgrind --limit 'parse(int):Ir=+5%' --diff old.* -- new.*
+
+A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function with all that
+it called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for
+the own costs of an object's functions; without it the limit is that of the
+total.
+BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a change:
++5% allows at most that, and -5% must be reached. After the table follows a line
+for each limit, which ends with holds or exceeded. A limit of a function or an
+object that there is not fails.
+
+FUNCTION is the name as the table prints it, without a level of recursion such
+as '2, or the linkage name; the arguments may be left out if no other function
+has that name. A limit of main leaves out the dynamic loader, whose cost depends
+on libraries.
+
+A profile that was cut fails by itself with --diff or --limit: missing costs are
+not good news. So does one without costs.
+
+The costs of a program are the same in each run if its input, its arguments and
+its environment are, unless it uses addresses or time: setarch -R runs it
+without random addresses.
+`
 	exitText = `  0    the log was printed, even if addresses stayed unresolved
   1    a file or standard input could not be read, or the output not be written
   2    wrong usage
   3    with --strict, and nothing else went wrong: an address stayed unresolved
+  4    a gate failed: see symfilter help gates
   128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM; Ctrl-C
        ends the reading of a serial port with 0
 

@@ -55,7 +55,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := errors.Join(c.check(), c.follow.check(c, files), c.checkPorts(files)); err != nil {
+	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.checkPorts(files)); err != nil {
 		return exitUsage, err
 	}
 	if err := c.checkWritten(files, std); err != nil {
@@ -244,7 +244,7 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 	}
 	shared.c, shared.output, shared.color, shared.found = c, c.output, o.Color == filter.ColorAlways, l.found
 	if c.joins() {
-		shared.joined = &jointProfile{r: &shared}
+		shared.joined = &jointProfile{r: &shared, run: r}
 	}
 	l.reports = &shared
 	return nil

@@ -1,0 +1,202 @@
+package callgrind
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A Comparison compares two profiles, each of one or several inputs, and prints how the costs of
+// functions changed. One goroutine at a time may use it.
+type Comparison struct {
+	// Before and After sum the inputs of each side, which begin with Report.Begin. They print nothing.
+	// Close closes them.
+	Before, After *Report
+
+	o     Options
+	out   printer
+	gate  gate
+	sides []*side
+	rows  []change
+}
+
+// A change is a row of a comparison: a function and its number on both sides.
+type change struct {
+	key           functionKey
+	before, after int // node of the side's graph; -1 if the side does not have it
+}
+
+// NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table
+// or JSON.
+func NewComparison(w io.Writer, o Options) *Comparison {
+	c := &Comparison{out: printer{w: w, members: o.Members}}
+	if diagnose := o.Diagnose; diagnose != nil { // what both sides report is reported once
+		reported := make(map[string]bool)
+		o.Diagnose = func(message string) {
+			if !reported[message] {
+				reported[message] = true
+				diagnose(message)
+			}
+		}
+	}
+	c.o = o
+	o.Output, o.Foreign = Table, nil
+	c.Before, c.After = NewReport(io.Discard, o), NewReport(io.Discard, o)
+	return c
+}
+
+// Failed reports whether a limit does not hold, or a profile was cut, after Close.
+func (c *Comparison) Failed() bool { return c.gate.failed }
+
+// Close prints the comparison. It does not close the writer. It returns the first error of reading,
+// of the writer, or of the options: an [EventError] or a [PartError].
+func (c *Comparison) Close() error {
+	defer c.Before.share.Release()
+	defer c.After.share.Release()
+	err := cmp.Or(c.Before.endReading(), c.After.endReading())
+	if !c.comparable() {
+		return cmp.Or(err, c.Before.failed, c.After.failed)
+	}
+	var found []*resolution
+	for _, r := range []*Report{c.Before, c.After} {
+		found = append(found, r.resolved())
+	}
+	failed := c.compare(found)
+	c.out.flush()
+	for i, r := range []*Report{c.Before, c.After} {
+		r.account(found[i])
+	}
+	return cmp.Or(err, failed, c.out.err)
+}
+
+// comparable reports whether both sides have costs. It reports what makes the comparison fail by
+// itself: a missing profile, and one that was cut.
+func (c *Comparison) comparable() bool {
+	ok := true
+	for i, r := range []*Report{c.Before, c.After} {
+		side := [...]string{"before", "after"}[i]
+		switch {
+		case r.chosen.missing(&r.failed):
+			r.failed = &PartError{fmt.Errorf("%s: %w", side, r.failed)}
+			ok = false
+		case r.m.head.parts == 0 || len(r.Events()) == 0:
+			c.o.Report(fmt.Sprintf("the side %s has no costs, so nothing is compared", side))
+			c.gate.failed, ok = true, false
+		}
+		c.gate.incomplete(r, "--diff")
+	}
+	return ok
+}
+
+// compare prints how the costs changed.
+func (c *Comparison) compare(found []*resolution) (err error) {
+	if c.sides, err = joinSides(found...); err != nil {
+		return err
+	}
+	c.match()
+	c.reportDifferences()
+	common, err := c.common()
+	if err != nil {
+		return err
+	}
+	if err := c.gate.judge(c.o.Limits, c.sides); err != nil {
+		return err
+	}
+	if c.o.Output == JSON {
+		c.json()
+		return nil
+	}
+	return c.table(common)
+}
+
+// match finds the functions of both sides.
+func (c *Comparison) match() {
+	a, b := c.sides[0], c.sides[1]
+	for i, key := range a.keys {
+		r := change{key, i, -1}
+		if j, ok := b.index[key]; ok && b.g.isPresent(j) {
+			r.after = int(j)
+		}
+		if a.g.isPresent(uint32(i)) {
+			c.rows = append(c.rows, r)
+		}
+	}
+	for j, key := range b.keys {
+		if i, ok := a.index[key]; (!ok || !a.g.isPresent(i)) && b.g.isPresent(uint32(j)) {
+			c.rows = append(c.rows, change{key, -1, j})
+		}
+	}
+}
+
+// common returns the names of the events that both sides count, those with costs first.
+func (c *Comparison) common() (names []string, err error) {
+	a, b := c.Before, c.After
+	var idle []string
+	for i, e := range a.Events() {
+		if j := slices.IndexFunc(b.Events(), func(o Event) bool { return o.Name == e.Name }); j < 0 {
+			continue
+		} else if a.m.sums.total[i] == 0 && b.m.sums.total[j] == 0 {
+			idle = append(idle, e.Name)
+			continue
+		}
+		names = append(names, e.Name)
+	}
+	if names = append(names, idle...); len(names) == 0 {
+		err = &EventError{fmt.Errorf("the profiles have no event in common: %s before, %s after", a.ev.list(), b.ev.list())}
+	}
+	return names, err
+}
+
+// reportDifferences reports why the profiles may not be comparable: other events, caches or
+// commands.
+func (c *Comparison) reportDifferences() {
+	a, b := c.Before, c.After
+	only := func(x, y *Report) string {
+		var names []string
+		for _, e := range x.Events() {
+			if !slices.ContainsFunc(y.Events(), func(o Event) bool { return o.Name == e.Name }) {
+				names = append(names, e.Name)
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	for _, d := range []struct{ names, side string }{{only(a, b), "before"}, {only(b, a), "after"}} {
+		if d.names != "" {
+			c.o.Report(fmt.Sprintf("only the profile %s counts %s, which cannot be compared", d.side, d.names))
+		}
+	}
+	caches := func(r *Report) (all []string) {
+		for _, d := range r.m.head.descriptions {
+			if name, value, _ := strings.Cut(d, ":"); strings.HasSuffix(name, "cache") && strings.TrimSpace(value) != "" {
+				all = append(all, name+": "+strings.TrimSpace(value))
+			}
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	if x, y := caches(a), caches(b); !slices.Equal(x, y) {
+		c.o.Report(fmt.Sprintf("the caches differ, and with them the misses: %s before, %s after", orNone(x), orNone(y)))
+	}
+	if x, y := calledAs(a.m.head.command), calledAs(b.m.head.command); x != y && x != "" && y != "" {
+		c.o.Report(fmt.Sprintf("the commands differ: %s before, %s after", x, y))
+	}
+}
+
+func orNone(all []string) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, "; ")
+}
+
+// calledAs returns a command without the folders of its program.
+func calledAs(command string) string {
+	program, arguments, spaced := strings.Cut(command, " ")
+	program = baseOf(program)
+	if spaced {
+		program += " " + arguments
+	}
+	return program
+}

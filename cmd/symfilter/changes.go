@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/callgrind"
+)
+
+// changeFlags are the flags about how the costs of a profile change, and may.
+type changeFlags struct {
+	diff      bool
+	limits    limitList
+	functions substitutionList
+	files     substitutionList
+	before    int // inputs before the change, with diff
+}
+
+// check returns what is wrong with the flags, and sets f.before.
+func (f *changeFlags) check(c *config, files []string) error {
+	name := ""
+	switch {
+	case f.diff:
+		name = "--diff"
+		before, _, err := c.sides(files)
+		if err != nil {
+			return err
+		}
+		f.before = len(before)
+	case len(f.limits) > 0:
+		name = "--limit"
+		if i := slices.IndexFunc(f.limits, callgrind.Limit.IsChange); i >= 0 {
+			return usageError{fmt.Errorf("--limit %s: a change in percent needs --diff OLD NEW", f.limits[i])}
+		}
+	default:
+		return refuse("needs --diff or --limit", usedFlag{"--mod-funcname", len(f.functions) > 0}, usedFlag{"--mod-filename", len(f.files) > 0})
+	}
+	for _, o := range c.outputs {
+		if own := o.form == outputMarkup || o.form == outputHTML || inputOf(o.form) == o.form; own || f.diff && o.form != outputText && o.form != outputJSON {
+			return usageError{fmt.Errorf("%s has no effect with %s: write --output=text or --output=json", name, o.flag())}
+		}
+	}
+	if err := refuse("has no effect with --follow: profiles are read to their end", usedFlag{name, c.follow.on}); err != nil || !f.diff {
+		return err
+	}
+	return refuse("has no effect with --diff: remove one of them",
+		usedFlag{"--tree", c.callgrind.tree != ""},
+		usedFlag{"--source", c.source.lines.on},
+		usedFlag{"--source-root", len(c.source.roots) > 0})
+}
+
+// A limitList is a flag of limits of costs.
+type limitList []callgrind.Limit
+
+func (l *limitList) Set(s string) error {
+	limit, err := callgrind.ParseLimit(s)
+	if err == nil {
+		*l = append(*l, limit)
+	}
+	return err
+}
+
+// A substitutionList is a flag of changes of names.
+type substitutionList []callgrind.Substitution
+
+func (l *substitutionList) Set(s string) error {
+	one, err := callgrind.ParseSubstitution(s)
+	if err == nil {
+		*l = append(*l, one)
+	}
+	return err
+}
+
+// eachLine is the kind of values that are lists, of which a variable of the environment has one on
+// each line: a colon belongs to the value. Completion offers their flags again.
+const eachLine = "lineArray"
+
+// isRepeated reports whether a flag whose value is of this kind may be repeated.
+func isRepeated(kind string) bool { return strings.HasSuffix(kind, "Array") }
