@@ -32,7 +32,7 @@ func helpPage(cmd *command) string {
 	listFlags(&b, func(_ *group, o *option) bool { return o.in == cmd.in }, false)
 	listFlags(&b, func(_ *group, o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
 	if cmd.name == "" {
-		return b.String() + "\n" + wrap("Topics: "+strings.Join(topicNames(), ", "), 0) + "\n"
+		return b.String() + "\n" + wrap("Topics: "+strings.Join(topicNames(), " "), 0) + "\n"
 	}
 	b.WriteString("\n")
 	if cmd.in&ofMost != 0 {

@@ -45,9 +45,9 @@ Costs of a stripped program are exact by function; by line and inlined call only
 if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions
 that call each other are marked with their cycle: <cycle 1>.
 
---diff compares two profiles, or the sums of several, by function, in whatever
-object file, clone or level of recursion its costs are; --limit lets a build fail
-if a cost has grown: symfilter help gates.
+--diff compares two profiles, or the sums of several, by function: symbols,
+clones of functions and levels of recursion may differ. --limit lets a build
+fail if a cost has grown: symfilter help gates.
 
   symfilter callgrind --diff before.out after.out
   symfilter callgrind --limit 'main:Ir=+1%' --diff old.* -- new.*
@@ -152,6 +152,7 @@ or the date of the commit that symfilter was built from.
   source       source lines below frames, and links to them
   follow       files that are still being written
   devices      logs of serial ports, firmware and kernels
+  gates        what lets a build fail: limits of costs
   exit-status  what the exit status means
   flags        all flags
 `
