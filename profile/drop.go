@@ -28,7 +28,7 @@ const (
 	// jemallocFrames are the functions of a jemalloc that is linked into the program, whose names may
 	// have a prefix.
 	jemallocFrames = `_?(_rjem_|je_|_rjem_je_)?(prof_backtrace|prof_backtrace_impl|prof_tctx_create|prof_alloc_prep|imalloc.*|` +
-		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|fallback_impl.*|newImpl.*|handleOOM|` + allocatorFrames
+		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|(void\* )?(fallback_impl|newImpl|handleOOM).*|` + allocatorFrames
 )
 
 // maxExpression bounds the expressions of a profile for frames that are dropped, in bytes.

@@ -39,11 +39,13 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	}
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, max(h.rate, 1)
 	d.p.DropFrames, d.p.KeepFrames = allocatorFrames, keptRuntimeFrames
-	if h.allocated { // before what is in use, since viewers show the last type
+	objects, space := "objects", "space" // the names that viewers know
+	if h.allocated {                     // before what is in use, since viewers show the last type
 		d.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}}
+		objects, space = "inuse_objects", "inuse_space"
 	}
-	d.p.Values = append(d.p.Values, stacks.ValueType{Name: "inuse_objects", Unit: "count"}, stacks.ValueType{Name: "inuse_space", Unit: "bytes"})
-	d.p.Default = "inuse_space"
+	d.p.Values = append(d.p.Values, stacks.ValueType{Name: objects, Unit: "count"}, stacks.ValueType{Name: space, Unit: "bytes"})
+	d.p.Default = space
 	var addrs []uint64
 	mapped := false
 	for len(data) > 0 && !mapped {

@@ -86,9 +86,12 @@ func TestProfilesAreReadAsByPprof(t *testing.T) {
 	named := &pprof.Location{ID: 1, Mapping: app, Address: 0x1010, Line: []pprof.Line{{Function: f, Line: 7, Column: 2}}, IsFolded: true}
 	raw := &pprof.Location{ID: 1 << 60, Address: 0x5010}
 	tests := map[string]func(b *bytes.Buffer){
-		"heap":             func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heapprofile\n" + lines) },
-		"heap, sampled":    func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heap_v2/524288\n" + lines) },
-		"heap of Go":       func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heap/1048576\n" + lines) },
+		"heap":          func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heapprofile\n" + lines) },
+		"heap, sampled": func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heap_v2/524288\n" + lines) },
+		"heap of Go":    func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heap/1048576\n" + lines) },
+		"heap in use": func(b *bytes.Buffer) {
+			b.WriteString("heap profile: 1: 5 [1: 5] @ growthz\n1: 5 [1: 5] @ 0x1011 0x1021\n")
+		},
 		"64 bits":          func(b *bytes.Buffer) { b.Write(cpuProfile(binary.LittleEndian, 8, stacks...)) },
 		"64 bits, swapped": func(b *bytes.Buffer) { b.Write(cpuProfile(binary.BigEndian, 8, stacks...)) },
 		"32 bits":          func(b *bytes.Buffer) { b.Write(cpuProfile(binary.LittleEndian, 4, stacks...)) },

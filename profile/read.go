@@ -24,9 +24,10 @@ type Output int
 
 // The forms of a profile.
 const (
-	Text   Output = iota // a table of functions, and the largest stacks
-	Pprof                // protocol buffers, compressed by gzip
-	Folded               // a line for each stack
+	Text       Output = iota // a table of functions, and the largest stacks
+	Pprof                    // protocol buffers, compressed by gzip
+	Folded                   // a line for each stack
+	Speedscope               // JSON of speedscope, with all types of values
 )
 
 // Options are the options of Read. The zero value resolves no address.
@@ -156,8 +157,11 @@ func (p *Profile) Write(w io.Writer, form Output, v View) error {
 		return err
 	}
 	shown := withoutDropped(all)
-	if form == Folded {
+	switch form {
+	case Folded:
 		return shown.WriteFolded(w, value)
+	case Speedscope:
+		return shown.WriteSpeedscope(w, v.Label)
 	}
 	return writeText(w, shown, value, p.name, v)
 }

@@ -24,7 +24,7 @@ type profileFlags struct {
 var profileForms = [...]struct {
 	name string
 	form profile.Output
-}{{outputText, profile.Text}, {outputPprof, profile.Pprof}, {outputFolded, profile.Folded}}
+}{{outputText, profile.Text}, {outputPprof, profile.Pprof}, {outputFolded, profile.Folded}, {outputSpeedscope, profile.Speedscope}}
 
 func profileOutputs() (names []string) {
 	for _, f := range profileForms {
