@@ -90,7 +90,7 @@ func TestProfilesAreReadAsByPprof(t *testing.T) {
 		"heap, sampled": func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heap_v2/524288\n" + lines) },
 		"heap of Go":    func(b *bytes.Buffer) { b.WriteString("heap profile: 3: 3 [6: 9] @ heap/1048576\n" + lines) },
 		"heap in use": func(b *bytes.Buffer) {
-			b.WriteString("heap profile: 1: 5 [1: 5] @ growthz\n1: 5 [1: 5] @ 0x1011 0x1021\n")
+			b.WriteString("heap profile: 1: 5 [1: 5] @ growthz\n1: 5 [1: 5] @ 0x1011 0x1021\nMAPPED_LIBRARIES:\n00001000-00002000 r-xp 00001000 fe:00 1 /opt/app\n")
 		},
 		"64 bits":          func(b *bytes.Buffer) { b.Write(cpuProfile(binary.LittleEndian, 8, stacks...)) },
 		"64 bits, swapped": func(b *bytes.Buffer) { b.Write(cpuProfile(binary.BigEndian, 8, stacks...)) },
