@@ -161,13 +161,12 @@ func (s *stacker) sortNodes() {
 // function with several callers, are one function.
 func (s *stacker) nameNodes() {
 	s.functions = make([]stacks.Function, len(s.all))
-	lines := make(map[stacks.Function]int64)
 	for i := range s.all {
 		n := &s.all[i]
 		base, _ := s.split.split(s.m.r.Text(n.fn))
 		f := stacks.Function{Name: s.shownName(base), LinkName: s.m.r.Text(n.link)}
 		switch {
-		case n.unknown && n.addr != 0 && s.m.r.Text(n.object) != "":
+		case n.unknown && n.addr != 0 && !s.isUnknown(n.object):
 			f.Name = fmt.Sprintf("%s+%#x", lastName(s.m.r.Text(n.object)), n.addr)
 		case f.LinkName == "" && report.IsMangled(base):
 			f.LinkName = base
@@ -176,12 +175,33 @@ func (s *stacker) nameNodes() {
 			f.File = s.s.file(n.file)
 		}
 		s.functions[i] = f
-		if line := lines[f]; n.line != 0 && (line == 0 || int64(n.line) < line) {
-			lines[f] = int64(n.line)
+	}
+	s.firstLines()
+}
+
+// firstLines finds the line at which each function begins: the first one with costs, since the line
+// of its entry may be of inlined code, and pprof lists none before it.
+func (s *stacker) firstLines() {
+	first := make(map[stacks.Function]uint32)
+	note := func(n, line uint32) {
+		if f := s.functions[n]; line != 0 && (first[f] == 0 || line < first[f]) {
+			first[f] = line
+		}
+	}
+	for i := range s.all {
+		note(uint32(i), s.all[i].line)
+	}
+	for i := range s.m.costs.keys {
+		n, k := s.ofPlace[i], &s.m.costs.keys[i]
+		if s.file[i] == s.all[n].file {
+			note(n, s.line[i])
+		}
+		if s.needy[k.from] && k.addr != 0 {
+			note(n, s.s.codeAt(location{s.m.functions[k.from].object, k.addr}).caller)
 		}
 	}
 	for i, f := range s.functions {
-		s.functions[i].Line = lines[f]
+		s.functions[i].Line = int64(first[f])
 	}
 }
 

@@ -1,0 +1,344 @@
+//go:build linux
+
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A plainProfile is what a profile in Callgrind's format says of its functions, by name: a reader
+// that shares no code with the command's.
+type plainProfile struct {
+	calls int64               // lines of calls
+	self  map[string]int64    // by function
+	arcs  map[[2]string]int64 // by caller and callee
+	lines map[string]int64    // own costs by "function file:line"
+}
+
+// readPlain reads the costs of one event of a profile. Levels of recursion and callers are left out
+// of names; a function without a name has that of its object, with its address.
+func readPlain(t *testing.T, path string, event int, scale int64) *plainProfile {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := &plainProfile{self: map[string]int64{}, arcs: map[[2]string]int64{}, lines: map[string]int64{}}
+	names := map[string]string{}
+	resolve := func(kind, value string) string { // "(1) name" defines, "(1)" refers
+		id, name, defines := strings.Cut(value, ") ")
+		if !strings.HasPrefix(value, "(") || strings.HasPrefix(value, "(below") {
+			return value
+		}
+		if id = kind + strings.TrimSuffix(id, ")"); defines {
+			names[id] = name
+		}
+		return names[id]
+	}
+	function := func(object, name string) string {
+		name, _, _ = strings.Cut(name, "'")
+		if n, err := strconv.ParseUint(strings.TrimPrefix(name, "0x"), 16, 64); err == nil && strings.HasPrefix(name, "0x") && object != "???" {
+			return fmt.Sprintf("%s+%#x", filepath.Base(object), n)
+		}
+		return name
+	}
+	positions := 1
+	var last []uint64
+	var object, fn, file, calledObject, callee string
+	call := false
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		line := in.Text()
+		key, value, _ := strings.Cut(line, "=")
+		switch {
+		case strings.HasPrefix(line, "positions: "):
+			positions = len(strings.Fields(line)) - 1
+			last = make([]uint64, positions)
+		case key == "ob":
+			object = resolve("ob", value)
+		case key == "fl" || key == "fi" || key == "fe":
+			file = resolve("fl", value)
+		case key == "fn":
+			fn = function(object, resolve("fn", value))
+			calledObject = object
+		case key == "cob":
+			calledObject = resolve("ob", value)
+		case key == "cfi" || key == "cfl":
+			resolve("fl", value)
+		case key == "cfn":
+			callee = function(calledObject, resolve("fn", value))
+			calledObject = object
+		case key == "calls":
+			call = true
+			p.calls++
+		case line != "" && strings.ContainsRune("0123456789+-*", rune(line[0])):
+			words := strings.Fields(line)
+			if last == nil {
+				last = make([]uint64, positions)
+			}
+			for i, w := range words[:positions] {
+				switch n, _ := strconv.ParseUint(strings.TrimLeft(w, "+-*"), 0, 64); w[0] {
+				case '+':
+					last[i] += n
+				case '-':
+					last[i] -= n
+				case '*':
+				default:
+					last[i] = n
+				}
+			}
+			n := int64(0)
+			if costs := words[positions:]; event < len(costs) {
+				if n, err = strconv.ParseInt(costs[event], 10, 64); err != nil {
+					t.Fatalf("%v in %s", err, line)
+				}
+				n *= scale
+			}
+			if call {
+				p.arcs[[2]string{fn, callee}] += n
+			} else {
+				p.self[fn] += n
+				p.lines[fmt.Sprintf("%s %s:%d", fn, file, last[positions-1])] += n
+			}
+			call = false
+		}
+	}
+	if err := in.Err(); err != nil || len(p.self) < 5 {
+		t.Fatalf("%d functions, %v", len(p.self), err)
+	}
+	maps.DeleteFunc(p.self, func(_ string, n int64) bool { return n == 0 })
+	maps.DeleteFunc(p.lines, func(_ string, n int64) bool { return n == 0 })
+	maps.DeleteFunc(p.arcs, func(_ [2]string, n int64) bool { return n == 0 })
+	return p
+}
+
+// inCycles returns the arcs of a call graph that are part of a cycle.
+func inCycles(arcs map[[2]string]int64) map[[2]string]bool {
+	next := map[string][]string{}
+	for a := range arcs {
+		next[a[0]] = append(next[a[0]], a[1])
+	}
+	reach := map[string]map[string]bool{}
+	for from := range next {
+		seen := map[string]bool{}
+		for todo := []string{from}; len(todo) > 0; {
+			at := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for _, to := range next[at] {
+				if !seen[to] {
+					seen[to] = true
+					todo = append(todo, to)
+				}
+			}
+		}
+		reach[from] = seen
+	}
+	all := map[[2]string]bool{}
+	for a := range arcs {
+		all[a] = reach[a[1]][a[0]]
+	}
+	return all
+}
+
+// pprofTool runs go tool pprof on a profile.
+func pprofTool(t *testing.T, flags ...string) string {
+	t.Helper()
+	return run(t, nil, "go", slices.Concat([]string{"tool", "pprof", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-noinlines"}, flags)...)
+}
+
+// peeked returns the own costs of the functions and the costs of the arcs that pprof -peek prints.
+func peeked(t *testing.T, out string) (self map[string]int64, arcs map[[2]string]int64) {
+	t.Helper()
+	self, arcs = map[string]int64{}, map[[2]string]int64{}
+	var callers []string
+	var costs []int64
+	node := ""
+	for line := range strings.Lines(out) {
+		left, right, ok := strings.Cut(strings.TrimRight(line, "\n"), "| ")
+		words := strings.Fields(left)
+		if strings.HasPrefix(line, "---") {
+			callers, costs, node = nil, nil, ""
+		}
+		if !ok || len(words) == 0 || strings.Contains(left, "flat%") {
+			continue
+		}
+		n := pprofNumber(t, words[0])
+		name := strings.TrimSpace(right)
+		switch {
+		case !strings.HasPrefix(right, "  "):
+			node = name
+			if self[name] = n; n == 0 {
+				delete(self, name)
+			}
+			for i, c := range callers {
+				arcs[[2]string{c, name}] = costs[i]
+			}
+		case node == "":
+			callers, costs = append(callers, name), append(costs, n)
+		default:
+			if have := arcs[[2]string{node, name}]; have != 0 && have != n {
+				t.Errorf("pprof has %d and %d for calls from %s to %s", have, n, node, name)
+			}
+			arcs[[2]string{node, name}] = n
+		}
+	}
+	return self, arcs
+}
+
+// pprofNumber parses a number that pprof prints, with its unit.
+func pprofNumber(t *testing.T, word string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimRight(word, "nsB"), "."), 10, 64)
+	if err != nil && word != "." {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// topped returns the own costs that pprof -top prints, by function.
+func topped(t *testing.T, out string) map[string]int64 {
+	t.Helper()
+	self := map[string]int64{}
+	row := regexp.MustCompile(`(?m)^ *(\S+) +\S+% +\S+% +(\S+) +\S+%  (.*)$`)
+	for _, m := range row.FindAllStringSubmatch(out, -1) {
+		if n := pprofNumber(t, m[1]); n != 0 {
+			self[m[3]] = n
+		}
+	}
+	return self
+}
+
+// listed returns the own costs that pprof -list prints, by "function file:line". It shows only
+// files that exist.
+func listed(t *testing.T, out string) map[string]int64 {
+	t.Helper()
+	lines := map[string]int64{}
+	routine, file := "", ""
+	head := regexp.MustCompile(`^ROUTINE =+ (.*) in (.*)$`)
+	row := regexp.MustCompile(`^ *(\S+) +\S+ +(\d+):`)
+	for line := range strings.Lines(out) {
+		if m := head.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			routine, file = m[1], m[2]
+		} else if m := row.FindStringSubmatch(line); m != nil {
+			if n := pprofNumber(t, m[1]); n != 0 {
+				lines[routine+" "+file+":"+m[2]] += n
+			}
+		}
+	}
+	return lines
+}
+
+// compareStacks compares what go tool pprof shows of a profile's stacks with the profile itself. A
+// call may have less, by at most rounding, if the costs of the profile do not add up.
+func compareStacks(t *testing.T, name string, p *plainProfile, least int, rounding int64, show ...string) {
+	t.Helper()
+	stacks := filepath.Join(t.TempDir(), "stacks.pb.gz")
+	run(t, nil, command, "callgrind", "--no-paths", "--output=pprof:"+stacks, name)
+	top := pprofTool(t, append(show, "-top", stacks)...)
+	if d := cmp.Diff(p.self, topped(t, top)); d != "" {
+		t.Errorf("own costs (-callgrind, +pprof -top):\n%s", d)
+	}
+	self, arcs := peeked(t, pprofTool(t, append(show, "-peek=.", stacks)...))
+	if d := cmp.Diff(p.self, self); d != "" {
+		t.Errorf("own costs (-callgrind, +pprof -peek):\n%s", d)
+	}
+	want, got := map[[2]string]int64{}, map[[2]string]int64{}
+	cycles := inCycles(p.arcs)
+	for a, n := range p.arcs {
+		if !cycles[a] {
+			if less := n - arcs[a]; less > 0 && less <= rounding {
+				n = arcs[a]
+			}
+			want[a] = n
+		}
+	}
+	for a, n := range arcs {
+		if !cycles[a] {
+			got[a] = n
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("calls (-callgrind, +pprof -peek):\n%s", d)
+	}
+	if len(want) < least {
+		t.Errorf("%d calls were compared, want %d: %v", len(want), least, want)
+	}
+	lines := maps.Clone(p.lines)
+	maps.DeleteFunc(lines, func(place string, _ int64) bool { return !strings.Contains(place, checkout) })
+	list := listed(t, pprofTool(t, append(show, "-list=.", stacks)...))
+	maps.DeleteFunc(list, func(place string, _ int64) bool { return !strings.Contains(place, checkout) })
+	if d := cmp.Diff(lines, list); d != "" {
+		t.Errorf("lines (-callgrind, +pprof -list):\n%s", d)
+	}
+}
+
+// In the stacks of a profile, the functions, the calls and the lines have the costs of the profile,
+// as go tool pprof adds them up.
+func TestPprofShowsTheCostsOfAProfile(t *testing.T) {
+	need(t, "valgrind", "gcc", "g++", "go")
+	shape := filepath.Join(checkout, "integration", "testdata", "callgrind", "shape.c")
+	for _, c := range []struct {
+		name, source string
+		build, flags []string
+		long         bool
+		least        int // calls that are compared
+	}{
+		{"C", "prof.c", with(gcc, "-O1", shape), []string{"--dump-instr=yes"}, false, 20},
+		{"callers", "prof.c", with(gcc, "-O1", shape), []string{"--separate-callers=2"}, false, 20},
+		{"recursion", "prof.c", with(gcc, "-O1", shape), []string{"--separate-recs=1"}, true, 20},
+		{"C++", "threads.cpp", with(gxx, "-O1"), nil, true, 100},
+	} {
+		if c.long && !long() {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := callgrindFiles(t, c.flags, builtProgram(t, c.source, c.build...))[0]
+			compareStacks(t, file, readPlain(t, file, 0, 1), c.least, 0)
+		})
+	}
+}
+
+func TestPprofShowsTheCostsOfAProfileOfRust(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	need(t, "valgrind", "rustc", "go")
+	prog := filepath.Join(t.TempDir(), "prog")
+	run(t, nil, "rustc", "-g", "-O", filepath.Join("testdata", "callgrind", "prof.rs"), "-o", prog)
+	file := callgrindFiles(t, nil, prog)[0]
+	compareStacks(t, file, readPlain(t, file, 0, 1), 100, 0)
+}
+
+// Xdebug counts time, and memory that may also shrink.
+func TestPprofShowsTheCostsOfAProfileOfPHP(t *testing.T) {
+	need(t, "php", "go")
+	dir := t.TempDir()
+	run(t, nil, "php", "-d", "xdebug.mode=profile", "-d", "xdebug.output_dir="+dir, "-d", "xdebug.use_compression=0",
+		"-d", "xdebug.profiler_output_name=out", filepath.Join("testdata", "callgrind", "prof.php"))
+	file := filepath.Join(dir, "out")
+	for i, e := range []struct {
+		name, unit string
+		scale      int64
+	}{{"Time", "nanoseconds", 10}, {"Memory", "B", 1}} {
+		p := readPlain(t, file, i, e.scale)
+		rounding := int64(0)
+		if e.name == "Time" { // each call is rounded to 10 ns
+			rounding = p.calls * e.scale
+		}
+		compareStacks(t, file, p, 7, rounding, "-sample_index="+e.name, "-unit="+e.unit)
+	}
+}
