@@ -63,6 +63,7 @@ func joinSides(profiles ...*resolution) ([]*side, error) {
 			}
 		}
 	}
+	joinNameless(named)
 	for i, s := range sides {
 		s.join(profiles[i], named[i], collide)
 	}
@@ -75,6 +76,34 @@ type naming struct {
 	file  string      // base name; empty if unknown
 	clone string      // suffix that the compiler added to the name
 	plain bool        // the name has neither clone nor level
+	hex   bool        // the name is an address
+}
+
+// nameless is the key of functions that have only addresses, which are not those of the other side.
+const nameless = "(functions without names)"
+
+// joinNameless joins the functions of each object whose only name is an address that the other side
+// does not have: it is that of another build.
+func joinNameless(sides [][]naming) {
+	if len(sides) != 2 {
+		return
+	}
+	var known [2]map[functionKey]bool
+	for i, all := range sides {
+		known[i] = make(map[functionKey]bool)
+		for n := range all {
+			if all[n].hex {
+				known[i][all[n].key] = true
+			}
+		}
+	}
+	for i, all := range sides {
+		for n := range all {
+			if at := &all[n]; at.hex && !known[1-i][at.key] {
+				at.key.name = nameless
+			}
+		}
+	}
 }
 
 // naming returns how a node is called across builds.
@@ -112,6 +141,7 @@ func (s *side) naming(v *resolution, n *node) (at naming) {
 		}
 		name = report.Closed(name)
 	}
+	_, _, at.hex = entry(name)
 	at.plain = at.clone == "" && len(withoutLevel(fn)) == len(fn)
 	at.key = functionKey{object: s.objectOf(text(n.object)), name: rewrite(s.o.FunctionNames, withoutHash(name))}
 	if !v.isUnknown(n.file) {
