@@ -7,6 +7,10 @@
 // has none, by the file at the mapped path, whose size must fit the mapping. Locations that have
 // names already keep them.
 //
+// Files of Valgrind's DHAT and Massif have addresses without a map. [Places] finds out where their
+// object files were loaded, and [Own] prints them again as these tools do for programs with debug
+// information.
+//
 // Memory for a profile comes from Options.Budget. Numbers of a profile are never trusted: each list
 // is bounded by the bytes that it takes in the file.
 package profile

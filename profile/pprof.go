@@ -70,8 +70,8 @@ type pprofProfile struct {
 	timed                          bool
 }
 
-func (d *pprofProfile) resolve(r *resolver) error { return r.profile(&d.p, joinedMaps) }
-func (d *pprofProfile) stacks() *stacks.Profile   { return &d.p }
+func (d *pprofProfile) resolve(r *resolver) error        { return r.profile(&d.p, joinedMaps) }
+func (d *pprofProfile) stacks() (*stacks.Profile, error) { return &d.p, nil }
 
 // readPprof reads a profile in four passes, since the messages may be in any order, and refer to
 // each other: strings, then what refers to strings, then locations, then samples.

@@ -28,11 +28,16 @@ const (
 	Pprof                    // protocol buffers, compressed by gzip
 	Folded                   // a line for each stack
 	Speedscope               // JSON of speedscope, with all types of values
+	Own                      // as Valgrind's tool prints the file; Pprof for other formats
 )
 
 // Options are the options of Read. The zero value resolves no address.
 type Options struct {
 	report.Options
+
+	// Places makes the Places of the process that a file of DHAT or Massif is about, from the program's
+	// name on its command line, which may be empty. If it is nil, no frame of such a file gets a name.
+	Places func(program string) Places
 
 	// Budget is the memory for the profile; nil is report.DefaultMaxMemory for this one.
 	Budget *report.Budget
@@ -51,7 +56,7 @@ type View struct {
 
 // The errors of Read for an input that cannot be read. They are wrapped.
 var (
-	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools or jemalloc")
+	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
 	ErrTooLarge = errors.New("too large for the memory limit; raise it by --max-memory")
 	ErrCut      = errors.New("the profile is cut off")
 )
@@ -89,8 +94,9 @@ type document interface {
 	// resolve asks for the names of all addresses.
 	resolve(r *resolver) error
 
-	// stacks returns the profile with the names. The caller must not change it.
-	stacks() *stacks.Profile
+	// stacks returns the profile with the names. The caller must not change it. A document that is
+	// read again for it may return an error, for a file that cannot be read or has no stacks.
+	stacks() (*stacks.Profile, error)
 }
 
 // A Profile is a profile with names. Its methods may be called from one goroutine at a time.
@@ -102,7 +108,8 @@ type Profile struct {
 
 // Read reads a profile from in to its end, and names its addresses. An error for an input that is
 // not a profile, or cannot be read, wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the fault;
-// other errors are those of in. The caller closes the Profile.
+// other errors are those of in. If in is a regular file of DHAT or Massif, which may be of any size,
+// Write reads it again. The caller closes the Profile.
 func Read(in io.Reader, o Options) (*Profile, error) {
 	p := &Profile{m: &memory{share: report.NewShare(o.Budget)}}
 	if err := p.read(in, &o); err != nil {
@@ -116,6 +123,9 @@ func Read(in io.Reader, o Options) (*Profile, error) {
 func (p *Profile) Close() { p.m.share.Release() }
 
 func (p *Profile) read(in io.Reader, o *Options) error {
+	if f := regularTrace(in); f != nil {
+		return p.trace(f, o)
+	}
 	data, err := p.m.readAll(in)
 	if err != nil {
 		return err
@@ -126,8 +136,12 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	if len(data) == 0 {
 		return fmt.Errorf("%w: the file is empty", ErrUnknown)
 	}
+	head := data[:min(len(data), headSize)]
+	if traceOf(head) != nil {
+		return p.trace(&traceFile{ReadSeeker: bytes.NewReader(data), head: head}, o)
+	}
 	for _, f := range formats() {
-		if !f.begins(data[:min(len(data), headSize)]) {
+		if !f.begins(head) {
 			continue
 		}
 		r := newResolver(o, p.m)
@@ -145,11 +159,30 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	return ErrUnknown
 }
 
-// Write prints the profile to w. An error is a *ShowError, which comes before anything is printed,
-// or the first error of w.
+// trace reads a file of DHAT or Massif.
+func (p *Profile) trace(f *traceFile, o *Options) (err error) {
+	format := traceOf(f.head)
+	p.name = format.name
+	if p.doc, err = format.read(f, o, p.m); err == nil {
+		err = p.doc.resolve(nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", format.name, err)
+	}
+	return nil
+}
+
+// Write prints the profile to w. An error is a *ShowError or of a file without stacks, which comes
+// before anything is printed, of a file that cannot be read again, or the first error of w.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
-	all := p.doc.stacks()
-	if form == Pprof {
+	if own, ok := p.doc.(ownDocument); ok && form == Own {
+		return own.rewrite(w)
+	}
+	all, err := p.doc.stacks()
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	if form == Pprof || form == Own {
 		return all.WritePprof(w)
 	}
 	value, err := shownValue(all, v.Show)

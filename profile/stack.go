@@ -67,8 +67,8 @@ func (r *rawStacks) finish(list []byte) error {
 	return nil
 }
 
-func (r *rawStacks) resolve(to *resolver) error { return to.profile(&r.p, exactMaps) }
-func (r *rawStacks) stacks() *stacks.Profile    { return &r.p }
+func (r *rawStacks) resolve(to *resolver) error       { return to.profile(&r.p, exactMaps) }
+func (r *rawStacks) stacks() (*stacks.Profile, error) { return &r.p, nil }
 
 // unsample estimates the number and size of all allocations from those that were sampled: an
 // allocation of size bytes was sampled with the probability 1-exp(-size/rate), as a Poisson process

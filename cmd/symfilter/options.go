@@ -102,9 +102,9 @@ var options = [...]group{
 			text: "a member of JSON lines that is text of a log; instead of those that are read by default",
 			more: "these are " + strings.Join(input.DefaultFields(), ", ") + ": if a line has several, all are filtered; a dot leads into an object, or is a part of the name"},
 		{name: "sysroot", metavar: "DIR", in: ofMost | ofProfile, on: ofReports | ofProfile, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a log, report or profile names"},
-		{name: "map", metavar: "FILE", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.mapFiles },
+		{name: "map", metavar: "FILE", in: ofMost | ofProfile, on: ofValgrind, field: func(c *config) any { return &c.mapFiles },
 			text: "lists where files were loaded: a copy of /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},
-		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
+		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost | ofProfile, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
 	}},
 	{title: "Backtraces without markup", topic: "dialects", flags: []option{
 		{name: "dialects", metavar: "LIST", in: ofMost, words: func() []string { return []string{"auto", "none"} }, field: func(c *config) any { return &c.backtraces.names },

@@ -12,19 +12,25 @@ import (
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/profile"
 	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/valgrind"
 )
 
 // profileFlags are the flags of symfilter profile.
 type profileFlags struct {
 	show      string
 	inclusive bool
+	names     symbolize.Names // that the symbolizer gives
 }
 
 // profileForms are the forms that symfilter profile prints.
 var profileForms = [...]struct {
 	name string
 	form profile.Output
-}{{outputText, profile.Text}, {outputPprof, profile.Pprof}, {outputFolded, profile.Folded}, {outputSpeedscope, profile.Speedscope}}
+}{{outputText, profile.Text}, {outputPprof, profile.Pprof}, {outputFolded, profile.Folded}, {outputSpeedscope, profile.Speedscope}, {outputOwn, profile.Own}}
+
+// outputOwn is the format of the input.
+const outputOwn = "own"
 
 func profileOutputs() (names []string) {
 	for _, f := range profileForms {
@@ -40,6 +46,7 @@ func (o profileOutput) Set(s string) error { return o.list.set(s, profileOutputs
 
 // runProfile prints a profile with names.
 func runProfile(c *config, args []string, std standard) (int, error) {
+	given := len(c.outputs) > 0
 	if err := c.pickOutput(); err != nil {
 		return exitUsage, err
 	}
@@ -63,6 +70,18 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		}
 		defer in.Close()
 	}
+	content, head := beginning(in)
+	if profile.IsTrace(head) {
+		if !given {
+			c.output, c.outputs[0].form = outputOwn, outputOwn
+		}
+		if slices.ContainsFunc(c.outputs, func(o output) bool { return o.form == outputOwn }) {
+			c.profile.names = symbolize.ValgrindNames
+		}
+	}
+	if err := c.openMaps(); err != nil {
+		return exitIO, err
+	}
 	writers := make([]io.Writer, len(c.outputs))
 	for i, o := range c.outputs {
 		writers[i] = std.text
@@ -83,19 +102,25 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	defer asker.close(c)
 	s := &stream{diag: asker.diag, stop: &stopper{}} // a signal ends the process
 	wait := c.wait.of(true).Local
-	head := bufio.NewReaderSize(in, headSize)
-	start, _ := head.Peek(headSize) // an error is that of Read
-	p, err := profile.Read(head, profile.Options{
-		Options: report.Options{
-			Symbolizer: asker.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
-			Diagnose:   func(message string) { asker.diag.printf("%s: %s", label, oneLine(message)) },
-			Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
-			Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
+	o := report.Options{
+		Symbolizer: asker.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
+		Diagnose:   func(message string) { asker.diag.printf("%s: %s", label, oneLine(message)) },
+		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
+		Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
+	}
+	biases, err := c.biases()
+	if err != nil {
+		return exitIO, err
+	}
+	p, err := profile.Read(content, profile.Options{
+		Options: o,
+		Budget:  report.NewBudget(int64(c.maxMemory)/2, asker.Symbolizer),
+		Places: func(program string) profile.Places {
+			return valgrind.NewPlaces(program, valgrind.Options{Options: o, Maps: biases})
 		},
-		Budget: report.NewBudget(int64(c.maxMemory)/2, asker.Symbolizer),
 	})
 	if err != nil {
-		return exitIO, fmt.Errorf("%s: %w%s", label, bare(err), otherFile(err, start, label))
+		return exitIO, fmt.Errorf("%s: %w%s", label, bare(err), otherFile(err, head, label))
 	}
 	defer p.Close()
 	view := profile.View{Label: label, Show: c.profile.show, Inclusive: c.profile.inclusive}
@@ -116,6 +141,21 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		return exitStrict, nil
 	}
 	return exitOK, nil
+}
+
+// beginning returns a reader of in, and the bytes that in begins with. A regular file is returned
+// itself, since it may be read twice.
+func beginning(in *os.File) (content io.Reader, head []byte) {
+	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
+		if at, err := in.Seek(0, io.SeekCurrent); err == nil {
+			head = make([]byte, headSize)
+			n, _ := in.ReadAt(head, at) // a file that cannot be read fails when all of it is read
+			return in, head[:n]
+		}
+	}
+	b := bufio.NewReaderSize(in, headSize)
+	head, _ = b.Peek(headSize)
+	return b, head
 }
 
 // writeProfile writes output i of c.

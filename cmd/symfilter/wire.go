@@ -348,6 +348,6 @@ func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 
 		NoIndex:    c.noIndex,
 		MaxMemory:  int64(c.maxMemory),
-		Symbolizer: symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines},
+		Symbolizer: symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines, Names: c.profile.names},
 	}
 }

@@ -1,0 +1,270 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/stacks"
+)
+
+// Limits of the table of frames of a DHAT file.
+const (
+	maxDHATFrames = 1 << 20 // frames; 20,000 in the file of a large program
+	maxInlined    = 128     // calls inlined at one address
+	entrySize     = 320     // bytes of a frame in memory, without its texts
+)
+
+// isDHAT reports whether a file that begins with head is DHAT's.
+func isDHAT(head []byte) bool {
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
+	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"dhatFileVersion"`))
+}
+
+// readDHAT reads the table of frames of a DHAT file, and what the stacks show of them.
+func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
+	x := &dhatIndex{file: f, o: o, m: m}
+	x.scan.part = x.learn
+	if err := x.scan.scan(f); err != nil {
+		return nil, err
+	}
+	x.isWhole = x.scan.isWhole()
+	x.reportDefects()
+	return x, nil
+}
+
+// A dhatIndex holds the table of frames of a DHAT file, and what the stacks show of each frame.
+type dhatIndex struct {
+	file     *traceFile
+	o        *Options
+	m        *memory
+	scan     dhatScanner
+	spelling spelling
+
+	version, command, mode string
+	bytes, blocks          string // the names of the units, if the file has them
+	lifetimes              bool   // points have the counts at the peak and at the end
+
+	frames    []dhatFrameInfo
+	inner     []uint32 // by number of a frame: 1 + the number of the frame that it called first; 0 if none
+	separator string   // between the first two texts of the table
+	after     string   // after the last text of the table
+
+	inTable  bool
+	hasTable bool // the table of frames has ended
+	isWhole  bool
+	foreign  int // stacks that are not arrays of numbers
+	left     int // frames beyond maxDHATFrames
+	stack    []uint32
+	expands  bool            // calls were inlined into a function of the table
+	profile  *stacks.Profile // nil before stacks
+}
+
+// A dhatFrameInfo is a frame of the table.
+type dhatFrameInfo struct {
+	named
+	text    string // in the file, in JSON, without quotation marks
+	isFrame bool   // raw is set
+	inlined bool   // into the function of another frame at its address
+}
+
+// learn takes a part of the file.
+func (x *dhatIndex) learn(p dhatPart, b []byte) error {
+	switch p {
+	case dhatMember:
+		x.learnMember(b)
+	case dhatStack:
+		return x.learnStack(b)
+	case dhatFrame:
+		x.inTable, x.after = true, ""
+		return x.learnFrame(b)
+	case dhatTableEnd:
+		x.inTable, x.hasTable = false, true
+	case dhatText:
+		if x.inTable {
+			x.after += string(b[:min(len(b), maxSeparator-len(x.after))])
+			if len(x.frames) == 1 {
+				x.separator = x.after
+			}
+		}
+	}
+	return nil
+}
+
+func (x *dhatIndex) learnMember(value []byte) {
+	text := ""
+	if len(value) <= maxHeader {
+		text = unquoted(value)
+	}
+	switch string(x.scan.key) {
+	case "dhatFileVersion":
+		x.version = text
+	case "cmd":
+		x.command = text
+	case "mode":
+		x.mode = text
+	case "bklt":
+		x.lifetimes = text == "true"
+	case "bsu":
+		x.bytes = text
+	case "bksu":
+		x.blocks = text
+	}
+}
+
+// maxHeader bounds the bytes of a text about the run.
+const maxHeader = 64 << 10
+
+// maxSeparator bounds the bytes between two texts of the table; DHAT writes three.
+const maxSeparator = 64
+
+// between returns the bytes between two texts of the table.
+func (x *dhatIndex) between() string {
+	if strings.ContainsRune(x.separator, ',') {
+		return x.separator
+	}
+	return ","
+}
+
+// unquoted returns the text of a value of JSON; a number or word as it is.
+func unquoted(value []byte) string {
+	if value[0] != '"' {
+		return string(value)
+	}
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return string(value[1 : len(value)-1])
+	}
+	return text
+}
+
+// learnStack takes a stack of a point: which frames call which.
+func (x *dhatIndex) learnStack(text []byte) error {
+	var ok bool
+	if x.stack, ok = parseStack(x.stack[:0], text); !ok {
+		x.foreign++
+		return nil
+	}
+	inner := uint32(0)
+	for _, n := range x.stack {
+		if n >= maxDHATFrames {
+			x.foreign++
+			return nil
+		}
+		if int(n) >= len(x.inner) {
+			if err := x.m.take((int(n) + 1 - len(x.inner)) * 8); err != nil {
+				return err
+			}
+			x.inner = append(x.inner, make([]uint32, int(n)+1-len(x.inner))...)
+		}
+		if x.inner[n] == 0 {
+			x.inner[n] = inner
+		}
+		inner = n + 1
+	}
+	return nil
+}
+
+// learnFrame takes a text of the table.
+func (x *dhatIndex) learnFrame(text []byte) error {
+	if len(x.frames) == maxDHATFrames {
+		x.left++
+		return nil
+	}
+	if err := x.m.take(entrySize + 2*len(text)); err != nil {
+		return err
+	}
+	f := dhatFrameInfo{text: string(text[1 : len(text)-1])}
+	f.raw, f.isFrame = parseFrame([]byte(unquoted(text)))
+	x.frames = append(x.frames, f)
+	return nil
+}
+
+// called returns the number of the frame that frame i called in a stack; -1 if there is none.
+func (x *dhatIndex) called(i int) int {
+	if i < 0 || i >= len(x.inner) || int(x.inner[i]) > len(x.frames) {
+		return -1
+	}
+	return int(x.inner[i]) - 1
+}
+
+// resolve finds out where the objects of the frames were loaded, and asks for the names of all frames.
+func (x *dhatIndex) resolve(*resolver) error {
+	n := newNamer(x.o, x.m, x.command)
+	defer n.close()
+	x.teach(n)
+	for i := range x.frames {
+		f := &x.frames[i]
+		if !f.isFrame {
+			continue
+		}
+		if err := n.name(&f.named); err != nil {
+			return err
+		}
+		x.expands = x.expands || len(f.frames) > 1
+	}
+	x.spelling = n.spelling
+	return nil
+}
+
+// teach passes the facts of the frames to n.
+func (x *dhatIndex) teach(n *namer) {
+	at := func(i int) uint64 { return x.frames[i].raw.Addr }
+	for i := range x.frames {
+		f, in := &x.frames[i], x.called(i)
+		f.raw.Exact = in < 0 && (x.mode == "ad-hoc" || isExact(&f.raw))
+		if in >= 0 && in != i && at(in) == at(i) {
+			x.frames[in].inlined = true
+		}
+	}
+	for i := range x.frames {
+		f, in := &x.frames[i], x.called(i)
+		n.spelling.learn(&f.raw)
+		if !f.isFrame || f.inlined {
+			continue
+		}
+		for range maxInlined { // past the calls that were inlined into f
+			if in < 0 || at(in) != at(i) {
+				break
+			}
+			in = x.called(in)
+		}
+		if in < 0 {
+			n.learn(&f.raw, nil)
+		} else {
+			n.learn(&f.raw, &x.frames[in].raw)
+		}
+	}
+}
+
+// reportDefects reports what is missing in the file, or is not as DHAT writes it.
+func (x *dhatIndex) reportDefects() {
+	beyond := max(0, len(x.inner)-len(x.frames))
+	switch {
+	case x.hasTable && beyond > 0:
+		x.o.Report(fmt.Sprintf("stacks refer to frames up to number %d, but the last one in the file is %d: those that are missing have no name", len(x.inner)-1, len(x.frames)-1))
+	case x.hasTable && !x.isWhole:
+		x.o.Report("the file is cut off after its frames")
+	case !x.isWhole && len(x.frames) == 0:
+		x.o.Report("the file is cut off before its list of frames, which DHAT writes last: no frame gets a name")
+	case !x.isWhole:
+		x.o.Report(fmt.Sprintf("the file is cut off in its list of frames: it has %d of at least %d", len(x.frames), max(len(x.frames), len(x.inner))))
+	case !x.hasTable:
+		x.o.Report("the file has no list of frames: no frame gets a name")
+	}
+	if x.foreign > 0 {
+		x.o.Report(fmt.Sprintf("stacks that are not lists of frame numbers stay as they are (%d)", x.foreign))
+	}
+	if x.left > 0 {
+		x.o.Report(fmt.Sprintf("the file has more than %d frames; the %d others stay as they are", maxDHATFrames, x.left))
+	}
+	if x.version != "" && x.version != "2" {
+		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format; version 2 is known, and it is read as that", x.version))
+	}
+}
+
+// mayRenumber reports whether the numbers of frames in stacks can change: all of them are known.
+func (x *dhatIndex) mayRenumber() bool {
+	return x.hasTable && x.isWhole && x.foreign == 0 && x.left == 0 && len(x.inner) <= len(x.frames)
+}

@@ -1,0 +1,178 @@
+package profile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// rewrite prints the file with names. If calls were inlined, stacks get frames for them, and the
+// frames get new numbers in the order in which stacks refer to them, which is DHAT's order.
+// Everything else stays byte by byte.
+func (x *dhatIndex) rewrite(w io.Writer) error {
+	if err := x.file.rewind(); err != nil {
+		return err
+	}
+	out := &dhatWriter{x: x, w: buffered(w), numbers: make([][]uint32, len(x.frames))}
+	if x.expands && x.mayRenumber() {
+		out.table = make(map[string]uint32)
+		if _, err := out.numbersOf(0); err != nil { // the root, which no stack has
+			return err
+		}
+	}
+	out.scan.part = out.part
+	if err := out.scan.scan(x.file); err != nil {
+		return err
+	}
+	out.reportDropped()
+	return out.w.Flush()
+}
+
+// A dhatWriter prints a DHAT file with names. It reads the file for the second time.
+type dhatWriter struct {
+	x    *dhatIndex
+	w    *bufio.Writer
+	scan dhatScanner
+
+	table   map[string]uint32 // numbers of the new table, by the text of the frame; nil: the old table stays
+	texts   []string          // the new table
+	numbers [][]uint32        // by number in the old table: those in the new one; nil before the first stack with the frame
+
+	row     int  // of the next text in the old table
+	inTable bool // the last part was a text of the old table, which a new one replaces
+	stack   []uint32
+	b       []byte
+	dropped int // frames of inlined calls that are left out
+}
+
+func (out *dhatWriter) part(p dhatPart, b []byte) error {
+	switch {
+	case p == dhatStack && out.table != nil:
+		return out.writeStack(b)
+	case p == dhatFrame:
+		out.row++
+		if out.table == nil {
+			return out.writeRow(out.row-1, b)
+		}
+		out.inTable = true
+		return nil
+	case p == dhatTableEnd && out.table != nil:
+		out.inTable = false
+		if err := out.writeTable(); err != nil {
+			return err
+		}
+	case out.inTable:
+		return nil
+	}
+	_, err := out.w.Write(b)
+	return err
+}
+
+// writeRow prints a text of the old table, with one name: a stack has one frame there.
+func (out *dhatWriter) writeRow(row int, b []byte) error {
+	if row < len(out.x.frames) {
+		if texts := out.x.texts(row); len(texts) > 0 {
+			out.dropped += len(texts) - 1
+			b = append(append(append(out.b[:0], '"'), texts[len(texts)-1]...), '"')
+			out.b = b
+		}
+	}
+	_, err := out.w.Write(b)
+	return err
+}
+
+// texts returns the texts that replace a frame, in JSON without quotation marks, the innermost
+// first; none if it stays.
+func (x *dhatIndex) texts(row int) []string {
+	f := &x.frames[row]
+	if len(f.frames) == 0 {
+		return nil
+	}
+	texts := x.spelling.appendFrames(nil, &f.named)
+	for i, text := range texts {
+		b, _ := escape.AppendString(nil, text)
+		texts[i] = string(b[1 : len(b)-1])
+	}
+	return texts
+}
+
+// numbersOf returns the numbers of a frame in the new table, which gets its texts if it does not
+// have them yet.
+func (out *dhatWriter) numbersOf(n uint32) ([]uint32, error) {
+	if out.numbers[n] != nil {
+		return out.numbers[n], nil
+	}
+	texts := out.x.texts(int(n))
+	if len(texts) == 0 {
+		texts = []string{out.x.frames[n].text}
+	}
+	size := 0
+	for _, text := range texts {
+		k, ok := out.table[text]
+		if !ok {
+			k = uint32(len(out.texts))
+			out.table[text] = k
+			out.texts = append(out.texts, text)
+			size += tableSize + len(text)
+		}
+		out.numbers[n] = append(out.numbers[n], k)
+	}
+	return out.numbers[n], out.x.m.take(size)
+}
+
+const tableSize = 96 // bytes of a frame of the new table
+
+func (out *dhatWriter) writeStack(text []byte) error {
+	out.stack, _ = parseStack(out.stack[:0], text)
+	out.b = append(out.b[:0], '[')
+	for _, n := range out.stack {
+		if int(n) >= len(out.x.frames) {
+			return errChanged
+		}
+		numbers, err := out.numbersOf(n)
+		if err != nil {
+			return err
+		}
+		for _, k := range numbers {
+			if len(out.b) > 1 {
+				out.b = append(out.b, ',')
+			}
+			out.b = strconv.AppendUint(out.b, uint64(k), 10)
+		}
+	}
+	_, err := out.w.Write(append(out.b, ']'))
+	return err
+}
+
+// errChanged is the error for a file that was not the same when it was read again.
+var errChanged = errors.New("the file was changed while it was read")
+
+// writeTable prints the new table, with the frames that no stack has at its end.
+func (out *dhatWriter) writeTable() error {
+	for n := range out.x.frames {
+		if _, err := out.numbersOf(uint32(n)); err != nil {
+			return err
+		}
+	}
+	for i, text := range out.texts {
+		if i > 0 {
+			out.w.WriteString(out.x.between())
+		}
+		out.w.WriteByte('"')
+		out.w.WriteString(text)
+		out.w.WriteByte('"')
+	}
+	out.w.WriteString(out.x.after) // w keeps its first error
+	return nil
+}
+
+// reportDropped reports inlined calls that are not in the output.
+func (out *dhatWriter) reportDropped() {
+	if out.dropped > 0 {
+		out.x.o.Report(fmt.Sprintf("inlined calls are left out (%d), since stacks cannot be changed in a file that is not whole", out.dropped))
+	}
+}

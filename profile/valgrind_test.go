@@ -1,0 +1,264 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// listedPlaces gives the frames of a list, and records the facts.
+type listedPlaces struct {
+	program string
+	frames  map[uint64][]symbolize.Frame
+	facts   []string
+	closed  bool
+}
+
+// newListedPlaces reads a list of frames: address, linkage name, name and file:line, separated by
+// TABs. Of several frames at an address the innermost is the first.
+func newListedPlaces(list string) *listedPlaces {
+	p := &listedPlaces{frames: make(map[uint64][]symbolize.Frame)}
+	for line := range strings.Lines(list) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		addr, _ := strconv.ParseUint(strings.TrimPrefix(fields[0], "0x"), 16, 64)
+		f := symbolize.Frame{Linkage: fields[1], Func: fields[2]}
+		if file, number, ok := strings.Cut(fields[3], ":"); ok {
+			n, _ := strconv.ParseUint(number, 10, 32)
+			f.File, f.Line, f.HasLine = file, uint32(n), true
+			f.Dir = strings.LastIndexByte(file, '/') + 1
+		}
+		if all := p.frames[addr]; len(all) > 0 {
+			all[len(all)-1].Inlined = true
+		}
+		p.frames[addr] = append(p.frames[addr], f)
+	}
+	return p
+}
+
+func (p *listedPlaces) Learn(f, inner report.RawFrame) {
+	how := "after"
+	if f.Exact {
+		how = "at"
+	}
+	fact := fmt.Sprintf("%s %#x %s", how, f.Addr, f.Object)
+	if inner != (report.RawFrame{}) {
+		fact += fmt.Sprintf(" calls %#x", inner.Addr)
+	}
+	p.facts = append(p.facts, fact)
+}
+
+func (p *listedPlaces) Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID) {
+	return p.frames[f.Addr], buildid.ID{}
+}
+
+func (p *listedPlaces) Close() { p.closed = true }
+
+// Each file has a file of DHAT or Massif, the frames that its addresses have, and what is printed.
+func TestFilesOfValgrindGetNames(t *testing.T) {
+	names, err := filepath.Glob("testdata/valgrind/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d files, %v", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input, list := a.Files[0].Data, string(a.Files[1].Data)
+			for _, f := range a.Files[2:] {
+				places := newListedPlaces(list)
+				o := Options{Places: func(program string) Places { places.program = program; return places }}
+				form, show, _ := strings.Cut(f.Name, " ")
+				got := ""
+				switch form {
+				case "own":
+					got = printed(t, input, Own, View{}, o)
+				case "folded":
+					got = printed(t, input, Folded, View{Show: show}, o)
+				case "text":
+					got = printed(t, input, Text, View{Show: show}, o)
+				case "pprof":
+					p, err := pprof.ParseData([]byte(printed(t, input, Pprof, View{}, o)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = p.String() + "\n"
+				case "facts":
+					printed(t, input, Own, View{}, o)
+					got = "program " + places.program + "\n" + strings.Join(places.facts, "\n") + "\n"
+				default:
+					t.Fatalf("no form %q", form)
+				}
+				if !places.closed {
+					t.Error("the places were not closed")
+				}
+				if d := cmp.Diff(string(f.Data), got); d != "" {
+					t.Errorf("%s (-want, +got):\n%s\n%s", f.Name, d, got)
+				}
+			}
+		})
+	}
+}
+
+// However a file is divided into pieces, its parts are the same, and together they are the file.
+func TestPartsOfDHATFilesAreWholeInAnyPieces(t *testing.T) {
+	for _, file := range []string{
+		`{"dhatFileVersion":2` + "\n" + `,"cmd":"./a \"b\" \\","bklt":true,"pps":[{"tb":1,"fs":[1, 2]},{"fs":[]}],"ftbl":["[root]","0x1: f \"x\\","0x2: ???"]}` + "\n",
+		`{"pps":[{"fs":[1,{"a":[2]}]}],"other":{"ftbl":["x"],"pps":[{"fs":[1]}]},"ftbl":[1,["a"],"b"]} {"ftbl":["c"]}`,
+		`{"a":1]}"ftbl":["x"]`,
+		`{"ftbl":["unfinished`,
+		`{"pps":[{"tb":12`,
+		`[1,2]`,
+		"\x00\xff{",
+	} {
+		parts := func(size int) (all []string) {
+			var s dhatScanner
+			s.part = func(p dhatPart, b []byte) error {
+				if n := len(all) - 1; p == dhatText && n >= 0 && strings.HasPrefix(all[n], "0 ") {
+					all[n] += string(b)
+				} else {
+					all = append(all, fmt.Sprintf("%d %s", p, b))
+				}
+				return nil
+			}
+			for piece := range slices.Chunk([]byte(file), size) {
+				if err := s.write(piece, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.write(nil, true); err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		want := parts(len(file))
+		whole := ""
+		for _, part := range want {
+			_, text, _ := strings.Cut(part, " ")
+			whole += text
+		}
+		if whole != file {
+			t.Errorf("got %q of %q", whole, file)
+		}
+		for size := range len(file) {
+			if d := cmp.Diff(parts(size+1), want); d != "" {
+				t.Errorf("%q in pieces of %d bytes: got -, want +\n%s", file, size+1, d)
+			}
+		}
+	}
+}
+
+// A text of any length is copied.
+func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
+	long := strings.Repeat("x", maxDHATToken+10)
+	for _, file := range []string{
+		`{"dhatFileVersion":2,"cmd":"` + long + `","pps":[],"ftbl":["[root]"]}`,
+		`{"dhatFileVersion":2,"pps":[],"ftbl":["[root]","0x1: ` + long + `"]}`,
+		`{"dhatFileVersion":2,"pps":[{"fs":[` + strings.Repeat("1,", maxDHATToken/2+10) + `1]}],"ftbl":["[root]","0x1: f"]}`,
+		`{"dhatFileVersion":2,"x":` + strings.Repeat("1", maxDHATToken+10) + `,"pps":[],"ftbl":["[root]"]}`,
+	} {
+		got := printed(t, []byte(file), Own, View{}, Options{})
+		if got, _, _ := strings.Cut(got, "\n"); got != file && !strings.HasPrefix(got, file+"! ") {
+			t.Errorf("%.60q: %d bytes became %d", file, len(file), len(got))
+		}
+	}
+}
+
+func FuzzDHAT(f *testing.F) {
+	names, _ := filepath.Glob("testdata/valgrind/dhat*.txtar")
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(a.Files[0].Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !isDHAT(data) {
+			return
+		}
+		defer fuzztest.Watch(t, data)()
+		fuzzTrace(t, data)
+		if !json.Valid(data) {
+			return
+		}
+		o := everywhere()
+		got := []byte(withoutNotes(t, data, o))
+		if !json.Valid(got) {
+			t.Errorf("%q is not JSON", got)
+		}
+	})
+}
+
+func FuzzMassif(f *testing.F) {
+	names, _ := filepath.Glob("testdata/valgrind/massif*.txtar")
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(a.Files[0].Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !isMassif(data) {
+			return
+		}
+		defer fuzztest.Watch(t, data)()
+		fuzzTrace(t, data)
+		if got := withoutNotes(t, data, everywhere()); strings.Count(got, "\n") < bytes.Count(data, []byte("\n")) {
+			t.Errorf("lines of %q are missing in %q", data, got)
+		}
+	})
+}
+
+// everywhere gives two frames to every address.
+func everywhere() Options {
+	return Options{Places: func(string) Places { return everyPlace{} }}
+}
+
+type everyPlace struct{}
+
+func (everyPlace) Learn(f, inner report.RawFrame) {}
+func (everyPlace) Close()                         {}
+func (everyPlace) Frames(report.RawFrame) ([]symbolize.Frame, buildid.ID) {
+	return []symbolize.Frame{{Func: "in\n\"", Inlined: true}, {Func: "out", File: "a.c", Line: 1, HasLine: true}}, buildid.ID{}
+}
+
+// fuzzTrace checks that a file that gets no names is printed as it is, and prints all other forms.
+func fuzzTrace(t *testing.T, data []byte) {
+	if got := withoutNotes(t, data, Options{}); got != string(data) {
+		t.Errorf("%q became %q", data, got)
+	}
+	for _, form := range []Output{Text, Folded, Pprof} {
+		printed(t, data, form, View{}, everywhere())
+	}
+}
+
+// withoutNotes returns the file in its own form.
+func withoutNotes(t *testing.T, data []byte, o Options) string {
+	p, err := Read(bytes.NewReader(data), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var out strings.Builder
+	if err := p.Write(&out, Own, View{}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
