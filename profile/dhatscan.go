@@ -57,6 +57,7 @@ type dhatScanner struct {
 	over    bool   // the file's object has ended
 	lost    bool   // the file has other brackets than JSON, and what follows is text
 	tail    []byte // bytes of an unfinished token
+	joined  []byte // scratch: the tail and the bytes after it
 	inLong  bool   // within a text that is longer than maxDHATToken
 }
 
@@ -85,8 +86,8 @@ func (s *dhatScanner) isWhole() bool { return s.over && !s.lost }
 // write scans the next bytes; final is set if none follow.
 func (s *dhatScanner) write(p []byte, final bool) error {
 	if len(s.tail) > 0 {
-		p = append(s.tail, p...)
-		s.tail = nil
+		s.joined = append(append(s.joined[:0], s.tail...), p...)
+		p = s.joined
 	}
 	text := 0 // begin of the bytes without meaning
 	give := func(part dhatPart, from, to int) error {
@@ -169,7 +170,7 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 			return err
 		}
 	}
-	s.tail = append(s.tail, p[i:]...)
+	s.tail = append(s.tail[:0], p[i:]...)
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (s *spelling) name(f *symbolize.Frame) string {
 	switch {
 	case s.below && report.IsBelowMain(link):
 		return report.BelowMain
-	case s.mangled || f.Func == f.Linkage: // not a mangled name, or mangled names are wanted
+	case s.mangled || link == "" || f.Func == f.Linkage: // not a mangled name, or mangled names are wanted
 		return cmp.Or(f.Linkage, f.Func, unknownFunc)
 	}
 	return demangle.Bounded(link, func(link string) (string, bool) {

@@ -127,7 +127,7 @@ func TestCutProfiles(t *testing.T) {
 		{"heap, in a line", heap[:len(heap)-10], "0x1f;0xf 2\n! the profile is cut off within its last line; the stacks before it were read\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
 		{"jemalloc, in a line", jemalloc, "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
 		{"CPU, in the last stack", cpu[:end-32], "0x1f;0x10 20000000\n! the profile is cut off: its end mark and its list of mapped files are missing; the stacks before it were read\n"},
-		{"CPU, in its header", cpu[:24], "error: not a profile that symfilter knows: not pprof, gperftools or jemalloc\n"},
+		{"CPU, in its header", cpu[:24], "error: not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif\n"},
 	} {
 		if got := printed(t, []byte(tt.in), Folded, View{}, Options{}); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)

@@ -1,9 +1,12 @@
 package profile
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,8 +93,6 @@ func TestFilesOfValgrindGetNames(t *testing.T) {
 					got = printed(t, input, Own, View{}, o)
 				case "folded":
 					got = printed(t, input, Folded, View{Show: show}, o)
-				case "text":
-					got = printed(t, input, Text, View{Show: show}, o)
 				case "pprof":
 					p, err := pprof.ParseData([]byte(printed(t, input, Pprof, View{}, o)))
 					if err != nil {
@@ -177,6 +178,69 @@ func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
 			t.Errorf("%.60q: %d bytes became %d", file, len(file), len(got))
 		}
 	}
+}
+
+// A regular file is read twice, and only its frames are kept: memory does not grow with its size.
+func TestLargeDHATFilesTakeLittleMemory(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	size := fuzztest.LongOr(512<<20, 24<<20)
+	f, err := os.Create(filepath.Join(t.TempDir(), "dhat.out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	w.WriteString("{\"dhatFileVersion\":2\n,\"mode\":\"heap\",\"bklt\":true,\"cmd\":\"./app\"\n,\"pps\":\n [")
+	points := 0
+	for written := 0; written < size; points++ {
+		if points > 0 {
+			w.WriteString("\n ,")
+		}
+		n, _ := fmt.Fprintf(w, "{\"tb\":%d,\"tbk\":4\n  ,\"tl\":172496\n  ,\"mb\":400,\"mbk\":4\n  ,\"acc\":[-8,400,-9,200]\n  ,\"fs\":[1,2,3,%d,%d,%d,4]\n  }", points, points%900+5, points%901+5, points%902+5)
+		written += n
+	}
+	w.WriteString("\n ]\n,\"ftbl\":\n [\"[root]\"")
+	for i := range 910 {
+		fmt.Fprintf(w, "\n ,\"0x%X: ??? (in /opt/app)\"", 0x109000+i)
+	}
+	w.WriteString("\n ]\n}\n")
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	before := fuzztest.Allocated()
+	p, err := Read(f, everywhere())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	got := &counter{}
+	if err := p.Write(got, Own, View{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := fuzztest.Allocated() - before; n > 4<<20 {
+		t.Errorf("%d bytes were allocated for a file of %d bytes", n, size)
+	}
+	if got.points != points || got.inlined != 910 {
+		t.Errorf("%d points with %d inlined calls were printed, want %d and 910", got.points, got.inlined, points)
+	}
+}
+
+// A counter counts the points and the inlined calls in the lines of a file.
+type counter struct {
+	points, inlined int
+	unfinished      []byte
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.unfinished = append(c.unfinished, p...)
+	whole := c.unfinished[:bytes.LastIndexByte(c.unfinished, '\n')+1]
+	c.points += bytes.Count(whole, []byte(`{"tb":`))
+	c.inlined += bytes.Count(whole, []byte(`: in\n\" (in `))
+	c.unfinished = append(c.unfinished[:0], c.unfinished[len(whole):]...)
+	return len(p), nil
 }
 
 func FuzzDHAT(f *testing.F) {

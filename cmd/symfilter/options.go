@@ -239,8 +239,8 @@ var options = [...]group{
 	}},
 	{title: "Flags of symfilter profile alone", flags: []option{
 		{name: "output", metavar: "FORM[:FILE]", in: ofProfile, words: profileOutputs, field: func(c *config) any { return profileOutput{&c.outputs} },
-			text: "text (default), pprof, folded or speedscope",
-			more: "folded is a line for each stack; with FILE to a file; then the flag may be repeated"},
+			text: "text (default), pprof, folded, speedscope, or own: as Valgrind wrote it",
+			more: "folded is a line for each stack; own is the default for files of DHAT and Massif, and pprof for others; with FILE to a file; then the flag may be repeated"},
 		{name: "show", metavar: "TYPE", in: ofProfile, field: func(c *config) any { return &c.profile.show },
 			text: "values that text and folded print, such as alloc_space; by default those that the profile names"},
 		{name: "inclusive", in: ofProfile, field: func(c *config) any { return &c.profile.inclusive }, text: "order by the values of a function and all that it called"},

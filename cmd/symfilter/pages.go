@@ -69,11 +69,14 @@ and freed, with every address replaced by function, file and line.
   symfilter rtrace --leaks --output=json report.rtrace | jq .calls
 `
 	profileText = `Prints a profile of addresses with functions, files and lines: pprof's format,
-heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc.
+heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc, files
+of Valgrind's DHAT and Massif.
 
   symfilter profile -s /srv/symbols heap.prof | less
   symfilter profile --output=pprof heap.prof >named.pb.gz
   symfilter profile --output=folded --show=alloc_space heap.prof | flamegraph.pl
+  symfilter profile dhat.out.1234 >named.dhat          for dh_view.html
+  symfilter profile massif.out.1234 >named.massif; ms_print named.massif
 
 The result is a table of functions and the largest stacks, or with
 --output=pprof a profile that viewers such as go tool pprof show without looking
@@ -84,6 +87,11 @@ gives none, as in gperftools and jemalloc, the file at the mapped path is used,
 below --sysroot if that is given, and its build ID leads to the debug file. It
 must have code of the size that was mapped; no other check is possible, so do
 not use this after the program was replaced.
+
+A file of DHAT or Massif is printed as the tool writes it for a program with
+debug information, unless --output names another form. Where the object files
+were loaded is inferred from the addresses, as for Valgrind's XML; --map or
+--bias give it if they do not suffice.
 `
 	addrText = `Prints the functions, files and lines at addresses of one program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,

@@ -28,7 +28,7 @@ var direction = map[string][]string{
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
-	"profile":             {"report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/escape"},
+	"profile":             {"report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle"},
 	"markup":              {"buildid"},
 	"report":              {"symbolize", "buildid", "internal/object", "internal/escape"},
 	"source":              {"symbolize", "buildid", "internal/escape"},
