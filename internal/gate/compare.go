@@ -1,0 +1,145 @@
+package gate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// A State is what a comparison has found about a finding.
+type State uint8
+
+// The states.
+const (
+	NotCompared State = iota
+	New               // neither the baseline nor the earlier run has it, or no longer
+	Unchanged         // the baseline or the earlier run has it, too
+)
+
+// A Comparison is the difference between the findings of a run and those that were known before.
+// Findings with equal fingerprints are one: how often there is a finding changes nothing.
+type Comparison struct {
+	New  []Change // in the order of the findings
+	Same int      // number of fingerprints
+	Gone []Entry  // known before, and not found; in the order of the entries
+
+	states map[string]State // by fingerprint
+}
+
+// A Change is a fingerprint that was not known before.
+type Change struct {
+	Findings []*report.Finding // at least one
+	Expired  time.Time         // last day on which a baseline accepted it; zero: no baseline has it
+	Unnamed  bool              // see [Identified]: it may have been known before
+}
+
+// Compare compares the findings of a run with those known before. Entries whose day has passed count
+// as missing.
+func Compare(now *report.Findings, known []Entry, today time.Time) *Comparison {
+	c := &Comparison{states: make(map[string]State)}
+	before := make(map[string][]Entry, len(known))
+	for _, e := range known {
+		before[e.Fingerprint] = append(before[e.Fingerprint], e)
+	}
+	changes := make(map[string]int) // indexes in c.New
+	for _, x := range now.All() {
+		if i, ok := changes[x.Fingerprint]; ok {
+			c.New[i].Findings = append(c.New[i].Findings, x)
+			continue
+		}
+		if c.states[x.Fingerprint] != NotCompared {
+			continue
+		}
+		change := Change{Findings: []*report.Finding{x}, Unnamed: !Identified(x)}
+		for _, e := range before[x.Fingerprint] {
+			if !e.expired(today) {
+				c.states[x.Fingerprint] = Unchanged
+			} else if e.Until.After(change.Expired) {
+				change.Expired = e.Until
+			}
+		}
+		if c.states[x.Fingerprint] == Unchanged && !change.Unnamed {
+			c.Same++
+			continue
+		}
+		c.states[x.Fingerprint] = New
+		changes[x.Fingerprint] = len(c.New)
+		c.New = append(c.New, change)
+	}
+	for _, e := range known {
+		if c.states[e.Fingerprint] == NotCompared {
+			c.states[e.Fingerprint] = Unchanged // listed once
+			c.Gone = append(c.Gone, e)
+		}
+	}
+	return c
+}
+
+// State returns what the comparison has found about a finding of the run. A nil Comparison has
+// compared nothing.
+func (c *Comparison) State(x *report.Finding) State {
+	if c == nil {
+		return NotCompared
+	}
+	return c.states[x.Fingerprint]
+}
+
+// Identified reports whether the fingerprint of a finding is of the names of functions: one of its
+// own frames has a name, or one of its frames if none is its own. Otherwise the fingerprint is that
+// of all findings of this kind in an object file, and cannot show that the finding is known.
+func Identified(x *report.Finding) bool {
+	if len(x.Traces) == 0 {
+		return false
+	}
+	frames := x.Traces[0].Frames
+	isNamed := func(f report.TraceFrame) bool { return f.Named() }
+	if x.OwnFrame() == nil {
+		return slices.ContainsFunc(frames, isNamed)
+	}
+	return slices.ContainsFunc(frames, func(f report.TraceFrame) bool { return f.IsOwn && isNamed(f) })
+}
+
+// Entries returns an entry for each fingerprint of a run whose findings are [Identified], in the
+// order of the findings. file returns the source file of a finding, as people know it.
+func Entries(run *report.Findings, file func(*report.Finding) string) (all []Entry) {
+	is := make(map[string]bool)
+	for _, x := range run.All() {
+		if is[x.Fingerprint] || !Identified(x) {
+			continue
+		}
+		is[x.Fingerprint] = true
+		all = append(all, Entry{
+			Fingerprint: x.Fingerprint,
+			Kind:        x.Kind,
+			Function:    function(x),
+			File:        file(x),
+			Program:     program(run, x),
+		})
+	}
+	return all
+}
+
+// function returns the function of a finding; "" if it has none.
+func function(x *report.Finding) string {
+	for _, f := range []*report.TraceFrame{x.OwnFrame(), x.Place()} {
+		switch {
+		case f == nil:
+		case f.Func != "":
+			return f.Func
+		case f.Linkage != "":
+			return f.Linkage
+		}
+	}
+	return ""
+}
+
+// program returns the program of the first process that had a finding; "" if it is not known.
+func program(run *report.Findings, x *report.Finding) string {
+	for _, o := range x.Seen {
+		if p := run.Process(o.Process); p != nil && len(p.Command) > 0 && p.Command[0] != "" {
+			return p.Command[0]
+		}
+	}
+	return ""
+}

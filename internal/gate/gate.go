@@ -1,0 +1,161 @@
+// Package gate decides whether the findings of a run fail a build: it compares them with those of a
+// baseline or of an earlier run, and gives a reason for each failure.
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// A Run is what a gate decides on.
+type Run struct {
+	*report.Findings
+
+	Against *Comparison                  // nil: every finding counts
+	Empty   []string                     // inputs that should have a report, and have none
+	Place   func(*report.Finding) string // returns the file and the line of a finding
+}
+
+const shown = 3 // findings, files or processes that a reason lists
+
+// Reasons returns why the run fails a gate on kinds: a line for people for each kind of reason. There
+// are none if it passes. A report that is cut off, an input without one, findings that were left out,
+// and findings that cannot be identified fail by themselves: what is missing or not known is no
+// success.
+func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
+	if kinds.None() {
+		return nil
+	}
+	c := r.Against
+	if c == nil {
+		c = Compare(r.Findings, nil, time.Time{})
+	}
+	var found, expired, unnamed []Change
+	for _, change := range c.New {
+		switch x := change.Findings[0]; {
+		case !kinds.Has(x):
+		case change.Unnamed && r.Against != nil:
+			unnamed = append(unnamed, change)
+		case !change.Expired.IsZero():
+			expired = append(expired, change)
+		default:
+			found = append(found, change)
+		}
+	}
+	add := func(s string) { reasons = append(reasons, s) }
+	if len(found) > 0 {
+		is := ""
+		if r.Against != nil {
+			is = pick(len(found), " is new", " are new")
+		}
+		add(fmt.Sprintf("%s%s: %s", number(len(found), "finding"), is, r.list(found)))
+	}
+	if len(expired) > 0 {
+		add(fmt.Sprintf("the baseline does not accept %s any longer: %s", number(len(expired), "finding"), r.list(expired)))
+	}
+	if len(unnamed) > 0 {
+		add(fmt.Sprintf("%s %s, since no frame of the program has a name: %s; find the debug file of %s", number(len(unnamed), "finding"),
+			pick(len(unnamed), "counts as new", "count as new"), r.list(unnamed), objects(unnamed)))
+	}
+	if cut := r.cut(); len(cut) > 0 {
+		add(fmt.Sprintf("%s without an end, so errors may be missing: %s", number(len(cut), "report"), list(cut)))
+	}
+	if len(r.Empty) > 0 {
+		add(fmt.Sprintf("%s without a report: %s", number(len(r.Empty), "input"), list(r.Empty)))
+	}
+	if r.Left > 0 {
+		add(fmt.Sprintf("%s left out for lack of memory: raise --max-memory", number(int(r.Left), "finding")))
+	}
+	return reasons
+}
+
+// list returns the kind, the function and the place of each change.
+func (r *Run) list(changes []Change) string {
+	var all []string
+	for _, change := range changes[:min(len(changes), shown)] {
+		x := change.Findings[0]
+		s := x.Kind
+		if f := function(x); f != "" {
+			s += " in " + f
+		}
+		if p := r.Place(x); p != "" {
+			s += ", " + p
+		}
+		all = append(all, s)
+	}
+	s := strings.Join(all, "; ")
+	if n := len(changes) - len(all); n > 0 {
+		s += fmt.Sprintf("; and %d more", n)
+	}
+	return s
+}
+
+// cut returns the processes whose reports have no end.
+func (r *Run) cut() (all []string) {
+	for _, p := range r.Processes() {
+		if p.Complete {
+			continue
+		}
+		s := p.Input
+		if len(p.Command) > 0 {
+			s += ", " + p.Command[0]
+		}
+		if p.PID != "" {
+			s += " (PID " + p.PID + ")"
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// objects returns the object files of the own frames without names, with their build IDs.
+func objects(changes []Change) string {
+	var all []string
+	for _, change := range changes {
+		for _, t := range change.Findings[0].Traces[:min(len(change.Findings[0].Traces), 1)] {
+			for i := range t.Frames {
+				f := &t.Frames[i]
+				if f.Named() || f.Object == "" || !f.IsOwn && change.Findings[0].OwnFrame() != nil {
+					continue
+				}
+				s := f.Object
+				if f.ID != "" {
+					s += " (BuildId: " + f.ID.String() + ")"
+				}
+				if !slices.Contains(all, s) {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return "the program"
+	}
+	return list(all)
+}
+
+// list returns the first names, and the number of the others.
+func list(names []string) string {
+	s := strings.Join(names[:min(len(names), shown)], ", ")
+	if n := len(names) - shown; n > 0 {
+		s += fmt.Sprintf(" and %d more", n)
+	}
+	return s
+}
+
+// number returns n with the noun, which is in the plural unless n is 1.
+func number(n int, noun string) string {
+	return fmt.Sprintf("%d %s", n, noun+pick(n, "", "s"))
+}
+
+// pick returns one if n is 1, else many.
+func pick(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,161 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// Kinds are the kinds of findings that fail a gate. The zero value has all but those that are no
+// errors by themselves: memory that is still reachable, and memory that only lost memory refers to.
+type Kinds struct {
+	set      bool
+	patterns []string // each is of path.Match, for a kind or for tool/kind
+	none     bool
+}
+
+// None reports whether no finding fails the gate, and no report either.
+func (k *Kinds) None() bool { return k.none }
+
+// Has reports whether the finding is of one of the kinds.
+func (k *Kinds) Has(x *report.Finding) bool {
+	if !k.set {
+		return !slices.Contains(harmless, x.Kind)
+	}
+	return slices.ContainsFunc(k.patterns, func(p string) bool { return matches(p, x.Kind) || matches(p, x.Tool+"/"+x.Kind) })
+}
+
+func matches(pattern, kind string) bool {
+	ok, err := path.Match(pattern, kind)
+	return ok && err == nil
+}
+
+// ParseKinds parses all, none, or kinds with commas between them; * and ? stand for any bytes, and
+// TOOL/KIND is of one tool. It fails for kinds that appear to be misspelt, since a gate on them would
+// never fail. Those that are not known, but like no known kind, are returned as unknown.
+func ParseKinds(words string) (k Kinds, unknown []string, err error) {
+	k.set = true
+	for word := range strings.SplitSeq(words, ",") {
+		word = strings.TrimSpace(word)
+		switch {
+		case word == "all":
+			k.patterns = append(k.patterns, "*")
+			continue
+		case word == "none" && words == word:
+			k.none = true
+			return k, nil, nil
+		case word == "":
+			return k, nil, errors.New("an empty kind: write all, none, or kinds with commas between them")
+		}
+		if _, err := path.Match(word, ""); err != nil {
+			return k, nil, fmt.Errorf("%q: a bracket or a backslash is not closed", word)
+		}
+		k.patterns = append(k.patterns, word)
+		if isKnown(word) {
+			continue
+		}
+		if near := nearKind(word); near != "" {
+			return k, nil, fmt.Errorf("there is no kind %q; did you mean %s?", word, near)
+		}
+		unknown = append(unknown, word)
+	}
+	return k, unknown, nil
+}
+
+// KnownKinds returns the kinds of Valgrind's tools and of the sanitizers.
+func KnownKinds() []string { return slices.Concat(valgrindKinds, sanitizerKinds) }
+
+// isKnown reports whether the word matches a known kind. The tool before a slash may be any.
+func isKnown(word string) bool {
+	if tool, kind, ok := strings.Cut(word, "/"); ok && tool != "" {
+		word = kind
+	}
+	return slices.ContainsFunc(KnownKinds(), func(kind string) bool { return matches(word, kind) })
+}
+
+// nearKind returns the known kind that differs from word by its case, by marks between its words, or
+// by two letters; "" if there is none.
+func nearKind(word string) string {
+	if _, kind, ok := strings.Cut(word, "/"); ok {
+		word = kind
+	}
+	plain := func(s string) string {
+		return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
+	}
+	known := KnownKinds()
+	for _, kind := range known {
+		if plain(kind) == plain(word) {
+			return kind
+		}
+	}
+	if i := strings.IndexAny(word, "*?["); i >= 0 { // Leek_* is like Leak_DefinitelyLost
+		word = word[:i]
+	}
+	if len(word) < 4 || len(word) > 64 {
+		return ""
+	}
+	for _, kind := range known {
+		if len(plain(kind)) >= 4 && distance(plain(kind), plain(word)) <= 2 {
+			return kind
+		}
+	}
+	for _, kind := range known { // InvalidRe, or Leak
+		if head := plain(kind); len(head) > len(plain(word)) && distance(head[:len(plain(word))], plain(word)) <= 1 {
+			return kind
+		}
+	}
+	return ""
+}
+
+// distance returns how many bytes must be inserted, removed or replaced to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// harmless are the kinds that fail no gate unless it names them.
+var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost"}
+
+// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and that of a signal
+// that ends the program.
+var valgrindKinds = []string{
+	"InvalidRead", "InvalidWrite", "InvalidJump", "InvalidFree", "InvalidMemPool", "MismatchedFree",
+	"InvalidSize", "InvalidAlignment", "InvalidSizeAndAlignment", "MismatchedAllocateDeallocateSize", "MismatchedAllocateDeallocateAlignment",
+	"UninitCondition", "UninitValue", "SyscallParam", "ClientCheck", "CoreMemError", "Overlap", "FishyValue", "ReallocSizeZero",
+	"Leak_DefinitelyLost", "Leak_IndirectlyLost", "Leak_PossiblyLost", "Leak_StillReachable",
+	"FdBadClose", "FdBadUse", "FdNotClosed", "FatalSignal",
+	"Race", "UnlockUnlocked", "UnlockForeign", "UnlockBogus", "PthAPIerror", "LockOrder", "Misc", "Dubious",
+	"ConflictingAccess", "MutexErr", "CondErr", "CondDestrErr", "CondRaceErr", "CondWaitErr", "SemaphoreErr", "BarrierErr", "RwlockErr",
+	"HoldtimeErr", "GenericErr", "InvalidThreadId", "UnimpHgClReq", "UnimpDrdClReq", "ClientReq",
+	"Heap", "SorG", "Arith", "SysParam",
+}
+
+// sanitizerKinds are the kinds of AddressSanitizer, HWAddressSanitizer, ThreadSanitizer,
+// MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer.
+var sanitizerKinds = []string{
+	"heap-buffer-overflow", "heap-use-after-free", "stack-buffer-overflow", "stack-buffer-underflow", "stack-use-after-return",
+	"stack-use-after-scope", "stack-overflow", "global-buffer-overflow", "dynamic-stack-buffer-overflow", "container-overflow",
+	"double-free", "bad-free", "alloc-dealloc-mismatch", "new-delete-type-mismatch", "memcpy-param-overlap", "negative-size-param",
+	"calloc-overflow", "allocation-size-too-big", "out-of-memory", "odr-violation", "use-after-poison", "intra-object-overflow",
+	"initialization-order-fiasco", "unknown-crash", "tag-mismatch", "SEGV", "BUS", "FPE", "ILL", "ABRT",
+	"data race", "use-of-uninitialized-value",
+}
