@@ -123,8 +123,8 @@ func objects(changes []Change) string {
 					continue
 				}
 				s := f.Object
-				if f.ID != "" {
-					s += " (BuildId: " + f.ID.String() + ")"
+				if id := f.ID.String(); id != "" {
+					s += " (BuildId: " + id + ")"
 				}
 				if !slices.Contains(all, s) {
 					all = append(all, s)

@@ -15,6 +15,7 @@ import (
 type Kinds struct {
 	set      bool
 	patterns []string // each is of path.Match, for a kind or for tool/kind
+	all      bool
 	none     bool
 }
 
@@ -26,7 +27,7 @@ func (k *Kinds) Has(x *report.Finding) bool {
 	if !k.set {
 		return !slices.Contains(harmless, x.Kind)
 	}
-	return slices.ContainsFunc(k.patterns, func(p string) bool { return matches(p, x.Kind) || matches(p, x.Tool+"/"+x.Kind) })
+	return k.all || slices.ContainsFunc(k.patterns, func(p string) bool { return matches(p, x.Kind) || matches(p, x.Tool+"/"+x.Kind) })
 }
 
 func matches(pattern, kind string) bool {
@@ -43,7 +44,7 @@ func ParseKinds(words string) (k Kinds, unknown []string, err error) {
 		word = strings.TrimSpace(word)
 		switch {
 		case word == "all":
-			k.patterns = append(k.patterns, "*")
+			k.all = true
 			continue
 		case word == "none" && words == word:
 			k.none = true
@@ -77,8 +78,8 @@ func isKnown(word string) bool {
 	return slices.ContainsFunc(KnownKinds(), func(kind string) bool { return matches(word, kind) })
 }
 
-// nearKind returns the known kind that differs from word by its case, by marks between its words, or
-// by two letters; "" if there is none.
+// nearKind returns the known kind that differs from word by its case, by marks between its words, by
+// one or two letters, or by its end; "" if there is none.
 func nearKind(word string) string {
 	if _, kind, ok := strings.Cut(word, "/"); ok {
 		word = kind
@@ -95,17 +96,16 @@ func nearKind(word string) string {
 	if i := strings.IndexAny(word, "*?["); i >= 0 { // Leek_* is like Leak_DefinitelyLost
 		word = word[:i]
 	}
+	word = plain(word)
 	if len(word) < 4 || len(word) > 64 {
 		return ""
 	}
-	for _, kind := range known {
-		if len(plain(kind)) >= 4 && distance(plain(kind), plain(word)) <= 2 {
-			return kind
-		}
-	}
-	for _, kind := range known { // InvalidRe, or Leak
-		if head := plain(kind); len(head) > len(plain(word)) && distance(head[:len(plain(word))], plain(word)) <= 1 {
-			return kind
+	for _, apart := range []int{0, min(2, len(word)/4)} {
+		for _, kind := range known {
+			p := plain(kind)
+			if distance(p, word) <= apart || len(p) > len(word) && distance(p[:len(word)], word) <= min(1, apart) {
+				return kind
+			}
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -18,6 +19,10 @@ type Result struct {
 
 	Version string // of symfilter
 	Base    string // the root of the repository: absolute, with / between folders
+
+	// Changes are the changes since a baseline or an earlier run; nil: the run is compared with
+	// nothing.
+	Changes *gate.Comparison
 }
 
 // path returns the name of a source or object file relative to the root of the repository, without
