@@ -130,6 +130,10 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 		return out
 	case "markup":
 		return printed(t, profile, block, true, o)
+	case "speedscope":
+		out := printed(t, profile, block, false, o)
+		checkAgainst(t, "../internal/stacks/testdata/speedscope.schema.json", out)
+		return out
 	case "pprof":
 		return pprofText(t, printed(t, profile, block, false, o))
 	}
@@ -209,7 +213,13 @@ func scriptOptions(t *testing.T, words string) Options {
 // checkSchema checks lines of JSON against the published schema.
 func checkSchema(t testing.TB, out string) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
+	checkAgainst(t, "report.schema.json", out)
+}
+
+// checkAgainst checks lines of JSON against a schema.
+func checkAgainst(t testing.TB, file, out string) {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ type speedscopeFrame struct {
 }
 
 // WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value, the
-// default one first. Each frame is a function, with its file and the line at which it begins. name
-// is what speedscope shows as the name of the file. Stacks of equal frames are added up; those with
+// default one first. Each frame is a function, with its file and the line at which it begins.
+// speedscope shows name after that of the value. Stacks of equal frames are added up; those with
 // values below 0 are left out, since speedscope refuses them. It returns the first error of w.
 func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
@@ -38,7 +38,7 @@ func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 		if value > 0 {
 			s.out.WriteString(",")
 		}
-		s.profile(value, frames)
+		s.profile(value, name, frames)
 	}
 	s.out.WriteString("]}\n")
 	return s.out.Flush()
@@ -112,12 +112,13 @@ func (s *speedscopeWriter) frames() [][]uint32 {
 	return frames
 }
 
-// profile writes the stacks with one value.
-func (s *speedscopeWriter) profile(value int, frames [][]uint32) {
+// profile writes the stacks with one value. speedscope shows the name of the profile, not that of
+// the file.
+func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree(s.p, value, frames, s.empty)
 	v := s.p.Values[value]
 	s.out.WriteString(`{"type":"sampled","name":`)
-	s.json(v.Name)
+	s.json(v.Name + ", " + name)
 	s.out.WriteString(`,"unit":`)
 	s.json(speedscopeUnit(v.Unit))
 	s.out.WriteString(`,"startValue":0,"samples":[`)
