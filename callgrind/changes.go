@@ -230,8 +230,10 @@ func (t *changeTable) heads() {
 	a, b := t.c.Before, t.c.After
 	line("Before", a.describe())
 	line("After", b.describe())
-	if x, y := a.m.head.command, b.m.head.command; x == y || calledAs(x) == calledAs(y) {
-		line("Command", calledAs(y))
+	if x, y := a.m.head.command, b.m.head.command; calledAs(x) == calledAs(y) {
+		if y != "" {
+			line("Command", calledAs(y))
+		}
 	} else {
 		line("Command", calledAs(x)+" before, "+calledAs(y)+" after")
 	}
@@ -284,7 +286,11 @@ func (t *changeTable) row(r *change) {
 	if side.g.approximate[n] {
 		name, t.marked = "~"+name, true
 	}
-	t.line(name, side.g.location(uint32(n)), t.c.note(r), func(col *changeColumn) (before, after int64, ok bool) {
+	at := side.g.location(uint32(n))
+	if name == nameless {
+		at = at[max(0, strings.LastIndexByte(at, '[')):]
+	}
+	t.line(name, at, t.c.note(r), func(col *changeColumn) (before, after int64, ok bool) {
 		before, after = t.c.costs(r, &col.pair, col.inclusive)
 		return before, after, true
 	})
