@@ -145,12 +145,13 @@ func TestProfilesOfGoProgramsGetTheirNamesBack(t *testing.T) {
 	}
 }
 
-// functionsOf returns the functions and lines of all locations.
+// functionsOf returns the functions and lines of all locations. In debug information, functions in
+// assembly have the suffix .abi0.
 func functionsOf(p *pprof.Profile) (all []string) {
 	for _, l := range p.Location {
 		text := fmt.Sprintf("%#x", l.Address)
 		for _, line := range l.Line {
-			text += fmt.Sprintf(" %s %s:%d", line.Function.Name, filepath.Base(line.Function.Filename), line.Line)
+			text += fmt.Sprintf(" %s %s:%d", strings.TrimSuffix(line.Function.Name, ".abi0"), filepath.Base(line.Function.Filename), line.Line)
 		}
 		all = append(all, text)
 	}

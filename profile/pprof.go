@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -219,7 +220,7 @@ func (d *pprofProfile) mapping(f field) error {
 		return err
 	})
 	d.p.Mappings = append(d.p.Mappings, m)
-	return errors.Join(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
+	return cmp.Or(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
 }
 
 // number records that the message with this ID has number n.
@@ -253,7 +254,7 @@ func (d *pprofProfile) function(f field) error {
 		return err
 	})
 	d.p.Functions = append(d.p.Functions, fn)
-	return errors.Join(err, d.number(d.functions, id, len(d.p.Functions), "function"), d.m.take(192))
+	return cmp.Or(err, d.number(d.functions, id, len(d.p.Functions), "function"), d.m.take(192))
 }
 
 func (d *pprofProfile) location(f field) error {
@@ -287,14 +288,14 @@ func (d *pprofProfile) location(f field) error {
 				return nil
 			})
 			l.Lines = append(l.Lines, line)
-			return errors.Join(err, d.m.take(64))
+			return cmp.Or(err, d.m.take(64))
 		case 5:
 			l.Folded = f.value != 0
 		}
 		return nil
 	})
 	d.p.Locations = append(d.p.Locations, l)
-	return errors.Join(err, d.number(d.locations, id, len(d.p.Locations), "location"), d.m.take(locationSize))
+	return cmp.Or(err, d.number(d.locations, id, len(d.p.Locations), "location"), d.m.take(locationSize))
 }
 
 func (d *pprofProfile) sample(f field) error {
@@ -330,7 +331,7 @@ func (d *pprofProfile) sample(f field) error {
 		err = fmt.Errorf("a sample has %d values, not %d", len(s.Values), len(d.p.Values))
 	}
 	d.p.Samples = append(d.p.Samples, s)
-	return errors.Join(err, d.m.take(sampleSize))
+	return cmp.Or(err, d.m.take(sampleSize))
 }
 
 // label reads a label of a sample. One without a value is left out.
@@ -355,5 +356,5 @@ func (d *pprofProfile) label(s *stacks.Sample, f field) error {
 	if !empty {
 		s.Labels = append(s.Labels, l)
 	}
-	return errors.Join(err, d.m.take(labelSize))
+	return cmp.Or(err, d.m.take(labelSize))
 }

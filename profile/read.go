@@ -172,8 +172,8 @@ func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 	return nil
 }
 
-// Write prints the profile to w. An error is a *ShowError or of a file without stacks, which comes
-// before anything is printed, of a file that cannot be read again, or the first error of w.
+// Write prints the profile to w. An error is a *ShowError, wraps ErrTooLarge, or is of a file without
+// stacks, and comes before anything is printed, of a file that cannot be read again, or the first error of w.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	if own, ok := p.doc.(ownDocument); ok && form == Own {
 		return own.rewrite(w)
@@ -190,6 +190,13 @@ func (p *Profile) Write(w io.Writer, form Output, v View) error {
 		return err
 	}
 	shown := withoutDropped(all)
+	if form == Folded || form == Speedscope {
+		used := p.m.used
+		defer func() { p.m.used = used }()
+		if err := p.m.take(nodes(shown) * nodeSize); err != nil {
+			return fmt.Errorf("%s: its stacks: %w", p.name, err)
+		}
+	}
 	switch form {
 	case Folded:
 		return shown.WriteFolded(w, value)

@@ -115,3 +115,29 @@ func TestProfilesStayWithinTheirMemory(t *testing.T) {
 		})
 	}
 }
+
+// Stacks that would need more memory as a tree than there is are not printed as one, but as the
+// other forms.
+func TestTreesOfStacksStayWithinTheirMemory(t *testing.T) {
+	var heap strings.Builder
+	heap.WriteString("heap profile: 1: 1 [1: 1] @ heapprofile\n")
+	for i := range 400 {
+		heap.WriteString("1: 1 [1: 1] @")
+		for k := range 1000 {
+			fmt.Fprintf(&heap, " 0x%x", 1+(i*k+k*k)%997)
+		}
+		heap.WriteString("\n")
+	}
+	budget := report.NewBudget(16<<20, nil)
+	p, err := Read(strings.NewReader(heap.String()), Options{Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for form, want := range map[Output]error{Folded: ErrTooLarge, Speedscope: ErrTooLarge, Text: nil, Pprof: nil} {
+		var out bytes.Buffer
+		if err := p.Write(&out, form, View{}); !errors.Is(err, want) || (out.Len() > 0) != (want == nil) {
+			t.Errorf("form %d: %v, %d bytes", form, err, out.Len())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -78,7 +79,13 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			}
 		}
 	}
-	for i := range p.Locations {
+	order := make([]int, len(p.Locations))
+	for i := range order {
+		order[i] = i
+	}
+	// the neighbours of an address are in the same unit of debug information
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Locations[a].Address, p.Locations[b].Address) })
+	for _, i := range order {
 		l := &p.Locations[i]
 		if isNamed(p, l) {
 			continue
@@ -301,9 +308,6 @@ func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 // one segment, or several that follow each other; a joined one has all segments with code, and
 // nothing after the file's last segment.
 func fits(m *stacks.Mapping, loads []object.Segment, kind mapsKind) bool {
-	if m.Start == 0 {
-		return true
-	}
 	size := m.Limit - m.Start
 	for _, page := range pages {
 		var from, to, end uint64 // the first and last byte of code, the end of all

@@ -132,6 +132,9 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 			if _, ok := errors.AsType[*profile.ShowError](err); ok {
 				return exitUsage, usageError{fmt.Errorf("--show: %s: %w", label, err)}
 			}
+			if errors.Is(err, profile.ErrTooLarge) {
+				err = fmt.Errorf("%s: %w", label, err)
+			}
 			return exitIO, err
 		}
 	}

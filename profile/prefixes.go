@@ -1,0 +1,48 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/stacks"
+)
+
+// nodeSize is the memory in bytes that Folded and Speedscope take for each frame of their tree of
+// stacks: 48 to 56 were measured.
+const nodeSize = 64
+
+// nodes returns the number of frames of the tree of p's stacks: those that they have in common from
+// the root on count once. It takes 12 bytes for each sample.
+func nodes(p *stacks.Profile) (n int) {
+	order := make([]uint32, len(p.Samples))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		x, y := p.Samples[a].Stack, p.Samples[b].Stack
+		same := common(x, y)
+		if same == len(x) || same == len(y) {
+			return cmp.Compare(len(x), len(y))
+		}
+		return cmp.Compare(x[len(x)-1-same], y[len(y)-1-same])
+	})
+	var last []uint32
+	for _, i := range order {
+		stack := p.Samples[i].Stack
+		for _, l := range stack[:len(stack)-common(last, stack)] {
+			n += max(1, len(p.Locations[l-1].Lines))
+		}
+		last = stack
+	}
+	return n
+}
+
+// common returns how many locations two stacks have in common from the root on.
+func common(a, b []uint32) int {
+	for n := range min(len(a), len(b)) {
+		if a[len(a)-1-n] != b[len(b)-1-n] {
+			return n
+		}
+	}
+	return min(len(a), len(b))
+}
