@@ -2,10 +2,13 @@ package profile
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"os"
 	"path"
 	"strconv"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/stacks"
@@ -71,6 +74,17 @@ type traceFormat struct {
 // IsTrace reports whether a file that begins with head is one of DHAT or Massif: Own prints it as
 // Valgrind's tool does, best with the names of [symbolize.ValgrindNames].
 func IsTrace(head []byte) bool { return traceOf(head) != nil }
+
+// IsPackedTrace is IsTrace for a file that is compressed by gzip, which Read unpacks.
+func IsPackedTrace(head []byte) bool {
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return false
+	}
+	begin := make([]byte, headSize)
+	n, _ := io.ReadFull(z, begin) // the rest of the file is missing here
+	return IsTrace(begin[:n])
+}
 
 // An ownDocument is a document that can be printed in the format of the input.
 type ownDocument interface {

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"strings"
+
+	"github.com/symfilter/symfilter/profile"
 )
 
 // A fileKind is a kind of file that is not a log, and that no reader of symfilter decodes.
@@ -19,6 +21,7 @@ var (
 	zipFile  = &fileKind{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"}
 	elfFile  = &fileKind{name: "an ELF file", advice: "to use its symbols, write --symbol-path FILE"}
 	coreFile = &fileKind{name: "a core file", advice: "use gdb to read it"}
+	heapFile = &fileKind{name: "a file of Valgrind's DHAT or Massif", advice: "write symfilter profile FILE"}
 )
 
 // fileKinds are the kinds that are recognized by their first bytes.
@@ -35,7 +38,6 @@ var fileKinds = []*fileKind{
 	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: "write symfilter profile FILE"}, // its first type of values
 	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
-	{begins: `{"dhatFileVersion"`, name: "a file of Valgrind's DHAT", advice: "write symfilter profile FILE"},
 	{begins: "7z\xbc\xaf\x27\x1c", name: "a 7z file", advice: "write 7z x -so FILE | symfilter"},
 	{begins: "\x04\x22\x4d\x18", name: "a file compressed with lz4", advice: "write lz4 -dc FILE | symfilter"},
 	{begins: "\x1f\x9d", name: "a file compressed with compress", advice: "write zcat FILE | symfilter"},
@@ -45,8 +47,8 @@ var fileKinds = []*fileKind{
 }
 
 const (
-	tarMagic = 257                           // offset of the magic of a tar file (POSIX, ustar)
-	kindSize = tarMagic + len("ustar  \x00") // bytes that decide the kind of a file
+	tarMagic = 257     // offset of the magic of a tar file (POSIX, ustar)
+	kindSize = 1 << 10 // bytes that decide the kind of a file: three lines of Massif, of which one is a command
 )
 
 // kindOf returns the kind of file that begins with b, or nil for a log.
@@ -56,6 +58,8 @@ func kindOf(b []byte) *fileKind {
 		return coreFile
 	case elf:
 		return elfFile
+	case profile.IsTrace(b):
+		return heapFile
 	}
 	for _, k := range fileKinds {
 		if len(b) > k.at && strings.HasPrefix(string(b[k.at:]), k.begins) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/profile"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -71,7 +73,7 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		defer in.Close()
 	}
 	content, head := beginning(in)
-	if profile.IsTrace(head) {
+	if profile.IsTrace(head) || profile.IsPackedTrace(head) {
 		if !given {
 			c.output, c.outputs[0].form = outputOwn, outputOwn
 		}
@@ -125,7 +127,7 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	defer p.Close()
 	view := profile.View{Label: label, Show: c.profile.show, Inclusive: c.profile.inclusive}
 	for i, w := range writers {
-		if err := c.writeProfile(p, i, w, view); err != nil {
+		if err := c.writeProfile(p, i, w, view, c.outputs[i].file == "" && isTerminal(std.out)); err != nil {
 			if errors.Is(err, syscall.EPIPE) {
 				continue
 			}
@@ -161,9 +163,13 @@ func beginning(in *os.File) (content io.Reader, head []byte) {
 	return b, head
 }
 
-// writeProfile writes output i of c.
-func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profile.View) error {
+// writeProfile writes output i of c. On a terminal, control characters are made visible.
+func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profile.View, terminal bool) error {
 	form := profileForms[slices.Index(profileOutputs(), c.outputs[i].form)].form
+	if terminal {
+		e := escape.NewWriter(w)
+		return cmp.Or(p.Write(e, form, view), e.Close())
+	}
 	if err := p.Write(w, form, view); err != nil {
 		return err
 	}

@@ -203,6 +203,8 @@ func TestReportsOnATerminal(t *testing.T) {
 		{"--output=json --input=callgrind", profile, quoted},
 		{"--input=callgrind", profile, shown},
 		{"--input=rtrace", report, shown},
+		{"profile -", "desc: (none)\ncmd: EVIL\ntime_unit: i\n", shown},
+		{"profile --output=folded -", "{\"dhatFileVersion\":2,\"pps\":[{\"tb\":1,\"fs\":[1]}],\"ftbl\":[\"[root]\",\"0x1: EVIL (a.c:1)\"]}", `\u202e\u00ad\u2066\U000e0041`},
 	} {
 		got := onTerminal(t, strings.ReplaceAll(test.log, "EVIL", evil), []string{"NO_COLOR=1"}, append(strings.Fields(test.args), "-q")...)
 		if !strings.Contains(got, test.want) {
