@@ -175,6 +175,7 @@ func (tw *twin) run(t *testing.T) (s score) {
 	}
 	out := run(t, nil, command, "--output=json", "-s", full, name)
 	records := parseRecords(t, out)
+	checkXML(t, name, full)
 	if got, want := countErrors(records), bytes.Count(report, []byte("<error>")); got != want {
 		t.Errorf("%d errors, want %d", got, want)
 	}

@@ -16,8 +16,9 @@ type builder struct {
 	open   []string // the names of the open elements, the outermost first
 	items  []rawItem
 	frames []rawFrame
-	stack  int // index in items of the open stack, plus 1; 0 if no stack is open
-	holder int // index in open of the element that the open stack ends with
+	rest   []string // the elements that are open at the end of a record whose rest follows
+	stack  int      // index in items of the open stack, plus 1; 0 if no stack is open
+	holder int      // index in open of the element that the open stack ends with
 
 	// What is handed over; used again for the next record.
 	record    Record
@@ -240,7 +241,8 @@ func (b *builder) finish(buf []byte) *Record {
 		items = append(items, out)
 	}
 	b.outItems, b.outFrames = items, frames
-	b.record = Record{Name: b.name, Items: items, Frames: frames, Continued: b.continued}
+	b.record = Record{Name: b.name, Items: items, Frames: frames, Continued: b.continued, raw: buf, open: b.rest}
+	b.rest = nil
 	if len(items) == 1 && items[0].Leaf && items[0].Depth == 0 && items[0].Name == b.name {
 		b.record.Text, b.record.Items = items[0].Text, items[:0]
 	}

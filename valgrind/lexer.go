@@ -19,6 +19,8 @@ type lexer struct {
 	// in buf: the whole CDATA sections of the text that begins at sections.from; empty if there are none
 	sections gap
 
+	lines int // line ends in the blanks between two records, so far
+
 	next int // in buf, plus 1: the first error after the place of the last search; 0 if not known
 
 	work int // bytes looked at, or moved; a test compares this with the bytes written
@@ -78,8 +80,28 @@ func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
 	l.word = end
 	if inRecord {
 		l.pos = end
+	} else {
+		l.lines += bytes.Count(l.buf[from:end], lineEnd)
 	}
 	return from, end
+}
+
+var lineEnd = []byte{'\n'}
+
+// takeLines returns the number of line ends since the preceding record.
+func (l *lexer) takeLines() (n int) {
+	n, l.lines = l.lines, 0
+	return n
+}
+
+// blanksBefore returns the blanks between the beginning of the line and the record at this place, at
+// most maxIndent of them.
+func (l *lexer) blanksBefore(at int) []byte {
+	from := at
+	for from > max(0, at-maxIndent) && (l.buf[from-1] == ' ' || l.buf[from-1] == '\t') {
+		from--
+	}
+	return l.buf[from:at]
 }
 
 // dropLines moves the position over the blanks up to end, of which those after from are new. The

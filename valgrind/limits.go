@@ -10,6 +10,7 @@ const (
 	maxDepth   = 32      // depth of elements within elements; 5 in Valgrind's reports
 	maxName    = 64      // bytes of an element's name
 	maxNesting = 64      // depth of documents within documents: processes that share a file
+	maxIndent  = 64      // bytes of blanks before a record in its line that are kept
 	threadName = 32      // bytes of a thread's name, 16 at most, with its end tag
 
 	maxProcesses = 4096     // processes of a report that is read ahead

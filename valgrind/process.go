@@ -25,6 +25,8 @@ type process struct {
 	kept      int      // bytes of facts
 	places    []*epoch // the epochs that are located
 
+	mangled    bool                // it was run with --demangle=no
+	belowMain  bool                // and with --show-below-main=yes
 	leakErrors string              // the kinds of --errors-for-leak-kinds, if it was given
 	summary    summary             // of the current document
 	errors     map[string]*errorAt // the errors that error counts may refer to, by number
@@ -182,8 +184,8 @@ func (p *process) learnHeader(r *Record) bool {
 			switch {
 			case it.Depth == 0:
 				in = it.Name
-			case in == "vargv" && bytes.HasPrefix(it.Text, []byte(leakErrorsOption)):
-				p.leakErrors = p.keepText(it.Text[len(leakErrorsOption):])
+			case in == "vargv":
+				p.learnOption(it.Text)
 			case in != "argv":
 			case it.Name == "exe":
 				p.exe, p.args = p.keepText(it.Text), nil

@@ -57,6 +57,7 @@ func (r *Reader) add(p []byte) {
 	if r.rec.active {
 		keep = r.rec.at
 	}
+	keep -= len(r.in.blanksBefore(keep))
 	r.rec.at -= r.in.add(p, keep)
 }
 
@@ -303,21 +304,25 @@ func (r *Reader) cutOff() {
 // carryOn hands over a record that is too long to keep. What follows comes as its continuation.
 func (r *Reader) carryOn() {
 	name, open := r.rec.name, slices.Clone(r.rec.open)
+	r.rec.rest = open
 	r.emit(true)
 	r.rec.resume(name, open, r.in.pos)
 }
 
 // event hands over that a document begins or ends.
 func (r *Reader) event(name string) {
+	gap := r.in.takeLines()
 	if r.err == nil {
-		r.err = r.take(&Record{Name: name})
+		r.err = r.take(&Record{Name: name, gap: gap})
 	}
 }
 
 // emit hands over the current record; cut says that the rest of it is missing, or comes as another.
 func (r *Reader) emit(cut bool) {
-	rec := r.rec.finish(r.in.buf[r.rec.at:r.in.pos])
+	at := r.rec.at
+	rec := r.rec.finish(r.in.buf[at:r.in.pos])
 	rec.Cut = cut
+	rec.lead, rec.gap = r.in.blanksBefore(at), r.in.takeLines()
 	if r.err == nil {
 		r.err = r.take(rec)
 	}

@@ -16,6 +16,11 @@ type Record struct {
 
 	Continued bool // an earlier Record is the beginning of the same element, which is very long
 	Cut       bool // the rest of the element is missing, or follows as another Record
+
+	raw  []byte   // the bytes of the element, or of the part of it that the Record is
+	lead []byte   // the blanks before raw in its line
+	gap  int      // line ends between the preceding Record and this one
+	open []string // the names of the elements that are open at the end of raw, if the rest follows
 }
 
 // An Item is an element within a Record, or text between two such elements.

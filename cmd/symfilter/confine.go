@@ -55,6 +55,10 @@ func (c *config) writable(makes bool) (dirs []string) {
 		dirs = append(dirs, os.TempDir())
 	}
 	for _, file := range c.written() {
+		if strings.HasSuffix(file.path, "/") {
+			dirs = append(dirs, file.path)
+			continue
+		}
 		dirs = append(dirs, folderOf(file.path))
 	}
 	return dirs

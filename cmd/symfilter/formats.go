@@ -18,7 +18,7 @@ import (
 
 // inputOf returns the name of the only format of input that has an output of this form, or "".
 func inputOf(form string) string {
-	if form == outputCallgrind || form == outputRTrace { // a profile or a report, with names
+	if form == outputCallgrind || form == outputRTrace || form == outputValgrind { // a profile or a report, with names
 		return form
 	}
 	return ""
@@ -71,6 +71,7 @@ type reports struct {
 
 	maps   []valgrind.Map // of Valgrind's reports
 	joined *jointProfile  // nil: each profile is one of its own
+	folder *outputFolder  // takes the documents of processes; nil: the output is a file
 	found  *found         // takes the findings; nil: the output is not of findings
 }
 

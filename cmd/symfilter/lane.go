@@ -17,7 +17,8 @@ type lane struct {
 	form    string
 	c       *config // the run's, with this form as its only output
 	w       io.Writer
-	file    *outputFile // that w is; nil: standard output
+	file    *outputFile   // that w is; nil: standard output
+	folder  *outputFolder // takes files in place of w; otherwise nil
 	options filter.Options
 	page    *filter.Page // of HTML; otherwise nil
 	found   *found       // of outputs of findings, which share a lane; otherwise nil
@@ -72,6 +73,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 // end writes what the output has after all inputs, and gives files their names. whole is not set if
 // the run was ended before the inputs were read: then there are no files. It returns all errors.
 func (l *lane) end(whole bool) []error {
+	l.folder.end()
 	if l.found != nil {
 		return l.found.end(whole)
 	}

@@ -20,13 +20,14 @@ const (
 
 	outputCallgrind = "callgrind" // the input's own format, with names
 	outputRTrace    = "rtrace"
+	outputValgrind  = "valgrind"
 
 	outputCodeQuality = "codequality" // the findings of all inputs
 )
 
 // outputs returns the words that --output takes.
 func outputs() []string {
-	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputCodeQuality, outputPprof, outputFolded, outputSpeedscope}
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputCodeQuality, outputPprof, outputFolded, outputSpeedscope}
 }
 
 // An output is one of the forms in which a run prints what it has read, and where.
@@ -60,6 +61,9 @@ func (l *outputList) set(s string, words []string) error {
 	}
 	if file == "-" {
 		file = ""
+	}
+	if strings.HasSuffix(file, "/") && form != outputValgrind {
+		return fmt.Errorf("%s is a folder: only %s writes to one", file, outputValgrind)
 	}
 	*l = append(*l, output{form, file})
 	return nil

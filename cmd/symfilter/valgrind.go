@@ -54,8 +54,13 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	if r.found != nil {
 		return valgrind.NewFindings(r.found.Findings, at.label, r.found.own, o)
 	}
-	if r.output == outputJSON {
+	switch {
+	case r.output == outputJSON:
 		return valgrind.NewReport(at.batch.w, o)
+	case r.output == outputValgrind && r.folder != nil:
+		return valgrind.NewXMLDocuments(r.folder.begin, o)
+	case r.output == outputValgrind:
+		return at.harmless(func(w io.Writer) io.WriteCloser { return valgrind.NewXML(w, o) })
 	}
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }

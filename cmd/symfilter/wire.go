@@ -178,7 +178,15 @@ func (r *filterRun) openLanes(files []string) error {
 		if o.form == outputPprof && o.file == "" && isTerminal(r.std.out) {
 			return usageError{errBinary}
 		}
-		if o.file != "" {
+		if o.isFolder() {
+			f, err := openFolder(o.file)
+			if err != nil {
+				r.endLanes(false)
+				return &outputError{o.file, err}
+			}
+			f.ended = func() bool { return r.stream == nil || r.stream.stop.signal() != 0 }
+			l.w, l.folder = io.Discard, f
+		} else if o.file != "" {
 			f, err := openOutput(o.file)
 			if err != nil {
 				r.endLanes(false)
@@ -211,7 +219,7 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 	c.output = l.form
 	l.c = c
 	o := base
-	terminal := l.file == nil && isTerminal(r.std.out)
+	terminal := l.file == nil && l.folder == nil && isTerminal(r.std.out)
 	switch {
 	case c.output == outputJSON:
 		o.Output, terminal = filter.JSON, false // objects are for programs
@@ -243,6 +251,7 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 		}
 	}
 	shared.c, shared.output, shared.color, shared.found = c, c.output, o.Color == filter.ColorAlways, l.found
+	shared.folder = l.folder
 	if c.joins() {
 		shared.joined = &jointProfile{r: &shared, run: r}
 	}

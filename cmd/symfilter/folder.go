@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/newfile"
+	"github.com/symfilter/symfilter/valgrind"
+)
+
+// isFolder reports whether the file of an output is a folder, which gets a file for each process.
+func (o output) isFolder() bool { return strings.HasSuffix(o.file, "/") }
+
+// An outputFolder is the folder of an output. A file in it gets its name when it is complete.
+type outputFolder struct {
+	path  string
+	root  *os.Root
+	names map[string]int // how many files of this run begin with that name
+	ended func() bool    // reports whether the run was ended before the inputs were read
+}
+
+// folderSuffix ends the names of files in folders of outputs, so that they are never those of
+// Valgrind's own reports.
+const folderSuffix = ".named.xml"
+
+// openFolder makes the folder of an output, and removes the files of an earlier run from it.
+func openFolder(path string) (*outputFolder, error) {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	old, err := filepath.Glob(filepath.Join(escapeGlob(path), "*"+folderSuffix))
+	for _, name := range old {
+		if err == nil {
+			err = root.Remove(filepath.Base(name))
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &outputFolder{path: path, root: root, names: make(map[string]int), ended: func() bool { return false }}, nil
+}
+
+// escapeGlob returns a pattern that matches path alone.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// begin makes the file of a process.
+func (f *outputFolder) begin() (valgrind.Document, error) {
+	whole, err := newfile.Create(f.root, ".symfilter.")
+	if err == nil {
+		err = whole.Chmod(defaultMode())
+	}
+	if err != nil {
+		return nil, &outputError{f.path, err}
+	}
+	return &folderFile{whole, f}, nil
+}
+
+// A folderFile is the file of a process.
+type folderFile struct {
+	whole  *newfile.File
+	folder *outputFolder
+}
+
+func (d *folderFile) Write(p []byte) (int, error) {
+	n, err := d.whole.Write(p)
+	if err != nil {
+		err = &outputError{d.folder.path, err}
+	}
+	return n, err
+}
+
+// End gives the file its name: the PID, and a number if an earlier process of the run had the same.
+func (d *folderFile) End(pid string) error {
+	defer d.whole.Discard()
+	if d.folder.ended() {
+		return nil
+	}
+	name := "process"
+	if n, err := strconv.ParseUint(pid, 10, 32); err == nil {
+		name = strconv.FormatUint(n, 10)
+	}
+	d.folder.names[name]++
+	if n := d.folder.names[name]; n > 1 {
+		name += "-" + strconv.Itoa(n)
+	}
+	if err := d.whole.Publish(name + folderSuffix); err != nil {
+		return &outputError{d.folder.path + name + folderSuffix, err}
+	}
+	return nil
+}
+
+// end closes the folder. It may be nil.
+func (f *outputFolder) end() {
+	if f != nil {
+		f.root.Close()
+	}
+}

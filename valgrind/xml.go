@@ -1,0 +1,408 @@
+package valgrind
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// NewXML returns a writer that writes the report written to it to w again, as XML that any parser
+// reads: with the names of functions, files and lines that the report lacks, and a frame for each
+// inlined call. A record that is well-formed is copied; another one is written in Valgrind's layout.
+// w gets a document for each process, one after another; a process that another one interrupts
+// continues in a document of its own, which repeats its header. Close ends the last document, and
+// does not close w. Errors are those of w. The writer is for one goroutine.
+func NewXML(w io.Writer, o Options) io.WriteCloser {
+	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
+	x.single = true
+	return x
+}
+
+// A Document takes the report of one process.
+type Document interface {
+	io.Writer
+
+	// End is called after the last Write, with the PID of the process, which is empty if the report
+	// does not have it.
+	End(pid string) error
+}
+
+// NewXMLDocuments is [NewXML] with a Document for each process, of which at most 65 are open at the
+// same time. Errors are those of begin and of Documents.
+func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
+	return newRewriter(begin, o)
+}
+
+// following is the document after those that w has already.
+type following struct{ io.Writer }
+
+func (following) End(string) error { return nil }
+
+// A rewriter makes documents of records.
+type rewriter struct {
+	*Reader
+	o       *Options
+	t       *tracker
+	answers *answerer
+	native  native
+	begin   func() (Document, error)
+	single  bool // all documents go to one writer
+
+	docs  []*xmlDocument // those that have not ended
+	cur   *xmlDocument   // of the current process; nil before the first record
+	early []byte         // text before the first document, as XML
+	out   []byte         // for cur
+	err   error
+
+	check wellFormed
+	sites []site
+	added []addedFrames // of the current record
+}
+
+// An xmlDocument is the document of a process.
+type xmlDocument struct {
+	of     *process
+	to     Document // nil if it has not begun, or was ended because another process began
+	path   []string // the elements that are open in the document, of a record whose rest follows
+	lines  int      // line ends before its end tag; 0 if the report has none
+	header []byte   // the records about the process, as XML
+}
+
+// An addedFrames are the frames that the symbolizer has for the frame of this index in a record, the
+// innermost first. The last one belongs to the frame itself, the others were inlined into it.
+type addedFrames struct {
+	frame  int
+	frames []symbolize.Frame
+}
+
+// Limits of the rewriter, in bytes.
+const (
+	maxHeader = 64 << 10 // of the header of a process that is repeated, and of the text before all documents
+	maxGap    = 64       // line ends between two records
+)
+
+func newRewriter(begin func() (Document, error), o Options) *rewriter {
+	x := &rewriter{o: &o, t: newTracker(&o), begin: begin}
+	x.answers = x.t.answers
+	x.native = native{&x.o.Options, x.t}
+	x.Reader = NewReader(x.take)
+	return x
+}
+
+// Write writes the records that p completes.
+func (x *rewriter) Write(p []byte) (int, error) {
+	n, err := x.Reader.Write(p)
+	x.send()
+	if err == nil {
+		err = x.err
+	}
+	return n, err
+}
+
+// Close writes the record that the end of the report cuts off, and ends all documents.
+func (x *rewriter) Close() error {
+	err := x.Reader.Close()
+	if x.cur == nil && len(x.early) > 0 { // text alone
+		x.document()
+	}
+	x.endAll(func(*xmlDocument) bool { return true })
+	x.t.finish()
+	if err == nil {
+		err = x.err
+	}
+	return err
+}
+
+// send passes what was collected to the current document.
+func (x *rewriter) send() {
+	if len(x.out) > 0 && x.err == nil {
+		_, x.err = x.cur.to.Write(x.out)
+	}
+	x.out = x.out[:0]
+}
+
+// take writes a record.
+func (x *rewriter) take(rec *Record) error {
+	x.answers.time = time.Time{}
+	before := x.t.cur
+	switch x.t.changeProcess(rec) {
+	case begins, resumes:
+		if rec.Name != document && x.cur != nil {
+			x.cur.lines = rec.gap
+		}
+		x.send()
+		x.endAll(func(d *xmlDocument) bool { return d.of != x.t.cur && !slices.Contains(x.t.open, d.of) })
+		if x.cur != nil && x.single {
+			x.suspend(x.cur)
+		}
+		x.cur = nil
+		if rec.Name == document {
+			x.document()
+		}
+	case ends: // the end tag is written when it is known that no forked process continues
+		x.t.reportUnplaced(before)
+		x.document().lines = rec.gap
+	case same:
+		if !before.learnHeader(rec) {
+			x.t.learn(rec)
+		}
+		x.t.checkVersion(rec)
+		x.writeRecord(rec)
+	}
+	if len(x.out) >= sendSize {
+		x.send()
+	}
+	return x.err
+}
+
+// document makes the document of the current process the current one, and begins it unless that was
+// done.
+func (x *rewriter) document() *xmlDocument {
+	if x.cur == nil {
+		i := slices.IndexFunc(x.docs, func(d *xmlDocument) bool { return d.of == x.t.cur })
+		if i < 0 {
+			i = len(x.docs)
+			x.docs = append(x.docs, &xmlDocument{of: x.t.cur})
+		}
+		x.cur = x.docs[i]
+	}
+	d := x.cur
+	if d.to == nil && x.err == nil {
+		d.to, x.err = x.begin()
+		x.out = append(append(x.out, `<?xml version="1.0"?>`+"\n\n<"+document+">"...), d.header...)
+		if len(x.early) > 0 {
+			x.out = append(x.out, x.early...)
+			x.early = nil
+		}
+	}
+	return d
+}
+
+// endAll ends the documents that are to be ended.
+func (x *rewriter) endAll(ended func(*xmlDocument) bool) {
+	x.send()
+	kept := x.docs[:0]
+	for _, d := range x.docs {
+		if !ended(d) {
+			kept = append(kept, d)
+			continue
+		}
+		x.suspend(d)
+		if x.cur == d {
+			x.cur = nil
+		}
+	}
+	x.docs = kept
+}
+
+// suspend ends a document. Should its process continue, another document begins.
+func (x *rewriter) suspend(d *xmlDocument) {
+	if d.to == nil || x.err != nil {
+		return
+	}
+	end := x.closePath(nil, d)
+	lines := 2
+	if d.lines > 0 {
+		lines = min(d.lines, maxGap)
+	}
+	for range lines {
+		end = append(end, '\n')
+	}
+	end = append(end, "</"+document+">\n"...)
+	if _, x.err = d.to.Write(end); x.err == nil {
+		x.err = d.to.End(d.of.pid)
+	}
+	d.to = nil
+}
+
+// closePath appends the end tags of a record whose rest is missing.
+func (x *rewriter) closePath(dst []byte, d *xmlDocument) []byte {
+	if len(d.path) == 0 {
+		return dst
+	}
+	dst = append(dst, missingRest...)
+	for i := len(d.path) - 1; i >= 0; i-- {
+		dst = append(appendName(append(dst, "</"...), d.path[i]), '>')
+	}
+	d.path = d.path[:0]
+	return dst
+}
+
+const (
+	missingRest = "\n<!-- the rest is missing -->\n"
+	missingText = "<!-- zeros: text was lost here when several processes wrote to the same file -->"
+)
+
+// writeRecord writes a record that does not begin or end a document.
+func (x *rewriter) writeRecord(rec *Record) {
+	if rec.Name == "" && x.cur == nil && x.t.cur.number == 0 { // text before the first document
+		if text := textOf(rec); len(text) > 0 && len(x.early)+len(text) < maxHeader {
+			x.early = appendXML(append(x.early, '\n'), bytes.TrimSpace(text))
+		}
+		return
+	}
+	d := x.document()
+	if !rec.Continued {
+		x.out = x.closePath(x.out, d)
+	}
+	x.findAdded(rec)
+	start := len(x.out)
+	if rec.Name != "" && x.check.check(rec.raw, d.path) && x.check.hasOpen(rec.open) && (len(x.check.frames) == len(rec.Frames) || len(x.added) == 0) {
+		x.appendLead(rec, rec.gap)
+		x.appendRaw(rec)
+		d.path = append(d.path[:0], rec.open...)
+	} else {
+		x.appendLead(rec, max(1, rec.gap))
+		x.appendRecord(rec, d)
+	}
+	switch rec.Name {
+	case "protocolversion", "protocoltool", "pid", "ppid", "tool", "args":
+		if x.single && len(d.path) == 0 && len(d.header)+len(x.out)-start < maxHeader {
+			d.header = append(d.header, x.out[start:]...)
+		}
+	}
+}
+
+// appendLead appends the line ends and the blanks before a record.
+func (x *rewriter) appendLead(rec *Record, lines int) {
+	if rec.Continued {
+		return
+	}
+	for range min(lines, maxGap) {
+		x.out = append(x.out, '\n')
+	}
+	x.out = append(x.out, rec.lead...)
+}
+
+// findAdded finds the frames of a record about which the symbolizer has more than the report.
+func (x *rewriter) findAdded(rec *Record) {
+	x.added = x.added[:0]
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if it.Name != "stack" || it.Leaf || it.First == it.Last {
+			continue
+		}
+		x.sites = x.t.appendSites(x.sites[:0], rec.Frames[it.First:it.Last])
+		for j := range x.sites {
+			if s := &x.sites[j]; s.at != nil && lacksLine(s) {
+				x.answers.Prefetch(s.at.of.file.Object)
+			}
+		}
+		index := it.First
+		for j := range x.sites {
+			s := &x.sites[j]
+			if frames := x.answerOf(s); len(frames) > 0 {
+				x.added = append(x.added, addedFrames{index, frames})
+			}
+			index += len(s.frames)
+		}
+	}
+}
+
+// lacksLine reports whether a site is a single frame without file and line.
+func lacksLine(s *site) bool {
+	f := &s.frames[0]
+	return len(s.frames) == 1 && f.Line == 0 && f.File == nil && f.Dir == nil
+}
+
+// answerOf returns the frames of the symbolizer for a site, if they have more than the report. The
+// site is counted as named, or as one that stays without a name.
+func (x *rewriter) answerOf(s *site) []symbolize.Frame {
+	last := &s.frames[len(s.frames)-1]
+	var why error
+	if s.at != nil && lacksLine(s) {
+		got := x.answers.answerFor(s)
+		if got.improvesOn(s) {
+			x.t.missing.Named++
+			return got.frames
+		}
+		why = got.err
+	} else if s.at == nil {
+		_, why = x.t.cur.whyUnplaced(last)
+	}
+	if last.Fn == nil && last.File == nil {
+		x.t.countUnresolved(s, why)
+	}
+	return nil
+}
+
+// appendRaw appends the bytes of a record, with what the symbolizer has added.
+func (x *rewriter) appendRaw(rec *Record) {
+	from := 0
+	for i := range x.added {
+		a := &x.added[i]
+		at := x.check.frames[a.frame]
+		if at.from < 0 || at.to < 0 {
+			continue
+		}
+		const tag = "<frame>"
+		start := at.from + len(tag)
+		inside := rec.raw[start:at.to]
+		end := at.to - blanksAtEnd(inside) // of the last field
+		separator := inside[:blanksAtBegin(inside)]
+		place := inside // address and object
+		if n := bytes.Index(place, []byte("<fn>")); n >= 0 {
+			place = place[:n]
+		}
+		place = place[:len(place)-blanksAtEnd(place)]
+		before := rec.raw[at.from-blanksAtEnd(rec.raw[:at.from]) : at.from]
+
+		x.out = append(x.out, rec.raw[from:at.from]...)
+		for j := range a.frames[:len(a.frames)-1] {
+			x.out = append(append(x.out, tag...), place...)
+			x.out = x.appendNames(x.out, &a.frames[j], true, separator)
+			x.out = append(append(append(x.out, rec.raw[end:at.to]...), "</frame>"...), before...)
+		}
+		x.out = append(x.out, rec.raw[at.from:end]...)
+		x.out = x.appendNames(x.out, &a.frames[len(a.frames)-1], rec.Frames[a.frame].Fn == nil, separator)
+		from = end
+	}
+	x.out = append(x.out, rec.raw[from:]...)
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// blanksAtEnd returns the number of blanks at the end of b.
+func blanksAtEnd(b []byte) (n int) {
+	for n < len(b) && isBlank(b[len(b)-1-n]) {
+		n++
+	}
+	return n
+}
+
+// blanksAtBegin returns the number of blanks at the beginning of b.
+func blanksAtBegin(b []byte) (n int) {
+	for n < len(b) && isBlank(b[n]) {
+		n++
+	}
+	return n
+}
+
+// appendNames appends the fields of a frame that the symbolizer has, with a separator before each.
+func (x *rewriter) appendNames(dst []byte, f *symbolize.Frame, named bool, separator []byte) []byte {
+	field := func(name, text string) {
+		dst = append(append(append(dst, separator...), '<'), name...)
+		dst = appendXML(append(dst, '>'), []byte(text))
+		dst = append(append(append(dst, "</"...), name...), '>')
+	}
+	if name := x.native.function(f); named && name != "" {
+		field("fn", name)
+	}
+	if f.File == "" {
+		return dst
+	}
+	file := x.o.ShownFile(f.File)
+	if i := lastSlash([]byte(file)); i > 0 {
+		field("dir", file[:max(1, i-1)])
+		file = file[i:]
+	}
+	field("file", file)
+	if f.HasLine && f.Line > 0 {
+		dst = append(append(dst, separator...), "<line>"...)
+		dst = append(appendDecimal(dst, uint64(f.Line)), "</line>"...)
+	}
+	return dst
+}
