@@ -66,6 +66,8 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		"rtrace report":          "version=2.2, arch=x86_64, timestamp=2010.1.1 1:1:1, process=/bin/x, pid=1\n: FILE => 0x1000-0x6000\n1. [100.1] malloc(10) = 0x4000\n\t0x1376\n\n",
 		"Valgrind's report":      report,
 		"name with dots":         "{{{module:0:" + filepath.Join(dir, "x") + "/../prog.so:elf:aabbccdd}}}{{{mmap:0x1000:0x5000:load:0:rx:0x1000}}}\n{{{pc:0x1376}}}\n",
+		"heap profile":           "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x1377\nMAPPED_LIBRARIES:\n00001000-00002000 r-xp 00000000 fe:00 1 FILE\n",
+		"relative heap profile":  "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x1377\nMAPPED_LIBRARIES:\n00001000-00002000 r-xp 00000000 fe:00 1 prog.so\n",
 		"relative name":          "{{{module:0:prog.so:elf:" + id + "}}}{{{mmap:0x1000:0x5000:load:0:rx:0x1000}}}\n{{{pc:0x1376}}}\n",
 		"relative object":        "# callgrind format\nevents: Ir\npositions: instr\nob=prog.so\nfn=0x1370\n0x1370 1\n",
 		"relative rtrace":        "version=2.2, arch=x86_64, timestamp=2010.1.1 1:1:1, process=/bin/x, pid=1\n: prog.so => 0x1000-0x6000\n1. [100.1] malloc(10) = 0x4000\n\t0x1376\n\n",
@@ -103,6 +105,11 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		{"Valgrind's report", "--no-paths --output=json", program, false},
 		{"Valgrind's report", "--no-paths --output=markup", program, false},
 		{"relative of Valgrind's", "", program, false},
+		{"heap profile", "profile -", program, true},
+		{"heap profile", "profile -", secret, true}, // and left: no program
+		{"heap profile", "profile - --no-paths", program, false},
+		{"heap profile", "profile - --no-paths --output=folded", program, false},
+		{"relative heap profile", "profile -", program, false},
 		// The command of profiles alone prints what is in other files.
 		{"source of a profile", "callgrind", secret, false},
 		{"source of a profile", "callgrind --source", secret, false},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -73,6 +74,14 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		defer in.Close()
 	}
 	content, head := beginning(in)
+	if isPacked(head) {
+		plain, done, err := input.Plain(content, input.NewMemory(int64(c.maxMemory)/2))
+		if err != nil {
+			return exitIO, fmt.Errorf("%s: %w", label, err)
+		}
+		defer done()
+		content, head = peeked(plain)
+	}
 	if profile.IsTrace(head) || profile.IsPackedTrace(head) {
 		if !given {
 			c.output, c.outputs[0].form = outputOwn, outputOwn
@@ -158,9 +167,20 @@ func beginning(in *os.File) (content io.Reader, head []byte) {
 			return in, head[:n]
 		}
 	}
+	return peeked(in)
+}
+
+// peeked returns a reader of the same bytes as in, and the bytes that in begins with.
+func peeked(in io.Reader) (content io.Reader, head []byte) {
 	b := bufio.NewReaderSize(in, headSize)
-	head, _ = b.Peek(headSize)
+	head, _ = b.Peek(headSize) // its error is that of all of in
 	return b, head
+}
+
+// isPacked reports whether a file that begins with head is compressed in a way that profiles are
+// not by their producers: by other than gzip, which package profile unpacks.
+func isPacked(head []byte) bool {
+	return slices.ContainsFunc([]string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) })
 }
 
 // writeProfile writes output i of c. On a terminal, control characters are made visible.

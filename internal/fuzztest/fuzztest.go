@@ -24,6 +24,8 @@
 //	valgrind FuzzValgrind                        the report         no promise for what is not an error of the report
 //	callgrind FuzzCallgrind                      the profile        none before the end: costs are sums
 //	rtrace FuzzRtrace                            the report         none before the end: calls are sorted
+//	profile FuzzGperftools, FuzzJemalloc         the profile        none before the end: values are sums
+//	profile FuzzPprof                            equal IDs fail     none before the end: values are sums
 //	escape FuzzEscape                            the text           no stream
 //	buildid FuzzIDsFile                          the file           no stream
 //	symbolize FuzzDemangle                       at most 4 KiB, and a budget of steps
