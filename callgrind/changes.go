@@ -113,6 +113,10 @@ func (c *Comparison) table(common []string) (err error) {
 	}
 	t.b = append(t.b, '\n')
 	t.rest(rest, len(c.rows)-len(rows)-rest)
+	if c.o.Source && len(t.sorting) > 0 {
+		t.sources()
+		t.b = append(t.b, '\n')
+	}
 	c.gate.table(t.listing)
 	return nil
 }
@@ -341,18 +345,7 @@ func (t *changeTable) line(name, location, note string, costs func(*changeColumn
 			t.pad(col.width() + 2)
 			continue
 		}
-		number, share := col.text(before, after)
-		t.pad(col.width() - col.shares - len(number))
-		s := plain
-		if col.which == difference && after > before {
-			s = hot
-		} else if col.which == difference && after < before {
-			s = good
-		}
-		t.put(s, number)
-		t.pad(col.shares - len(share))
-		t.put(s, share)
-		t.b = append(t.b, "  "...)
+		t.cell(col, before, after)
 	}
 	name = string(escape.AppendText(nil, name, ""))
 	t.put(bold, name)
@@ -367,6 +360,22 @@ func (t *changeTable) line(name, location, note string, costs func(*changeColumn
 		t.put(faint, at)
 	}
 	t.b = append(t.b, '\n')
+}
+
+// cell prints what a column shows, and the blanks after it.
+func (t *changeTable) cell(col *changeColumn, before, after int64) {
+	number, share := col.text(before, after)
+	t.pad(col.width() - col.shares - len(number))
+	s := plain
+	if col.which == difference && after > before {
+		s = hot
+	} else if col.which == difference && after < before {
+		s = good
+	}
+	t.put(s, number)
+	t.pad(col.shares - len(share))
+	t.put(s, share)
+	t.b = append(t.b, "  "...)
 }
 
 // rest prints how many functions the table leaves out.

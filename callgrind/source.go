@@ -74,7 +74,7 @@ func (t *listing) sources() {
 			break
 		}
 		sum = plus(sum, totals[f])
-		text, err := t.read(roots, f)
+		text, _, err := readSource(roots, t.o.Place(t.g.m.r.Text(f)))
 		switch {
 		case errors.Is(err, source.ErrOutside):
 			outside = append(outside, f)
@@ -131,22 +131,23 @@ func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, a
 	}
 }
 
-// read returns the contents of a source file below one of the roots, unless it is too large.
-func (t *listing) read(roots source.Roots, f Name) ([]byte, error) {
-	file, err := roots.Open(t.o.Place(t.g.m.r.Text(f)), "the profile")
+// readSource returns the contents of a source file below one of the roots, unless it is too large,
+// and the path at which it is.
+func readSource(roots source.Roots, path string) (text []byte, at string, err error) {
+	file, err := roots.Open(path, "the profile")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer file.Close()
 	if file.Size() > maxSource {
-		return nil, errors.New(file.Path() + ": too large to show")
+		return nil, "", errors.New(file.Path() + ": too large to show")
 	}
 	b := make([]byte, file.Size())
 	n, err := file.ReadAt(b, 0)
 	if n < len(b) {
-		return nil, err
+		return nil, "", err
 	}
-	return b, nil
+	return b, file.Path(), nil
 }
 
 // source prints a source file with the costs of its lines.

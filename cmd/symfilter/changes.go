@@ -45,9 +45,7 @@ func (f *changeFlags) check(c *config, files []string) error {
 		return err
 	}
 	return refuse("has no effect with --diff: remove one of them",
-		usedFlag{"--tree", c.callgrind.tree != ""},
-		usedFlag{"--source", c.source.lines.on},
-		usedFlag{"--source-root", len(c.source.roots) > 0})
+		usedFlag{"--tree", c.callgrind.tree != ""})
 }
 
 // A limitList is a flag of limits of costs.

@@ -150,7 +150,7 @@ var options = [...]group{
 	{title: "Source lines, and links to them", topic: "source", flags: []option{
 		{name: "source", metavar: "LINES", alone: usualSourceLines, in: ofRuns | ofAddr, field: func(c *config) any { return &c.source.lines },
 			text: "print source lines below the program's own frames, LINES before and after (3)",
-			more: "of a profile's table: source files below --source-root or the current folder, with the cost of each line"},
+			more: "of a profile's table: source files below --source-root or the current folder, with the cost of each line, or with --diff its change"},
 		{name: "source-root", metavar: "DIR", in: ofRuns | ofAddr, field: func(c *config) any { return &c.source.roots },
 			text: "folder of source files; no other is opened",
 			more: "paths are looked for below it after --prefix-map"},
