@@ -11,7 +11,7 @@ import (
 
 // Limits of the table of frames of a DHAT file.
 const (
-	maxDHATFrames = 1 << 20 // frames; 20,000 in the file of a large program
+	maxDHATFrames = 1 << 18 // frames; 20,000 in the file of a large program
 	maxInlined    = 128     // calls inlined at one address
 	entrySize     = 320     // bytes of a frame in memory, without its texts
 )
@@ -245,11 +245,11 @@ func (x *dhatIndex) reportDefects() {
 	case x.hasTable && beyond > 0:
 		x.o.Report(fmt.Sprintf("stacks refer to frames up to number %d, but the last one in the file is %d: those that are missing have no name", len(x.inner)-1, len(x.frames)-1))
 	case x.hasTable && !x.isWhole:
-		x.o.Report("the file is cut off after its frames")
+		x.o.Report("the file is cut off or damaged after its list of frames")
 	case !x.isWhole && len(x.frames) == 0:
-		x.o.Report("the file is cut off before its list of frames, which DHAT writes last: no frame gets a name")
+		x.o.Report("the file is cut off or damaged before its list of frames, which DHAT writes last: no frame gets a name")
 	case !x.isWhole:
-		x.o.Report(fmt.Sprintf("the file is cut off in its list of frames: it has %d of at least %d", len(x.frames), max(len(x.frames), len(x.inner))))
+		x.o.Report(fmt.Sprintf("the file is cut off or damaged in its list of frames: %d of at least %d were read", len(x.frames), max(len(x.frames), len(x.inner))))
 	case !x.hasTable:
 		x.o.Report("the file has no list of frames: no frame gets a name")
 	}
@@ -257,7 +257,7 @@ func (x *dhatIndex) reportDefects() {
 		x.o.Report(fmt.Sprintf("stacks that are not lists of frame numbers stay as they are (%d)", x.foreign))
 	}
 	if x.left > 0 {
-		x.o.Report(fmt.Sprintf("the file has more than %d frames; the %d others stay as they are", maxDHATFrames, x.left))
+		x.o.Report(fmt.Sprintf("the file has %d frames; those after the first %d stay as they are", len(x.frames)+x.left, len(x.frames)))
 	}
 	if x.version != "" && x.version != "2" {
 		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format; version 2 is known, and it is read as that", x.version))

@@ -55,7 +55,7 @@ type dhatScanner struct {
 	key     []byte // of the current member
 	isKey   bool   // the next text is the name of a member
 	over    bool   // the file's object has ended
-	lost    bool   // the file has other brackets than JSON, and what follows is text
+	lost    bool   // the file is not as DHAT writes it, and what follows is text
 	tail    []byte // bytes of an unfinished token
 	joined  []byte // scratch: the tail and the bytes after it
 	inLong  bool   // within a text that is longer than maxDHATToken
@@ -89,89 +89,92 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 		s.joined = append(append(s.joined[:0], s.tail...), p...)
 		p = s.joined
 	}
-	text := 0 // begin of the bytes without meaning
-	give := func(part dhatPart, from, to int) error {
-		if text < from {
-			if err := s.part(dhatText, p[text:from]); err != nil {
-				return err
-			}
-		}
-		text = to
-		return s.part(part, p[from:to])
-	}
-	i := 0
+	text, i := 0, 0 // the bytes from text to i have no meaning
 	if s.inLong {
-		if i = s.endLong(p); i < 0 {
-			i = len(p)
-		}
+		i = s.endLong(p)
 	}
-	for i < len(p) {
-		if s.over || s.lost {
-			i = len(p)
-			break
+	for i < len(p) && !s.over && !s.lost && !s.inLong {
+		n, part := s.token(p[i:])
+		if n < 0 && final { // a number ends with the file
+			n = len(p) - i
 		}
-		n, part := 1, dhatText
-		switch c := p[i]; c {
-		case ' ', '\t', '\r', '\n', ':':
-		case ',':
-			s.isKey = s.inObject()
-		case '{':
-			s.open(c)
-		case '}', ']':
-			part = s.close(c)
-		case '[':
-			if s.level() == dhatPoint && string(s.key) == "fs" {
-				if n = bytes.IndexByte(p[i:], ']') + 1; n > 0 {
-					part = dhatStack
-				}
-			} else {
-				s.open(c)
-			}
-		case '"':
-			n = textLength(p[i:])
-		default:
-			n = bytes.IndexAny(p[i:], ",]}: \t\r\n\"[{")
-			if n < 0 && final {
-				n = len(p) - i
-			}
-			part = s.valuePart()
-		}
-		if n <= 0 { // the token is unfinished
+		if n <= 0 {
 			if len(p)-i < maxDHATToken && !final {
 				break
 			}
-			if p[i] == '"' {
-				s.inLong = true
-			} else {
-				s.lost = true
-			}
-			i = len(p)
-			break
-		}
-		if p[i] == '"' {
-			if s.isKey && s.inObject() {
-				s.key, s.isKey = append(s.key[:0], p[i+1:i+n-1]...), false
-			} else {
-				part = s.valuePart()
-				if s.level() == dhatTable {
-					part = dhatFrame
-				}
-			}
+			s.giveUp(p[i])
+			continue
 		}
 		if part != dhatText {
-			if err := give(part, i, i+n); err != nil {
+			if err := s.give(p[text:i], part, p[i:i+n]); err != nil {
 				return err
 			}
+			text = i + n
 		}
 		i += n
 	}
-	if text < i {
-		if err := s.part(dhatText, p[text:i]); err != nil {
+	if s.over || s.lost || s.inLong {
+		i = len(p)
+	}
+	s.tail = append(s.tail[:0], p[i:]...)
+	return s.give(p[text:i], dhatText, nil)
+}
+
+// give passes bytes without meaning and a part.
+func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
+	if len(text) > 0 {
+		if err := s.part(dhatText, text); err != nil {
 			return err
 		}
 	}
-	s.tail = append(s.tail[:0], p[i:]...)
-	return nil
+	if len(b) == 0 {
+		return nil
+	}
+	return s.part(part, b)
+}
+
+// token returns the length of the token that p begins with, and the part that it is. The length is
+// not positive if the end of the token is missing.
+func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
+	switch c := p[0]; c {
+	case ' ', '\t', '\r', '\n', ':':
+		return 1, dhatText
+	case ',':
+		s.isKey = s.inObject()
+		return 1, dhatText
+	case '}', ']':
+		return 1, s.close(c)
+	case '{', '[':
+		if c == '[' && s.level() == dhatPoint && string(s.key) == "fs" {
+			return bytes.IndexByte(p, ']') + 1, dhatStack
+		}
+		s.open(c)
+		return 1, dhatText
+	case '"':
+		n = textLength(p)
+		if n > 0 && s.isKey && s.inObject() {
+			s.key, s.isKey = append(s.key[:0], p[1:n-1]...), false
+			return n, dhatText
+		}
+		if s.level() == dhatTable {
+			return n, dhatFrame
+		}
+		return n, s.valuePart()
+	}
+	if s.level() == dhatTable { // frames could not be counted
+		s.lost = true
+	}
+	return bytes.IndexAny(p, ",]}: \t\r\n\"[{"), s.valuePart()
+}
+
+// giveUp ends the scanning of a token that begins with c and is too long, or has no end. Frames
+// after one that is too long could not be counted.
+func (s *dhatScanner) giveUp(c byte) {
+	if c == '"' && s.level() != dhatTable {
+		s.inLong = true
+	} else {
+		s.lost = true
+	}
 }
 
 // textLength returns the length of the text at the beginning of b, with its quotation marks; 0 if
@@ -194,13 +197,13 @@ func textLength(b []byte) int {
 	return 0
 }
 
-// endLong returns the index after the end of a long text; -1 if it is not in p. An escaped mark
-// ends it too, which only makes the rest of a file that is not DHAT's text.
+// endLong returns the index after the end of a long text, or the length of p if that is not in p. An
+// escaped quotation mark ends it too, which only makes text of what follows.
 func (s *dhatScanner) endLong(p []byte) int {
 	i := bytes.IndexByte(p, '"')
 	s.inLong = i < 0
 	if s.inLong {
-		return -1
+		return len(p)
 	}
 	return i + 1
 }
@@ -240,7 +243,7 @@ func (s *dhatScanner) open(c byte) {
 	case s.level() == dhatPoints && object:
 		level = dhatPoint
 	}
-	if len(s.levels) == maxDHATDepth || len(s.levels) == 0 && !object {
+	if len(s.levels) == maxDHATDepth || len(s.levels) == 0 && !object || s.level() == dhatTable {
 		s.lost = true
 		return
 	}

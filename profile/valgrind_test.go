@@ -180,6 +180,23 @@ func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
 	}
 }
 
+// Where frames cannot be counted, or are too many, stacks keep their numbers.
+func TestStacksKeepNumbersOfFramesThatAreNotCounted(t *testing.T) {
+	const begin = `{"dhatFileVersion":2,"pps":[{"tb":1,"fs":[1,2]}],"ftbl":["[root]"`
+	for _, tt := range []struct{ name, frames, note string }{
+		{"a number", `,7,"0x1: ???","0x2: ???"]}`, "the file is cut off or damaged in its list of frames: 1 of at least 3 were read"},
+		{"a list", `,["0x1: ???"],"0x2: ???"]}`, "the file is cut off or damaged in its list of frames: 1 of at least 3 were read"},
+		{"a text that is too long", `,"0x1: ` + strings.Repeat("x", 2*maxDHATToken) + `","0x2: ???"]}`, "the file is cut off or damaged in its list of frames: 1 of at least 3 were read"},
+		{"too many", strings.Repeat(`,"a"`, maxDHATFrames) + `]}`, fmt.Sprintf("the file has %d frames; those after the first %d stay as they are", maxDHATFrames+1, maxDHATFrames)},
+	} {
+		file := begin + tt.frames
+		got := printed(t, []byte(file), Own, View{}, everywhere())
+		if want := file + "! " + tt.note + "\n"; got != want {
+			t.Errorf("%s: got %d bytes that end with %.200q, want %d", tt.name, len(got), got[max(0, len(got)-200):], len(want))
+		}
+	}
+}
+
 // A regular file is read twice, and only its frames are kept: memory does not grow with its size.
 func TestLargeDHATFilesTakeLittleMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
