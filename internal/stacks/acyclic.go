@@ -7,7 +7,7 @@ import (
 
 // maxCancelling bounds the arcs that are followed to cancel cycles. Profiles of compilers need less
 // than a thousandth.
-const maxCancelling = 1 << 28
+const maxCancelling = 1 << 26
 
 // cancel removes circulations: the smallest cost of the arcs of a cycle from each of them, until no
 // cycle is left. It returns the sum of what it removed, and finds the order of the nodes.
