@@ -28,6 +28,9 @@ const (
 	maxSources    = 1000     // source files that are shown
 	maxSourceLine = 4 << 10  // bytes of a line of source
 
-	maxFrames = 1 << 25 // locations of all stacks together
-	frameCost = 8       // bytes of heap for each, with the samples
+	maxFrames      = 1 << 25 // locations of all stacks together
+	minFrames      = 1 << 13
+	frameCost      = 8   // bytes of heap for each, with the samples
+	placeStackCost = 144 // bytes of heap for a place of stacks
+	callStackCost  = 64  // and for a call
 )

@@ -23,11 +23,7 @@ func (r *Report) stacks(v *resolution) error {
 	if err != nil {
 		return err
 	}
-	frames := maxFrames
-	for ; frames > maxFrames>>12 && !r.share.Take(int64(frames)*frameCost, 0); frames /= 2 {
-	}
-	s := newStacker(v, measures)
-	loss := stacks.Decompose(s.p, s.graph(), s.costs, frames)
+	s, loss := r.decompose(v, measures)
 	s.comment(&r.m.head, loss)
 	for i, n := range loss.Unplaced {
 		if n != 0 {
@@ -43,6 +39,42 @@ func (r *Report) stacks(v *resolution) error {
 		return s.p.WriteSpeedscope(r.out.w, r.label()+": "+guess)
 	}
 	return s.p.WritePprof(r.out.w)
+}
+
+// The detail of stacks.
+type detail uint8
+
+const (
+	byAddress  detail = iota
+	byLine            // places of one line are one
+	byFunction        // all places of a function are one
+)
+
+// decompose makes the stacks of the profile, in as much detail as there is memory for.
+func (r *Report) decompose(v *resolution, measures []measure) (*stacker, stacks.Loss) {
+	spare := r.share.Budget.Most() / 16
+	d := byAddress
+	if !r.share.Take(int64(len(r.m.costs.keys))*placeStackCost+int64(len(r.m.calls.keys))*callStackCost, spare) {
+		d = byFunction
+	}
+	frames := maxFrames
+	for ; frames > minFrames && !r.share.Take(int64(frames)*frameCost, 0); frames /= 2 {
+	}
+	for ; ; d++ {
+		s := newStacker(v, measures, d)
+		loss := stacks.Decompose(s.p, s.graph(), s.costs, frames)
+		whole := !slices.ContainsFunc(loss.Unplaced, func(n int64) bool { return n != 0 })
+		if !whole && d < byFunction {
+			continue
+		}
+		switch d {
+		case byLine:
+			r.o.Report("the stacks have no addresses: they exceed the memory for them (--max-memory)")
+		case byFunction:
+			r.o.Report("the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)")
+		}
+		return s, loss
+	}
 }
 
 // reportNegative reports the costs that speedscope refuses.
@@ -80,6 +112,7 @@ func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 type stacker struct {
 	*resolution
 	p        *stacks.Profile
+	detail   detail
 	measures []measure
 	scale    []int64 // by measure: the units of its value in one of its event
 
@@ -94,10 +127,11 @@ type stacker struct {
 	implicit  []uint32 // by implied call: the index of its arc
 	frames    []symbolize.Frame
 	lines     []stacks.Line
+	room      []stacks.Line // for the lines of the next locations
 }
 
-func newStacker(v *resolution, measures []measure) *stacker {
-	s := &stacker{resolution: v, p: &stacks.Profile{}, measures: measures, split: newSplitter(v)}
+func newStacker(v *resolution, measures []measure, d detail) *stacker {
+	s := &stacker{resolution: v, p: &stacks.Profile{}, detail: d, measures: measures, split: newSplitter(v)}
 	for _, m := range measures {
 		value, scale := stackValue(m.name)
 		s.p.Values = append(s.p.Values, value)
@@ -265,21 +299,45 @@ func (s *stacker) mappings() {
 // lastName returns the last element of a path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// places adds the locations of all places, in the order of the functions' ranks.
+// places adds the locations of all places, in the order of their functions and lines.
 func (s *stacker) places() {
 	keys, text := s.m.costs.keys, s.m.r.Text
+	rank := s.functionRanks()
 	order := make([]uint32, len(keys))
 	for i := range order {
 		order[i] = uint32(i)
 	}
 	slices.SortFunc(order, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(s.rank[s.ofPlace[a]], s.rank[s.ofPlace[b]]), cmp.Compare(text(s.file[a]), text(s.file[b])),
+		return cmp.Or(cmp.Compare(rank[s.ofPlace[a]], rank[s.ofPlace[b]]), cmp.Compare(text(s.file[a]), text(s.file[b])),
 			cmp.Compare(s.line[a], s.line[b]), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(a, b))
 	})
 	s.location = make([]uint32, len(keys))
 	for _, i := range order {
-		s.location[i] = s.place(i)
+		if s.detail == byFunction {
+			s.location[i] = s.entry(s.ofPlace[i])
+		} else {
+			s.location[i] = s.place(i)
+		}
 	}
+}
+
+// functionRanks returns, by node, the rank of its function and object. Nodes of one function have
+// equal ranks.
+func (s *stacker) functionRanks() []uint32 {
+	text := s.m.r.Text
+	compare := func(a, b uint32) int {
+		x, y := &s.functions[a], &s.functions[b]
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.LinkName, y.LinkName), cmp.Compare(x.File, y.File), cmp.Compare(text(s.all[a].object), text(s.all[b].object)))
+	}
+	order := slices.Clone(s.byRank)
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(s.rank[a], s.rank[b])) })
+	rank := make([]uint32, len(s.all))
+	for i, n := range order {
+		if rank[n] = uint32(i); i > 0 && compare(order[i-1], n) == 0 {
+			rank[n] = rank[order[i-1]]
+		}
+	}
+	return rank
 }
 
 // place adds the location of a place, with the inlined calls there.
@@ -309,7 +367,31 @@ func (s *stacker) place(i uint32) uint32 {
 		}
 	}
 	s.lines = append(s.lines, stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)})
-	return s.p.AddLocation(stacks.Location{Mapping: s.mapping[object], Address: k.addr, Lines: s.lines})
+	l := stacks.Location{Mapping: s.mapping[object], Address: k.addr, Lines: s.lines}
+	if s.detail == byLine {
+		l.Address = 0
+	}
+	return s.addLocation(l)
+}
+
+// addLocation adds a location, unless it is the last one. Equal locations are next to each other,
+// since the places are sorted: an index of all would take more memory than they.
+func (s *stacker) addLocation(l stacks.Location) uint32 {
+	n := len(s.p.Locations)
+	if n > 0 {
+		last := &s.p.Locations[n-1]
+		if last.Mapping == l.Mapping && last.Address == l.Address && slices.Equal(last.Lines, l.Lines) {
+			return uint32(n)
+		}
+	}
+	if cap(s.room)-len(s.room) < len(l.Lines) {
+		s.room = make([]stacks.Line, 0, max(1<<10, len(l.Lines)))
+	}
+	at := len(s.room)
+	s.room = append(s.room, l.Lines...)
+	l.Lines = s.room[at:len(s.room):len(s.room)]
+	s.p.Locations = append(s.p.Locations, l)
+	return uint32(n + 1)
 }
 
 // lineOf returns a line of an inlined function.

@@ -1,12 +1,22 @@
 package callgrind
 
 import (
+	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/report"
 )
 
 // pprofText returns a profile in pprof's format as text, and the text after it.
@@ -31,3 +41,152 @@ func pprofText(t *testing.T, out string) string {
 	}
 	return p.String() + "default: " + p.DefaultSampleType + "\n" + string(rest)
 }
+
+// Stacks that exceed the memory have less detail. The costs of functions and calls stay exact.
+func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
+	const functions, lines, addresses = 100, 20, 10
+	var in strings.Builder
+	in.WriteString("positions: instr line\nevents: Ir\nob=/bin/prog\nfl=a.c\n")
+	for f := range functions {
+		fmt.Fprintf(&in, "fn=f%03d\n", f)
+		for l := range lines {
+			for a := range addresses {
+				fmt.Fprintf(&in, "%#x %d 1\n", ((f*lines)+l)*addresses+a+1, f*lines+l+1)
+			}
+		}
+		if f+1 < functions {
+			fmt.Fprintf(&in, "cfn=f%03d\ncalls=1 0 0\n* * %d\n", f+1, (functions-f-1)*lines*addresses)
+		}
+	}
+	for _, test := range []struct {
+		budget             int64 // bytes
+		locations, samples int
+		message            string
+	}{
+		{48 << 20, functions * lines * addresses, functions * lines * addresses, ""},
+		{10 << 20, functions * lines, functions * lines, "the stacks have no addresses: they exceed the memory for them (--max-memory)\n"},
+		{4 << 20, functions, functions, "the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)\n"},
+	} {
+		var out bytes.Buffer
+		messages := ""
+		r := NewReport(&out, Options{Options: report.Options{Diagnose: func(s string) { messages += s + "\n" }, NoPaths: true}, Budget: report.NewBudget(test.budget, nil), Output: Pprof})
+		if _, err := io.WriteString(r, in.String()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := profile.Parse(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Location) != test.locations || len(p.Sample) != test.samples {
+			t.Errorf("%d MiB: %d locations, %d samples; want %d and %d", test.budget>>20, len(p.Location), len(p.Sample), test.locations, test.samples)
+		}
+		if messages != test.message {
+			t.Errorf("%d MiB: messages %q, want %q", test.budget>>20, messages, test.message)
+		}
+		self := map[string]int64{}
+		for _, s := range p.Sample {
+			name := s.Location[0].Line[0].Function.Name
+			self[name] += s.Value[0]
+			if depth := fmt.Sprintf("f%03d", len(s.Location)-1); depth != name {
+				t.Errorf("%d MiB: a stack of %s has %d frames", test.budget>>20, name, len(s.Location))
+			}
+		}
+		for f := range functions {
+			if n := self[fmt.Sprintf("f%03d", f)]; n != lines*addresses {
+				t.Errorf("%d MiB: f%03d costs %d", test.budget>>20, f, n)
+			}
+		}
+	}
+}
+
+// FuzzStacks prints the stacks of a profile in each form. They add up to the lines of the profile,
+// for which no profile takes too long.
+func FuzzStacks(f *testing.F) {
+	for _, dir := range []string{"records", "reports"} {
+		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
+		if err != nil || len(names) == 0 {
+			f.Fatalf("%d seeds, %v", len(names), err)
+		}
+		for _, name := range names {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(a.Files[0].Data)
+		}
+	}
+	o := testOptions(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		defer fuzztest.Watch(t, in)()
+		write := func(output Output) []byte {
+			var out bytes.Buffer
+			o := o
+			o.Output = output
+			r := NewReport(&out, o)
+			if _, err := r.Write(in); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return out.Bytes()
+		}
+		stacks := write(Pprof)
+		if len(stacks) == 0 { // not a profile
+			return
+		}
+		p, err := profile.ParseData(stacks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.CheckValid(); err != nil {
+			t.Error(err)
+		}
+		if again := write(Pprof); !bytes.Equal(stacks, again) {
+			t.Error("the stacks differ when they are printed again")
+		}
+		sums := make([]int64, len(p.SampleType))
+		for _, s := range p.Sample {
+			for i, n := range s.Value {
+				sums[i] = plus(sums[i], n)
+			}
+		}
+		want := make([]int64, len(sums))
+		reader := NewReader(func(rec *Record) error {
+			if rec.Kind == Cost {
+				for i, n := range rec.Costs[:min(len(rec.Costs), len(want))] {
+					want[i] = plus(want[i], n)
+				}
+			}
+			return nil
+		}, nil)
+		reader.Write(in)
+		reader.Close()
+		for i := range want {
+			_, scale := stackValue(reader.Events()[i].Name)
+			want[i] *= scale
+		}
+		if d := cmp.Diff(want, sums); d != "" && !large.Match(in) {
+			t.Errorf("sums (-lines, +stacks):\n%s", d)
+		}
+		for line := range bytes.Lines(write(Folded)) {
+			if !foldedLine.Match(line) {
+				t.Errorf("%q is not a folded stack", line)
+			}
+		}
+		if !json.Valid(write(Speedscope)) {
+			t.Error("speedscope's form is not JSON")
+		}
+		fuzztest.Growth(t, in, func(in []byte) {
+			r := NewReport(io.Discard, Options{Output: Pprof})
+			r.Write(in)
+			r.Close()
+		})
+	})
+}
+
+// foldedLine matches a line of folded stacks, whose names may contain blanks.
+var foldedLine = regexp.MustCompile(`^[^\n]+ -?\d+\n$`)
