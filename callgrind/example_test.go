@@ -61,3 +61,44 @@ fn=0x00000000000013b0
 0x13b0 0 8
 totals: 20
 `
+
+// Two profiles are compared by function; a limit decides whether that is a failure.
+func ExampleNewComparison() {
+	limit, err := callgrind.ParseLimit("work:Ir=+10%")
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := callgrind.NewComparison(os.Stdout, callgrind.Options{Limits: []callgrind.Limit{limit}})
+	for _, side := range []struct {
+		report  *callgrind.Report
+		label   string
+		profile string
+	}{
+		{c.Before, "before.out", "events: Ir\nfn=main\n1 10\nfn=work\n5 100\n"},
+		{c.After, "after.out", "events: Ir\nfn=main\n1 10\nfn=work\n5 125\n"},
+	} {
+		if err := side.report.Begin(callgrind.Input{Label: side.label}); err != nil {
+			log.Fatal(err)
+		}
+		if _, err := io.Copy(side.report, strings.NewReader(side.profile)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		log.Fatal(err)
+	}
+	if c.Failed() {
+		os.Stdout.WriteString("failed\n")
+	}
+	// Output:
+	// Before    before.out
+	// After     after.out
+	//
+	// Ir self before  after       change  function  file:line [object]
+	//            110    135  +25 +22.7%  total
+	//            100    125  +25 +25.0%  work  ???:5
+	//
+	// 1 function without a change
+	// limit work:Ir=+10%  +25.0%  exceeded
+	// failed
+}

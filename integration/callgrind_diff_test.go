@@ -128,9 +128,11 @@ var changedPrograms = []struct {
 	name, source  string
 	before, after []string
 	flags         []string
+	long          bool // for TEST_LONG only
 }{
-	{"a change of C++", "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr},
-	{"another optimization", "shape.c prof.c", with(with(gcc, "-O1"), calls...), with(with(gcc, "-O2"), calls...), instr},
+	{"a change of C++", "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr, false},
+	{"another optimization", "shape.c prof.c", with(with(gcc, "-O1"), calls...), with(with(gcc, "-O3"), calls...), instr, true},
+	{"recursion and callers", "change.cc", with(gxx, "-O1"), with(gxx, "-O0", "-DAFTER"), []string{"--separate-recs=3"}, true},
 }
 
 // --diff has for each function what its costs on both sides give, and what pprof -diff_base has for
@@ -138,6 +140,9 @@ var changedPrograms = []struct {
 func TestDifferencesAreThoseOfPprof(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "go", "strip")
 	for _, p := range changedPrograms {
+		if p.long && !long() {
+			continue
+		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			c := change(t, p.source, p.before, p.after, p.flags...)
