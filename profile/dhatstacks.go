@@ -114,13 +114,10 @@ func (c *dhatSampler) add() error {
 		}
 		c.at = append(c.at, l)
 	}
-	if err := c.x.m.take(sampleSize + len(c.at)*2*frameSize + len(c.sums)*valueSize); err != nil {
-		return err
-	}
-	c.maker.p.AddSample(stacks.Sample{Stack: c.at, Values: c.sums})
+	err := c.maker.sample(c.at, c.sums)
 	c.stack = c.stack[:0]
 	clear(c.sums)
-	return nil
+	return err
 }
 
 // location returns the number of the location of a frame.

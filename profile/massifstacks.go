@@ -167,11 +167,10 @@ func (s *massifSampler) end(level int) error {
 			for _, sum := range s.open[1:] {
 				s.at = append(s.at, sum.location)
 			}
-			if err := s.maker.m.take(sampleSize + len(s.at)*2*frameSize + len(s.values)*valueSize); err != nil {
+			s.values[s.value] = int64(min(rest, math.MaxInt64))
+			if err := s.maker.sample(s.at, s.values); err != nil {
 				return err
 			}
-			s.values[s.value] = int64(min(rest, math.MaxInt64))
-			s.maker.p.AddSample(stacks.Sample{Stack: s.at, Values: s.values})
 			s.values[s.value] = 0
 		}
 		s.open = s.open[:last]

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -126,7 +127,13 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	if f := regularTrace(in); f != nil {
 		return p.trace(f, o)
 	}
-	data, err := p.m.readAll(in)
+	b := bufio.NewReaderSize(in, headSize)
+	begin, _ := b.Peek(headSize) // its error is the next one of b
+	isTrace := IsTrace(begin)
+	data, err := p.m.readAll(b)
+	if isTrace && errors.Is(err, ErrTooLarge) {
+		return fmt.Errorf("%w; a file that is given by its name may have any size", err)
+	}
 	if err != nil {
 		return err
 	}

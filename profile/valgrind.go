@@ -187,6 +187,16 @@ func (s *stackMaker) location(f *named) (uint32, error) {
 	return s.p.AddLocation(l), s.m.take(size)
 }
 
+// sample adds a sample, whose slices are copied. Equal stacks are one sample.
+func (s *stackMaker) sample(stack []uint32, values []int64) error {
+	before := len(s.p.Samples)
+	s.p.AddSample(stacks.Sample{Stack: stack, Values: values})
+	if len(s.p.Samples) == before {
+		return nil
+	}
+	return s.m.take(sampleSize + len(stack)*2*frameSize + len(values)*valueSize)
+}
+
 // mapping returns the number of the mapping of an object; 0 if there is no object. The files do not
 // have its addresses.
 func (s *stackMaker) mapping(object string, id buildid.ID) uint32 {

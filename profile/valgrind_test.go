@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
@@ -177,6 +179,21 @@ func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
 		if got, _, _ := strings.Cut(got, "\n"); got != file && !strings.HasPrefix(got, file+"! ") {
 			t.Errorf("%.60q: %d bytes became %d", file, len(file), len(got))
 		}
+	}
+}
+
+// A pipe cannot be read twice, and what comes through it is held in memory.
+func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
+	file := `{"dhatFileVersion":2,"pps":[` + strings.Repeat(`{"fs":[1]},`, 1<<20)
+	budget := report.NewBudget(32<<20, nil)
+	_, err := Read(iotest.OneByteReader(strings.NewReader(file[:4<<10])), Options{Budget: budget})
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = Read(strings.NewReader(file), Options{Budget: budget})
+	const want = "too large for the memory limit; raise it by --max-memory: it has more than 8 MiB; a file that is given by its name may have any size"
+	if !errors.Is(err, ErrTooLarge) || err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
 	}
 }
 
