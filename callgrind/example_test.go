@@ -94,7 +94,7 @@ func ExampleNewComparison() {
 	// Before    before.out
 	// After     after.out
 	//
-	// Ir self before  after       change  function  file:line [object]
+	// Ir self before  after      change  function  file:line [object]
 	//            110    135  +25 +22.7%  total
 	//            100    125  +25 +25.0%  work  ???:5
 	//
