@@ -86,6 +86,25 @@ func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	return p
 }
 
+// withLeaves returns p with a frame "[empty stack]" in each empty stack, as folded stacks have it: the
+// profiler could not unwind it, and its values must not be lost. p is not changed.
+func withLeaves(p *stacks.Profile) *stacks.Profile {
+	if !slices.ContainsFunc(p.Samples, func(s stacks.Sample) bool { return len(s.Stack) == 0 }) {
+		return p
+	}
+	p = &stacks.Profile{
+		Values: p.Values, Default: p.Default, Mappings: p.Mappings, PeriodType: p.PeriodType, Period: p.Period, Samples: slices.Clone(p.Samples),
+		Functions: append(slices.Clip(p.Functions), stacks.Function{Name: "[empty stack]"}),
+		Locations: append(slices.Clip(p.Locations), stacks.Location{Lines: []stacks.Line{{Function: uint32(len(p.Functions) + 1)}}}),
+	}
+	for i := range p.Samples {
+		if s := &p.Samples[i]; len(s.Stack) == 0 {
+			s.Stack = []uint32{uint32(len(p.Locations))}
+		}
+	}
+	return p
+}
+
 // expression returns the compiled expression for whole names, nil if there is none that can be used.
 func expression(s string) *regexp.Regexp {
 	if s == "" || len(s) > maxExpression {

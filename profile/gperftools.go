@@ -125,10 +125,16 @@ func parseHeapHeader(line []byte) (h heapHeader, ok bool) {
 
 // parseHeapCounts parses the four numbers of a line, and returns what follows the @.
 func parseHeapCounts(line []byte) (s [4]int64, rest []byte, ok bool) {
-	counts, rest, ok := bytes.Cut(line, []byte{'@'})
+	s, rest, ok = parseCounts(line)
 	if !ok {
 		return s, nil, false
 	}
+	rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " \t"), []byte{'@'})
+	return s, rest, ok
+}
+
+// parseCounts parses four numbers such as 13: 6688 [13: 6688], and returns what follows them.
+func parseCounts(counts []byte) (s [4]int64, rest []byte, ok bool) {
 	for i, end := range []string{":", "[", ":", "]"} {
 		var word []byte
 		if word, counts, ok = bytes.Cut(counts, []byte(end)); !ok {
@@ -138,7 +144,7 @@ func parseHeapCounts(line []byte) (s [4]int64, rest []byte, ok bool) {
 			return s, nil, false
 		}
 	}
-	return s, rest, len(bytes.TrimSpace(counts)) == 0
+	return s, counts, true
 }
 
 func parseCount(word []byte) (int64, bool) {

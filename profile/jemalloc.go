@@ -96,11 +96,10 @@ func readJemalloc(data []byte, r *resolver) (document, error) {
 	return d, nil
 }
 
-// parseThreadCounts parses a line such as t*: 13: 6688 [0: 0].
+// parseThreadCounts parses a line such as t*: 13: 6688 [0: 0]. The name of a thread may follow.
 func parseThreadCounts(line []byte) (s [4]int64, ok bool) {
 	_, counts, _ := bytes.Cut(line, []byte{':'})
-	line = append(bytes.Clone(counts), '@')
-	s, _, ok = parseHeapCounts(line)
+	s, _, ok = parseCounts(counts)
 	return s, ok
 }
 

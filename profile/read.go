@@ -210,7 +210,7 @@ func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	case Speedscope:
 		return shown.WriteSpeedscope(w, v.Label)
 	}
-	return writeText(w, shown, value, p.name, v)
+	return writeText(w, withLeaves(shown), value, p.name, v)
 }
 
 // shownValue returns the index of the sample type that is shown.
