@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/demangle"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -119,7 +120,7 @@ func namesOf(function string, sides []*side) (names map[string]bool, missing str
 	link = report.WithoutCloneSuffix(link)
 	closed := report.Closed(function)
 	if report.IsMangled(link) {
-		closed = report.Closed(demangled(link))
+		closed = report.Closed(demangle.GNU(link))
 	}
 	for _, s := range sides {
 		linked := s.links[link]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/demangle"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -126,7 +127,7 @@ func (s *side) naming(v *resolution, n *node) (at naming) {
 		stable := report.WithoutCloneSuffix(link)
 		at.clone, name = link[len(stable):], stable
 		if report.IsMangled(stable) && !s.keepsMangled(stable) {
-			name = report.Closed(demangled(stable))
+			name = report.Closed(demangle.GNU(stable))
 		}
 		if _, ok := s.links[stable]; !ok && stable != name {
 			s.links[stable] = name

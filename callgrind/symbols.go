@@ -103,15 +103,7 @@ func (s *symbols) spell(f *symbolize.Frame) string {
 	case s.mangled || f.Func == f.Linkage: // not a mangled name, or mangled names are wanted
 		return link
 	}
-	return demangled(link)
-}
-
-// demangled returns a name as Valgrind and GNU's tools demangle it.
-func demangled(link string) string {
-	return demangle.Bounded(link, func(link string) (string, bool) {
-		s, err := demangle.ToString(link, demangle.MaxLength(demangle.MaxShown))
-		return s, err == nil
-	})
+	return demangle.GNU(link)
 }
 
 // entry parses a name of the form that Callgrind writes for an unknown function: the address of its

@@ -107,10 +107,7 @@ func (s *spelling) name(f *symbolize.Frame) string {
 	case s.mangled || link == "" || f.Func == f.Linkage: // not a mangled name, or mangled names are wanted
 		return cmp.Or(f.Linkage, f.Func, unknownFunc)
 	}
-	return demangle.Bounded(link, func(link string) (string, bool) {
-		text, err := demangle.ToString(link, demangle.MaxLength(demangle.MaxShown))
-		return text, err == nil
-	})
+	return demangle.GNU(link)
 }
 
 // program returns the first word of a command line.

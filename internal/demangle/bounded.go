@@ -22,3 +22,12 @@ func Bounded(name string, show func(name string) (string, bool)) (shown string) 
 	}
 	return name
 }
+
+// GNU returns a name as GNU's tools and Valgrind show it: with a blank between the closing brackets of
+// templates. It returns a name that is not mangled, or cannot be demangled within the bounds.
+func GNU(name string) string {
+	return Bounded(name, func(name string) (string, bool) {
+		s, err := ToString(name, MaxLength(MaxShown))
+		return s, err == nil
+	})
+}

@@ -23,3 +23,17 @@ func TestNamesBeyondTheBoundsAreShownAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesAreAsGNUShowsThem(t *testing.T) {
+	for name, want := range map[string]string{
+		"_ZN3app4PoolISt4pairIiiEE4growEi":     "app::Pool<std::pair<int, int> >::grow(int)",
+		"_ZN3app4workEi.isra.0":                "app::work(int) [clone .isra.0]",
+		"_RNvC6_123foo3bar":                    "123foo::bar",
+		"main":                                 "main",
+		"_Z" + strings.Repeat("x", MaxMangled): "_Z" + strings.Repeat("x", MaxMangled),
+	} {
+		if got := GNU(name); got != want {
+			t.Errorf("%.40s: got %.60q, want %.60q", name, got, want)
+		}
+	}
+}
