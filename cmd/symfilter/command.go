@@ -30,6 +30,7 @@ type config struct {
 
 	callgrind  callgrindFlags
 	changes    changeFlags
+	gates      gateFlags
 	rtrace     rtraceFlags
 	profile    profileFlags
 	backtraces dialectFlags

@@ -56,9 +56,16 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		l.page.Input(label)
 	}
 	at.options, at.filter = o, filter.New(at.batch, o)
-	e := l.reports.engine(l.c.inputFormat(), at)
+	if l.found != nil {
+		l.found.begin(r.stream.current)
+	}
+	format := l.c.inputFormat()
+	e := l.reports.engine(format, at)
 	e.counts = func() counts { return countsOf(at.filter) }
 	e.end = func() {
+		if l.found != nil {
+			l.found.ended(label, format == input.Valgrind || format == input.RTrace)
+		}
 		if l.quiet {
 			return
 		}
@@ -71,11 +78,12 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 }
 
 // end writes what the output has after all inputs, and gives files their names. whole is not set if
-// the run was ended before the inputs were read: then there are no files. It returns all errors.
-func (l *lane) end(whole bool) []error {
+// the run was ended before the inputs were read: then there are no files; sound is not set if one of
+// them could not be read. It returns all errors.
+func (l *lane) end(whole, sound bool, diag *diagnostics) []error {
 	l.folder.end()
 	if l.found != nil {
-		return l.found.end(whole)
+		return l.found.end(whole, sound, diag)
 	}
 	if l.page != nil && whole {
 		if _, err := l.w.Write(l.page.AppendEnd(nil)); err != nil {

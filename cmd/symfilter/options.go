@@ -45,6 +45,7 @@ const (
 	ofLLVM // the style of llvm-symbolizer
 
 	ofReports = ofValgrind | ofCallgrind | ofRTrace
+	ofGates   = ofFilter | ofValgrind | ofRTrace
 	ofRuns    = ofFilter | ofReports
 	ofMost    = ofRuns | ofDoctor
 	ofAsking  = ofMost | ofAddr | ofProfile // the commands that look for debug files
@@ -158,6 +159,17 @@ var options = [...]group{
 			text: "where links to source lines lead: vscode, github:OWNER/REPO@REV, a URL with {path} and {line}"},
 		{name: "hyperlink", metavar: "WHEN", in: ofRuns | ofAddr, words: colors, field: func(c *config) any { return &c.source.hyperlink },
 			text: "make links of files and lines: auto (default: on a terminal with colours), always or never"},
+	}},
+	{title: "What lets a build fail", topic: "gates", flags: []option{
+		{name: "baseline", metavar: "FILE", in: ofGates, on: ofValgrind | ofRTrace, field: func(c *config) any { return &c.gates.baseline },
+			text: "print what is new since FILE, and exit with 4 if something is"},
+		{name: "baseline-update", in: ofGates, field: func(c *config) any { return &c.gates.update },
+			text: "write the findings to the FILE of --baseline", more: "lines that stay keep their until=DATE"},
+		{name: "gate", metavar: "KINDS", in: ofGates, field: func(c *config) any { return &c.gates.kinds },
+			text: "exit with 4 if there is a finding of these kinds, or a new one: all, none, or KIND[,KIND]",
+			more: "* stands for any letters, as in Leak_*; by default all kinds but Leak_StillReachable and Leak_IndirectlyLost"},
+		{name: "diff", in: ofGates, on: ofValgrind | ofRTrace, field: func(c *config) any { return &c.gates.diff },
+			text: "print what is new in NEW: --diff OLD NEW, or --diff OLD... -- NEW...", more: "exit with 4 if something is"},
 	}},
 	{title: "Files that are still being written", topic: "follow", flags: []option{
 		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },

@@ -23,6 +23,8 @@ const (
 	outputValgrind  = "valgrind"
 
 	outputCodeQuality = "codequality" // the findings of all inputs
+
+	outputNone = "none" // the findings, for a gate; --output does not take it
 )
 
 // outputs returns the words that --output takes.

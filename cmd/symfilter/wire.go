@@ -43,6 +43,7 @@ type filterRun struct {
 	dumps   *dumpList // nil: dump files are not listed
 	stream  *stream
 	lanes   []*lane // the first is of the main output
+	failed  bool    // a gate has
 }
 
 // filterAll filters files, or standard input, to standard output and the files of --output, and
@@ -55,7 +56,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.checkPorts(files)); err != nil {
+	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.checkPorts(files)); err != nil {
 		return exitUsage, err
 	}
 	if err := c.checkWritten(files, std); err != nil {
@@ -73,10 +74,13 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return exitIO, err
 	}
 	defer c.close()
+	if err := c.gates.load(r.diag); err != nil {
+		return exitIO, err
+	}
 	if err := r.openLanes(files); err != nil {
 		return exitIO, err
 	}
-	defer r.endLanes(false)
+	defer r.endLanes(false, false)
 	c.confine(r.diag, files, true)
 	if r.biases, err = c.biases(); err != nil {
 		return exitIO, err
@@ -154,7 +158,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	} else {
 		code = s.files(files, std.in)
 	}
-	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage); failed != exitOK && code == exitOK {
+	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); failed != exitOK && code == exitOK {
 		code = failed
 	}
 	r.status.set("")
@@ -164,15 +168,24 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return code, nil
 	case r.dumps != nil && r.dumps.failed:
 		return exitIO, nil
+	case r.failed:
+		return exitGate, nil
 	case c.strict && s.unresolved.all().failed > 0:
 		return exitStrict, nil
 	}
 	return exitOK, nil
 }
 
-// openLanes makes a lane for each output, and opens its file. Outputs of findings share a lane.
+// openLanes makes a lane for each output, and opens its file. Outputs of findings share a lane, which
+// a gate needs also without one.
 func (r *filterRun) openLanes(files []string) error {
 	var shared *found
+	share := func(form string) {
+		if shared == nil {
+			shared = new(found)
+			r.lanes = append(r.lanes, &lane{form: form, w: io.Discard, quiet: len(r.lanes) > 0, found: shared})
+		}
+	}
 	for _, o := range r.c.outputs {
 		l := &lane{form: o.form, w: r.std.out, quiet: len(r.lanes) > 0}
 		if o.form == outputPprof && o.file == "" && isTerminal(r.std.out) {
@@ -189,7 +202,7 @@ func (r *filterRun) openLanes(files []string) error {
 		} else if o.file != "" {
 			f, err := openOutput(o.file)
 			if err != nil {
-				r.endLanes(false)
+				r.endLanes(false, false)
 				return &outputError{o.file, err}
 			}
 			l.w, l.file = f, f
@@ -199,15 +212,15 @@ func (r *filterRun) openLanes(files []string) error {
 		if o.form == outputHTML {
 			l.page = newPage(files)
 		}
-		if findingsPrinter(o.form) == nil {
+		if r.c.findingsPrinter(o.form) == nil {
 			r.lanes = append(r.lanes, l)
 			continue
 		}
-		if shared == nil {
-			shared = new(found)
-			r.lanes = append(r.lanes, &lane{form: o.form, w: io.Discard, quiet: l.quiet, found: shared})
-		}
+		share(o.form)
 		shared.outs = append(shared.outs, foundOutput{o.form, l.w, l.file})
+	}
+	if r.c.gates.on() {
+		share(outputNone)
 	}
 	return nil
 }
@@ -277,11 +290,14 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 	return e
 }
 
-// endLanes ends the outputs, and returns the exit code. whole is set if all inputs were read and
-// written. It has no effect when it is called again.
-func (r *filterRun) endLanes(whole bool) (code int) {
+// endLanes ends the outputs, and returns the exit code. whole is set if all inputs were read as far
+// as possible, and written; sound is set if none could not be read. It has no effect when it is
+// called again.
+func (r *filterRun) endLanes(whole, sound bool) (code int) {
 	for _, l := range r.lanes {
-		for _, err := range l.end(whole) {
+		errs := l.end(whole, sound, r.diag)
+		r.failed = r.failed || l.found != nil && l.found.gate.failed
+		for _, err := range errs {
 			var file *outputError
 			switch {
 			case err == nil, errors.Is(err, syscall.EPIPE):

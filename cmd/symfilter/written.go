@@ -20,7 +20,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 		is := func(what string) error {
 			return usageError{fmt.Errorf("%s %s: it is also %s; name another file", written.flag, written.path, what)}
 		}
-		for _, name := range files {
+		for _, name := range slices.Concat(files, c.gates.read()) {
 			if input, err := os.Stat(name); err == nil && name != "-" && os.SameFile(input, info) {
 				return is("an input")
 			}
@@ -56,6 +56,9 @@ func (c *config) written() (all []writtenFile) {
 		if f.path != "" {
 			all = append(all, f)
 		}
+	}
+	if c.gates.update {
+		all = append(all, writtenFile{"--baseline", string(c.gates.baseline)})
 	}
 	for _, o := range c.outputs {
 		if o.file != "" {

@@ -146,9 +146,9 @@ func (b *Baseline) Entries() (all []Entry) {
 }
 
 // Update makes all the accepted errors. The lines of those that b has already stay as they are,
-// with their dates; lines of other errors are removed, comments are kept. sources are the sources of
-// the errors, and change nothing if there are none.
-func (b *Baseline) Update(all []Entry, sources []string) {
+// with their dates; lines of other errors are removed unless keep is set, comments are kept. sources
+// are the sources of the errors, and change nothing if there are none.
+func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	if len(sources) > 0 {
 		b.sources = strings.Join(sources, " ")
 	}
@@ -163,7 +163,7 @@ func (b *Baseline) Update(all []Entry, sources []string) {
 		switch {
 		case l.Fingerprint == "":
 			comments = append(comments, l.text)
-		case is[l.Fingerprint] && !kept[l.text]:
+		case (keep || is[l.Fingerprint]) && !kept[l.text]:
 			kept[l.Fingerprint], kept[l.text] = true, true
 			blocks = append(blocks, baselineBlock{comments, l})
 			comments = nil

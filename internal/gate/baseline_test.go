@@ -28,41 +28,55 @@ func TestUpdatesOfBaselines(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
 		all  []Entry
+		keep bool
 		want string
 	}{
 		"a new file": {
 			"# symfilter baseline 1: \n",
 			[]Entry{entry(bbbb, "InvalidRead"), {Fingerprint: aaaa, Kind: "Overlap"}},
+			false,
 			"# symfilter baseline 1: valgrind\nA | Overlap | - | - | -\nB | InvalidRead | f(int) | f.cc | ./f\n",
 		},
 		"lines that stay are not changed": {
 			"# symfilter baseline 1: valgrind\nA | Old | g | g.cc | ./g | until=2027-03-01 | see 12\nB\nC | gone\n",
 			[]Entry{entry(bbbb, "InvalidRead"), entry(aaaa, "New")},
+			false,
 			"# symfilter baseline 1: valgrind\nA | Old | g | g.cc | ./g | until=2027-03-01 | see 12\nB\n",
+		},
+		"lines of errors that may be gone": {
+			"# symfilter baseline 1: valgrind\nA | x\nC | x\nC | x\n",
+			[]Entry{entry(bbbb, "y")},
+			true,
+			"# symfilter baseline 1: valgrind\nA | x\nB | y | f(int) | f.cc | ./f\nC | x\n",
 		},
 		"comments stay": {
 			"# symfilter baseline 1: valgrind\n# of Anna\nA | x\n\n# of Bert\nB | x\n?? unknown\nC | x\n# end\n",
 			[]Entry{entry(aaaa, "x"), entry(cccc, "x")},
+			false,
 			"# symfilter baseline 1: valgrind\n# of Anna\nA | x\n\n# of Bert\n?? unknown\nC | x\n# end\n",
 		},
 		"lines are sorted with their comments": {
 			"# symfilter baseline 1: valgrind\n# of Cora\nC | x\n# of Anna\nA | x\n",
 			[]Entry{entry(aaaa, "x"), entry(bbbb, "y"), entry(cccc, "x")},
+			false,
 			"# symfilter baseline 1: valgrind\n# of Anna\nA | x\nB | y | f(int) | f.cc | ./f\n# of Cora\nC | x\n",
 		},
 		"a file that was merged": {
 			"# symfilter baseline 1: valgrind\n<<<<<<< ours\nA | x\n=======\nA | x\nA | x | f | until=2030-01-01\n>>>>>>> theirs\n",
 			[]Entry{entry(aaaa, "x")},
+			false,
 			"# symfilter baseline 1: valgrind\n<<<<<<< ours\nA | x\n=======\nA | x | f | until=2030-01-01\n>>>>>>> theirs\n",
 		},
 		"line ends of Windows, no line end, and a byte order mark": {
 			"\ufeff# symfilter baseline 1: log\r\nA | x\r\nB | y",
 			[]Entry{entry(aaaa, "x"), entry(bbbb, "x")},
+			false,
 			"# symfilter baseline 1: valgrind\nA | x\nB | y\n",
 		},
 		"hostile names": {
 			"# symfilter baseline 1: valgrind\n",
 			[]Entry{{Fingerprint: aaaa, Kind: "a\tb", Function: "c\nd\x1b[2J", File: "until=2000-01-01", Program: strings.Repeat("é", 300)}},
+			false,
 			"# symfilter baseline 1: valgrind\nA | a\\x09b | c\\x0ad\\x1b[2J | until\\x3d2000-01-01 | " + strings.Repeat("é", 256) + "...\n",
 		},
 	} {
@@ -71,7 +85,7 @@ func TestUpdatesOfBaselines(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		b.Update(test.all, []string{"valgrind"})
+		b.Update(test.all, []string{"valgrind"}, test.keep)
 		got := string(b.Append(nil))
 		if diff := cmp.Diff(named(test.want), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -81,7 +95,7 @@ func TestUpdatesOfBaselines(t *testing.T) {
 			t.Errorf("%s: what was written: %v", name, err)
 			continue
 		}
-		b.Update(test.all, nil)
+		b.Update(test.all, nil, test.keep)
 		if diff := cmp.Diff(got, string(b.Append(nil))); diff != "" {
 			t.Errorf("%s: after another update (-want +got):\n%s", name, diff)
 		}
@@ -160,7 +174,7 @@ func FuzzBaseline(f *testing.F) {
 		for _, l := range b.lines {
 			lines[l.text] = true
 		}
-		b.Update(all, nil)
+		b.Update(all, nil, false)
 		out := b.Append(nil)
 		again, err := ReadBaseline(strings.NewReader(string(out)))
 		if err != nil {

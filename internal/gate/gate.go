@@ -23,9 +23,7 @@ type Run struct {
 const shown = 3 // findings, files or processes that a reason lists
 
 // Reasons returns why the run fails a gate on kinds: a line for people for each kind of reason. There
-// are none if it passes. A report that is cut off, an input without one, findings that were left out,
-// and findings that cannot be identified fail by themselves: what is missing or not known is no
-// success.
+// are none if it passes. What is missing, and findings that cannot be identified, fail by themselves.
 func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	if kinds.None() {
 		return nil
@@ -61,6 +59,13 @@ func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 		add(fmt.Sprintf("%s %s, since no frame of the program has a name: %s; find the debug file of %s", number(len(unnamed), "finding"),
 			pick(len(unnamed), "counts as new", "count as new"), r.list(unnamed), objects(unnamed)))
 	}
+	return append(reasons, r.Missing()...)
+}
+
+// Missing returns why the run may lack findings: reports that are cut off, inputs without a report,
+// and findings that were left out.
+func (r *Run) Missing() (reasons []string) {
+	add := func(s string) { reasons = append(reasons, s) }
 	if cut := r.cut(); len(cut) > 0 {
 		add(fmt.Sprintf("%s without an end, so errors may be missing: %s", number(len(cut), "report"), list(cut)))
 	}
@@ -79,10 +84,10 @@ func (r *Run) list(changes []Change) string {
 	for _, change := range changes[:min(len(changes), shown)] {
 		x := change.Findings[0]
 		s := x.Kind
-		if f := function(x); f != "" {
+		if f := function(x); f != "" && !change.Unnamed {
 			s += " in " + f
 		}
-		if p := r.Place(x); p != "" {
+		if p := r.Place(x); p != "" && !change.Unnamed {
 			s += ", " + p
 		}
 		all = append(all, s)

@@ -37,7 +37,7 @@ var direction = map[string][]string{
 	"debuginfod":          {"buildid", "internal/newfile"},
 	"buildid":             {"internal/object", "internal/newfile"},
 	"internal/html":       {"sgr", "internal/escape"},
-	"internal/publish":    {"report", "internal/gate", "internal/escape"},
+	"internal/publish":    {"report", "internal/gate", "internal/jsonout", "internal/escape"},
 	"internal/gate":       {"report", "internal/escape"},
 	"internal/lines":      {},
 	"internal/jsonout":    {"symbolize", "buildid", "internal/escape"},

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/internal/publish"
+	"github.com/symfilter/symfilter/report"
+)
+
+// gateFlags are the flags by which the findings of a run let a build fail.
+type gateFlags struct {
+	baseline fileName
+	update   bool
+	kinds    kindsFlag
+	diff     bool
+
+	before int            // inputs before the change, with diff
+	file   *gate.Baseline // the content of baseline; nil without one
+}
+
+// A kindsFlag is a flag of the kinds of findings that let a gate fail.
+type kindsFlag struct {
+	gate.Kinds
+	unknown []string
+	set     bool
+}
+
+func (k *kindsFlag) Set(s string) (err error) {
+	k.Kinds, k.unknown, err = gate.ParseKinds(s)
+	k.set = true
+	return err
+}
+
+// on reports whether the findings of the run are judged, or compared.
+func (g *gateFlags) on() bool { return g.baseline != "" || g.diff || g.kinds.set }
+
+// compares reports whether the findings of the run are compared.
+func (g *gateFlags) compares() bool { return g.baseline != "" || g.diff }
+
+// check returns what is wrong with the flags, and sets g.before.
+func (g *gateFlags) check(c *config, files []string) error {
+	if !g.on() {
+		return refuse("needs --baseline FILE", usedFlag{"--baseline-update", g.update})
+	}
+	name := "--gate"
+	switch {
+	case g.baseline != "" && g.diff:
+		return usageError{errors.New("--diff contradicts --baseline: remove one of them")}
+	case g.update && g.baseline == "":
+		return usageError{errors.New("--baseline-update needs --baseline FILE")}
+	case g.baseline != "":
+		name = "--baseline"
+	case g.diff:
+		name = "--diff"
+		before, _, err := c.sides(files)
+		if err != nil {
+			return err
+		}
+		g.before = len(before)
+	}
+	for _, o := range c.outputs {
+		if g.diff && c.findingsPrinter(o.form) == nil {
+			return usageError{fmt.Errorf("--diff has no effect with %s: remove one of them", o.flag())}
+		}
+	}
+	if len(g.kinds.unknown) > 0 && c.command == "valgrind" {
+		return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; symfilter help gates lists some", g.kinds.unknown[0])}
+	}
+	return refuse("needs whole inputs: remove --follow", usedFlag{name, c.follow.on})
+}
+
+// read returns the files that the run reads and does not write.
+func (g *gateFlags) read() []string {
+	if g.baseline == "" || g.update {
+		return nil
+	}
+	return []string{string(g.baseline)}
+}
+
+// load reads the baseline. The file may be missing if it is to be made.
+func (g *gateFlags) load(diag *diagnostics) error {
+	if len(g.kinds.unknown) > 0 {
+		diag.printf("--gate: no tool that symfilter knows has findings of the kind %q", g.kinds.unknown[0])
+	}
+	if g.baseline == "" {
+		return nil
+	}
+	in, err := os.Open(string(g.baseline))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && g.update:
+		g.file = new(gate.Baseline)
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--baseline %s: there is no such file; to make one of the present findings, add --baseline-update", g.baseline)
+	case err != nil:
+		return fmt.Errorf("--baseline %s: %w", g.baseline, bare(err))
+	}
+	defer in.Close()
+	if g.file, err = gate.ReadBaseline(in); err != nil {
+		return fmt.Errorf("--baseline %s: %w", g.baseline, bare(err))
+	}
+	if g.file.Foreign > 0 {
+		diag.printf("--baseline %s: line %d is not that of a finding, nor a comment with # before it", g.baseline, g.file.Foreign)
+	}
+	return nil
+}
+
+// findingsPrinter returns the printer of an output that has the findings of the run; nil for other
+// outputs. The text and the JSON of a run whose findings are compared are the changes.
+func (c *config) findingsPrinter(form string) printFindings {
+	switch {
+	case c.gates.compares() && form == outputText:
+		return publish.Changes
+	case c.gates.compares() && form == outputJSON:
+		return publish.ChangesJSON
+	}
+	return findingsPrinter(form)
+}
+
+// A judgement is what the gate of a run needs until the inputs have ended.
+type judgement struct {
+	flags  *gateFlags
+	before *report.Findings // of the inputs before the change, with --diff
+	after  *report.Findings
+	begun  int      // processes that were known before the current input
+	empty  []string // inputs without a report
+	failed bool     // the gate has failed
+}
+
+// begin makes the findings of the next input, which has this index, those of its side.
+func (f *found) begin(index int) {
+	if f.gate.flags.diff && index < f.gate.flags.before {
+		f.Findings = f.gate.before
+	} else {
+		f.Findings = f.gate.after
+	}
+	f.gate.begun = len(f.Processes())
+}
+
+// ended is called after an input. mustReport is set if it should have a report.
+func (f *found) ended(label string, mustReport bool) {
+	if mustReport && len(f.Processes()) == f.gate.begun {
+		f.gate.empty = append(f.gate.empty, label)
+	}
+}
+
+// compare compares the findings of the run, if a flag wants it. It must be called after all inputs.
+func (f *found) compare(result *publish.Result, today time.Time) {
+	f.Findings = f.gate.after
+	result.Findings = f.Findings
+	switch g := f.gate.flags; {
+	case g.diff:
+		earlier := publish.Result{Findings: f.gate.before, Base: result.Base}
+		result.Changes = gate.Compare(f.Findings, gate.Entries(f.gate.before, earlier.File), today)
+	case g.baseline != "":
+		result.Changes = gate.Compare(f.Findings, g.file.Entries(), today)
+	}
+}
+
+// judge reports why the gate fails, if it does, and writes the baseline. It returns an error if that
+// cannot be written.
+// If sound is not set, an input could not be read.
+func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
+	g := f.gate.flags
+	if !g.on() {
+		return nil
+	}
+	run := gate.Run{Findings: f.Findings, Against: result.Changes, Empty: f.gate.empty, Place: result.Place}
+	var err error
+	if g.update {
+		if !sound || len(run.Missing()) > 0 {
+			diag.line("--baseline %s is not changed, since findings may be missing", g.baseline)
+		} else if err = f.update(result, diag); err == nil {
+			run.Against = gate.Compare(f.Findings, g.file.Entries(), today)
+		}
+	}
+	reasons := run.Reasons(&g.kinds.Kinds)
+	for _, reason := range reasons {
+		diag.line("gate: %s", reason)
+	}
+	f.gate.failed = len(reasons) > 0
+	return err
+}
+
+// update writes the findings of the run to the baseline, unless it has them already.
+func (f *found) update(result *publish.Result, diag *diagnostics) error {
+	g := f.gate.flags
+	before := string(g.file.Append(nil))
+	unknown := slices.ContainsFunc(f.All(), func(x *report.Finding) bool { return !gate.Identified(x) })
+	if unknown && len(g.file.Entries()) > 0 {
+		diag.line("--baseline %s keeps the lines of findings that are gone: they may be among those without names", g.baseline)
+	}
+	g.file.Update(gate.Entries(f.Findings, result.File), sourcesOf(f.Findings), unknown)
+	content := g.file.Append(nil)
+	if _, err := os.Stat(string(g.baseline)); err == nil && string(content) == before {
+		return nil
+	}
+	if err := replaceFile(string(g.baseline), content); err != nil {
+		return &outputError{string(g.baseline), err}
+	}
+	return nil
+}
+
+// sourcesOf returns the sources of the findings of a run, in the order of the alphabet.
+func sourcesOf(f *report.Findings) (all []string) {
+	for _, p := range f.Processes() {
+		if s := string(p.Source); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
