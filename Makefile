@@ -7,7 +7,7 @@ WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
 SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle internal/dwarf internal/escape \
-             internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
+             internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
              profile rtrace scripts/gotest sgr valgrind
 
 .PHONY: build test test-long test-elsewhere soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz

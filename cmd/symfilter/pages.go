@@ -27,6 +27,9 @@ may still be running.
 A report does not contain the addresses at which its files were loaded:
 symfilter infers them. If that fails, a diagnostic names the file, and its
 frames stay as they are; give the addresses with --map or --bias.
+
+--baseline, --diff and --gate let a build fail for new errors: symfilter help
+gates.
 `
 	callgrindText = `Prints the functions of a profile and their costs; functions of stripped
 programs get their names. Profiles are those of Callgrind, Cachegrind and other
@@ -160,7 +163,7 @@ or the date of the commit that symfilter was built from.
   source       source lines below frames, and links to them
   follow       files that are still being written
   devices      logs of serial ports, firmware and kernels
-  gates        what lets a build fail: limits of costs
+  gates        what lets a build fail: new errors, limits of costs
   exit-status  what the exit status means
   flags        all flags
 `

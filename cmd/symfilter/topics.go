@@ -22,7 +22,7 @@ func topics() []topic {
 		{name: "source", about: "source lines below frames, and links to them", section: "SOURCE LINES AND LINKS", text: sourceHelp},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
 		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
-		{name: "gates", about: "what lets a build fail: limits of costs", section: "GATES", text: gatesText},
+		{name: "gates", about: "what lets a build fail: new errors, limits of costs", section: "GATES", text: gatesText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
 		{name: allFlags, about: "all flags"},
 	}
@@ -200,6 +200,34 @@ The functions of a Linux kernel are found by its build ID or release:
   symfilter --image vmlinux --image ledger=ledger.ko oops.log
 `
 	gatesText = `A gate lets a build fail: symfilter prints its result, and exits with 4.
+
+Errors in reports of Valgrind:
+
+  symfilter --gate=all report.*.xml                 any error
+  symfilter --baseline=app.base --baseline-update report.*.xml
+  symfilter --baseline=app.base report.*.xml        any that is new
+  symfilter --diff main/*.xml -- branch/*.xml       the same, between two runs
+
+An error is known by its fingerprint: its kind and the names of the program's
+own functions, without lines, addresses and processes. So it stays the same if
+lines move or the optimization changes, and how often it occurs fails no gate.
+Printed are the numbers of changes, then what is new in full, then a line for
+each error that is gone. Other outputs, such as --output=codequality:FILE, have
+all errors.
+
+A baseline is a file to commit. Each line is an error that is accepted; with
+until=2027-03-01 at its end, until that day. Lines may be removed, and lines
+with # before them added. --baseline-update adds what is new and removes what is
+gone; lines that stay are not changed.
+
+--gate=Leak_*,InvalidFree fails for some kinds only, memcheck/* for those of a
+tool, none for nothing. By default these are all kinds but Leak_StillReachable
+and Leak_IndirectlyLost.
+
+What may hide an error fails, too: a report without an end, as of a process that
+was killed; an input without a report, with the commands valgrind and rtrace; an
+error of which no own frame has a name, because a debug file is missing; and
+errors for which --max-memory does not suffice.
 
 Limits of the costs in profiles of Callgrind:
 

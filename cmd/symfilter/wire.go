@@ -194,7 +194,7 @@ func (r *filterRun) openLanes(files []string) error {
 		if o.isFolder() {
 			f, err := openFolder(o.file)
 			if err != nil {
-				r.endLanes(false)
+				r.endLanes(false, false)
 				return &outputError{o.file, err}
 			}
 			f.ended = func() bool { return r.stream == nil || r.stream.stop.signal() != 0 }

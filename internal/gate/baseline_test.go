@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 var (
@@ -162,6 +164,7 @@ func FuzzBaseline(f *testing.F) {
 	f.Add([]byte(named("# symfilter baseline 1: x\n# a\n\nA | x | until=2027-03-01\nB\n<<<<<<< ours\n")))
 	f.Add([]byte("# symfilter baseline 1: x\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzztest.Watch(t, data)()
 		b, err := ReadBaseline(strings.NewReader(string(data)))
 		if err != nil {
 			return
