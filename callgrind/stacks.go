@@ -123,6 +123,7 @@ type stacker struct {
 	bases     map[nodeKey]uint32
 	mapping   map[Name]uint32
 	location  []uint32 // by place
+	entries   []uint32 // by node: the location of the function as a whole; 0 if it was not needed
 	sink, arc []uint32 // by place and by call: the index in the graph
 	implicit  []uint32 // by implied call: the index of its arc
 	frames    []symbolize.Frame
@@ -302,6 +303,13 @@ func lastName(path string) string { return path[strings.LastIndexByte(path, '/')
 // places adds the locations of all places, in the order of their functions and lines.
 func (s *stacker) places() {
 	keys, text := s.m.costs.keys, s.m.r.Text
+	s.location = make([]uint32, len(keys))
+	if s.detail == byFunction {
+		for i := range keys {
+			s.location[i] = s.entry(s.ofPlace[i])
+		}
+		return
+	}
 	rank := s.functionRanks()
 	order := make([]uint32, len(keys))
 	for i := range order {
@@ -311,13 +319,8 @@ func (s *stacker) places() {
 		return cmp.Or(cmp.Compare(rank[s.ofPlace[a]], rank[s.ofPlace[b]]), cmp.Compare(text(s.file[a]), text(s.file[b])),
 			cmp.Compare(s.line[a], s.line[b]), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(a, b))
 	})
-	s.location = make([]uint32, len(keys))
 	for _, i := range order {
-		if s.detail == byFunction {
-			s.location[i] = s.entry(s.ofPlace[i])
-		} else {
-			s.location[i] = s.place(i)
-		}
+		s.location[i] = s.place(i)
 	}
 }
 
@@ -405,7 +408,13 @@ func (s *stacker) lineOf(f stacks.Function, file string, line uint32, known bool
 
 // entry returns a location of a function as a whole.
 func (s *stacker) entry(n uint32) uint32 {
-	return s.p.AddLocation(stacks.Location{Mapping: s.mapping[s.all[n].object], Lines: []stacks.Line{{Function: s.p.AddFunction(s.functions[n])}}})
+	if s.entries == nil {
+		s.entries = make([]uint32, len(s.all))
+	}
+	if s.entries[n] == 0 {
+		s.entries[n] = s.p.AddLocation(stacks.Location{Mapping: s.mapping[s.all[n].object], Lines: []stacks.Line{{Function: s.p.AddFunction(s.functions[n])}}})
+	}
+	return s.entries[n]
 }
 
 // graph returns the call graph of the profile.

@@ -1,9 +1,10 @@
 package stacks
 
 import (
-	"compress/gzip"
 	"encoding/binary"
 	"io"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // The fields of pprof's messages, by the numbers of proto/profile.proto.
