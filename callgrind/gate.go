@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/demangle"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/report"
 )
 
