@@ -26,6 +26,7 @@ const (
 // The reasons why an address cannot be looked up.
 var (
 	errNotFile = errors.New("not a file")
+	errBuildID = errors.New("the profile gives a build ID that no file can be compared with")
 	errOutside = errors.New("an address is outside of its mapping")
 	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself by --symbol-path")
 )
@@ -184,6 +185,15 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	}
 	if m.File == "" && id.IsZero() || isPseudo(m.File) {
 		return &site{file: &report.Object{Path: m.File, Err: errNotFile}, err: errNotFile}
+	}
+	if m.BuildID != "" && id.IsZero() {
+		r.note(fmt.Sprintf("%.200s: %v: %.80q; its addresses remain unresolved", m.File, errBuildID, m.BuildID))
+		return &site{file: &report.Object{Path: m.File, Err: errBuildID}, err: errBuildID}
+	}
+	if m.File == "" { // a profiler in the kernel may know the build ID alone
+		s := &site{file: &report.Object{Name: id.String(), Path: id.String(), ID: id}}
+		r.asker.Prefetch(s.file)
+		return s
 	}
 	f := r.objects.Named(m.File)
 	s := &site{file: f, loads: f.Loads[:min(len(f.Loads), maxLoads)], known: true, err: f.Err}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -84,10 +85,13 @@ func TestAddressesInMappings(t *testing.T) {
 // Locations that have a function keep it, and the others are looked up by build ID.
 func TestNamedLocationsAreKept(t *testing.T) {
 	m := &pprof.Mapping{ID: 1, Start: 0x7f0000001000, Limit: 0x7f0000002000, Offset: 0x1000, File: "/missing/libledger.so", BuildID: "eecd138796b4297ca7ee7bb08854e1173fee4bff"}
+	bare := &pprof.Mapping{ID: 2, Start: 0x7f0000101000, Limit: 0x7f0000102000, Offset: 0x1000, BuildID: m.BuildID}
+	unknown := &pprof.Mapping{ID: 3, Start: 0x7f0000201000, Limit: 0x7f0000202000, BuildID: "aabbccdd"}
+	strange := &pprof.Mapping{ID: 4, Start: 0x7f0000301000, Limit: 0x7f0000302000, File: "/bin/sh", BuildID: "pHvdEkJ/x"}
 	known := &pprof.Function{ID: 1, Name: "known", Filename: "k.c"}
 	empty := &pprof.Function{ID: 2}
 	p := &pprof.Profile{
-		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{}, Mapping: []*pprof.Mapping{m},
+		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{}, Mapping: []*pprof.Mapping{m, bare, unknown, strange},
 		Function: []*pprof.Function{known, empty},
 		Location: []*pprof.Location{
 			{ID: 1, Mapping: m, Address: 0x7f0000001a25, Line: []pprof.Line{{Function: known, Line: 5}}},
@@ -95,6 +99,9 @@ func TestNamedLocationsAreKept(t *testing.T) {
 			{ID: 3, Mapping: m, Address: 0x7f0000001917, Line: []pprof.Line{{Function: empty}}},
 			{ID: 4, Address: 0x7f0000001917},
 			{ID: 5, Mapping: m, Address: 0x7f0000003917},
+			{ID: 6, Mapping: bare, Address: 0x7f0000101a25},
+			{ID: 8, Mapping: strange, Address: 0x7f0000301a25},
+			{ID: 7, Mapping: unknown, Address: 0x7f0000201a25},
 		},
 	}
 	p.Sample = []*pprof.Sample{{Location: p.Location, Value: []int64{1}}}
@@ -107,12 +114,17 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	var missing []report.Unresolved
 	o := Options{Options: report.Options{Symbolizer: sym, Wait: 1 << 40, Unresolved: func(all []report.Unresolved) { missing = all }}}
 	got := printed(t, in.Bytes(), Folded, View{}, o)
-	const want = "libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n"
+	const want = "0x7f0000201a25;sh+0xa25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n" +
+		"! /bin/sh: the profile gives a build ID that no file can be compared with: \"pHvdEkJ/x\"; its addresses remain unresolved\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if len(missing) != 2 || missing[0].Frames != 1 || missing[1].Frames != 1 || missing[1].ID.IsZero() {
-		t.Errorf("missing: %+v", missing)
+	var names []string
+	for _, u := range missing {
+		names = append(names, fmt.Sprintf("%s %s %d", u.Name, u.ID, u.Frames))
+	}
+	if got, want := strings.Join(names, ", "), "  1, /bin/sh  1, /missing/libledger.so eecd138796b4297ca7ee7bb08854e1173fee4bff 1, aabbccdd aabbccdd 1"; got != want {
+		t.Errorf("missing: got %s, want %s", got, want)
 	}
 }
 
