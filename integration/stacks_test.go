@@ -342,3 +342,49 @@ func TestPprofShowsTheCostsOfAProfileOfPHP(t *testing.T) {
 		compareStacks(t, file, p, 7, rounding, "-sample_index="+e.name, "-unit="+e.unit)
 	}
 }
+
+// The stacks of a stripped program have the functions of its unstripped twin, their inlined calls,
+// and the build ID of its file.
+func TestStacksOfAStrippedProgramAreThoseOfItsTwin(t *testing.T) {
+	need(t, "valgrind", "gcc", "strip", "go")
+	shape := filepath.Join(checkout, "integration", "testdata", "callgrind", "shape.c")
+	prog := builtProgram(t, "prof.c", with(with(gcc, "-O1", shape), calls...)...)
+	full := filepath.Join(t.TempDir(), "full")
+	want := readPlain(t, callgrindFiles(t, instr, prog)[0], 0, 1)
+	run(t, nil, "cp", prog, full)
+	run(t, nil, "strip", prog)
+	bare := callgrindFiles(t, instr, prog)[0]
+	stacks := filepath.Join(t.TempDir(), "stacks.pb.gz")
+	run(t, nil, command, "callgrind", "-s", full, "--output=pprof:"+stacks, bare)
+
+	self, arcs := peeked(t, pprofTool(t, "-peek=.", stacks))
+	got, of := map[string]int64{}, map[string]int64{}
+	gotArcs, ofArcs := map[string]int64{}, map[string]int64{}
+	cycles := inCycles(want.arcs)
+	for place := range want.lines { // the functions of the program's own sources
+		name, file, _ := strings.Cut(place, " ")
+		if !strings.Contains(file, checkout) {
+			continue
+		}
+		got[name], of[name] = self[name], want.self[name]
+		for a, n := range want.arcs {
+			if a[1] == name && !cycles[a] {
+				gotArcs[a[0]+" > "+name], ofArcs[a[0]+" > "+name] = arcs[a], n
+			}
+		}
+	}
+	if d := cmp.Diff(of, got); d != "" || len(of) < 11 {
+		t.Errorf("own costs of %d functions (-twin, +stripped):\n%s", len(of), d)
+	}
+	if d := cmp.Diff(ofArcs, gotArcs); d != "" || len(ofArcs) < 10 {
+		t.Errorf("%d calls (-twin, +stripped):\n%s", len(ofArcs), d)
+	}
+	raw := run(t, nil, "go", "tool", "pprof", "-raw", stacks)
+	id := regexp.MustCompile(`Build ID: (\w+)`).FindStringSubmatch(run(t, nil, "readelf", "-n", prog))[1]
+	if m := regexp.MustCompile(`(?m)^1: 0x[0-9a-f]+/0x[0-9a-f]+/0x[0-9a-f]+ (\S+) (\S*) \[FN\]\[FL\]\[LN\]\[IN\]$`).FindStringSubmatch(raw); m == nil || m[1] != prog || m[2] != id {
+		t.Errorf("the first mapping is %q, want %s with %s", m, prog, id)
+	}
+	if !regexp.MustCompile(`(?m)M=1 in_header \S+shape\.h:6:\d+ s=\d+.*\n +callback \S+prof\.c:15:\d+ `).MatchString(raw) {
+		t.Errorf("in_header is not inlined into callback:\n%.3000s", raw)
+	}
+}
