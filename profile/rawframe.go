@@ -44,11 +44,11 @@ func parseFrame(text []byte) (f report.RawFrame, ok bool) {
 	if f.Addr, ok = report.Hex(digits[2:]); !ok {
 		return f, false
 	}
-	fn, place := rest, []byte(nil)
-	if i := bytes.LastIndex(rest, []byte(" (in ")); i >= 0 && rest[len(rest)-1] == ')' {
+	fn := rest
+	if i := bytes.Index(rest, []byte(" (in /")); i >= 0 && rest[len(rest)-1] == ')' { // a path may have " (in /", too
 		fn, f.Object = rest[:i], string(rest[i+len(" (in "):len(rest)-1])
-	} else if i := bytes.LastIndex(rest, []byte(" (")); i >= 0 && rest[len(rest)-1] == ')' {
-		place = rest[i+len(" (") : len(rest)-1]
+	} else if i := beginOfPlace(rest); i >= 0 && rest[len(rest)-1] == ')' {
+		place := rest[i+len(" (") : len(rest)-1]
 		if colon := bytes.LastIndexByte(place, ':'); colon > 0 {
 			if line, err := strconv.ParseUint(string(place[colon+1:]), 10, 32); err == nil {
 				fn, f.File, f.Line = rest[:i], string(place[:colon]), line
@@ -59,6 +59,15 @@ func parseFrame(text []byte) (f report.RawFrame, ok bool) {
 		f.Func = string(fn)
 	}
 	return f, true
+}
+
+// beginOfPlace returns the index of " (" before the name of a source file; -1 if there is none. Paths
+// (--fullpath-after) may have blanks and brackets, but names of functions do not have " (/".
+func beginOfPlace(text []byte) int {
+	if i := bytes.Index(text, []byte(" (/")); i >= 0 {
+		return i
+	}
+	return bytes.LastIndex(text, []byte(" ("))
 }
 
 // A spelling is how a file of Valgrind's tools spells names, which depends on Valgrind's flags.
