@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -259,22 +258,6 @@ func (t *changeTable) heads() {
 
 func (col *changeColumn) width() int {
 	return max(col.numbers+col.shares, utf8.RuneCountInString(col.heading))
-}
-
-// describe returns the name of a profile, the program that wrote it, and how much of it there is.
-func (r *Report) describe() string {
-	h := &r.m.head
-	from := []string{r.label()}
-	if h.creator != "" {
-		from = append(from, h.creator)
-	}
-	if h.parts > 1 {
-		from = append(from, strconv.Itoa(h.parts)+" parts")
-	}
-	if n := len(h.threads); n > 1 {
-		from = append(from, strconv.Itoa(n)+" threads")
-	}
-	return strings.Join(from, ", ")
 }
 
 // row prints the line of a function.

@@ -41,7 +41,7 @@ func FuzzComparison(f *testing.F) {
 		}
 		compare := func(before, after []byte, output Output) string {
 			o := o
-			o.Output, o.Inclusive, o.Threshold = output, true, 100
+			o.Output, o.Inclusive, o.Threshold, o.Source = output, true, 100, true
 			var out bytes.Buffer
 			c := NewComparison(&out, o)
 			for _, side := range []struct {

@@ -89,12 +89,13 @@ func (g *gate) judge(limits []Limit, sides []*side) error {
 			found = false
 			v.missing = "no such object"
 		}
+		isProgram := slices.ContainsFunc(sides, func(s *side) bool { return l.object == s.program })
 		for j, s := range sides {
 			m, err := s.g.measures([]string{l.event})
 			if err != nil {
 				return err
 			}
-			n, has := s.costOf(l, names, &m[0])
+			n, has := s.costOf(l, names, isProgram, &m[0])
 			if found = found || has; j == len(sides)-1 {
 				v.after = n
 			} else {
@@ -150,7 +151,9 @@ func namesOf(function string, sides []*side) (names map[string]bool, missing str
 }
 
 // costOf returns the cost to which a limit applies, and whether there is something of its scope.
-func (s *side) costOf(l *Limit, names map[string]bool, m *measure) (n int64, found bool) {
+// names are those of a function; isProgram is set if the object is the program of a side, which may
+// have another name on this one.
+func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measure) (n int64, found bool) {
 	if l.function == "" && l.object == "" {
 		return m.value(s.g.total), true
 	}
@@ -160,7 +163,7 @@ func (s *side) costOf(l *Limit, names map[string]bool, m *measure) (n int64, fou
 		}
 		if l.object != "" {
 			object := baseOf(s.g.m.r.Text(s.g.all[i].object))
-			if object == l.object || k.object != "" && k.object == l.object {
+			if object == l.object || k.object != "" && k.object == withoutVersion(l.object) || isProgram && object == s.program {
 				n, found = plus(n, m.value(s.g.selfOf(uint32(i)))), true
 			}
 			continue

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // An Input is one of several inputs whose profiles are summed: the files of a run.
@@ -97,6 +99,19 @@ func (r *Report) label() string {
 	default:
 		return r.in.labels[0] + " and " + strconv.Itoa(n-1) + " more"
 	}
+}
+
+// describe returns the name of a profile, the program that wrote it, and how much of it there is.
+func (r *Report) describe() string {
+	h := &r.m.head
+	from := slices.DeleteFunc([]string{r.label(), h.creator}, func(s string) bool { return s == "" })
+	if h.parts > 1 {
+		from = append(from, strconv.Itoa(h.parts)+" parts")
+	}
+	if n := len(h.threads); n > 1 {
+		from = append(from, strconv.Itoa(n)+" threads")
+	}
+	return strings.Join(from, ", ")
 }
 
 // restart prepares the Reader for another input: its lines are counted from 1, and it has tables

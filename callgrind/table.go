@@ -82,7 +82,7 @@ func (r *Report) table(g *graph) {
 		r.failed = err
 		return
 	}
-	t.heading(&r.m.head, r.label())
+	t.heading(&r.m.head, r.describe())
 	t.list()
 	if r.o.Source {
 		t.sources()
@@ -281,7 +281,7 @@ func (t *listing) pad(n int) {
 }
 
 // heading prints the name of the profiled program, and the total costs.
-func (t *listing) heading(h *headings, label string) {
+func (t *listing) heading(h *headings, profile string) {
 	line := func(name, value string) {
 		if value != "" {
 			name = string(escape.AppendText(nil, name, ""))
@@ -290,17 +290,7 @@ func (t *listing) heading(h *headings, label string) {
 			t.b = append(escape.AppendText(t.b, value, ""), '\n')
 		}
 	}
-	from := []string{label}
-	if h.creator != "" {
-		from = append(from, h.creator)
-	}
-	if h.parts > 1 {
-		from = append(from, strconv.Itoa(h.parts)+" parts")
-	}
-	if n := len(h.threads); n > 1 {
-		from = append(from, strconv.Itoa(n)+" threads")
-	}
-	line("Profile", strings.Join(slices.DeleteFunc(from, func(s string) bool { return s == "" }), ", "))
+	line("Profile", profile)
 	command := h.command
 	if n := len(h.pids); n > 1 {
 		command = strings.TrimSpace(command + "  (" + strconv.Itoa(n) + " processes)")

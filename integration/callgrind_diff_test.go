@@ -167,8 +167,15 @@ func TestDifferencesAreThoseOfPprof(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("changes of own costs (-the two profiles, +together):\n%s", d)
 			}
-			if d := cmp.Diff(pprofChanges(t, c.before, c.after), got); d != "" {
+			flat, cum := pprofChanges(t, c.before, c.after)
+			if d := cmp.Diff(flat, got); d != "" {
 				t.Errorf("changes of own costs (-pprof -diff_base, +ours):\n%s", d)
+			}
+			for _, r := range all { // with their calls: those of the program itself
+				name := strings.HasPrefix(r.Function, "ledger::") || r.Function == "main"
+				if n := r.After.Inclusive["Ir"] - r.Before.Inclusive["Ir"]; name && n != cum[r.Function] {
+					t.Errorf("inclusive change of %s: %d, want %d as in pprof -diff_base", r.Function, n, cum[r.Function])
+				}
 			}
 			if len(got) < 4 {
 				t.Errorf("only %d functions changed: %v", len(got), got)
@@ -177,8 +184,8 @@ func TestDifferencesAreThoseOfPprof(t *testing.T) {
 	}
 }
 
-// pprofChanges returns the changes of own costs that go tool pprof has, by name.
-func pprofChanges(t *testing.T, before, after string) map[string]int64 {
+// pprofChanges returns the changes of own and of inclusive costs that go tool pprof has, by name.
+func pprofChanges(t *testing.T, before, after string) (flat, cum map[string]int64) {
 	t.Helper()
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "before.pb.gz"), filepath.Join(dir, "after.pb.gz")}
@@ -186,24 +193,25 @@ func pprofChanges(t *testing.T, before, after string) map[string]int64 {
 		run(t, nil, command, "callgrind", "--output=pprof:"+files[i], in)
 	}
 	out := run(t, nil, "go", "tool", "pprof", "-top", "-sample_index=Ir", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0", "-unit=count", "-diff_base="+files[0], files[1])
-	sum := map[string]int64{}
-	row := regexp.MustCompile(`(?m)^ *(-?\d+) +-?[\d.]+% +-?[\d.]+% +-?\d+ +-?[\d.]+%  (.*?)( \(inline\))?$`)
+	flat, cum = map[string]int64{}, map[string]int64{}
+	row := regexp.MustCompile(`(?m)^ *(-?\d+) +-?[\d.]+% +-?[\d.]+% +(-?\d+) +-?[\d.]+%  (.*?)( \(inline\))?$`)
 	for _, m := range row.FindAllStringSubmatch(out, -1) {
-		n, err := strconv.ParseInt(m[1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
+		for i, sum := range []map[string]int64{flat, cum} {
+			n, err := strconv.ParseInt(m[1+i], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if key := closedName(stableKey(m[3])); n != 0 {
+				if sum[key] += n; sum[key] == 0 {
+					delete(sum, key)
+				}
+			}
 		}
-		sum[closedName(stableKey(m[2]))] += n
 	}
-	for name, n := range sum {
-		if n == 0 {
-			delete(sum, name)
-		}
-	}
-	if len(sum) == 0 {
+	if len(flat) == 0 {
 		t.Fatalf("no changes in\n%s", out)
 	}
-	return sum
+	return flat, cum
 }
 
 // The profile of a stripped program does not differ from that of its twin, and two stripped programs
