@@ -1,6 +1,8 @@
 package valgrind
 
 import (
+	"slices"
+
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -11,8 +13,9 @@ import (
 // One goroutine at a time may use it.
 type Places struct {
 	t      *tracker
-	solved bool // nothing was learned since the last search for biases
-	named  bool // the search for the debug files of located objects has begun
+	solved bool            // nothing was learned since the last search for biases
+	named  bool            // the search for the debug files of located objects has begun
+	wanted map[string]bool // objects with a frame that has no name
 }
 
 // NewPlaces returns the Places of a process that was started as program, which is empty if that is
@@ -22,7 +25,7 @@ func NewPlaces(program string, o Options) *Places {
 	t := newTracker(&o)
 	t.hasElements = true
 	t.cur.exe = t.cur.keepText([]byte(program))
-	return &Places{t: t}
+	return &Places{t: t, wanted: make(map[string]bool)}
 }
 
 // Learn takes the fact that the address of f is in the code of its object. If f is a caller, inner
@@ -72,13 +75,19 @@ func (p *Places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid
 	}
 	if f.Func == "" {
 		t.countUnresolved(&s, why)
+		if len(p.wanted) < maxObjects {
+			p.wanted[f.Object] = true
+		}
 	}
 	return nil, id
 }
 
-// Close reports the objects that were not located, passes the counts of frames to the Options, and
-// closes the object files.
-func (p *Places) Close() { p.t.finish() }
+// Close reports why frames have no names, for each object that was not located, passes the counts of
+// frames to the Options, and closes the object files.
+func (p *Places) Close() {
+	p.t.cur.order = slices.DeleteFunc(p.t.cur.order, func(o *loaded) bool { return !p.wanted[o.name] })
+	p.t.finish()
+}
 
 // frameOf returns a frame as the XML has it.
 func frameOf(f *report.RawFrame) *Frame {

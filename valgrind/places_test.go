@@ -113,7 +113,7 @@ func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	p := NewPlaces("/bin/a", o)
 	unknown := report.RawFrame{Addr: 0x37}
 	missing := report.RawFrame{Addr: 0x109123, Object: "/lib/missing.so"}
-	known := report.RawFrame{Addr: 0x109124, Object: "/lib/missing.so", Func: "f"}
+	known := report.RawFrame{Addr: 0x109124, Object: "/lib/other.so", Func: "f"} // stays as it is, without a message
 	p.Learn(unknown, report.RawFrame{})
 	p.Learn(missing, unknown)
 	p.Learn(known, missing)
