@@ -4,8 +4,10 @@
 // A [Reader] turns bytes into records: a header, the cost of a place, a call, a jump. It is
 // lenient, as KCachegrind is: besides Callgrind, programs such as Cachegrind, Xdebug, pprof and
 // gperftools write the format, each in its own way. [NewMarkup] renders records as symbolizer
-// markup, in the order of the profile. [NewReport] sums them: it prints a table of functions, JSON
-// Lines (report.schema.json), or the profile again, with names.
+// markup, in the order of the profile. [NewReport] sums them, and those of further inputs
+// ([Report.Begin]): it prints a table of functions, JSON Lines (report.schema.json), stacks, or the
+// profile again, with names. [NewComparison] prints how the costs of functions changed between two
+// profiles, and a [Limit] decides whether a cost, or its change, is too large.
 //
 // If Callgrind knew no name, it wrote the address at which a function was entered. With
 // --dump-instr=yes it also wrote the address of every instruction. These are addresses of the

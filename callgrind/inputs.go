@@ -37,7 +37,7 @@ type inputs struct {
 func (r *Report) Begin(in Input) error {
 	err := r.End()
 	r.in.last, r.in.open, r.in.costs = in.Label, true, false
-	r.o.Diagnose, r.o.Foreign = in.Diagnose, in.Foreign
+	r.o.Diagnose, r.o.Foreign, r.Reader.foreign = in.Diagnose, in.Foreign, nil
 	if r.o.Output == Table && in.Foreign != nil {
 		r.Reader.foreign = r.passForeign
 	}
@@ -120,4 +120,5 @@ func (r *Reader) restart() {
 	r.newPart()
 	r.documents, r.number, r.truncated = 0, 0, false
 	r.columns = nil
+	clear(r.complaints)
 }
