@@ -208,7 +208,26 @@ func top(t *testing.T, file string, args ...string) string {
 // of their unstripped twins: by the file at the mapped path; by build ID and debug files alone; from
 // a debuginfod server.
 func TestProfilesOfStrippedProgramsHaveTheNamesOfTheirTwins(t *testing.T) {
-	w := newProfiledTwin(t, "g++")
+	for _, b := range []struct {
+		name, compiler string
+		flags          []string
+		long           bool
+	}{
+		{name: "g++", compiler: "g++"},
+		{name: "g++ -no-pie", compiler: "g++", flags: []string{"-no-pie"}, long: true},
+		{name: "g++ in one segment", compiler: "g++", flags: []string{"-O3", "-Wl,-z,noseparate-code"}, long: true},
+		{name: "clang++ with lld", compiler: "clang++-19", flags: []string{"-fuse-ld=lld", "-O2"}, long: true},
+		{name: "clang++ with lld -no-pie", compiler: "clang++-19", flags: []string{"-fuse-ld=lld", "-no-pie"}, long: true},
+	} {
+		if b.long && !long() {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) { newProfiledTwin(t, b.compiler, b.flags...).compareProfiles(t) })
+	}
+}
+
+// compareProfiles compares profiles of each profiler.
+func (w *profiledTwin) compareProfiles(t *testing.T) {
 	for _, tt := range []struct {
 		name, library, env, pattern string
 		args                        []string

@@ -62,7 +62,8 @@ func (r *resolver) note(message string) { r.o.Report(message) }
 type site struct {
 	file   *report.Object
 	loads  []object.Segment // loaded segments of the file; of a debug file they may have no bytes
-	known  bool             // loads are those of the file that was mapped
+	known  bool             // loads are set
+	mapped bool             // loads are those of the mapped file itself
 	err    error            // why its addresses cannot be looked up
 	failed bool             // an address has no name because of err
 }
@@ -196,7 +197,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 		return s
 	}
 	f := r.objects.Named(m.File)
-	s := &site{file: f, loads: f.Loads[:min(len(f.Loads), maxLoads)], known: true, err: f.Err}
+	s := &site{file: f, loads: f.Loads[:min(len(f.Loads), maxLoads)], known: true, mapped: true, err: f.Err}
 	if !id.IsZero() && (f.Err != nil || f.ID != id) {
 		// the file is elsewhere, or another build has its path now
 		path := f.Path
@@ -269,10 +270,13 @@ func (s *site) relative(m *stacks.Mapping, addr uint64) (uint64, error) {
 		if !isCode(l) {
 			continue
 		}
+		if l.FileSize < l.MemSize && !s.mapped {
+			continue // of a debug file, which may keep the first bytes of its code's segment
+		}
 		if offset-l.Offset < l.FileSize {
 			return offset - l.Offset + l.Addr, nil
 		}
-		bytes = bytes || l.FileSize > 0
+		bytes = true
 	}
 	if bytes {
 		return 0, errOutside

@@ -33,7 +33,11 @@ var (
 
 func debugOnly(loads []object.Segment) (all []object.Segment) {
 	for _, l := range loads {
-		l.Offset, l.FileSize = 0, 0
+		l.FileSize = 0
+		if l.Offset == 0 {
+			l.FileSize = 0x30c // headers and notes
+		}
+		l.Offset = 0
 		all = append(all, l)
 	}
 	return all
@@ -61,6 +65,7 @@ func TestAddressesInMappings(t *testing.T) {
 		{"more than the file, joined", gnuLoads, 0x9000, 0, joinedMaps, false, start + 0x1010, 0x1010},
 		{"no code", gnuLoads[:1], 0x1000, 0, exactMaps, false, start, 0},
 		{"a debug file", debugOnly(gnuLoads), 0x3000, 0x1000, exactMaps, false, start + 0x10, 0x1010},
+		{"a debug file of one segment", debugOnly([]object.Segment{{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, FileSize: 0x1d34, MemSize: 0x1d34}}), 0x2000, 0, exactMaps, false, start + 0x9d0, 0x9d0},
 		{"a debug file of lld", debugOnly(lldLoads), 0x1000, 0, exactMaps, false, start + 0x9d0, 0x19d0},
 		{"a debug file, and a part of the code", debugOnly(gnuLoads), 0x1000, 0x1000, exactMaps, false, start + 0x10, 0x1010},
 		{"a debug file, and the whole file", debugOnly(gnuLoads), 0x6000, 0, joinedMaps, false, start + 0x1010, 0x1010},
