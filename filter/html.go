@@ -2,16 +2,11 @@ package filter
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/html"
 	"github.com/symfilter/symfilter/markup"
 )
-
-// maxHeldElements bounds the elements of a line that a page shows more of than their text. The
-// others are text.
-const maxHeldElements = 4096
 
 // A Page is a page of HTML with the logs of one Filter or of several, one after the other: the text
 // of the logs, backtraces that fold, and an index of those that differ. The page needs no other
@@ -25,12 +20,8 @@ type Page struct {
 	html  *html.Page
 	owned bool // it is the page of one Filter, which ends it
 
-	held  []heldElement // elements of lines that are not printed yet
-	lines int           // number of held, whose lines are not printed yet
-	round uint32        // number of times that held was emptied
-	stack openStack
-	same  verdicts
-	last  []byte // the beginning of the last line that is not a frame
+	grouping
+	same verdicts
 
 	values []html.Value // scratch
 	rows   []html.Row   // scratch
@@ -70,10 +61,7 @@ func (p *Page) AppendElement(dst []byte, e *Element) []byte {
 	case e.Tag != markup.TagHexDict:
 		return dst
 	}
-	p.held = append(p.held, h)
-	p.lines++
-	dst = binary.LittleEndian.AppendUint32(dst, p.round)
-	return binary.LittleEndian.AppendUint32(dst, uint32(len(p.held)-1))
+	return p.hold(dst, h)
 }
 
 // AppendLine adds a line to the page, and appends the part that is finished.
@@ -84,7 +72,7 @@ func (p *Page) AppendLine(dst []byte, l *Line) []byte {
 	ended := len(l.EOL) > 0
 	switch {
 	case len(l.Frames) > 0 && !l.Continues && !isSummary(l.Text):
-		p.frames(l)
+		p.addFrames(l, p.endStack)
 	case len(l.Elements) > 0:
 		p.elements(l)
 	case p.stack.open() && !p.stack.waiting && !l.Continues && len(l.Text) <= maxBetween:
@@ -116,25 +104,6 @@ func (p *Page) appendLines(dst, lines []byte) []byte {
 	return p.html.Take(dst)
 }
 
-// isSummary reports whether text is the last line of a sanitizer's report, which repeats a frame.
-func isSummary(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("SUMMARY: "))
-}
-
-// release forgets the elements of a line that was printed.
-func (p *Page) release(elements []LineElement) {
-	for i := range elements {
-		if len(elements[i].Made) > 0 {
-			p.lines--
-		}
-	}
-	if p.lines <= 0 || len(p.held) >= maxHeldElements {
-		clear(p.held)
-		p.held, p.lines = p.held[:0], 0
-		p.round++
-	}
-}
-
 // text prints text, which may have line ends.
 func (p *Page) text(text []byte, ended bool) {
 	for {
@@ -147,19 +116,6 @@ func (p *Page) text(text []byte, ended bool) {
 	}
 	p.html.Text(text, ended)
 }
-
-// remember keeps the beginning of a line, which may be the message of a backtrace.
-func (p *Page) remember(text []byte) {
-	if len(text) > 0 {
-		if len(text) > maxMessage {
-			text = text[:maxMessage-unfinishedText(text[:maxMessage])]
-		}
-		p.last = append(p.last[:0], text...)
-	}
-}
-
-// maxMessage bounds the message of a backtrace.
-const maxMessage = 200 // bytes
 
 // elements prints a line with elements that is not a frame. Values of a hexdict show their answers.
 func (p *Page) elements(l *Line) {
@@ -240,4 +196,64 @@ func (p *Page) end(dst []byte) []byte {
 		return p.AppendEnd(dst)
 	}
 	return p.html.Take(dst)
+}
+
+// endStack prints the stack, if one is open.
+func (p *Page) endStack() {
+	s := &p.stack
+	if !s.open() {
+		return
+	}
+	rows := s.rows
+	if s.waiting { // the line is after the stack
+		rows = rows[:len(rows)-1]
+	}
+	after := rows[len(rows)-1].end
+	s.rows = rows
+	same := p.same.of(s)
+	b := html.Backtrace{Key: same.key, Message: s.message, Rows: p.rows[:0]}
+	if s.cut {
+		b.Key = ""
+	}
+	single := s.single()
+	known := same.known || p.html.Known(b.Key)
+	if same.known = known && !s.cut; single {
+		known = p.html.Large()
+	}
+	at := 0
+	for i := range rows {
+		r := &rows[i]
+		row := html.Row{Text: s.text[at:r.end], Ended: r.ended, Kind: same.kinds[i], More: r.more}
+		at = r.end
+		if r.answer >= 0 && !known {
+			a := &s.answers[r.answer]
+			row.Object = objectOf(a)
+			if row.Kind != html.System && !r.more {
+				d := detailOf(a, r.frame)
+				addSource(&d, a, r.frame)
+				row.Detail = &d
+			}
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	b.Time = timeOf(s.message)
+	if len(b.Time) == 0 {
+		b.Time = timeOf(s.text[:rows[0].end])
+	}
+	if single {
+		p.html.Frames(b.Rows)
+	} else {
+		p.html.Backtrace(&b)
+	}
+	if s.waiting {
+		r := s.rows[:len(rows)+1][len(rows)]
+		p.html.Text(s.text[after:r.end], r.ended)
+	}
+	clear(b.Rows)
+	p.rows = b.Rows
+	clear(s.answers)
+	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
+	if cap(s.text) > 2*maxStackText {
+		s.text = nil
+	}
 }

@@ -3,8 +3,6 @@ package filter
 import (
 	"bytes"
 	"encoding/binary"
-
-	"github.com/symfilter/symfilter/internal/html"
 )
 
 // The bounds of a backtrace that is held, and of a line between two of its frames. The sanitizers
@@ -14,6 +12,19 @@ const (
 	maxStackText = 128 << 10 // bytes
 	maxBetween   = 1 << 10   // bytes
 )
+
+// A grouping groups the lines of a log's backtraces, for Printers. Lines of a backtrace are held until
+// it ends.
+type grouping struct {
+	held  []heldElement // elements of lines that are not printed yet
+	lines int           // number of held, whose lines are not printed yet
+	round uint32        // number of times that held was emptied
+	stack openStack
+	last  []byte // the beginning of the last line that is not a frame
+}
+
+// maxHeldElements bounds the elements of a line that a grouping holds. The others are text.
+const maxHeldElements = 4096
 
 // An openStack is the backtrace whose lines are held.
 type openStack struct {
@@ -69,22 +80,23 @@ func (s *openStack) continues(l *Line, r *Resolved) bool {
 	return r.Frame > s.number
 }
 
-// frames adds a line with frames to the stack, or begins one with it.
-func (p *Page) frames(l *Line) {
-	s := &p.stack
+// addFrames adds a line with frames to the stack, or begins one with it. It calls end before a new
+// one begins.
+func (g *grouping) addFrames(l *Line, end func()) {
+	s := &g.stack
 	var first *Resolved
-	if h := p.elementAt(l, l.Frames[0].At); h != nil {
+	if h := g.elementAt(l, l.Frames[0].At); h != nil {
 		first = &h.answer
 	}
 	full := len(s.rows) >= maxStackRows || len(s.text) >= maxStackText
 	if s.open() && (full || !s.continues(l, first)) {
 		belongs := full && s.continues(l, first)
-		p.endStack()
+		end()
 		s.cut = belongs
 	}
 	if !s.open() {
 		s.process = l.Process
-		s.message = append(s.message[:0], p.last...)
+		s.message = append(s.message[:0], g.last...)
 	}
 	s.waiting = false
 	if first != nil {
@@ -97,18 +109,18 @@ func (p *Page) frames(l *Line) {
 	var of *heldElement
 	row := stackRow{frame: NoFrame, answer: NoFrame}
 	for at := 0; ; {
-		end := bytes.IndexByte(l.Text[at:], '\n')
+		to := bytes.IndexByte(l.Text[at:], '\n')
 		ended := len(l.EOL) > 0
-		if end >= 0 {
-			end += at
+		if to >= 0 {
+			to += at
 			ended = true
 		} else {
-			end = len(l.Text)
+			to = len(l.Text)
 		}
 		row.more = row.answer >= 0
-		for len(marks) > 0 && marks[0].At <= end {
+		for len(marks) > 0 && marks[0].At <= to {
 			row = stackRow{frame: NoFrame, answer: NoFrame}
-			if h := p.elementAt(l, marks[0].At); h != nil && marks[0].Frame >= 0 {
+			if h := g.elementAt(l, marks[0].At); h != nil && marks[0].Frame >= 0 {
 				if h != of {
 					of, from = h, len(s.answers)
 					s.answers = append(s.answers, h.answer)
@@ -118,19 +130,19 @@ func (p *Page) frames(l *Line) {
 			marks = marks[1:]
 		}
 		row.ended = ended
-		s.add(l.Text[at:end], row)
-		if end == len(l.Text) {
+		s.add(l.Text[at:to], row)
+		if to == len(l.Text) {
 			break
 		}
-		at = end + 1
+		at = to + 1
 	}
 }
 
 // elementAt returns the held element around an offset in the text of a line, or nil.
-func (p *Page) elementAt(l *Line, at int) *heldElement {
+func (g *grouping) elementAt(l *Line, at int) *heldElement {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {
-			return p.element(e.Made)
+			return g.element(e.Made)
 		}
 	}
 	return nil
@@ -141,66 +153,6 @@ func (s *openStack) single() bool {
 	return len(s.answers) == 1 && s.answers[0].Frame == NoNumber && s.rows[0].answer == 0 && s.rows[len(s.rows)-1].answer == 0
 }
 
-// endStack prints the stack, if one is open.
-func (p *Page) endStack() {
-	s := &p.stack
-	if !s.open() {
-		return
-	}
-	rows := s.rows
-	if s.waiting { // the line is after the stack
-		rows = rows[:len(rows)-1]
-	}
-	after := rows[len(rows)-1].end
-	s.rows = rows
-	same := p.same.of(s)
-	b := html.Backtrace{Key: same.key, Message: s.message, Rows: p.rows[:0]}
-	if s.cut {
-		b.Key = ""
-	}
-	single := s.single()
-	known := same.known || p.html.Known(b.Key)
-	if same.known = known && !s.cut; single {
-		known = p.html.Large()
-	}
-	at := 0
-	for i := range rows {
-		r := &rows[i]
-		row := html.Row{Text: s.text[at:r.end], Ended: r.ended, Kind: same.kinds[i], More: r.more}
-		at = r.end
-		if r.answer >= 0 && !known {
-			a := &s.answers[r.answer]
-			row.Object = objectOf(a)
-			if row.Kind != html.System && !r.more {
-				d := detailOf(a, r.frame)
-				addSource(&d, a, r.frame)
-				row.Detail = &d
-			}
-		}
-		b.Rows = append(b.Rows, row)
-	}
-	b.Time = timeOf(s.message)
-	if len(b.Time) == 0 {
-		b.Time = timeOf(s.text[:rows[0].end])
-	}
-	if single {
-		p.html.Frames(b.Rows)
-	} else {
-		p.html.Backtrace(&b)
-	}
-	if s.waiting {
-		r := s.rows[:len(rows)+1][len(rows)]
-		p.html.Text(s.text[after:r.end], r.ended)
-	}
-	clear(b.Rows)
-	p.rows = b.Rows
-	clear(s.answers)
-	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
-	if cap(s.text) > 2*maxStackText {
-		s.text = nil
-	}
-}
-
 // A heldElement is an element with what a page shows of it.
 type heldElement struct {
 	answer Resolved
@@ -208,12 +160,52 @@ type heldElement struct {
 }
 
 // element returns the held element that AppendElement has made, or nil.
-func (p *Page) element(made []byte) *heldElement {
-	if len(made) < 8 || binary.LittleEndian.Uint32(made) != p.round {
+func (g *grouping) element(made []byte) *heldElement {
+	if len(made) < 8 || binary.LittleEndian.Uint32(made) != g.round {
 		return nil
 	}
-	if i := binary.LittleEndian.Uint32(made[4:]); int(i) < len(p.held) {
-		return &p.held[i]
+	if i := binary.LittleEndian.Uint32(made[4:]); int(i) < len(g.held) {
+		return &g.held[i]
 	}
 	return nil
 }
+
+// hold keeps an element until its line is printed, and appends its index in held.
+func (g *grouping) hold(dst []byte, h heldElement) []byte {
+	g.held = append(g.held, h)
+	g.lines++
+	dst = binary.LittleEndian.AppendUint32(dst, g.round)
+	return binary.LittleEndian.AppendUint32(dst, uint32(len(g.held)-1))
+}
+
+// isSummary reports whether text is the last line of a sanitizer's report, which repeats a frame.
+func isSummary(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("SUMMARY: "))
+}
+
+// release forgets the elements of a line that was printed.
+func (g *grouping) release(elements []LineElement) {
+	for i := range elements {
+		if len(elements[i].Made) > 0 {
+			g.lines--
+		}
+	}
+	if g.lines <= 0 || len(g.held) >= maxHeldElements {
+		clear(g.held)
+		g.held, g.lines = g.held[:0], 0
+		g.round++
+	}
+}
+
+// remember keeps the beginning of a line, which may be the message of a backtrace.
+func (g *grouping) remember(text []byte) {
+	if len(text) > 0 {
+		if len(text) > maxMessage {
+			text = text[:maxMessage-unfinishedText(text[:maxMessage])]
+		}
+		g.last = append(g.last[:0], text...)
+	}
+}
+
+// maxMessage bounds the message of a backtrace.
+const maxMessage = 200 // bytes
