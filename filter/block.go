@@ -237,13 +237,13 @@ func (f *Filter) endLong() {
 }
 
 // plainLines is plain for objects, pages and terminals, for which plain lines are changed. The first
-// line of b has the number first. A page gets all lines at once, after those that may be between two
+// line of b has the number first. A page and a Finder get all lines at once, after those that may be between two
 // frames.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)
-		if page := f.page; page != nil && !page.stack.open() && page.prefix == nil && b[len(b)-1] == '\n' {
-			f.ready = page.appendLines(f.ready, b)
+		if f.whole != nil && b[len(b)-1] == '\n' && f.whole.takesLines() {
+			f.ready = f.whole.appendLines(f.ready, b)
 			f.sendLarge()
 			return
 		}

@@ -22,8 +22,8 @@ type Filter struct {
 	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
 
-	longCut []byte // the unfinished colour sequence or character at the end of the last longPart
-	page    *Page  // the printer; nil for other outputs
+	longCut []byte       // the unfinished colour sequence or character at the end of the last longPart
+	whole   wholePrinter // the printer, if it is one; otherwise nil
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
@@ -41,6 +41,10 @@ func New(w io.Writer, o Options) *Filter {
 		}
 		o = f.o
 	}
+	if _, ok := o.Printer.(*Finder); ok {
+		f.o.Terminal, f.o.Color, f.o.ModuleLines, f.o.Look = false, ColorNever, ModuleLinesNone, Look{Own: o.Look.Own}
+		o = f.o
+	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
 	f.layout = layout{color: o.Color, terminal: o.Terminal, look: newLook(&o)}
@@ -54,8 +58,9 @@ func New(w io.Writer, o Options) *Filter {
 	default:
 		f.printer = textPrinter{}
 	}
-	if f.page, _ = f.printer.(*Page); f.page != nil {
-		f.page.prefix = nil
+	f.whole, _ = f.printer.(wholePrinter)
+	if page, ok := f.printer.(*Page); ok {
+		page.prefix = nil
 	}
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline
@@ -296,8 +301,8 @@ func (f *Filter) Close() error {
 	}
 	f.closeModule()
 	f.endFold()
-	if f.page != nil {
-		f.ready = f.page.end(f.ready)
+	if f.whole != nil {
+		f.ready = f.whole.endLog(f.ready)
 	}
 	f.send()
 	return f.err

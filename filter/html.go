@@ -189,8 +189,11 @@ func (p *Page) addValues(text []byte, at int, values []DictValue, named bool) in
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// end prints the lines that are held, and ends the page if it is the Filter's own.
-func (p *Page) end(dst []byte) []byte {
+// takesLines reports whether lines without elements may be given to appendLines.
+func (p *Page) takesLines() bool { return !p.stack.open() && p.prefix == nil }
+
+// endLog prints the lines that are held, and ends the page if it is the Filter's own.
+func (p *Page) endLog(dst []byte) []byte {
 	p.endStack()
 	if p.owned {
 		return p.AppendEnd(dst)

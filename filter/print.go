@@ -29,6 +29,13 @@ type Printer interface {
 	AppendLine(dst []byte, l *Line) []byte
 }
 
+// A wholePrinter is a Printer that can take lines at once, and prints more when the log ends.
+type wholePrinter interface {
+	takesLines() bool                     // whether appendLines may be called
+	appendLines(dst, lines []byte) []byte // is AppendLine for lines without elements
+	endLog(dst []byte) []byte
+}
+
 // A Line is one line of the log that is laid out, or a part of a line that is too long. Its text
 // has at most about 1 MiB, and its elements have at most about 4 MiB.
 type Line struct {

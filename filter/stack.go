@@ -45,6 +45,7 @@ type stackRow struct {
 	end    int // of its text
 	ended  bool
 	more   bool // the line belongs to the frame of the row before
+	named  bool // the frame was symbolized when it was logged
 	frame  int  // index in the frames of its answer; NoFrame without an answer
 	answer int  // index in answers; NoFrame without an answer
 }
@@ -94,14 +95,15 @@ func (g *grouping) addFrames(l *Line, end func()) {
 		end()
 		s.cut = belongs
 	}
-	if !s.open() {
+	begins := !s.open()
+	if begins {
 		s.process = l.Process
 		s.message = append(s.message[:0], g.last...)
 	}
 	s.waiting = false
 	if first != nil {
 		s.number, s.dialect = first.Frame, first.Dialect
-	} else if s.number != NoNumber {
+	} else if s.number != NoNumber && !begins {
 		s.number++
 	}
 	marks := l.Frames
@@ -119,7 +121,7 @@ func (g *grouping) addFrames(l *Line, end func()) {
 		}
 		row.more = row.answer >= 0
 		for len(marks) > 0 && marks[0].At <= to {
-			row = stackRow{frame: NoFrame, answer: NoFrame}
+			row = stackRow{frame: NoFrame, answer: NoFrame, named: marks[0].Frame < 0}
 			if h := g.elementAt(l, marks[0].At); h != nil && marks[0].Frame >= 0 {
 				if h != of {
 					of, from = h, len(s.answers)

@@ -279,7 +279,7 @@ func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string 
 		cmd.Env = append(cmd.Env, tool+"_OPTIONS="+options)
 	}
 	out, _ := cmd.CombinedOutput()
-	if !bytes.Contains(out, []byte("SUMMARY: ")) {
+	if !bytes.Contains(out, []byte("SUMMARY: ")) && !bytes.Contains(out, []byte(": runtime error: ")) {
 		t.Fatalf("%s reports nothing:\n%s", s.program, out)
 	}
 	return string(runs.ReplaceAll(out, []byte("(a run)")))

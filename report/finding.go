@@ -150,7 +150,11 @@ func (x *Finding) Identify(own *Own) {
 	for t := range x.Traces {
 		for i := range x.Traces[t].Frames {
 			f := &x.Traces[t].Frames[i]
-			f.IsOwn = own.Is(f.Linkage, f.File, f.Object)
+			link := f.Linkage
+			if link == "" {
+				link = f.Func
+			}
+			f.IsOwn = own.Is(link, f.File, f.Object)
 			if t > 0 {
 				continue
 			}
@@ -158,10 +162,16 @@ func (x *Finding) Identify(own *Own) {
 				x.Own = i
 			}
 			var named *symbolize.Frame
-			if f.Named() {
+			object := f.Object
+			switch {
+			case f.Named() && x.Source == FromLog:
+				named = &symbolize.Frame{Linkage: loggedName(&f.Frame)}
+			case f.Named():
 				named = &f.Frame
+			case object == "": // an error whose line is in the log, without a stack
+				object = f.File
 			}
-			stack.Add(named, f.Object, f.IsOwn)
+			stack.Add(named, object, f.IsOwn)
 		}
 	}
 	x.Fingerprint = stack.Fingerprint(string(x.Source)+"/"+version, field(x.Tool), field(x.Kind), field(messageClass(x.Message)), [...]string{"", "alive", "freed", "outside"}[x.Memory])

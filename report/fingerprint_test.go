@@ -189,3 +189,30 @@ func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string
 	}
 	return stack.Fingerprint("log/1")
 }
+
+// The names of frames in findings of logs are those that all tools print.
+func TestLoggedNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"main":                                "main",
+		"memcpy@@GLIBC_2.14":                  "memcpy",
+		"sort.isra.0":                         "sort",
+		"deposit(void*)":                      "deposit",
+		"shop::Box<long>::get(int) const":     "get",
+		"int shop::run<main::$_1>(main::$_1)": "run",
+		"run<main(int, char**)::<lambda()> >": "run",
+		"main::$_1::operator()() const":       "operator()",
+		"operator()":                          "operator()",
+		"(anonymous namespace)::compare(void const*, void const*)": "compare",
+		"compare(void const*, void const*) (.cold)":                "compare",
+		"compare(int) [clone .cold]":                               "compare",
+		"core::panicking::panic_bounds_check":                      "panic_bounds_check",
+		"shop::main::{{closure}}":                                  "{{closure}}",
+		"operator delete(void*)":                                   "operator delete",
+		"<lambda()>":                                               "<lambda()>",
+		"":                                                         "",
+	} {
+		if got := loggedName(&symbolize.Frame{Func: name}); got != want {
+			t.Errorf("loggedName(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

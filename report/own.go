@@ -28,8 +28,9 @@ type OwnRule struct {
 // /usr/src (except app and myapp there), /usr/local/go/src or /rustc, if it is a relative path into
 // csu, sysdeps or elf, the folders of glibc, or if it is in the source tree of a sanitizer; if its
 // object is a runtime by its base name, such as libc.so.6; if its object is below /lib or /usr/lib
-// and its source file is unknown, a relative path, or below /build; and if its function is one of
-// those that call main.
+// and its source file is unknown, a relative path, or below /build; if its function is one of those
+// that call main; and if its source file is unknown and its function is one that sanitizers
+// intercept, such as malloc and memcpy.
 type Own struct {
 	globs []*regexp.Regexp
 	own   []bool // of the globs
@@ -125,11 +126,30 @@ func isSystem(function, file, object string) bool {
 	if IsBelowMain(function) || isRuntime(object[strings.LastIndexByte(object, '/')+1:]) {
 		return true
 	}
+	if file == "" && isInterceptor(function) {
+		return true
+	}
 	relative := file != "" && file[0] != '/'
 	if relative && isGlibcSource(file) || hasAnyPrefix(file, systemSources) && !hasAnyPrefix(file, ownSources) || containsAny(file, runtimeSources) {
 		return true
 	}
 	return hasAnyPrefix(object, systemObjects) && (file == "" || relative || strings.HasPrefix(file, "/build/"))
+}
+
+// isInterceptor reports whether function is the linkage or demangled name of a function that a
+// sanitizer's runtime has in place of that of the C library. LLVM links the runtime into the program.
+func isInterceptor(function string) bool {
+	switch function {
+	case "malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
+		"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "strnlen", "strcpy", "strncpy", "strcat", "strncat", "strcmp", "strncmp",
+		"strcasecmp", "strncasecmp", "strchr", "strrchr", "strstr", "strdup", "strndup", "__strdup", "strtol", "strtoll", "atoi", "atol",
+		"printf", "fprintf", "sprintf", "snprintf", "vprintf", "vfprintf", "vsprintf", "vsnprintf", "scanf", "sscanf",
+		"qsort", "qsort_r", "bsearch", "read", "write", "pread", "pwrite", "fread", "fwrite", "fgets", "recv", "send", "puts", "wcslen", "wcscpy",
+		"pthread_create", "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_join",
+		"_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm":
+		return true
+	}
+	return hasAnyPrefix(function, interceptors)
 }
 
 // The built-in rule's prefixes and parts of paths.
@@ -138,6 +158,10 @@ var (
 	ownSources     = []string{"/usr/src/app/", "/usr/src/myapp/"} // where the documents of Docker's images put a program
 	runtimeSources = []string{"/libsanitizer/", "/compiler-rt/lib/"}
 	systemObjects  = []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/", "/usr/libexec/valgrind/"}
+	interceptors   = []string{
+		"__interceptor_", "___interceptor_", "__interceptor_trampoline_", "__asan_", "__hwasan_", "__lsan_", "__msan_", "__tsan_", "__ubsan_", "__sanitizer_",
+		"__asan::", "__hwasan::", "__lsan::", "__msan::", "__tsan::", "__ubsan::", "__sanitizer::", "operator new", "operator delete",
+	}
 	// runtimes are what the base names of runtimes begin with.
 	runtimes = []string{
 		"libc.so", "libc-2.", "libc.musl-", "ld-linux", "ld-musl-", "ld-2.", "ld64.so", "ld.so", "libm.so", "libm-2.", "libmvec.so",

@@ -34,6 +34,31 @@ func StableName(f *symbolize.Frame) string {
 	return name
 }
 
+// loggedName returns the name of a function without the parts that depend on the build or on who
+// has named it: its last name, without namespaces, classes and arguments. Frames that were named when
+// they were logged have no linkage names, and demanglers differ in the spelling of arguments.
+func loggedName(f *symbolize.Frame) string {
+	name, _ := Unversioned(f.Func)
+	if name == "" {
+		name, _ = Unversioned(f.Linkage)
+	}
+	name = name[:min(len(name), maxLinkage)]
+	if i := strings.Index(name, " (."); i > 0 { // f(int) (.isra.0)
+		name = name[:i]
+	}
+	if !strings.ContainsAny(name, " (") {
+		name = WithoutCloneSuffix(name)
+	}
+	switch base := baseName(name); base {
+	case "":
+		return name
+	case "operator": // without its arguments already
+		return "operator()"
+	default:
+		return base
+	}
+}
+
 // WithoutCloneSuffix removes suffixes such as .constprop.0 and .part.1.cold from a linkage name.
 func WithoutCloneSuffix(name string) string {
 	for end := len(name); end > 0; {

@@ -55,6 +55,9 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	if l.page != nil && r.inputs > 1 {
 		l.page.Input(label)
 	}
+	if l.found != nil {
+		o.Printer = filter.NewFinder(l.found.Findings, label, l.found.own, o.Paths)
+	}
 	at.options, at.filter = o, filter.New(at.batch, o)
 	if l.found != nil {
 		l.found.begin(r.stream.current)

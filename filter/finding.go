@@ -1,0 +1,447 @@
+package filter
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// A Finder is a Printer that prints nothing, and adds to a collection what a log reports of faults:
+//
+//   - the reports of sanitizers, as markup, as raw frames, or symbolized when they were logged
+//   - crashes: backtraces after a line that is the message of one, such as a signal, a failed
+//     assertion, a panic or an oops of a kernel
+//
+// A backtrace without such a message is not a finding: programs log backtraces for many reasons.
+//
+// A process is one for each PID that reports name, and the log itself for reports without a PID, or
+// if the log has none. It is complete unless the log ends within a report, or another report begins
+// there. Equal reports of a process are one finding that occurred several times.
+//
+// A Finder takes at most about 8 MiB beside the findings. It is for one Filter and one goroutine,
+// which must be that of the findings.
+type Finder struct {
+	grouping
+	to    *report.Findings
+	input string
+	own   *report.Own
+	paths Paths
+
+	open  logReport
+	tail  []byte // the lines since the last backtrace, at most maxTail bytes
+	pids  map[string]int
+	known map[knownReport]*report.Finding
+	seed  maphash.Seed
+	text  []byte // scratch: what is hashed
+	after []byte // scratch: a line after a backtrace
+}
+
+// NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
+// frames from those of the system, and paths sets the form of files in the log's text, as
+// [Options.Paths] does for those that are found.
+func NewFinder(to *report.Findings, input string, own *report.Own, paths Paths) *Finder {
+	return &Finder{
+		to: to, input: input, own: own, paths: paths,
+		pids: make(map[string]int), known: make(map[knownReport]*report.Finding), seed: maphash.MakeSeed(),
+	}
+}
+
+// The bounds of a Finder.
+const (
+	maxTail        = 4 << 10  // bytes before a backtrace in which its message is searched
+	maxFoundLine   = 2 << 10  // bytes of a line that are read
+	maxTraces      = 32       // of a finding; a deadlock of n threads has 2n
+	maxDetails     = 16       // lines of a report that are kept beside its message
+	maxKnown       = 32 << 10 // reports and PIDs that are remembered
+	maxQuiet       = 256      // lines of a report without a frame; one beyond is not part of it
+	maxQuietError  = 8        // the same after a runtime error: the bytes around a pointer, at most
+	maxQuietCrash  = 64       // the same after a crash: registers, code and the memory around them
+	maxCrashTraces = 4        // of a crash; further ones are of other threads
+)
+
+// A knownReport is a report of a process.
+type knownReport struct {
+	process int
+	hash    uint64
+}
+
+// A reportMode is what an open report is.
+type reportMode uint8
+
+const (
+	noReport       reportMode = iota
+	ofSanitizer               // ends with its summary
+	ofLeaks                   // the same; each stack is a finding
+	ofRuntimeError            // a line of UBSan, with or without a stack
+	ofCrash
+)
+
+// A logReport is the report that a log is in.
+type logReport struct {
+	mode   reportMode
+	x      report.Finding
+	pid    string
+	prefix string // the text before the report in its first line, such as a time
+	said   string // the last line since the last stack, which may be about the next one
+	quiet  int    // lines since the last stack
+	single bool   // the only stack so far is one frame of a crash
+}
+
+// AppendElement keeps an answer that may be a frame.
+func (f *Finder) AppendElement(dst []byte, e *Element) []byte {
+	if e.Answer == nil || len(f.held) >= maxHeldElements {
+		return dst
+	}
+	return f.hold(dst, heldElement{answer: *e.Answer})
+}
+
+// AppendLine reads a line. It appends nothing.
+func (f *Finder) AppendLine(dst []byte, l *Line) []byte {
+	switch {
+	case len(l.Frames) > 0 && !l.Continues && !hasSummary(l.Text):
+		f.addFrames(l, f.endStack)
+	case f.stack.open() && !f.stack.waiting && !l.Continues && len(l.Text) <= maxBetween:
+		f.stack.addBetween(l.Text, true)
+	default:
+		f.endStack()
+		f.line(l.Text)
+	}
+	if len(l.Elements) > 0 {
+		f.release(l.Elements)
+	}
+	return dst
+}
+
+// takesLines reports whether lines without elements may be given to appendLines.
+func (f *Finder) takesLines() bool { return !f.stack.open() }
+
+// appendLines reads lines without elements. Outside of a report most are not read one by one.
+func (f *Finder) appendLines(dst, lines []byte) []byte {
+	for len(lines) > 0 {
+		if f.open.mode == noReport {
+			next := nextReportLine(lines)
+			f.keepTail(lines[:next])
+			if lines = lines[next:]; len(lines) == 0 {
+				break
+			}
+		}
+		end := bytes.IndexByte(lines, '\n') + 1
+		if end == 0 {
+			end = len(lines)
+		}
+		text, _ := splitLine(lines[:end])
+		f.line(text)
+		lines = lines[end:]
+	}
+	return dst
+}
+
+// keepTail adds lines to the tail.
+func (f *Finder) keepTail(lines []byte) {
+	if n := len(lines); n > maxTail {
+		f.tail = f.tail[:0]
+		lines = lines[n-maxTail:]
+		lines = lines[bytes.IndexByte(lines, '\n')+1:]
+	}
+	if n := len(f.tail) + len(lines) - maxTail; n > 0 {
+		if i := bytes.IndexByte(f.tail[n:], '\n'); i >= 0 {
+			n += i + 1
+		} else {
+			n = len(f.tail)
+		}
+		f.tail = f.tail[:copy(f.tail, f.tail[n:])]
+	}
+	f.tail = append(f.tail, lines...)
+}
+
+// endStack reads the stack, if one is open, and the line after it.
+func (f *Finder) endStack() {
+	s := &f.stack
+	if !s.open() {
+		return
+	}
+	rows := s.rows
+	waiting := s.waiting
+	if waiting { // the line is after the stack
+		rows = rows[:len(rows)-1]
+		f.after = append(f.after[:0], s.text[rows[len(rows)-1].end:s.rows[len(rows)].end]...)
+	}
+	s.rows = rows
+	frames := f.frames(rows)
+	single := s.single()
+	minimal, isMinimal := report.Finding{}, false
+	if single {
+		minimal, isMinimal = minimalError(s.text[:rows[0].end])
+	}
+	cut := s.cut
+	clear(s.answers)
+	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
+	if cap(s.text) > 2*maxStackText {
+		s.text = nil
+	}
+	switch {
+	case cut || len(frames) == 0:
+	case isMinimal:
+		f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
+		minimal.Traces = []report.Trace{{Frames: frames}}
+		f.add(&minimal, "")
+	default:
+		f.trace(frames, single)
+	}
+	if waiting {
+		f.line(f.after)
+	}
+}
+
+// line reads a line that is not a frame.
+func (f *Finder) line(text []byte) {
+	text = bytes.TrimRight(text[:min(len(text), maxFoundLine)], " \t")
+	if isReportLine(text) {
+		h, ok := runtimeError(text)
+		if !ok {
+			h, ok = headerOf(text)
+		}
+		if ok {
+			f.begin(&h, string(text[:h.at]))
+			return
+		}
+		if hasSummary(text) && f.open.mode != noReport && f.open.mode != ofCrash {
+			f.summary(text)
+			return
+		}
+	}
+	r := &f.open
+	switch r.quiet++; r.mode {
+	case ofSanitizer, ofLeaks:
+		f.within(text)
+		return
+	case ofRuntimeError:
+		if r.quiet > maxQuietError {
+			f.end(true)
+		}
+	case ofCrash:
+		if r.quiet > maxQuietCrash {
+			f.end(true)
+		}
+	}
+	f.keepTail(text)
+	f.keepTail(newline)
+}
+
+// begin begins the report that a header has.
+func (f *Finder) begin(h *reportHeader, prefix string) {
+	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
+	f.open = logReport{mode: h.mode, pid: h.pid, prefix: prefix}
+	f.open.x = report.Finding{Tool: h.tool, Kind: h.kind, Message: h.message, Memory: memoryOfKind(h.kind)}
+	if h.file != "" {
+		at := report.TraceFrame{}
+		at.File, at.Line, at.Column, at.HasLine = f.paths.shown(h.file), h.line, h.column, h.line > 0
+		f.open.x.Traces = []report.Trace{{Frames: []report.TraceFrame{at}}}
+	}
+	f.tail = f.tail[:0]
+}
+
+// within reads a line of an open report of a sanitizer.
+func (f *Finder) within(text []byte) {
+	r := &f.open
+	if r.quiet > maxQuiet {
+		f.end(false)
+		return
+	}
+	line := strings.TrimSpace(strings.TrimPrefix(string(text), r.prefix))
+	if pid := "==" + r.pid + "=="; r.pid != "" {
+		line = strings.TrimSpace(strings.TrimPrefix(line, pid))
+	}
+	switch {
+	case line == "":
+		return
+	case line == "ABORTING":
+		f.end(true)
+		return
+	case r.mode == ofLeaks:
+		f.leak(nil) // of which there was no stack
+		r.said = line
+		return
+	case len(r.x.Traces) == 0:
+		f.access(line)
+	}
+	if d := detailIn(line); d != "" {
+		if len(r.x.Detail) < maxDetails {
+			r.x.Detail = append(r.x.Detail, d)
+		}
+		if strings.HasPrefix(d, "Cause: ") && r.x.Memory == report.MemoryUnknown {
+			r.x.Memory = memoryOfKind(d)
+		}
+		if !strings.HasSuffix(line, ":") { // a line before a stack
+			return
+		}
+	}
+	r.said = line
+}
+
+// access adds the access that a line before the first stack names to the message.
+func (f *Finder) access(line string) {
+	x := &f.open.x
+	if a := accessIn(line); a != "" && !strings.Contains(x.Message, ": ") {
+		x.Message += ": " + a
+	}
+}
+
+// summary reads the last line of a report.
+func (f *Finder) summary(text []byte) {
+	if x := &f.open.x; x.Kind == "" {
+		x.Kind = kindInSummary(text)
+		x.Memory = memoryOfKind(x.Kind)
+	}
+	f.end(true)
+}
+
+// leak adds the leak whose line was read last, if there is one.
+func (f *Finder) leak(frames []report.TraceFrame) {
+	r := &f.open
+	x, ok := leakIn(r.said)
+	r.said = ""
+	if !ok {
+		return
+	}
+	x.Tool = r.x.Tool
+	if len(frames) > 0 {
+		x.Traces = []report.Trace{{Frames: frames}}
+	}
+	f.add(&x, r.pid)
+}
+
+// trace adds a stack to the open report, or begins a crash with it.
+func (f *Finder) trace(frames []report.TraceFrame, single bool) {
+	r := &f.open
+	r.quiet = 0
+	switch said := r.said; r.mode {
+	case ofLeaks:
+		f.leak(frames)
+		return
+	case ofSanitizer:
+		if len(r.x.Traces) == 0 {
+			f.access(said)
+			r.x.Traces = append(r.x.Traces, report.Trace{Message: said, Frames: frames})
+		} else if len(r.x.Traces) < maxTraces {
+			r.x.Traces = append(r.x.Traces, report.Trace{Role: roleOf(said), Message: said, Frames: frames})
+		}
+		r.said = ""
+		return
+	case ofRuntimeError:
+		if at := r.x.Traces; len(at) > 0 && len(at[0].Frames) == 1 && at[0].Frames[0].Object == "" {
+			r.x.Traces = []report.Trace{{Frames: withLine(frames, &at[0].Frames[0])}}
+			return
+		}
+	}
+	f.crash(frames, single)
+	f.tail = f.tail[:0]
+}
+
+// withLine returns frames, of which the innermost one gets the line at if none has a line.
+func withLine(frames []report.TraceFrame, at *report.TraceFrame) []report.TraceFrame {
+	if !slices.ContainsFunc(frames, func(f report.TraceFrame) bool { return f.HasLine }) {
+		frames[0].File, frames[0].Line, frames[0].Column, frames[0].HasLine = at.File, at.Line, at.Column, at.HasLine
+	}
+	return frames
+}
+
+// crash begins a crash with a stack, if one of the lines before it is the message of one, or adds the
+// stack to the open one.
+func (f *Finder) crash(frames []report.TraceFrame, single bool) {
+	r := &f.open
+	if x, ok := crashIn(f.tail); ok {
+		f.end(true)
+		x.Traces = []report.Trace{{Frames: frames}}
+		f.open = logReport{mode: ofCrash, x: x, single: single}
+		return
+	}
+	switch {
+	case r.mode != ofCrash:
+		f.end(true)
+	case r.single: // a register, whose stack this is
+		r.x.Traces[0].Frames = append(r.x.Traces[0].Frames, frames...)
+		r.single = false
+	case len(r.x.Traces) < maxCrashTraces:
+		r.x.Traces = append(r.x.Traces, report.Trace{Role: report.RoleOther, Frames: frames})
+	}
+}
+
+// end ends the open report. whole is not set if the end of the report is missing.
+func (f *Finder) end(whole bool) {
+	r := f.open
+	f.open = logReport{}
+	switch r.mode {
+	case noReport:
+		return
+	case ofLeaks:
+		f.open = r
+		f.leak(nil)
+		f.open = logReport{}
+	default:
+		f.add(&r.x, r.pid)
+	}
+	if p := f.to.Process(f.process(r.pid, r.x.Tool)); p != nil && !whole {
+		p.Complete = false
+	}
+}
+
+// process returns the number of the process with a PID, or of the log if that is empty.
+func (f *Finder) process(pid, tool string) int {
+	n, known := f.pids[pid]
+	if known {
+		return n
+	}
+	if len(f.pids) >= maxKnown {
+		clear(f.pids)
+	}
+	p := report.Process{Input: f.input, Source: report.FromLog, PID: pid, Complete: true}
+	if pid != "" {
+		p.Tool = tool
+	}
+	n = f.to.Begin(p)
+	f.pids[strings.Clone(pid)] = n
+	return n
+}
+
+// add adds a report to the findings.
+func (f *Finder) add(x *report.Finding, pid string) {
+	p := f.process(pid, x.Tool)
+	if p < 0 {
+		f.to.Left++
+		return
+	}
+	x.Source = report.FromLog
+	if x.Kind == "" {
+		x.Kind = "error"
+	}
+	if x.Message == "" {
+		x.Message = x.Kind
+	}
+	k := knownReport{p, f.hash(x)}
+	if known := f.known[k]; known != nil {
+		f.to.Occurred(known, p, 1)
+		return
+	}
+	kept := *x
+	kept.Identify(f.own)
+	if len(f.known) >= maxKnown {
+		clear(f.known)
+	}
+	if added := f.to.Add(p, &kept, 1); added != nil {
+		f.known[k] = added
+	}
+}
+
+// endLog adds the report that the end of the log cuts off. A log without any process is one.
+func (f *Finder) endLog(dst []byte) []byte {
+	f.endStack()
+	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
+	if len(f.pids) == 0 {
+		f.process("", "")
+	}
+	return dst
+}

@@ -1,0 +1,150 @@
+package filter
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// crashes are what the messages of crashes have, by what the programs or kernels print. A line with
+// one of them before a backtrace makes it that of a crash.
+var crashes = []struct{ part, kind string }{
+	{"panicked at ", "panic"},       // Rust
+	{"panic: ", "panic"},            // Go, FreeBSD
+	{"fatal error: ", "fatal"},      // Go
+	{"Assertion ", "assertion"},     // glibc, musl, bionic, LLVM
+	{"assertion ", "assertion"},     // BSD
+	{"Check failed: ", "assertion"}, // glog, Chromium
+	{"CHECK failed", "assertion"},   // Abseil
+	{"Check failure ", "assertion"},
+	{"*** stack smashing detected ***", "stack-smashing"}, // glibc
+	{"*** buffer overflow detected ***", "buffer-overflow"},
+	{"double free or corruption", "heap-corruption"},
+	{"corrupted ", "heap-corruption"},
+	{"free(): ", "heap-corruption"},
+	{"malloc(): ", "heap-corruption"},
+	{"realloc(): ", "heap-corruption"},
+	{"munmap_chunk(): ", "heap-corruption"},
+	{"terminate called", "terminate"},    // libstdc++
+	{"terminating due to ", "terminate"}, // libc++
+	{"terminating with ", "terminate"},
+	{"BUG: KASAN: ", "KASAN"},
+	{"BUG: KMSAN: ", "KMSAN"},
+	{"BUG: KCSAN: ", "KCSAN"},
+	{"BUG: KFENCE: ", "KFENCE"},
+	{"UBSAN: ", "UBSAN"},
+	{"kernel BUG at ", "BUG"},
+	{"BUG: ", "BUG"},
+	{"Oops", "oops"},
+	{"general protection fault", "general-protection-fault"},
+	{"Unable to handle kernel ", "oops"},
+	{"Kernel panic ", "panic"},
+	{"WARNING: CPU: ", "WARNING"},
+	{"WARNING: possible ", "WARNING"},
+	{"Segmentation fault", "SIGSEGV"},
+	{"Segmentation violation", "SIGSEGV"},
+	{"SIGSEGV", "SIGSEGV"},
+	{"SIGABRT", "SIGABRT"},
+	{"SIGBUS", "SIGBUS"},
+	{"SIGFPE", "SIGFPE"},
+	{"SIGILL", "SIGILL"},
+	{"SIGTRAP", "SIGTRAP"},
+	{"SIGSYS", "SIGSYS"},
+	{"signal 11", "SIGSEGV"}, // with the numbers of Linux, on which most logs are written
+	{"signal 6", "SIGABRT"},
+	{"signal 7", "SIGBUS"},
+	{"signal 8", "SIGFPE"},
+	{"signal 4", "SIGILL"},
+	{"SEGV_", "SIGSEGV"},
+	{"Access violation", "access-violation"},
+	{"EXCEPTION_ACCESS_VIOLATION", "access-violation"},
+	{"Guru Meditation Error", "panic"}, // ESP-IDF
+	{"Aborted at ", "SIGABRT"},         // glog
+	{"Aborting on shard ", "SIGABRT"},  // Seastar
+	{"GWP-ASan detected", "gwp-asan"},
+	{"Stack dump:", "crash"}, // LLVM's programs
+	{"PLEASE submit a bug report", "crash"},
+	{"PLEASE ATTACH", "crash"},
+}
+
+// crashStarts has the bytes with which parts of crashes begin.
+var crashStarts = sync.OnceValue(func() (set [256]bool) {
+	for i := range crashes {
+		set[crashes[i].part[0]] = true
+	}
+	return set
+})
+
+// The bounds of a crash's message.
+const (
+	maxMessageLength = 200 // bytes
+	maxMessageLines  = 24  // before the backtrace: Android prints the registers between
+)
+
+// crashIn returns the crash that the lines before a backtrace report: that of the first line which is
+// the message of one.
+func crashIn(lines []byte) (x report.Finding, ok bool) {
+	starts := crashStarts()
+	for from, n := len(lines), 0; from > 0; n++ {
+		if n > maxMessageLines { // the last one has an end
+			lines = lines[from:]
+			break
+		}
+		from = bytes.LastIndexByte(lines[:from-1], '\n') + 1
+	}
+	for rest := lines; len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, newline)
+		for at, c := range line {
+			if !starts[c] || at > 0 && isLetter(line[at-1]) {
+				continue
+			}
+			for i := range crashes {
+				if k := &crashes[i]; k.part[0] == c && len(line)-at >= len(k.part) && string(line[at:at+len(k.part)]) == k.part {
+					next, _, _ := bytes.Cut(rest, newline)
+					return crash(k.kind, string(line[at:]), string(next)), true
+				}
+			}
+		}
+	}
+	return x, false
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// crash returns the crash of a kind. text is the rest of the line that reports it, and next the line
+// after it.
+func crash(kind, text, next string) report.Finding {
+	x := report.Finding{Tool: "crash", Kind: kind}
+	switch {
+	case strings.HasPrefix(kind, "SIG"):
+		x.Message = kind
+		return x
+	case strings.HasPrefix(text, "BUG: K"), kind == "UBSAN": // the kernel's sanitizers
+		x.Tool = strings.ToLower(kind)
+		_, text, _ = strings.Cut(strings.TrimPrefix(text, "BUG: "), ": ")
+		what, _, _ := strings.Cut(text, " in ")
+		x.Kind = kindWord(what)
+		x.Memory = memoryOfKind(x.Kind)
+	case kind == "WARNING":
+		if _, at, ok := strings.Cut(text, " at "); ok && strings.HasPrefix(text, "WARNING: CPU: ") {
+			text = "WARNING: at " + at
+		}
+	case kind == "oops", kind == "BUG", kind == "general-protection-fault":
+		for _, mark := range []string{" for address", ", address", " at virtual address", " for non-canonical", ", probably for"} {
+			if i := strings.Index(text, mark); i > 0 {
+				text = text[:i]
+			}
+		}
+	case kind == "panic" && strings.HasSuffix(text, ":"):
+		text += " " + strings.TrimSpace(next)
+	}
+	if i := strings.Index(text, "+0x"); i > 0 {
+		text = text[:i]
+	}
+	text = strings.TrimSpace(withoutAddresses(text))
+	x.Message = strings.ToValidUTF8(text[:min(len(text), maxMessageLength)], "\uFFFD")
+	return x
+}

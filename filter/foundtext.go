@@ -1,0 +1,302 @@
+package filter
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// A reportHeader is the first line of a report of a sanitizer.
+type reportHeader struct {
+	mode    reportMode
+	at      int // offset of the report in the line
+	tool    string
+	kind    string // empty if the summary has it
+	message string
+	pid     string // empty if the line has none
+
+	file         string // of a runtime error
+	line, column uint32
+}
+
+// reportMark is in each line with which a report of a sanitizer begins or ends: "Sanitizer: ",
+// "libFuzzer: ", "runtime error: ".
+var reportMark = []byte("r: ")
+
+// isReportLine reports whether a report may begin or end with a line.
+func isReportLine(text []byte) bool {
+	for at := 0; ; {
+		i := bytes.Index(text[at:], reportMark)
+		if i < 0 {
+			return false
+		}
+		at += i + len(reportMark)
+		if before := text[:at]; bytes.HasSuffix(before, []byte("Sanitizer: ")) || bytes.HasSuffix(before, []byte(": runtime error: ")) ||
+			bytes.HasSuffix(before, []byte("libFuzzer: ")) {
+			return true
+		}
+	}
+}
+
+// nextReportLine returns the offset of the first line with which a report may begin, or the length
+// of lines.
+func nextReportLine(lines []byte) int {
+	for at := 0; ; {
+		i := bytes.Index(lines[at:], reportMark)
+		if i < 0 {
+			return len(lines)
+		}
+		at += i + len(reportMark)
+		if isReportLine(lines[max(0, at-len(": runtime error: ")):at]) {
+			return bytes.LastIndexByte(lines[:at], '\n') + 1
+		}
+	}
+}
+
+// headerOf parses the first line of a report, which may have other text before it:
+//
+//	==4711==ERROR: AddressSanitizer: heap-use-after-free on address 0x6020 at pc 0x55a5 bp 0x7ffc sp 0x7ffc
+//	WARNING: ThreadSanitizer: data race (pid=4711)
+//	==4711== ERROR: libFuzzer: deadly signal
+func headerOf(text []byte) (h reportHeader, ok bool) {
+	line := string(text)
+	for _, word := range []string{"ERROR: ", "WARNING: "} {
+		at := strings.Index(line, word)
+		if at < 0 {
+			continue
+		}
+		name, rest, found := strings.Cut(line[at+len(word):], ": ")
+		h.tool = toolOf(name)
+		if !found || h.tool == "" {
+			continue
+		}
+		h.at, h.pid = processBefore(line, at)
+		if h.pid == "" {
+			h.pid = processIn(rest)
+		}
+		if h.pid == "" && h.tool != "libfuzzer" || word == "WARNING: " && h.tool != "tsan" && h.tool != "msan" {
+			continue // a warning of the sanitizer, or words about one
+		}
+		h.mode = ofSanitizer
+		if strings.Contains(rest, "detected memory leaks") {
+			h.mode, h.tool = ofLeaks, "lsan"
+		}
+		h.message = withoutPlaces(rest)
+		h.kind = kindIn(h.tool, h.message)
+		return h, true
+	}
+	return h, false
+}
+
+// toolOf returns the short name of a sanitizer, or "".
+func toolOf(name string) string {
+	switch name {
+	case "AddressSanitizer":
+		return "asan"
+	case "HWAddressSanitizer":
+		return "hwasan"
+	case "LeakSanitizer":
+		return "lsan"
+	case "MemorySanitizer":
+		return "msan"
+	case "ThreadSanitizer":
+		return "tsan"
+	case "UndefinedBehaviorSanitizer":
+		return "ubsan"
+	case "DataFlowSanitizer":
+		return "dfsan"
+	case "RealtimeSanitizer":
+		return "rtsan"
+	case "TypeSanitizer":
+		return "tysan"
+	case "NumericalStabilitySanitizer":
+		return "nsan"
+	case "MemProfiler", "Scudo":
+		return strings.ToLower(name)
+	case "libFuzzer":
+		return "libfuzzer"
+	}
+	return ""
+}
+
+// processBefore returns the PID of "==PID==" before the offset at, and the offset where it begins.
+func processBefore(line string, at int) (from int, pid string) {
+	s := strings.TrimSuffix(strings.TrimSuffix(line[:at], " "), "==")
+	digits := strings.TrimRight(s, "0123456789")
+	if len(s) == at || len(digits) == len(s) || !strings.HasSuffix(digits, "==") {
+		return at, ""
+	}
+	return len(digits) - len("=="), s[len(digits):]
+}
+
+// processIn returns the PID of "(pid=PID)" in the rest of a header.
+func processIn(rest string) string {
+	_, after, ok := strings.Cut(rest, "(pid=")
+	pid, _, closed := strings.Cut(after, ")")
+	if !ok || !closed || pid == "" || strings.Trim(pid, "0123456789") != "" {
+		return ""
+	}
+	return pid
+}
+
+// withoutPlaces returns what a header reports, without addresses, processes and threads.
+func withoutPlaces(s string) string {
+	for _, mark := range []string{" on address", " on unknown address", " at pc ", " (pid=", " (pc ", " in thread T", " (thread T", " on 0x", ": 0x", " (0x"} {
+		if i := strings.Index(s, mark); i > 0 {
+			s = s[:i]
+		}
+	}
+	return withoutAddresses(strings.TrimRight(s, ": "))
+}
+
+// withoutAddresses returns s with 0x… in place of each number in hexadecimal digits.
+func withoutAddresses(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(s, "0x")
+		if i < 0 {
+			break
+		}
+		i += len("0x")
+		b.WriteString(s[:i])
+		rest := strings.TrimLeft(s[i:], "0123456789abcdefABCDEF")
+		if len(rest) < len(s)-i {
+			b.WriteString("…")
+		}
+		s = rest
+	}
+	b.WriteString(s)
+	return b.String()
+}
+
+// kindIn returns the kind of error that the message of a header names, or "" if its summary does:
+//
+//	heap-use-after-free
+//	alloc-dealloc-mismatch (malloc vs operator delete)
+//	lock-order-inversion (potential deadlock)
+func kindIn(tool, message string) string {
+	switch {
+	case strings.HasPrefix(message, "attempting double-free"):
+		return "double-free"
+	case strings.HasPrefix(message, "attempting free"):
+		return "bad-free"
+	case strings.HasPrefix(message, "attempting "), strings.HasPrefix(message, "requested allocation"), tool == "lsan":
+		return ""
+	}
+	kind, _, _ := strings.Cut(message, " (")
+	if tool != "tsan" && tool != "libfuzzer" {
+		kind, _, _ = strings.Cut(kind, " ")
+	}
+	return kindWord(kind)
+}
+
+// kindWord returns the words of a kind as one.
+func kindWord(kind string) string {
+	kind, _, _ = strings.Cut(strings.TrimRight(kind, ": "), ":")
+	return strings.Join(strings.Fields(kind), "-")
+}
+
+// hasSummary reports whether text is the last line of a report, which repeats a frame.
+func hasSummary(text []byte) bool {
+	i := bytes.Index(text, []byte("SUMMARY: "))
+	return i >= 0 && isReportLine(text[i:])
+}
+
+// kindInSummary returns the kind of error of the last line of a report.
+func kindInSummary(text []byte) string {
+	_, rest, _ := strings.Cut(string(text), "SUMMARY: ")
+	_, rest, _ = strings.Cut(rest, ": ")
+	kind, _, _ := strings.Cut(rest, " ")
+	return kindWord(kind)
+}
+
+// memoryOfKind returns what the address is that a kind of error is about.
+func memoryOfKind(kind string) report.Memory {
+	switch {
+	case strings.Contains(kind, "use-after"), strings.Contains(kind, "double-free"):
+		return report.MemoryFreed
+	case strings.Contains(kind, "overflow") && !strings.Contains(kind, "integer") && kind != "stack-overflow",
+		strings.Contains(kind, "underflow"), strings.Contains(kind, "poison"):
+		return report.MemoryAlive
+	case kind == "SEGV", kind == "BUS", kind == "bad-free", kind == "wild-access":
+		return report.MemoryOutside
+	}
+	return report.MemoryUnknown
+}
+
+// accessIn returns the access that a line before the first stack names, in words that are the same
+// for each run: READ of size 8.
+func accessIn(line string) string {
+	if _, rest, ok := strings.Cut(line, "The signal is caused by a "); ok {
+		kind, _, _ := strings.Cut(rest, " ")
+		return kind
+	}
+	before, rest, ok := strings.Cut(line, " of size ")
+	if !ok {
+		return ""
+	}
+	word := before[strings.LastIndexByte(before, ' ')+1:]
+	digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+	if !strings.EqualFold(word, "read") && !strings.EqualFold(word, "write") || digits == 0 {
+		return ""
+	}
+	return strings.ToUpper(word) + " of size " + rest[:digits]
+}
+
+// detailIn returns what a line of a report has for people beside its stacks, or "".
+func detailIn(line string) string {
+	if _, rest, ok := strings.Cut(line, " is located "); ok {
+		if i := strings.Index(rest, " [0x"); i > 0 {
+			rest = rest[:i]
+		}
+		return withoutAddresses(rest)
+	}
+	for _, mark := range []string{"Hint: ", "HINT: ", "Cause: ", "object passed to delete has wrong type", "Location is ", "Cycle in lock order graph: "} {
+		if i := strings.Index(line, mark); i >= 0 {
+			return withoutAddresses(strings.TrimSuffix(line[i:], ":"))
+		}
+	}
+	return ""
+}
+
+// roleOf returns what a stack shows, from the line before it.
+func roleOf(said string) report.Role {
+	switch {
+	case strings.Contains(said, "freed by "), strings.Contains(said, "deallocated by "):
+		return report.RoleFreed
+	case strings.Contains(said, "allocated by "), strings.Contains(said, "allocated at"), strings.Contains(said, "allocated from"),
+		strings.Contains(said, "was created by a"), strings.Contains(said, "allocated here"):
+		return report.RoleAllocated
+	}
+	return report.RoleOther
+}
+
+// leakIn returns the leak that a line is about:
+//
+//	Direct leak of 14 byte(s) in 2 object(s) allocated from:
+func leakIn(line string) (x report.Finding, ok bool) {
+	before, rest, ok := strings.Cut(line, "irect leak of ")
+	if !ok {
+		return x, false
+	}
+	x.Kind, x.Message = "direct-leak", "Direct leak of "
+	if strings.HasSuffix(before, "Ind") {
+		x.Kind, x.Message = "indirect-leak", "Indirect leak of "
+	}
+	what, _, _ := strings.Cut(rest, " allocated from")
+	x.Message += strings.TrimSuffix(what, ":")
+	x.Bytes, rest = number(rest)
+	if _, rest, ok = strings.Cut(rest, " in "); ok {
+		x.Blocks, _ = number(rest)
+	}
+	return x, true
+}
+
+// number returns the number at the beginning of s, and the rest.
+func number(s string) (n uint64, rest string) {
+	for rest = s; rest != "" && '0' <= rest[0] && rest[0] <= '9' && n < 1<<60; rest = rest[1:] {
+		n = n*10 + uint64(rest[0]-'0')
+	}
+	return n, rest
+}

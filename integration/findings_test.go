@@ -1,0 +1,111 @@
+//go:build linux
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// findingsOf returns the findings of a log as Code Quality has them, one on a line: rule, fingerprint,
+// and the place.
+func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
+	t.Helper()
+	var issues []struct {
+		Check       string `json:"check_name"`
+		Description string
+		Fingerprint string
+		Location    struct {
+			Path  string
+			Lines struct{ Begin int }
+		}
+	}
+	out := run(t, []byte(log), command, "--debug-file-directory", s.debug, "--output=codequality")
+	if err := json.Unmarshal([]byte(out), &issues); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, x := range issues {
+		all = append(all, fmt.Sprintf("%s %s %s:%d", x.Check, x.Fingerprint, filepath.Base(x.Location.Path), x.Location.Lines.Begin))
+	}
+	return all
+}
+
+// A report of a stripped program has the findings of the same report with the names that the
+// sanitizer has found itself, at every level of optimization, with lines moved, as markup, and in the
+// log of a container. Both compilers' reports have one fingerprint, if they have the same frames.
+func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
+	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
+	need(t, sanitizerRuntime(t))
+	moved, err := filepath.Rel(filepath.Join(checkout, "integration", "testdata"), filepath.Join(t.TempDir(), "moved.cc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "uaf.cc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(checkout, "integration", "testdata", moved), append([]byte("// moved\n// moved\n"), text...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, sanitizer string
+		want            string     // rule and place of each finding
+		builds          [][]string // all have one fingerprint; the last ones are of make test-long only
+		short           int        // builds of make test
+	}{
+		{"use-after-free", "address", "asan/heap-use-after-free uaf.cc:11", [][]string{
+			{"clang-19", "-O2", "uaf.cc"}, {"clang-19", "-O1", "uaf.cc"}, {"clang-19", "-O0", "uaf.cc"},
+		}, 1},
+		{"use-after-free of GCC", "address", "asan/heap-use-after-free uaf.cc:11", [][]string{
+			{"g++", "-O1", "uaf.cc"}, {"g++", "-O1", moved}, {"g++", "-O2", "uaf.cc"}, {"g++", "-O0", "uaf.cc"},
+		}, 2},
+		{"signal", "address", "asan/SEGV segv.cc:14", [][]string{{"clang-19", "-O1", "segv.cc"}, {"clang-19", "-O2", "segv.cc"}}, 0},
+		{"leak", "leak", "lsan/direct-leak leak.cc:6", [][]string{{"clang-19", "-O1", "sanitizer/leak.cc"}, {"clang-19", "-O0", "sanitizer/leak.cc"}}, 1},
+		{"undefined", "undefined", "ubsan/signed-integer-overflow undefined.cc:6", [][]string{
+			{"g++", "-O1", "sanitizer/undefined.cc"}, {"clang-19", "-O1", "sanitizer/undefined.cc"}, {"clang-19", "-O0", "sanitizer/undefined.cc"},
+		}, 2},
+		{"race", "thread", "tsan/data-race race.cc:9", [][]string{{"clang-19", "-O1", "sanitizer/race.cc"}, {"clang-19", "-O2", "sanitizer/race.cc"}}, 1},
+		{"uninitialized", "memory", "msan/use-of-uninitialized-value uninitialized.cc:13", [][]string{{"clang-19", "-O1", "sanitizer/uninitialized.cc"}}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			builds := c.builds
+			if !long() {
+				builds = builds[:c.short]
+			}
+			prints := make(map[string]string)
+			for _, b := range builds {
+				s := newSanitized(t, b[0], b[2], []string{b[1], "-fsanitize=" + c.sanitizer})
+				online := aProcess(s.report(t, true))
+				s.strip(t)
+				offline := aProcess(s.report(t, false))
+				got := s.findingsOf(t, offline)
+				if diff := cmp.Diff(s.findingsOf(t, online), got); diff != "" || len(got) == 0 {
+					t.Fatalf("%v: online (-), stripped (+):\n%s\n%s\n%s", b, diff, online, offline)
+				}
+				for _, found := range got {
+					fields := strings.Fields(found)
+					if place := fields[0] + " " + strings.Replace(fields[2], "moved.cc:13", "uaf.cc:11", 1); place != c.want {
+						t.Errorf("%v: found %s, want %s", b, place, c.want)
+					}
+				}
+				prints[strings.Fields(got[0])[1]] = strings.Join(b, " ")
+			}
+			if len(prints) > 1 {
+				t.Errorf("builds have different fingerprints: %v", prints)
+			}
+		})
+	}
+}
+
+// aProcess returns a report with the number of a process, which [sanitized.report] has left out.
+func aProcess(report string) string {
+	report = strings.ReplaceAll(report, "race (a run)", "race (pid=7)")
+	return strings.ReplaceAll(report, "(a run)", "==7==")
+}
