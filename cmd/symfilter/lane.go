@@ -56,12 +56,10 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		l.page.Input(label)
 	}
 	if l.found != nil {
+		l.found.begin(r.stream.current)
 		o.Printer = filter.NewFinder(l.found.Findings, label, l.found.own, o.Paths)
 	}
 	at.options, at.filter = o, filter.New(at.batch, o)
-	if l.found != nil {
-		l.found.begin(r.stream.current)
-	}
 	format := l.c.inputFormat()
 	e := l.reports.engine(format, at)
 	e.counts = func() counts { return countsOf(at.filter) }

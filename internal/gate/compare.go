@@ -86,14 +86,15 @@ func (c *Comparison) State(x *report.Finding) State {
 }
 
 // Identified reports whether the fingerprint of a finding is of the names of functions: one of its
-// own frames has a name, or one of its frames if none is its own. Otherwise the fingerprint is that
+// own frames has a name, or one of its frames if none is its own. An error that a log reports with
+// its source line, without a stack, is identified by the file. Otherwise the fingerprint is that
 // of all findings of this kind in an object file, and cannot show that the finding is known.
 func Identified(x *report.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false
 	}
 	frames := x.Traces[0].Frames
-	isNamed := func(f report.TraceFrame) bool { return f.Named() }
+	isNamed := func(f report.TraceFrame) bool { return f.Named() || f.Object == "" && f.File != "" }
 	if x.OwnFrame() == nil {
 		return slices.ContainsFunc(frames, isNamed)
 	}
