@@ -2,17 +2,70 @@ package valgrind
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A native gives functions the names that Valgrind prints if it finds the debug information itself:
-// the name that the linker knows, demangled, and for inlined calls the bare name of the source.
-type native struct {
-	o *report.Options
-	t *tracker
+// A namer finds what the symbolizer has about frames beyond the report. It gives functions the names
+// that Valgrind prints if it finds the debug information itself: the name that the linker knows,
+// demangled, and for inlined calls the bare name of the source.
+type namer struct {
+	o       *report.Options
+	t       *tracker
+	answers *answerer
+	sites   []site // of the current stack
+}
+
+func newNamer(o *Options, t *tracker) *namer {
+	return &namer{o: &o.Options, t: t, answers: t.answers}
+}
+
+// all yields the sites of a stack with the frames that the symbolizer has for them, if these are
+// more than the report has. It starts the search for all debug files first.
+func (n *namer) all(stack []Frame) iter.Seq2[*site, []symbolize.Frame] {
+	return func(yield func(*site, []symbolize.Frame) bool) {
+		n.sites = n.t.appendSites(n.sites[:0], stack)
+		for i := range n.sites {
+			if s := &n.sites[i]; s.at != nil && lacksLine(s) {
+				n.answers.Prefetch(s.at.of.file.Object)
+			}
+		}
+		for i := range n.sites {
+			if !yield(&n.sites[i], n.answerOf(&n.sites[i])) {
+				return
+			}
+		}
+	}
+}
+
+// lacksLine reports whether a site is a single frame without file and line.
+func lacksLine(s *site) bool {
+	f := &s.frames[0]
+	return len(s.frames) == 1 && f.Line == 0 && f.File == nil && f.Dir == nil
+}
+
+// answerOf returns the frames of the symbolizer for a site, if they have more than the report. The
+// site is counted as named, or as one that stays without a name.
+func (n *namer) answerOf(s *site) []symbolize.Frame {
+	last := &s.frames[len(s.frames)-1]
+	var why error
+	if s.at != nil && lacksLine(s) {
+		got := n.answers.answerFor(s)
+		if got.improvesOn(s) {
+			n.t.missing.Named++
+			return got.frames
+		}
+		why = got.err
+	} else if s.at == nil {
+		_, why = n.t.cur.whyUnplaced(last)
+	}
+	if last.Fn == nil && last.File == nil {
+		n.t.countUnresolved(s, why)
+	}
+	return nil
 }
 
 // learnOption takes an option of Valgrind's command line.
@@ -20,6 +73,8 @@ func (p *process) learnOption(option []byte) {
 	switch {
 	case bytes.HasPrefix(option, []byte(leakErrorsOption)):
 		p.leakErrors = p.keepText(option[len(leakErrorsOption):])
+	case string(option) == "-q", string(option) == "--quiet", string(option) == "--quiet=yes":
+		p.quiet = true
 	case bytes.HasPrefix(option, []byte("--demangle=")):
 		p.mangled = string(option) == "--demangle=no"
 	case bytes.HasPrefix(option, []byte("--show-below-main=")):
@@ -28,21 +83,23 @@ func (p *process) learnOption(option []byte) {
 }
 
 // function returns the name of the function of a frame; empty if it has none.
-func (n *native) function(f *symbolize.Frame) string {
+func (n *namer) function(f *symbolize.Frame) string {
 	if f.Inlined {
-		return bareName(f.Func)
+		return spaced(bareName(f.Func))
 	}
 	link := report.LinkName(f)
 	if name, is := replacedName(link); is {
 		return name
 	}
 	switch {
+	case link == "__restore_rt": // not a function by its type: Valgrind does not read the symbol
+		return ""
 	case !n.t.cur.belowMain && report.IsBelowMain(link) && link != "_start":
 		return report.BelowMain
 	case n.t.cur.mangled && link != "":
 		return link
 	}
-	return report.FuncName(n.o.Symbolizer, f)
+	return spaced(report.FuncName(n.o.Symbolizer, f))
 }
 
 // bareName returns the name that the declaration of a function has, from its demangled one: without
@@ -52,46 +109,36 @@ func (n *native) function(f *symbolize.Frame) string {
 //	int ns::most<int>(int, int)       most<int>
 func bareName(demangled string) string {
 	name := demangled
-	if i := strings.Index(name, "operator"); i >= 0 && (i == 0 || !isName(name[i-1])) {
-		return operatorName(name[i:])
-	}
 	begin, end, depth := 0, len(name), 0
 scan:
 	for i := 0; i < len(name); i++ {
-		switch c := name[i]; c {
-		case '<':
+		switch c := name[i]; {
+		case depth == 0 && strings.HasPrefix(name[i:], "operator") && (i == 0 || !isWord(name[i-1])) && !(i+8 < len(name) && isWord(name[i+8])):
+			return withoutSuffixes(operatorName(name[i:]))
+		case c == '<', c == '{': // {lambda(int)#1}
 			depth++
-		case '>':
+		case c == '>', c == '}':
 			depth--
-		case '(':
-			if depth > 0 {
-				depth++
-				break
-			}
-			if rest := name[i:]; strings.HasPrefix(rest, "(anonymous namespace)") {
-				i += len("(anonymous namespace)") - 1
-				break
-			}
+		case c == '(' && strings.HasPrefix(name[i:], anonymous):
+			i += len(anonymous) - 1
+		case c == '(' && depth > 0:
+			depth++
+		case c == '(', c == '[' && depth == 0 && i > begin: // parameters, an ABI tag: f[abi:cxx11]
 			end = i
 			break scan
-		case ')':
+		case c == ')':
 			depth--
-		case ' ', ':':
-			if depth == 0 {
-				begin = i + 1
-			}
-		case '[':
-			if depth == 0 && i > begin { // an ABI tag: f[abi:cxx11]
-				end = i
-				break scan
-			}
+		case (c == ' ' || c == ':') && depth == 0:
+			begin = i + 1
 		}
 	}
 	if begin >= end {
 		return demangled
 	}
-	return name[begin:end]
+	return withoutSuffixes(name[begin:end])
 }
+
+const anonymous = "(anonymous namespace)"
 
 // operatorName returns the name of an operator without its parameters.
 func operatorName(name string) string {
@@ -103,4 +150,79 @@ func operatorName(name string) string {
 		return name[:i]
 	}
 	return name
+}
+
+// withoutSuffixes returns a name without the suffixes of numbers that demanglers write for arguments
+// of templates and GCC does not: most<0, 1> for most<0ul, 1ul>.
+func withoutSuffixes(name string) string {
+	if strings.IndexByte(name, '<') < 0 {
+		return name
+	}
+	b := make([]byte, 0, len(name))
+	for i := 0; i < len(name); {
+		c := name[i]
+		b = append(b, c)
+		i++
+		if c < '0' || c > '9' {
+			continue
+		}
+		if n := len(b); n > 1 && isWord(b[n-2]) && (b[n-2] < '0' || b[n-2] > '9') {
+			continue // of a name
+		}
+		if i < len(name) && '0' <= name[i] && name[i] <= '9' {
+			continue
+		}
+		for end := i; end < len(name); end++ {
+			if c := name[end]; c != 'u' && c != 'l' {
+				if c == ',' || c == '>' {
+					i = end
+				}
+				break
+			}
+		}
+	}
+	return string(b)
+}
+
+// spaced returns a demangled name in the spelling of Valgrind's demangler, which has a blank between
+// the closing brackets of templates.
+func spaced(name string) string {
+	if !strings.Contains(name, ">>") {
+		return name
+	}
+	b := make([]byte, 0, len(name)+8)
+	for i := range len(name) {
+		if name[i] == '>' && i > 0 && name[i-1] == '>' && !bytes.HasSuffix(b, []byte("operator>")) {
+			b = append(b, ' ')
+		}
+		b = append(b, name[i])
+	}
+	return string(b)
+}
+
+// describe returns the text about an address with the name of the variable at it, which Valgrind
+// does not find in a stripped program:
+//
+//	Address 0x10e168 is in the BSS segment of /bin/app
+//	Address 0x10e168 is 0 bytes inside data symbol "plain"
+func (n *namer) describe(text []byte) []byte {
+	address, rest, ok := bytes.Cut(text, []byte(" is in the "))
+	if !ok || !bytes.HasPrefix(address, []byte("Address 0x")) || !bytes.Contains(rest, []byte(" segment of ")) {
+		return text
+	}
+	addr, ok := report.Hex(address[len("Address 0x"):])
+	if !ok {
+		return text
+	}
+	v, ok := n.answers.variable(n.t, addr)
+	if !ok {
+		return text
+	}
+	name := v.Linkage
+	if name == "" {
+		name = v.Name
+	}
+	n.t.missing.Named++
+	described := append(bytes.Clone(address), " is "...)
+	return append(append(append(appendDecimal(described, v.Offset), ` bytes inside data symbol "`...), name...), '"')
 }

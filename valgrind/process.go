@@ -25,13 +25,19 @@ type process struct {
 	kept      int      // bytes of facts
 	places    []*epoch // the epochs that are located
 
-	mangled    bool                // it was run with --demangle=no
-	belowMain  bool                // and with --show-below-main=yes
-	leakErrors string              // the kinds of --errors-for-leak-kinds, if it was given
-	summary    summary             // of the current document
-	errors     map[string]*errorAt // the errors that error counts may refer to, by number
-	errorsAt   map[string]*errorAt // the same errors, by errorKey
-	errorKey   []byte              // the kind and the place of the last error
+	settings
+	summary  summary             // of the current document
+	errors   map[string]*errorAt // the errors that error counts may refer to, by number
+	errorsAt map[string]*errorAt // the same errors, by errorKey
+	errorKey []byte              // the kind and the place of the last error
+}
+
+// The settings of a process are options of Valgrind's command line that change what it prints.
+type settings struct {
+	mangled    bool   // --demangle=no
+	belowMain  bool   // --show-below-main=yes
+	quiet      bool   // --quiet
+	leakErrors string // the kinds of --errors-for-leak-kinds, if it was given
 }
 
 // A loaded is an object in a process.

@@ -44,12 +44,11 @@ func (following) End(string) error { return nil }
 // A rewriter makes documents of records.
 type rewriter struct {
 	*Reader
-	o       *Options
-	t       *tracker
-	answers *answerer
-	native  native
-	begin   func() (Document, error)
-	single  bool // all documents go to one writer
+	o      *Options
+	t      *tracker
+	names  *namer
+	begin  func() (Document, error)
+	single bool // all documents go to one writer
 
 	docs  []*xmlDocument // those that have not ended
 	cur   *xmlDocument   // of the current process; nil before the first record
@@ -58,7 +57,6 @@ type rewriter struct {
 	err   error
 
 	check wellFormed
-	sites []site
 	added []addedFrames // of the current record
 }
 
@@ -86,8 +84,7 @@ const (
 
 func newRewriter(begin func() (Document, error), o Options) *rewriter {
 	x := &rewriter{o: &o, t: newTracker(&o), begin: begin}
-	x.answers = x.t.answers
-	x.native = native{&x.o.Options, x.t}
+	x.names = newNamer(&o, x.t)
 	x.Reader = NewReader(x.take)
 	return x
 }
@@ -126,7 +123,7 @@ func (x *rewriter) send() {
 
 // take writes a record.
 func (x *rewriter) take(rec *Record) error {
-	x.answers.time = time.Time{}
+	x.names.answers.time = time.Time{}
 	before := x.t.cur
 	switch x.t.changeProcess(rec) {
 	case begins, resumes:
@@ -285,48 +282,14 @@ func (x *rewriter) findAdded(rec *Record) {
 		if it.Name != "stack" || it.Leaf || it.First == it.Last {
 			continue
 		}
-		x.sites = x.t.appendSites(x.sites[:0], rec.Frames[it.First:it.Last])
-		for j := range x.sites {
-			if s := &x.sites[j]; s.at != nil && lacksLine(s) {
-				x.answers.Prefetch(s.at.of.file.Object)
-			}
-		}
 		index := it.First
-		for j := range x.sites {
-			s := &x.sites[j]
-			if frames := x.answerOf(s); len(frames) > 0 {
+		for s, frames := range x.names.all(rec.Frames[it.First:it.Last]) {
+			if len(frames) > 0 {
 				x.added = append(x.added, addedFrames{index, frames})
 			}
 			index += len(s.frames)
 		}
 	}
-}
-
-// lacksLine reports whether a site is a single frame without file and line.
-func lacksLine(s *site) bool {
-	f := &s.frames[0]
-	return len(s.frames) == 1 && f.Line == 0 && f.File == nil && f.Dir == nil
-}
-
-// answerOf returns the frames of the symbolizer for a site, if they have more than the report. The
-// site is counted as named, or as one that stays without a name.
-func (x *rewriter) answerOf(s *site) []symbolize.Frame {
-	last := &s.frames[len(s.frames)-1]
-	var why error
-	if s.at != nil && lacksLine(s) {
-		got := x.answers.answerFor(s)
-		if got.improvesOn(s) {
-			x.t.missing.Named++
-			return got.frames
-		}
-		why = got.err
-	} else if s.at == nil {
-		_, why = x.t.cur.whyUnplaced(last)
-	}
-	if last.Fn == nil && last.File == nil {
-		x.t.countUnresolved(s, why)
-	}
-	return nil
 }
 
 // appendRaw appends the bytes of a record, with what the symbolizer has added.
@@ -388,7 +351,7 @@ func (x *rewriter) appendNames(dst []byte, f *symbolize.Frame, named bool, separ
 		dst = appendXML(append(dst, '>'), []byte(text))
 		dst = append(append(append(dst, "</"...), name...), '>')
 	}
-	if name := x.native.function(f); named && name != "" {
+	if name := x.names.function(f); named && name != "" {
 		field("fn", name)
 	}
 	if f.File == "" {

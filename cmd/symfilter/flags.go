@@ -21,6 +21,8 @@ import (
 const (
 	styleOurs = "symfilter"
 	styleLLVM = "llvm"
+
+	styleValgrind = "valgrind" // of its reports; of others as styleOurs
 )
 
 // envPrefix begins the names of the variables that stand for flags.

@@ -135,7 +135,7 @@ var options = [...]group{
 			more: "short has the name without folders and the build ID, without the addresses; raw is the markup itself"},
 		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "the same as --module-lines=none"},
 		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write a JSON list of the dump files that the log names, like Fuchsia's symbolizer"},
-		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), or llvm with its own flags", more: "llvm prints what llvm-symbolizer --filter-markup prints"},
+		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), llvm with its own flags, or valgrind", more: "llvm prints what llvm-symbolizer --filter-markup prints, valgrind the text that Valgrind prints without --xml, of its reports"},
 		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists its flags"},
 	}},
 	{title: "How frames look on a terminal", flags: []option{
@@ -269,7 +269,7 @@ var options = [...]group{
 func answers() []string     { return []string{outputText, outputJSON} }
 func colors() []string      { return []string{"auto", "always", "never"} }
 func moduleLines() []string { return []string{"full", "short", "none", "raw"} }
-func styles() []string      { return []string{styleOurs, styleLLVM} }
+func styles() []string      { return []string{styleOurs, styleLLVM, styleValgrind} }
 func trees() []string       { return []string{"none", "caller", "calling", "both"} }
 func orders() []string      { return []string{"size", "size-asc", "count", "count-asc"} }
 func processKeys() []string { return []string{"fuchsia", "logcat", "syslog"} }

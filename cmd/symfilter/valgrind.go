@@ -62,6 +62,9 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	case r.output == outputValgrind:
 		return at.harmless(func(w io.Writer) io.WriteCloser { return valgrind.NewXML(w, o) })
 	}
+	if r.c.style == styleValgrind && (r.output == "" || r.output == outputText) {
+		return at.harmless(func(w io.Writer) io.WriteCloser { return valgrind.NewText(w, o) })
+	}
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }
 
