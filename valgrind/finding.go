@@ -38,8 +38,9 @@ type finder struct {
 
 // A run is what the findings have of a process.
 type run struct {
-	number int                 // of the process in the findings
-	errors map[string]*counted // by their unique numbers
+	number   int                 // of the process in the findings
+	errors   map[string]*counted // by their unique numbers
+	finished bool                // it has the state FINISHED
 }
 
 // A counted is an error that the error counts refer to.
@@ -64,8 +65,10 @@ func (f *finder) take(rec *Record) error {
 		f.runOf(f.t.cur)
 		return nil
 	case resumes:
+		f.complete(p)
 		return nil
 	case ends:
+		f.complete(p)
 		f.t.reportUnplaced(p)
 		return nil
 	}
@@ -110,7 +113,8 @@ func (f *finder) describe(p *process) {
 	if to == nil {
 		return
 	}
-	to.Tool, to.PID, to.Complete = p.tool, p.pid, to.Complete || p.summary.finished
+	to.Tool, to.PID = p.tool, p.pid
+	r.finished = r.finished || p.summary.finished
 	if p.exe != "" {
 		to.Command = append([]string{p.exe}, p.args...)
 	}
@@ -121,6 +125,15 @@ func (f *finder) describe(p *process) {
 		f.to.Process(before.number).Complete = true
 	}
 	f.byPID[p.pid] = r
+}
+
+// complete marks a process whose document has ended. Its state alone does not show that nothing is
+// missing: the leaks come after it.
+func (f *finder) complete(p *process) {
+	r := f.runOf(p)
+	if to := f.to.Process(r.number); to != nil && r.finished {
+		to.Complete = true
+	}
 }
 
 // addError adds an error to the findings.

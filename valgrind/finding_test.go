@@ -95,3 +95,34 @@ func TestFindingsOfStrippedPrograms(t *testing.T) {
 		})
 	}
 }
+
+// A report is complete when its document has ended: leaks come after the state FINISHED, so that one
+// that was cut among them lacks errors.
+func TestCutReportsAreNotComplete(t *testing.T) {
+	const begin = "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid><tool>memcheck</tool>\n"
+	const finished = "<status><state>FINISHED</state></status>\n"
+	const leak = "<error><unique>0x1</unique><kind>Leak_DefinitelyLost</kind><xwhat><text>1 byte</text><leakedbytes>1</leakedbytes></xwhat></error>\n"
+	const end = "</valgrindoutput>\n"
+	for xml, want := range map[string]string{
+		begin + finished + leak + end:            "[true]",
+		begin + finished + leak:                  "[false]",
+		begin + finished + leak[:40]:             "[false]",
+		begin + leak + end:                       "[false]",
+		begin:                                    "[false]",
+		begin + finished + end + begin:           "[true false]",
+		begin + begin + finished + end:           "[true true]", // a program that exec began
+		begin + begin[:50] + finished + end:      "[false true]",
+		begin + finished + end + begin + leak:    "[true false]",
+		begin + finished + begin + leak + end:    "[true false]",
+		begin + finished + leak + end + "\x00":   "[true]",
+		begin + finished + leak + end + "stdout": "[true]",
+	} {
+		var got []bool
+		for _, p := range findingsIn(t, []byte(xml), Options{}).Processes() {
+			got = append(got, p.Complete)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%v, want %s:\n%s", got, want, xml)
+		}
+	}
+}
