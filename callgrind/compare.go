@@ -28,8 +28,8 @@ type change struct {
 	before, after int // node of the side's graph; -1 if the side does not have it
 }
 
-// NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table
-// or JSON.
+// NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table,
+// JSON, Pprof (the stacks after, and those before with negative costs) or Folded (with two costs).
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
 	if diagnose := o.Diagnose; diagnose != nil { // what both sides report is reported once
@@ -104,7 +104,10 @@ func (c *Comparison) compare(found []*resolution) (err error) {
 	if err := c.gate.judge(c.o.Limits, c.sides); err != nil {
 		return err
 	}
-	if c.o.Output == JSON {
+	switch {
+	case c.o.Output.isStacked():
+		return c.stacks(found, common)
+	case c.o.Output == JSON:
 		c.json()
 		return nil
 	}

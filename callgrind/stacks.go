@@ -1,14 +1,11 @@
 package callgrind
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/stacks"
-	"github.com/symfilter/symfilter/report"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // guess is the comment of all stacks: a profile has no chains of calls.
@@ -25,11 +22,6 @@ func (r *Report) stacks(v *resolution) error {
 	}
 	s, loss := r.decompose(v, measures)
 	s.comment(&r.m.head, loss)
-	for i, n := range loss.Unplaced {
-		if n != 0 {
-			r.o.Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory of stacks (--max-memory)", n, s.p.Values[i].Name))
-		}
-	}
 	switch r.o.Output {
 	case Folded:
 		r.o.Report(guess)
@@ -73,8 +65,46 @@ func (r *Report) decompose(v *resolution, measures []measure) (*stacker, stacks.
 		case byFunction:
 			r.o.Report("the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)")
 		}
+		for i, n := range loss.Unplaced {
+			if n != 0 {
+				r.o.Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory of stacks (--max-memory)", n, s.p.Values[i].Name))
+			}
+		}
 		return s, loss
 	}
+}
+
+// stacks prints the stacks of both profiles, with the events of these names.
+func (c *Comparison) stacks(found []*resolution, common []string) error {
+	if len(c.o.Show) > 0 {
+		common = c.o.Show
+	}
+	if c.o.Output == Folded {
+		if len(c.o.Show) > 1 {
+			return errFolded(c.o.Show)
+		}
+		common = common[:1]
+	}
+	var sides [2]*stacks.Profile
+	for i, r := range []*Report{c.Before, c.After} {
+		measures, err := found[i].measures(common)
+		if err != nil {
+			return err
+		}
+		s, loss := r.decompose(found[i], measures)
+		s.comment(&r.m.head, loss)
+		sides[i] = s.p
+	}
+	if c.o.Output == Folded {
+		c.o.Report(guess)
+		return stacks.WriteFoldedPair(c.out.w, sides[0], sides[1], 0)
+	}
+	return stacks.Difference(sides[0], sides[1]).WritePprof(c.out.w)
+}
+
+// errFolded returns the error for several events of folded stacks.
+func errFolded(events []string) error {
+	return &EventError{fmt.Errorf("folded stacks have one event; %s are %d", strings.Join(events, ","), len(events))}
 }
 
 // reportNegative reports the costs that speedscope refuses.
@@ -103,46 +133,9 @@ func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	}
 	all, err := v.measures(r.o.Show)
 	if err == nil && r.o.Output == Folded && len(all) > 1 {
-		err = &EventError{fmt.Errorf("folded stacks have one event; %s are %d", strings.Join(r.o.Show, ","), len(all))}
+		err = errFolded(r.o.Show)
 	}
 	return all, err
-}
-
-// A stacker makes the call graph of a profile whose functions and places were looked up.
-type stacker struct {
-	*resolution
-	p        *stacks.Profile
-	detail   detail
-	measures []measure
-	scale    []int64 // by measure: the units of its value in one of its event
-
-	split     *splitter
-	rank      []uint32 // by node: its number in the graph, in the order of names
-	byRank    []uint32
-	functions []stacks.Function // by node
-	bases     map[nodeKey]uint32
-	mapping   map[Name]uint32
-	location  []uint32 // by place
-	entries   []uint32 // by node: the location of the function as a whole; 0 if it was not needed
-	sink, arc []uint32 // by place and by call: the index in the graph
-	implicit  []uint32 // by implied call: the index of its arc
-	frames    []symbolize.Frame
-	lines     []stacks.Line
-	room      []stacks.Line // for the lines of the next locations
-}
-
-func newStacker(v *resolution, measures []measure, d detail) *stacker {
-	s := &stacker{resolution: v, p: &stacks.Profile{}, detail: d, measures: measures, split: newSplitter(v)}
-	for _, m := range measures {
-		value, scale := stackValue(m.name)
-		s.p.Values = append(s.p.Values, value)
-		s.scale = append(s.scale, scale)
-	}
-	s.sortNodes()
-	s.nameNodes()
-	s.mappings()
-	s.places()
-	return s
 }
 
 // stackValue returns the value of stacks for an event. Some producers write its unit after its name:
@@ -172,335 +165,4 @@ var stackUnits = []struct {
 	{[]string{"s", "seconds"}, "nanoseconds", 1_000_000_000},
 	{[]string{"B", "bytes"}, "bytes", 1},
 	{[]string{"count"}, "count", 1},
-}
-
-// sortNodes ranks the nodes by name, file and object: what decides between equal costs must not
-// depend on the order of the profile.
-func (s *stacker) sortNodes() {
-	s.byRank = make([]uint32, len(s.all))
-	for n := range s.all {
-		s.byRank[n] = uint32(n)
-	}
-	text := s.m.r.Text
-	slices.SortFunc(s.byRank, func(a, b uint32) int {
-		x, y := &s.all[a], &s.all[b]
-		return cmp.Or(cmp.Compare(text(x.fn), text(y.fn)), cmp.Compare(text(x.file), text(y.file)), cmp.Compare(text(x.object), text(y.object)), cmp.Compare(a, b))
-	})
-	s.rank = make([]uint32, len(s.all))
-	for i, n := range s.byRank {
-		s.rank[n] = uint32(i)
-	}
-}
-
-// nameNodes finds the function of each node. All levels of a recursion, and all nodes that are one
-// function with several callers, are one function.
-func (s *stacker) nameNodes() {
-	s.functions = make([]stacks.Function, len(s.all))
-	for i := range s.all {
-		n := &s.all[i]
-		base, _ := s.split.split(s.m.r.Text(n.fn))
-		f := stacks.Function{Name: s.shownName(base), LinkName: s.m.r.Text(n.link)}
-		switch {
-		case n.unknown && n.addr != 0 && !s.isUnknown(n.object):
-			f.Name = fmt.Sprintf("%s+%#x", lastName(s.m.r.Text(n.object)), n.addr)
-		case f.LinkName == "" && report.IsMangled(base):
-			f.LinkName = base
-		}
-		if !s.isUnknown(n.file) {
-			f.File = s.s.file(n.file)
-		}
-		s.functions[i] = f
-	}
-	s.firstLines()
-}
-
-// firstLines finds the line at which each function begins: the first one with costs, since the line
-// of its entry may be of inlined code, and pprof lists none before it.
-func (s *stacker) firstLines() {
-	first := make(map[stacks.Function]uint32)
-	note := func(n, line uint32) {
-		if f := s.functions[n]; line != 0 && (first[f] == 0 || line < first[f]) {
-			first[f] = line
-		}
-	}
-	for i := range s.all {
-		note(uint32(i), s.all[i].line)
-	}
-	for i := range s.m.costs.keys {
-		n, k := s.ofPlace[i], &s.m.costs.keys[i]
-		if s.file[i] == s.all[n].file {
-			note(n, s.line[i])
-		}
-		if s.needy[k.from] && k.addr != 0 {
-			note(n, s.s.codeAt(location{s.m.functions[k.from].object, k.addr}).caller)
-		}
-	}
-	for i, f := range s.functions {
-		s.functions[i].Line = int64(first[f])
-	}
-}
-
-// shownName returns the name of a function for people.
-func (s *stacker) shownName(name string) string {
-	switch {
-	case name == "":
-		return unknown
-	case report.IsMangled(name) && s.s.o.Symbolizer != nil:
-		return s.s.o.Symbolizer.Demangle(name)
-	}
-	return name
-}
-
-// mappings adds the objects of the profile, the program first: viewers take the first for it.
-func (s *stacker) mappings() {
-	program, _, _ := strings.Cut(s.m.head.command, " ")
-	names := make(map[Name]bool)
-	for i := range s.all {
-		names[s.all[i].object] = true
-	}
-	delete(names, 0)
-	order := make([]Name, 0, len(names))
-	for n := range names {
-		order = append(order, n)
-	}
-	other := func(n Name) int { // 0 for the program
-		switch text := s.m.r.Text(n); {
-		case text == program:
-			return 0
-		case lastName(text) == lastName(program):
-			return 1
-		case !strings.Contains(lastName(text), ".so"):
-			return 2
-		}
-		return 3
-	}
-	slices.SortFunc(order, func(a, b Name) int { return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(a, b)) })
-	s.mapping = make(map[Name]uint32)
-	for _, n := range order {
-		m := stacks.Mapping{File: s.m.r.Text(n)}
-		if m.File == unknown {
-			continue
-		}
-		if f := s.s.objects.byName[n]; f != nil {
-			if !f.ID.IsZero() {
-				m.BuildID = f.ID.String()
-			}
-			if len(f.Code) > 0 { // so that the addresses of the profile are within the mapping
-				first, last := f.Code[0], f.Code[len(f.Code)-1]
-				m.Start, m.Limit, m.Offset = first.Addr, last.Addr+last.MemSize, first.Offset
-			}
-		}
-		s.mapping[n] = s.p.AddMapping(m.Symbolized())
-	}
-	if len(s.p.Mappings) == 0 && program != "" { // pprof warns if there is none
-		s.p.AddMapping(stacks.Mapping{File: program}.Symbolized())
-	}
-}
-
-// lastName returns the last element of a path.
-func lastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// places adds the locations of all places, in the order of their functions and lines.
-func (s *stacker) places() {
-	keys, text := s.m.costs.keys, s.m.r.Text
-	s.location = make([]uint32, len(keys))
-	if s.detail == byFunction {
-		for i := range keys {
-			s.location[i] = s.entry(s.ofPlace[i])
-		}
-		return
-	}
-	rank := s.functionRanks()
-	order := make([]uint32, len(keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(rank[s.ofPlace[a]], rank[s.ofPlace[b]]), cmp.Compare(text(s.file[a]), text(s.file[b])),
-			cmp.Compare(s.line[a], s.line[b]), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(a, b))
-	})
-	for _, i := range order {
-		s.location[i] = s.place(i)
-	}
-}
-
-// functionRanks returns, by node, the rank of its function and object. Nodes of one function have
-// equal ranks.
-func (s *stacker) functionRanks() []uint32 {
-	text := s.m.r.Text
-	compare := func(a, b uint32) int {
-		x, y := &s.functions[a], &s.functions[b]
-		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.LinkName, y.LinkName), cmp.Compare(x.File, y.File), cmp.Compare(text(s.all[a].object), text(s.all[b].object)))
-	}
-	order := slices.Clone(s.byRank)
-	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(s.rank[a], s.rank[b])) })
-	rank := make([]uint32, len(s.all))
-	for i, n := range order {
-		if rank[n] = uint32(i); i > 0 && compare(order[i-1], n) == 0 {
-			rank[n] = rank[order[i-1]]
-		}
-	}
-	return rank
-}
-
-// place adds the location of a place, with the inlined calls there.
-func (s *stacker) place(i uint32) uint32 {
-	k := &s.m.costs.keys[i]
-	n := s.ofPlace[i]
-	object := s.m.functions[k.from].object
-	f := s.functions[n]
-	s.frames = s.frames[:0]
-	if s.needy[k.from] && k.addr != 0 {
-		s.frames = s.s.objects.frames(s.frames, s.s.objects.file(object), k.addr)
-	}
-	s.lines = s.lines[:0]
-	line := s.line[i]
-	if last := len(s.frames) - 1; last > 0 {
-		for j := range s.frames[:last] {
-			in := &s.frames[j]
-			s.lines = append(s.lines, s.lineOf(stacks.Function{Name: s.s.spell(in), LinkName: report.LinkName(in)}, in.File, in.Line, in.HasLine))
-		}
-		if out := &s.frames[last]; out.HasLine {
-			line = out.Line
-			f.File = s.s.o.ShownFile(out.File)
-		}
-	} else if file := s.file[i]; !s.isUnknown(file) {
-		if shown := s.s.file(file); shown != f.File { // code that was inlined: only its line is known
-			f.File, f.Line = shown, 0
-		}
-	}
-	s.lines = append(s.lines, stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)})
-	l := stacks.Location{Mapping: s.mapping[object], Address: k.addr, Lines: s.lines}
-	if s.detail == byLine {
-		l.Address = 0
-	}
-	return s.addLocation(l)
-}
-
-// addLocation adds a location, unless it is the last one. Equal locations are next to each other,
-// since the places are sorted: an index of all would take more memory than they.
-func (s *stacker) addLocation(l stacks.Location) uint32 {
-	n := len(s.p.Locations)
-	if n > 0 {
-		last := &s.p.Locations[n-1]
-		if last.Mapping == l.Mapping && last.Address == l.Address && slices.Equal(last.Lines, l.Lines) {
-			return uint32(n)
-		}
-	}
-	if cap(s.room)-len(s.room) < len(l.Lines) {
-		s.room = make([]stacks.Line, 0, max(1<<10, len(l.Lines)))
-	}
-	at := len(s.room)
-	s.room = append(s.room, l.Lines...)
-	l.Lines = s.room[at:len(s.room):len(s.room)]
-	s.p.Locations = append(s.p.Locations, l)
-	return uint32(n + 1)
-}
-
-// lineOf returns a line of an inlined function.
-func (s *stacker) lineOf(f stacks.Function, file string, line uint32, known bool) stacks.Line {
-	if !known {
-		return stacks.Line{Function: s.p.AddFunction(f)}
-	}
-	f.File = s.s.o.ShownFile(file)
-	return stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)}
-}
-
-// entry returns a location of a function as a whole.
-func (s *stacker) entry(n uint32) uint32 {
-	if s.entries == nil {
-		s.entries = make([]uint32, len(s.all))
-	}
-	if s.entries[n] == 0 {
-		s.entries[n] = s.p.AddLocation(stacks.Location{Mapping: s.mapping[s.all[n].object], Lines: []stacks.Line{{Function: s.p.AddFunction(s.functions[n])}}})
-	}
-	return s.entries[n]
-}
-
-// graph returns the call graph of the profile.
-func (s *stacker) graph() *stacks.Graph {
-	g := &stacks.Graph{Nodes: len(s.all), Above: s.above}
-	var arcs []stacks.Arc
-	for i := range s.m.costs.keys {
-		g.Sinks = append(g.Sinks, stacks.Sink{Node: s.rank[s.ofPlace[i]], Location: s.location[i]})
-	}
-	for i := range s.m.calls.keys {
-		k := &s.m.calls.keys[i]
-		arcs = append(arcs, stacks.Arc{From: s.rank[s.ofPlace[k.from]], To: s.rank[s.ofFunction[k.to]], Location: s.location[k.from]})
-	}
-	for i := range s.implied {
-		c := &s.implied[i]
-		arcs = append(arcs, stacks.Arc{From: s.rank[c.from], To: s.rank[c.to], Location: s.entry(c.from)})
-	}
-	g.Sinks, s.sink = merged(g.Sinks, func(a, b stacks.Sink) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Location, b.Location))
-	})
-	g.Arcs, s.arc = merged(arcs, func(a, b stacks.Arc) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Location, b.Location))
-	})
-	return g
-}
-
-// merged returns the elements of all in order, each once, and the index of each element of all.
-func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []uint32) {
-	order := make([]uint32, len(all))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return compare(all[a], all[b]) })
-	index = make([]uint32, len(all))
-	for _, i := range order {
-		if n := len(once); n == 0 || once[n-1] != all[i] {
-			once = append(once, all[i])
-		}
-		index[i] = uint32(len(once) - 1)
-	}
-	return once, index
-}
-
-// costs writes the costs of the graph's sinks and arcs by a measure.
-func (s *stacker) costs(value int, sinks, arcs []int64) {
-	m, scale := &s.measures[value], s.scale[value]
-	add := func(to *int64, costs []int64) { *to = plus(*to, times(scale, m.value(costs))) }
-	for i := range s.m.costs.keys {
-		add(&sinks[s.sink[i]], s.m.costs.countsOf(i))
-	}
-	calls := len(s.m.calls.keys)
-	for i := range calls {
-		add(&arcs[s.arc[i]], s.m.calls.countsOf(i)[1:])
-	}
-	for i := range s.implied {
-		add(&arcs[s.arc[calls+i]], s.implied[i].costs)
-	}
-}
-
-// above returns the locations of the callers that the name of a function has
-// (--separate-callers), the innermost first.
-func (s *stacker) above(rank uint32) (locations []uint32) {
-	n := s.byRank[rank]
-	_, callers := s.split.split(s.m.r.Text(s.all[n].fn))
-	for _, name := range callers {
-		locations = append(locations, s.entry(s.split.known[name])) // split checks that it is known
-	}
-	return locations
-}
-
-// comment adds to the profile what a reader of it must know.
-func (s *stacker) comment(h *headings, loss stacks.Loss) {
-	comments := []string{guess}
-	if h.command != "" {
-		comments = append(comments, "command: "+h.command)
-	}
-	if h.creator != "" {
-		comments = append(comments, "recorded by "+h.creator)
-	}
-	for i, v := range s.p.Values {
-		if n := loss.Recursion[i]; n != 0 {
-			comments = append(comments, fmt.Sprintf("costs of recursive calls that no stack has, since they are parts of others: %d %s", n, v.Name))
-		}
-		if n := loss.Unplaced[i]; n != 0 {
-			comments = append(comments, fmt.Sprintf("costs without callers, for lack of memory: %d %s", n, v.Name))
-		}
-	}
-	s.p.Comments = comments
 }

@@ -37,8 +37,8 @@ func (f *changeFlags) check(c *config, files []string) error {
 		return refuse("needs --diff or --limit", usedFlag{"--mod-funcname", len(f.functions) > 0}, usedFlag{"--mod-filename", len(f.files) > 0})
 	}
 	for _, o := range c.outputs {
-		if own := o.form == outputMarkup || o.form == outputHTML || inputOf(o.form) == o.form; own || f.diff && o.form != outputText && o.form != outputJSON {
-			return usageError{fmt.Errorf("%s has no effect with %s: write --output=text or --output=json", name, o.flag())}
+		if own := o.form == outputMarkup || o.form == outputHTML || inputOf(o.form) == o.form; own || f.diff && !slices.Contains([]string{outputText, outputJSON, outputPprof, outputFolded}, o.form) {
+			return usageError{fmt.Errorf("%s has no effect with %s: write --output=text, json, pprof or folded", name, o.flag())}
 		}
 	}
 	if err := refuse("has no effect with --follow: profiles are read to their end", usedFlag{name, c.follow.on}); err != nil || !f.diff {

@@ -16,39 +16,67 @@ import (
 // up, and sorted by name; those with the value 0 are left out. A semicolon within a name becomes a
 // colon, control characters become blanks. It returns the first error of w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
-	var names []string
-	index := make(map[string]uint32)
-	name := func(text string) uint32 {
-		text = foldedName(text)
-		n, ok := index[text]
-		if !ok {
-			n = uint32(len(names))
-			names = append(names, text)
-			index[text] = n
-		}
-		return n
-	}
-	frames := make([][]uint32, len(p.Locations))
-	for i := range p.Locations {
-		for _, text := range slices.Backward(p.frameNames(&p.Locations[i])) {
-			frames[i] = append(frames[i], name(text))
-		}
-	}
-	t := newTree(p, value, frames, name(emptyStack))
+	return writeFolded(w, value, p)
+}
+
+// WriteFoldedPair writes the stacks of before and after with one of their values to w, as
+// [Profile.WriteFolded] does, but with two numbers in each line: the value in before and the value
+// in after. flamegraph.pl draws their difference.
+func WriteFoldedPair(w io.Writer, before, after *Profile, value int) error {
+	return writeFolded(w, value, before, after)
+}
+
+func writeFolded(w io.Writer, value int, profiles ...*Profile) error {
+	var f folder
+	t := newTree(profiles, value, f.frames, f.name(emptyStack))
+	rank := ranks(len(f.names), func(a, b uint32) int { return cmp.Compare(f.names[a], f.names[b]) })
 	out := bufio.NewWriterSize(w, sendSize)
 	var line []byte
-	t.walk(ranks(len(names), func(a, b uint32) int { return cmp.Compare(names[a], names[b]) }), func(stack []uint32, n int64) {
+	t.walk(rank, func(stack []uint32, values pair) {
 		line = line[:0]
-		for i, f := range stack {
+		for i, n := range stack {
 			if i > 0 {
 				line = append(line, ';')
 			}
-			line = append(line, names[f]...)
+			line = append(line, f.names[n]...)
 		}
-		line = append(strconv.AppendInt(append(line, ' '), n, 10), '\n')
-		out.Write(line) // out keeps the error
+		for side := range profiles {
+			line = strconv.AppendInt(append(line, ' '), values[side], 10)
+		}
+		out.Write(append(line, '\n')) // out keeps the error
 	})
 	return out.Flush()
+}
+
+// A folder numbers the names of folded stacks.
+type folder struct {
+	names []string
+	index map[string]uint32
+}
+
+func (f *folder) name(text string) uint32 {
+	text = foldedName(text)
+	n, ok := f.index[text]
+	if !ok {
+		if f.index == nil {
+			f.index = make(map[string]uint32)
+		}
+		n = uint32(len(f.names))
+		f.names = append(f.names, text)
+		f.index[text] = n
+	}
+	return n
+}
+
+// frames returns the names at each location of p, outermost first.
+func (f *folder) frames(p *Profile) [][]uint32 {
+	frames := make([][]uint32, len(p.Locations))
+	for i := range p.Locations {
+		for _, text := range slices.Backward(p.frameNames(&p.Locations[i])) {
+			frames[i] = append(frames[i], f.name(text))
+		}
+	}
+	return frames
 }
 
 // emptyStack is the frame of a stack without frames.

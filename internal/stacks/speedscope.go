@@ -115,7 +115,7 @@ func (s *speedscopeWriter) frames() [][]uint32 {
 // profile writes the stacks with one value. speedscope shows the name of the profile, not that of
 // the file.
 func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
-	t := newTree(s.p, value, frames, s.empty)
+	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
 	v := s.p.Values[value]
 	s.out.WriteString(`{"type":"sampled","name":`)
 	s.json(v.Name + ", " + name)
@@ -124,7 +124,8 @@ func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	s.out.WriteString(`,"startValue":0,"samples":[`)
 	var weights []int64
 	end := int64(0)
-	t.walk(s.rank, func(stack []uint32, n int64) {
+	t.walk(s.rank, func(stack []uint32, values pair) {
+		n := values[0]
 		if n < 0 {
 			return
 		}

@@ -14,18 +14,31 @@ type tree struct {
 type treeNode struct {
 	up    uint32 // index of the stack without its innermost frame
 	frame uint32
-	value int64
+	pair  pair
 }
 
-// newTree adds up the stacks of p by one of their values. frames has, by location, the frames there,
-// outermost first; empty is the frame of an empty stack.
-func newTree(p *Profile, value int, frames [][]uint32, empty uint32) *tree {
+// A pair is the value of a stack in each of at most two profiles.
+type pair [2]int64
+
+// A treeKey identifies a stack by its innermost frame and the index of the rest.
+type treeKey struct{ up, frame uint32 }
+
+// newTree adds up the stacks of profiles by one of their values. framesOf returns, by location of a
+// profile, the frames there, outermost first; empty is the frame of an empty stack.
+func newTree(profiles []*Profile, value int, framesOf func(*Profile) [][]uint32, empty uint32) *tree {
 	t := &tree{nodes: make([]treeNode, 1)}
-	type key struct{ up, frame uint32 }
-	below := make(map[key]uint32)
+	below := make(map[treeKey]uint32)
+	for side, p := range profiles {
+		t.add(p, side, value, framesOf(p), empty, below)
+	}
+	return t
+}
+
+// add adds the stacks of one of the profiles.
+func (t *tree) add(p *Profile, side, value int, frames [][]uint32, empty uint32, below map[treeKey]uint32) {
 	at := uint32(0)
 	call := func(frame uint32) {
-		k := key{at, frame}
+		k := treeKey{at, frame}
 		next, ok := below[k]
 		if !ok {
 			next = uint32(len(t.nodes))
@@ -48,14 +61,14 @@ func newTree(p *Profile, value int, frames [][]uint32, empty uint32) *tree {
 		if at == 0 {
 			call(empty)
 		}
-		t.nodes[at].value = plus(t.nodes[at].value, s.Values[value])
+		n := &t.nodes[at].pair[side]
+		*n = plus(*n, s.Values[value])
 	}
-	return t
 }
 
-// walk calls visit for each stack with a value, the outermost frame first. Stacks are in the order
-// of their frames, by rank.
-func (t *tree) walk(rank []uint32, visit func(stack []uint32, value int64)) {
+// walk calls visit for each stack that has a value in a profile, the outermost frame first. Stacks
+// are in the order of their frames, by rank.
+func (t *tree) walk(rank []uint32, visit func(stack []uint32, values pair)) {
 	order := make([]uint32, len(t.nodes)-1) // the nodes by their parents
 	first := make([]uint32, len(t.nodes)+1) // by node: where its children begin in order
 	for i := range order {
@@ -83,7 +96,7 @@ func (t *tree) walk(rank []uint32, visit func(stack []uint32, value int64)) {
 		at.next++
 		path = append(path, step{n, first[n]})
 		stack = append(stack, t.nodes[n].frame)
-		if v := t.nodes[n].value; v != 0 {
+		if v := t.nodes[n].pair; v != (pair{}) {
 			visit(stack, v)
 		}
 	}
