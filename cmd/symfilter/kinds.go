@@ -21,7 +21,7 @@ var (
 	zipFile  = &fileKind{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"}
 	elfFile  = &fileKind{name: "an ELF file", advice: "to use its symbols, write --symbol-path FILE"}
 	coreFile = &fileKind{name: "a core file", advice: "use gdb to read it"}
-	heapFile = &fileKind{name: "a file of Valgrind's DHAT or Massif", advice: "write symfilter profile FILE"}
+	heapFile = &fileKind{name: "a file of Valgrind's DHAT or Massif", advice: profileAdvice}
 )
 
 // fileKinds are the kinds that are recognized by their first bytes.
@@ -32,10 +32,10 @@ var fileKinds = []*fileKind{
 	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"}, // of GNU tar
 	{begins: "PERFILE2", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
 	{begins: "2ELIFREP", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"}, // of the other byte order
-	{begins: "heap profile:", name: "a heap profile of gperftools", advice: "write symfilter profile FILE"},
-	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: "write symfilter profile FILE"},
-	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: "write symfilter profile FILE"},
-	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: "write symfilter profile FILE"}, // its first type of values
+	{begins: "heap profile:", name: "a heap profile of gperftools", advice: profileAdvice},
+	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: profileAdvice},
+	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: profileAdvice},
+	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice}, // its first type of values
 	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
 	{begins: "7z\xbc\xaf\x27\x1c", name: "a 7z file", advice: "write 7z x -so FILE | symfilter"},
@@ -45,6 +45,9 @@ var fileKinds = []*fileKind{
 	{begins: "\x28\xb5\x2f\xfd", name: "a zstd file", program: "zstd"},
 	{begins: "\xfd7zXZ\x00", name: "an xz file", program: "xz"},
 }
+
+// profileAdvice is the advice for what symfilter profile reads, compressed or not.
+const profileAdvice = "write symfilter profile FILE"
 
 const (
 	tarMagic = 257     // offset of the magic of a tar file (POSIX, ustar)
@@ -71,7 +74,7 @@ func kindOf(b []byte) *fileKind {
 
 // hint returns what to do with a file of the kind. packed is how the file is compressed, or empty.
 func (k *fileKind) hint(name, packed string) string {
-	if name == standardName || packed != "" {
+	if name == standardName || packed != "" && k.advice != profileAdvice {
 		name = "FILE"
 	}
 	if k.program != "" && packed == "" {
@@ -79,6 +82,9 @@ func (k *fileKind) hint(name, packed string) string {
 	}
 	advice := strings.ReplaceAll(cmp.Or(k.advice, "write "+k.program+" -dc FILE | symfilter"), "FILE", name)
 	printed := cmp.Or(k.printed, "not a log, and was printed unchanged")
+	if packed != "" && k.advice == profileAdvice {
+		return "holds " + k.name + ", " + printed + "; " + advice
+	}
 	if packed != "" {
 		return "holds " + k.name + ", " + printed + "; unpack it with " + packed + " -dc, and then " + advice
 	}
