@@ -126,9 +126,10 @@ func (out *dhatWriter) numbersOf(n uint32) ([]uint32, error) {
 
 const tableSize = 96 // bytes of a frame of the new table
 
+// writeStack prints a stack with new numbers.
 func (out *dhatWriter) writeStack(text []byte) error {
 	out.stack, _ = parseStack(out.stack[:0], text)
-	out.b = append(out.b[:0], '[')
+	between := byte('[')
 	for _, n := range out.stack {
 		if int(n) >= len(out.x.frames) {
 			return errChanged
@@ -137,15 +138,19 @@ func (out *dhatWriter) writeStack(text []byte) error {
 		if err != nil {
 			return err
 		}
+		out.b = out.b[:0]
 		for _, k := range numbers {
-			if len(out.b) > 1 {
-				out.b = append(out.b, ',')
-			}
-			out.b = strconv.AppendUint(out.b, uint64(k), 10)
+			out.b = strconv.AppendUint(append(out.b, between), uint64(k), 10)
+			between = ','
+		}
+		if _, err := out.w.Write(out.b); err != nil {
+			return err
 		}
 	}
-	_, err := out.w.Write(append(out.b, ']'))
-	return err
+	if between == '[' {
+		out.w.WriteByte(between)
+	}
+	return out.w.WriteByte(']')
 }
 
 // errChanged is the error for a file that was not the same when it was read again.

@@ -282,12 +282,16 @@ func (out *massifWriter) line(line []byte, n *massifNode) error {
 	out.b = out.b[:0]
 	last := max(0, len(texts)-1)
 	for i, text := range texts {
-		children := uint64(1)
+		children, end := uint64(1), []byte("\n")
 		if i == last {
-			children = n.children
+			children, end = n.children, n.end
 		}
 		out.node(n.level+shift+i, children, n.size)
-		out.b = append(append(out.b, text...), n.end...)
+		out.b = append(append(out.b, text...), end...)
+		if _, err := out.w.Write(out.b); err != nil {
+			return err
+		}
+		out.b = out.b[:0]
 	}
 	if len(texts) == 0 {
 		out.b = append(out.indent(shift), line...)
