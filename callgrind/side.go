@@ -80,28 +80,35 @@ type naming struct {
 	hex   bool        // the name is an address
 }
 
-// nameless is the key of functions that have only addresses, which are not those of the other side.
+// nameless is the key of functions that have only addresses, which are those of another build on the
+// other side.
 const nameless = "(functions without names)"
 
-// joinNameless joins the functions of each object whose only name is an address that the other side
-// does not have: it is that of another build.
+// joinNameless joins the functions of each object whose only name is an address, unless at least half
+// of these addresses are on both sides: then both ran the same build.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return
 	}
 	var known [2]map[functionKey]bool
+	var count [2]map[string]int // by object
+	both := make(map[string]int)
 	for i, all := range sides {
-		known[i] = make(map[functionKey]bool)
+		known[i], count[i] = make(map[functionKey]bool), make(map[string]int)
 		for n := range all {
-			if all[n].hex {
-				known[i][all[n].key] = true
+			if key := all[n].key; all[n].hex && !known[i][key] {
+				known[i][key] = true
+				count[i][key.object]++
+				if i == 1 && known[0][key] {
+					both[key.object]++
+				}
 			}
 		}
 	}
-	for i, all := range sides {
+	for _, all := range sides {
 		for n := range all {
-			if at := &all[n]; at.hex && !known[1-i][at.key] {
-				at.key.name = nameless
+			if key := &all[n].key; all[n].hex && 2*both[key.object] < min(count[0][key.object], count[1][key.object]) {
+				key.name = nameless
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func changesOf(all []changeRecord) map[string]int64 {
 	sum := map[string]int64{}
 	for _, r := range all {
 		if n := r.After.Self["Ir"] - r.Before.Self["Ir"]; n != 0 {
-			sum[r.Function] += n
+			sum[closedName(stableKey(r.Function))] += n
 		}
 	}
 	for name, n := range sum {
