@@ -23,12 +23,10 @@ type stacker struct {
 	rank      []uint32 // by node: its number in the graph, in the order of names
 	byRank    []uint32
 	functions []stacks.Function // by node
-	bases     map[nodeKey]uint32
 	mapping   map[Name]uint32
 	location  []uint32 // by place
 	entries   []uint32 // by node: the location of the function as a whole; 0 if it was not needed
 	sink, arc []uint32 // by place and by call: the index in the graph
-	implicit  []uint32 // by implied call: the index of its arc
 	frames    []symbolize.Frame
 	lines     []stacks.Line
 	room      []stacks.Line // for the lines of the next locations
@@ -148,7 +146,9 @@ func (s *stacker) mappings() {
 		}
 		return 3
 	}
-	slices.SortFunc(order, func(a, b Name) int { return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(order, func(a, b Name) int {
+		return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(s.m.r.Text(a), s.m.r.Text(b)))
+	})
 	s.mapping = make(map[Name]uint32)
 	for _, n := range order {
 		m := stacks.Mapping{File: s.m.r.Text(n)}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -190,3 +191,36 @@ func FuzzStacks(f *testing.F) {
 
 // foldedLine matches a line of folded stacks, whose names may contain blanks.
 var foldedLine = regexp.MustCompile(`^[^\n]+ -?\d+\n$`)
+
+// What decides between equal costs is the names and files of functions, not their order in the
+// profile.
+func TestStacksDoNotDependOnTheOrderOfAProfile(t *testing.T) {
+	const head = "events: Ir\n"
+	parts := []string{
+		"ob=/bin/prog\nfl=a.c\nfn=main\n1 1\ncfn=left\ncalls=1 2\n1 50\ncfn=right\ncalls=1 3\n1 50\n",
+		"ob=/bin/prog\nfl=a.c\nfn=left\n2 0\ncfn=both\ncalls=1 4\n2 50\n",
+		"ob=/bin/prog\nfl=a.c\nfn=right\n3 0\ncfn=both\ncalls=1 4\n3 50\n",
+		"ob=/bin/prog\nfl=a.c\nfn=both\n4 0\ncob=/lib/b.so\ncfi=b.c\ncfn=x\ncalls=1 5\n4 50\ncob=/lib/c.so\ncfi=b.c\ncfn=y\ncalls=1 6\n4 50\n",
+		"ob=/lib/b.so\nfl=b.c\nfn=x\n5 50\n",
+		"ob=/lib/c.so\nfl=b.c\nfn=y\n6 50\n",
+	}
+	write := func() string {
+		var out bytes.Buffer
+		r := NewReport(&out, Options{Options: report.Options{NoPaths: true}, Output: Pprof})
+		if _, err := io.WriteString(r, head+strings.Join(parts, "")); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return pprofText(t, out.String())
+	}
+	want := write()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		if d := cmp.Diff(want, write()); d != "" {
+			t.Fatalf("-first +shuffled\n%s", d)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (l *lane) end(whole, sound bool, diag *diagnostics) []error {
 			return []error{err, l.file.end(false)}
 		}
 	}
-	return []error{l.file.end(whole)}
+	return []error{l.file.end(whole && !l.hasNoStacks())}
 }
 
 // allOf returns an engine that passes an input to several. The first one is asked about the input.

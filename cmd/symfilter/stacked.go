@@ -38,6 +38,16 @@ func callgrindOutput(form string) callgrind.Output {
 	return callgrind.Table
 }
 
+// hasNoStacks reports whether the file of an output should have stacks, and is empty: no input was a
+// profile.
+func (l *lane) hasNoStacks() bool {
+	if !isStacked(l.form) || l.file == nil || l.file.whole == nil {
+		return false
+	}
+	info, err := l.file.Stat()
+	return err == nil && info.Size() == 0
+}
+
 // onlyStacks makes inputs that have no weighted stacks fail.
 func (r *reports) onlyStacks(t *input.Translators) {
 	none := func() io.WriteCloser { return &noStacks{form: r.output} }
