@@ -6,7 +6,6 @@ import (
 	"crypto/md5"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"sync"
 	"time"
@@ -251,24 +250,14 @@ func (f *Finder) local(path string, known *symbolize.Source) (*text, error) {
 	if len(f.o.Roots) == 0 {
 		return nil, errNoRoot
 	}
-	file, err := f.o.Roots.Open(path, "source")
+	data, found, err := f.o.Roots.read(path)
+	if errors.Is(err, ErrOutside) {
+		return nil, fmt.Errorf("%s: outside of %s", path, f.o.Roots)
+	}
 	if err != nil {
-		if errors.Is(err, ErrOutside) {
-			return nil, fmt.Errorf("%s: outside of %s", path, f.o.Roots)
-		}
 		return nil, err
 	}
-	defer file.Close()
-	if file.Size() > maxFile {
-		return nil, fmt.Errorf("%s: more than %d MiB", file.Path(), maxFile>>20)
-	}
-	data := make([]byte, file.Size())
-	if n, err := file.ReadAt(data, 0); n < len(data) {
-		return nil, fmt.Errorf("%s: %w", file.Path(), err)
-	} else if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%s: %w", file.Path(), err)
-	}
-	return checked(data, file.Path(), known)
+	return checked(data, found, known)
 }
 
 // checked returns the text data, unless its checksum shows that it is another version.

@@ -2,6 +2,8 @@ package source
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,6 +91,31 @@ func (all Roots) Open(path, where string) (*buildid.File, error) {
 		}
 	}
 	return nil, failed
+}
+
+// Read returns the text of the source file at path, which is looked for as by Open; at most 16 MiB.
+func (all Roots) Read(path string) ([]byte, error) {
+	data, _, err := all.read(path)
+	return data, err
+}
+
+// read returns the text of the file at path, and its path.
+func (all Roots) read(path string) (data []byte, found string, err error) {
+	file, err := all.Open(path, "source")
+	if err != nil {
+		return nil, "", err
+	}
+	defer file.Close()
+	if file.Size() > maxFile {
+		return nil, "", fmt.Errorf("%s: more than %d MiB", file.Path(), maxFile>>20)
+	}
+	data = make([]byte, file.Size())
+	if n, err := file.ReadAt(data, 0); n < len(data) {
+		return nil, "", fmt.Errorf("%s: %w", file.Path(), err)
+	} else if err != nil && err != io.EOF {
+		return nil, "", fmt.Errorf("%s: %w", file.Path(), err)
+	}
+	return data, file.Path(), nil
 }
 
 // Rel returns path relative to the first root that it is below, with slashes; a relative path that

@@ -82,8 +82,9 @@ type outputFlags struct {
 	raw, noDemangle, noInlines, basenames, noModules bool
 	moduleLines                                      string
 
-	look   lookFlags
-	source sourceFlags
+	look     lookFlags
+	source   sourceFlags
+	findings findingsFlags
 }
 
 // runFlags describe how the program runs.

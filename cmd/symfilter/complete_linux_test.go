@@ -91,7 +91,7 @@ func TestBashCompletesWithoutPackages(t *testing.T) {
 		{"symfilter app" + tab, "symfilter|app log"},
 		{"symfilter x cra" + tab, "symfilter|x|crash.log"},
 		{"symfilter help fo" + tab, "symfilter|help|follow"},
-		{"symfilter help " + "f" + all, "symfilter|help|finding|flags|follow"},
+		{"symfilter help " + "f" + all, "symfilter|help|finding|findings|flags|follow"},
 		{"symfilter --rotate" + tab, "symfilter|--rotate-wait"},
 		{"symfilter --output=js" + tab, "symfilter|--output=json"},
 		{"symfilter --output js" + tab, "symfilter|--output|json"},

@@ -5,10 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/internal/publish"
 	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/source"
 )
 
 // A printFindings prints what a run has found.
@@ -18,10 +20,48 @@ type printFindings func(io.Writer, *publish.Result) error
 // outputs.
 func findingsPrinter(form string) printFindings {
 	switch form {
+	case outputSARIF:
+		return publish.SARIF
+	case outputJUnit:
+		return publish.JUnit
 	case outputCodeQuality:
 		return publish.CodeQuality
 	}
 	return nil
+}
+
+// findingsFlags are the flags about outputs of findings.
+type findingsFlags struct {
+	category string // --sarif-category
+	hash     string // --sarif-hash
+	schema   string // --junit
+	cases    string // --junit-case
+}
+
+// Values of the flags.
+const (
+	hashStack   = "stack"
+	hashLine    = "line"
+	junitXUnit  = "xunit"
+	caseFinding = "finding"
+)
+
+func sarifHashes() []string  { return []string{hashStack, hashLine} }
+func junitSchemas() []string { return []string{"gitlab", junitXUnit} }
+func junitCases() []string   { return []string{"process", caseFinding} }
+
+// check returns an error if a flag has no effect.
+func (f *findingsFlags) check(c *config) error {
+	has := func(form string) bool {
+		return slices.ContainsFunc(c.outputs, func(o output) bool { return o.form == form })
+	}
+	if f.hash == hashLine && len(c.source.roots) == 0 {
+		return usageError{errors.New("--sarif-hash=line needs the source files: name their folder with --source-root")}
+	}
+	sarif, junit := has(outputSARIF), has(outputJUnit)
+	return errors.Join(
+		refuse("has an effect with --output=sarif only", usedFlag{"--sarif-category", f.category != "" && !sarif}, usedFlag{"--sarif-hash", f.hash != "" && !sarif}),
+		refuse("has an effect with --output=junit only", usedFlag{"--junit", f.schema != "" && !junit}, usedFlag{"--junit-case", f.cases != "" && !junit}))
 }
 
 // found is what a run finds, and the outputs that print it after all inputs.
@@ -31,6 +71,7 @@ type found struct {
 	outs   []foundOutput
 	gate   judgement
 	prints func(form string) printFindings
+	c      *config
 }
 
 type foundOutput struct {
@@ -41,6 +82,7 @@ type foundOutput struct {
 
 // collect makes the collection of findings, whose memory budget bounds.
 func (f *found) collect(c *config, budget *report.Budget) (err error) {
+	f.c = c
 	f.gate.flags, f.prints = &c.gates, c.findingsPrinter
 	f.gate.after = report.NewFindings(budget)
 	if c.gates.diff {
@@ -54,15 +96,23 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 // the gate fails. If whole is not set, the inputs were not read to the end, and there is nothing of
 // this; if sound is not set, one could not be read. It returns all errors.
 func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
-	result := publish.Result{Findings: f.Findings, Version: release(version())}
-	if dir, err := os.Getwd(); err == nil { // otherwise names stay absolute
-		result.Base = filepath.ToSlash(dir)
+	result := f.result()
+	if len(f.c.source.roots) > 0 {
+		roots, _ := source.OpenRoots(f.c.source.roots) // its error is about folders without sources
+		defer roots.Close()
+		result.Text = func(file string) []byte {
+			text, err := roots.Read(file)
+			if err != nil {
+				return nil
+			}
+			return text
+		}
 	}
 	today := time.Now()
-	f.compare(&result, today)
+	f.compare(result, today)
 	for _, o := range f.outs {
 		if whole {
-			if err := f.prints(o.form)(o.w, &result); err != nil {
+			if err := f.prints(o.form)(o.w, result); err != nil {
 				errs = append(errs, err)
 				o.file.end(false)
 				continue
@@ -71,9 +121,58 @@ func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 		errs = append(errs, o.file.end(whole))
 	}
 	if whole {
-		errs = append(errs, f.judge(&result, sound, diag, today))
+		errs = append(errs, f.judge(result, sound, diag, today))
 	}
 	return errs
+}
+
+// result returns what printers print. The current folder is the root of the repository.
+func (f *found) result() *publish.Result {
+	flags := &f.c.findings
+	r := &publish.Result{
+		Findings: f.Findings,
+		Version:  release(version()),
+		SARIF:    publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},
+		JUnit:    publish.JUnitOptions{ByFinding: flags.cases == caseFinding, Strict: flags.schema == junitXUnit},
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return r // names stay absolute
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		real = dir
+	}
+	r.Base, r.Bases = filepath.ToSlash(dir), []string{filepath.ToSlash(real)}
+	known := make(map[string]string)
+	r.Resolve = func(name string) string {
+		to, ok := known[name]
+		if !ok {
+			to = resolve(real, name)
+			if len(known) < maxResolved {
+				known[name] = to
+			}
+		}
+		return to
+	}
+	return r
+}
+
+// maxResolved bounds the names of files that are remembered; a program has at most some 10,000.
+const maxResolved = 64 << 10
+
+// resolve returns the name of a file below dir without symbolic links, or name if there is no such
+// file or it is elsewhere.
+func resolve(dir, name string) string {
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return name
+	}
+	rel, err := filepath.Rel(dir, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return name
+	}
+	return filepath.ToSlash(rel)
 }
 
 // errNoFindings is the error for an input that has no errors of a program.

@@ -237,6 +237,9 @@ func (c *config) check() error {
 	if c.backtraces.keepRaw && c.backtraces.names.none {
 		return usageError{fmt.Errorf("--keep-raw has no effect with --dialects=none: remove one of them")}
 	}
+	if err := c.findings.check(c); err != nil {
+		return err
+	}
 	if c.output != outputMarkup {
 		return nil
 	}

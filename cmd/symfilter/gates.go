@@ -156,7 +156,8 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 	result.Findings = f.Findings
 	switch g := f.gate.flags; {
 	case g.diff:
-		earlier := publish.Result{Findings: f.gate.before, Base: result.Base}
+		earlier := *result
+		earlier.Findings = f.gate.before
 		result.Changes = gate.Compare(f.Findings, gate.Entries(f.gate.before, earlier.File), today)
 	case g.baseline != "":
 		result.Changes = gate.Compare(f.Findings, g.file.Entries(), today)

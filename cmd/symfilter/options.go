@@ -77,7 +77,7 @@ func allOptions() iter.Seq[*option] {
 // at the start of the program.
 var options = [...]group{
 	{title: "Where debug files are, by build ID, in the order of the search", topic: "finding",
-		note: "Then the module's own path, if the file there has that build ID; then the cache of debuginfod, and the servers that DEBUGINFOD_URLS names.", flags: []option{
+		note: "Then the module's own path, debuginfod's cache, servers of DEBUGINFOD_URLS.", flags: []option{
 			{name: "symbol-path", short: "s", metavar: "PATH", in: ofAsking | ofLLVM, on: ofRuns | ofAddr | ofProfile, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
 			{name: "obj", metavar: "FILE", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
 			{name: "build-id-dir", metavar: "DIR", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.trees }, text: "folder with files named like ab/cdef.debug"},
@@ -120,7 +120,7 @@ var options = [...]group{
 	{title: "What is printed", flags: []option{
 		{name: "output", metavar: "FORM[:FILE]", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.outputs },
 			text: "text (default), json, html (a page) or markup",
-			more: "json prints an object per line, codequality the errors that reports, and sanitizers and crashes in logs, have, for GitLab; for a profile also callgrind, or the stacks pprof, folded and speedscope, for a report of sp-rtrace also rtrace, for one of Valgrind valgrind: the input itself, with names, of Valgrind with FILE/ a file for each process; with several --output, each but one names its FILE, which gets its name when it is complete"},
+			more: "json prints an object per line; sarif, junit and codequality print the errors that reports, and sanitizers and crashes in logs, have: see symfilter help findings; for a profile also callgrind, or the stacks pprof, folded and speedscope, for a report of sp-rtrace also rtrace, for one of Valgrind valgrind: the input itself, with names, of Valgrind with FILE/ a file for each process; with several --output, each but one names its FILE, which gets its name when it is complete"},
 		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
 			text: "auto, always or never; without a value: always"},
 		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},
@@ -170,6 +170,18 @@ var options = [...]group{
 			more: "* stands for any letters, as in Leak_*; by default all kinds but Leak_StillReachable and Leak_IndirectlyLost"},
 		{name: "diff", in: ofGates, on: ofValgrind | ofRTrace, field: func(c *config) any { return &c.gates.diff },
 			text: "print what is new in NEW: --diff OLD NEW, or --diff OLD... -- NEW...", more: "exit with 4 if something is"},
+	}},
+	{title: "Errors of programs, for builds and code hosts", topic: "findings", flags: []option{
+		{name: "sarif-category", metavar: "NAME", in: ofRuns, field: func(c *config) any { return &c.findings.category },
+			text: "name of the results, if several files are uploaded for a commit",
+			more: "a file with the same name and tool replaces the results of the one before it"},
+		{name: "sarif-hash", metavar: "OF", in: ofRuns, words: sarifHashes, field: func(c *config) any { return &c.findings.hash },
+			text: "by what GitHub knows a result again: stack (default), or line",
+			more: "line is the hash of the source line that GitHub's upload action computes; it needs --source-root"},
+		{name: "junit", metavar: "SCHEMA", in: ofRuns, words: junitSchemas, field: func(c *config) any { return &c.findings.schema },
+			text: "gitlab (default), or xunit for Jenkins' xUnit plugin, whose schema allows less"},
+		{name: "junit-case", metavar: "OF", in: ofRuns, words: junitCases, field: func(c *config) any { return &c.findings.cases },
+			text: "what a test case is: a process (default) or a finding"},
 	}},
 	{title: "Files that are still being written", topic: "follow", flags: []option{
 		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },

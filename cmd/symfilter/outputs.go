@@ -23,13 +23,15 @@ const (
 	outputValgrind  = "valgrind"
 
 	outputCodeQuality = "codequality" // the findings of all inputs
+	outputSARIF       = "sarif"
+	outputJUnit       = "junit"
 
 	outputNone = "none" // the findings, for a gate; --output does not take it
 )
 
 // outputs returns the words that --output takes.
 func outputs() []string {
-	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputCodeQuality, outputPprof, outputFolded, outputSpeedscope}
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputSARIF, outputJUnit, outputCodeQuality, outputPprof, outputFolded, outputSpeedscope}
 }
 
 // An output is one of the forms in which a run prints what it has read, and where.

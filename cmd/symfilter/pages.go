@@ -161,6 +161,7 @@ or the date of the commit that symfilter was built from.
   dialects     the backtraces without markup that are resolved
   finding      how debug files are found
   source       source lines below frames, and links to them
+  findings     errors of programs as results that builds read
   follow       files that are still being written
   devices      logs of serial ports, firmware and kernels
   gates        what lets a build fail: new errors, limits of costs

@@ -20,6 +20,7 @@ func topics() []topic {
 		{name: "dialects", about: "the backtraces without markup that are resolved", section: "BACKTRACES WITHOUT MARKUP", text: dialectsText()},
 		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
 		{name: "source", about: "source lines below frames, and links to them", section: "SOURCE LINES AND LINKS", text: sourceHelp},
+		{name: "findings", about: "errors of programs as results that builds read", section: "RESULTS FOR BUILDS", text: findingsHelp},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
 		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
 		{name: "gates", about: "what lets a build fail: new errors, limits of costs", section: "GATES", text: gatesText},
@@ -115,6 +116,29 @@ followed. --quiet leaves it out. More is printed by:
   symfilter --explain crash.log   where each file was looked for, what to do
   symfilter doctor crash.log      which modules have debug files
   symfilter doctor BUILD-ID       the same for one build ID
+`
+	findingsHelp = `The errors of all inputs together, as builds, code hosts and editors read them:
+
+  symfilter valgrind --output=text --output=sarif:v.sarif report.*.xml
+  symfilter valgrind --output=junit:v.xml --output=codequality:v.json *.xml
+
+  sarif         SARIF 2.1.0: GitHub's code scanning, GitLab, Jenkins, editors
+  junit         results of tests: a suite for each report, a case for a process
+  codequality   GitLab's Code Quality report
+
+Errors of several processes that have the same fingerprint are one, with a
+count. A fingerprint does not change when lines move, or with the compiler's
+optimization. Names of files are relative to the current folder: run symfilter
+in the root of the repository, with --prefix-map if it was built elsewhere.
+
+An error is shown at the innermost frame of the program's own code; --own and
+--system change what is own. A report that is cut off, and errors for which
+there was no memory, are results themselves: less would look like a success.
+
+SARIF has what GitHub takes: 25,000 results of a tool, of which it shows 5,000,
+and 10 MB after compression; faults come before warnings and notes, and what is
+left out is counted in the file. GitHub knows a result again by its stack. With
+--sarif-hash=line it is the source line, as for results of other tools.
 `
 	sourceHelp = `--source prints source lines below the frames of the program's own code:
 

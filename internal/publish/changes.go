@@ -20,7 +20,7 @@ func (r *Result) State(x *report.Finding) gate.State { return r.Changes.State(x)
 // File returns the source file of a finding as the formats name it; "" if it has no line.
 func (r *Result) File(x *report.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
-		file, _ := r.place(x)
+		file, _ := r.path(f.File)
 		return file
 	}
 	return ""

@@ -1,62 +1,58 @@
 package publish
 
 import (
-	"encoding/json"
+	"bufio"
 	"io"
 
 	"github.com/symfilter/symfilter/report"
 )
 
-// A qualityIssue is an entry of a Code Quality report, a subset of Code Climate's format: GitLab
-// reads these members and no others.
-type qualityIssue struct {
-	Description string          `json:"description"`
-	CheckName   string          `json:"check_name"`
-	Fingerprint string          `json:"fingerprint"` // entries with equal ones collapse
-	Severity    string          `json:"severity"`
-	Location    qualityLocation `json:"location"`
-}
-
-type qualityLocation struct {
-	Path  string       `json:"path"`
-	Lines qualityLines `json:"lines"`
-}
-
-type qualityLines struct {
-	Begin uint32 `json:"begin"`
-}
-
-// CodeQuality prints the findings as GitLab's Code Quality report. Its errors are those of w.
+// CodeQuality prints the findings as GitLab's Code Quality report, a subset of Code Climate's format:
+// an array of entries. GitLab reads the members that are printed and no others, and shows entries
+// with equal fingerprints as one. The errors are those of w.
 func CodeQuality(w io.Writer, r *Result) error {
-	issues := make([]qualityIssue, 0, len(r.All()))
-	for _, x := range r.All() {
-		file, line := r.place(x)
-		issues = append(issues, qualityIssue{
-			Description: sentence(x),
-			CheckName:   ruleOf(x),
-			Fingerprint: x.ID(),
-			Severity:    qualitySeverity(x),
-			Location:    qualityLocation{file, qualityLines{line}},
-		})
+	j := jsonWriter{w: bufio.NewWriterSize(w, bufferSize)}
+	j.open('[')
+	entry := func(description, check, fingerprint, severity, file string, line uint32) {
+		j.line()
+		j.open('{')
+		j.member("description", description)
+		j.member("check_name", check)
+		j.member("fingerprint", fingerprint)
+		j.member("severity", severity)
+		j.object("location")
+		j.member("path", file)
+		j.object("lines")
+		j.number("begin", uint64(line))
+		for range 3 {
+			j.close('}')
+		}
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(issues)
+	for _, g := range r.gaps() {
+		file, _ := r.path(g.file)
+		entry(g.text, ruleID(g.tool, incompleteKind), g.fingerprint(), "minor", file, 1)
+	}
+	for _, x := range r.All() {
+		p := r.place(x)
+		file, _ := r.path(p.file)
+		entry(sentence(x), ruleID(x.Tool, x.Kind), x.ID(), qualitySeverity(x), file, p.line)
+	}
+	if j.comma {
+		j.w.WriteByte('\n')
+	}
+	j.close(']')
+	j.w.WriteByte('\n')
+	return j.w.Flush()
 }
-
-// ruleOf returns the name of the rule that a finding breaks: memcheck/InvalidRead.
-func ruleOf(x *report.Finding) string { return x.Tool + "/" + x.Kind }
 
 // qualitySeverity returns the severity of a finding in GitLab's words.
 func qualitySeverity(x *report.Finding) string {
-	switch severityOf(x) {
-	case note:
+	switch c := classIn(x); {
+	case c.severity == note:
 		return "info"
-	case warning:
+	case c.severity == warning:
 		return "minor"
-	}
-	if isMemoryError(x) {
+	case c.memory:
 		return "critical"
 	}
 	return "major"

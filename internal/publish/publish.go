@@ -7,8 +7,10 @@ package publish
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/report"
 )
@@ -18,69 +20,224 @@ type Result struct {
 	*report.Findings
 
 	Version string // of symfilter
-	Base    string // the root of the repository: absolute, with / between folders
+	Base    string // the root of the repository: absolute, with / between folders; empty: not known
+
+	// Bases are further names of the root: that without symbolic links.
+	Bases []string
+
+	// Resolve returns the name of a file relative to the root without symbolic links, or the name
+	// itself; code hosts show nothing at a link. Nil: names stay as they are.
+	Resolve func(name string) string
+
+	// Text returns the text of a source file, as a frame names it; nil if it is not known. The
+	// printers do not change it. Nil: no text is known.
+	Text func(file string) []byte
+
+	SARIF SARIFOptions
+	JUnit JUnitOptions
 
 	// Changes are the changes since a baseline or an earlier run; nil: the run is compared with
 	// nothing.
 	Changes *gate.Comparison
 }
 
+// isNew reports whether a build should fail because of a finding: it was not known before, or the
+// run is compared with nothing.
+func (r *Result) isNew(x *report.Finding) bool { return r.Changes.State(x) != gate.Unchanged }
+
 // path returns the name of a source or object file relative to the root of the repository, without
-// ./ before it. A file outside of the root keeps its name, and inside is false.
+// ./ before it. A file outside of the root has its absolute name, and inside is false.
 func (r *Result) path(name string) (relative string, inside bool) {
 	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
-	if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(r.Base, "/")+"/"); ok && strings.HasPrefix(name, "/") && rest != "" {
-		return rest, true
+	if name == "." {
+		return "unknown", true
 	}
-	return name, !strings.HasPrefix(name, "/") && name != ".." && !strings.HasPrefix(name, "../")
+	if name == ".." || strings.HasPrefix(name, "../") {
+		name = path.Join("/", r.Base, name)
+	}
+	if !strings.HasPrefix(name, "/") {
+		if isDrive(name) {
+			return name, false
+		}
+		return r.resolved(name), true
+	}
+	if rest, ok := below(r.Base, name); ok {
+		return r.resolved(rest), true
+	}
+	for _, base := range r.Bases {
+		if rest, ok := below(base, name); ok {
+			return r.resolved(rest), true
+		}
+	}
+	return name, false
+}
+
+// below returns the rest of an absolute path after a folder that it is below.
+func below(folder, name string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
+	return rest, ok && folder != "" && rest != ""
+}
+
+// isDrive reports whether a path begins with a drive of Windows.
+func isDrive(name string) bool {
+	return len(name) > 1 && name[1] == ':' && 'a' <= name[0]|0x20 && name[0]|0x20 <= 'z'
+}
+
+func (r *Result) resolved(name string) string {
+	if r.Resolve == nil {
+		return name
+	}
+	return r.Resolve(name)
+}
+
+// A place is a line of a file.
+type place struct {
+	file   string // as the debug information or the report names it
+	line   uint32 // from 1
+	column uint32 // in bytes, from 1; 0: not known
+	known  bool   // false: the line stands for an object file
 }
 
 // place returns the file and the line of a finding, the way the formats name them: those of
 // [report.Finding.Place], or its object file and line 1 if it has no line. A finding without any
 // frame has the program that ran.
-func (r *Result) place(x *report.Finding) (file string, line uint32) {
-	line = 1
+func (r *Result) place(x *report.Finding) place {
 	f := x.Place()
-	switch {
-	case f != nil && f.HasLine:
-		file, line = f.File, max(f.Line, 1)
-	case f != nil:
-		file = f.Object
+	if f != nil && f.HasLine && f.File != "" {
+		return placeOf(f)
 	}
-	if file == "" {
-		file = r.program(x)
+	p := place{line: 1}
+	if f != nil {
+		p.file = f.Object
 	}
-	file, _ = r.path(file)
-	return file, line
+	if p.file == "" {
+		p.file = r.program(x)
+	}
+	return p
 }
 
-// program returns the name of a program that had the finding.
+// placeOf returns the place of a frame that has a line.
+func placeOf(f *report.TraceFrame) place {
+	return place{f.File, max(f.Line, 1), f.Column, true}
+}
+
+// program returns the name of a program that had the finding, or of its report.
 func (r *Result) program(x *report.Finding) string {
 	for _, o := range x.Seen {
-		if p := r.Process(o.Process); p != nil && len(p.Command) > 0 && p.Command[0] != "" {
+		p := r.Process(o.Process)
+		switch {
+		case p == nil:
+		case len(p.Command) > 0 && p.Command[0] != "":
 			return p.Command[0]
+		case p.Input != "":
+			return p.Input
 		}
 	}
 	return "unknown"
 }
 
-// sentence returns the message of a finding with its function and what is known of the memory:
-// Invalid read of size 4 in invalid(int): Address 0x… is 4 bytes inside a block of size 40 free'd.
+// Lengths, in characters, of texts that code hosts cut or refuse.
+const (
+	maxName  = 255
+	maxAbout = 1024
+)
+
+// sentence returns the message of a finding with its function, without a full stop: Invalid read of
+// size 4 in invalid(int).
 func sentence(x *report.Finding) string {
-	s := x.Message
+	s := visible(x.Message, maxAbout)
 	if s == "" {
-		s = x.Kind
+		s = visible(x.Kind, maxAbout)
 	}
+	if s == "" {
+		s = "Error"
+	}
+	s, _, _ = strings.Cut(s, " in loss record ") // its number changes with each run
+	s = strings.TrimSuffix(s, ".")
 	if f := x.Place(); f != nil && f.Named() {
 		s += " in " + functionOf(f)
 	}
 	return s
 }
 
-// functionOf returns the name of the function of a frame that has one.
+// functionOf returns the name of the function of a frame that has one, of bounded length.
 func functionOf(f *report.TraceFrame) string {
 	if f.Func != "" {
-		return f.Func
+		return visible(f.Func, maxName)
 	}
-	return f.Linkage
+	return visible(f.Linkage, maxName)
+}
+
+// about returns a trace's message without its address, which differs in each run: 4 bytes inside a
+// block of size 40 free'd.
+func about(t *report.Trace) string {
+	s := t.Message
+	if rest, ok := strings.CutPrefix(s, "Address 0x"); ok {
+		if _, rest, ok = strings.Cut(rest, " is "); ok {
+			s = rest
+		}
+	}
+	if s = strings.TrimRight(visible(s, maxAbout), ".: "); s != "" {
+		return s
+	}
+	switch t.Role {
+	case report.RoleAllocated:
+		return "allocated"
+	case report.RoleFreed:
+		return "freed"
+	case report.RoleError:
+		return "here"
+	}
+	return "also here"
+}
+
+// visible returns at most most characters of a text, with control characters made visible. A text
+// that was cut ends in three dots.
+func visible(s string, most int) string {
+	cut := false
+	if len(s) > 4*most { // no character has more bytes
+		s, cut = s[:4*most], true
+	}
+	s = string(escape.AppendText(nil, s, ""))
+	n := 0
+	for i := range s {
+		if n == most-3 && (cut || len(s)-i > 3) && countFrom(s[i:], 4) {
+			return s[:i] + "..."
+		}
+		n++
+	}
+	return s
+}
+
+// countFrom reports whether s has at least n characters.
+func countFrom(s string, n int) bool {
+	for range s {
+		if n--; n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// describe returns how people know a process: ./app (PID 7) in report.xml.
+func describe(p *report.Process) string {
+	s := "a process"
+	if len(p.Command) > 0 && p.Command[0] != "" {
+		s = visible(path.Base(p.Command[0]), maxName)
+	}
+	if p.PID != "" {
+		s += " (PID " + visible(p.PID, 20) + ")"
+	}
+	if p.Input != "" {
+		s += " in " + visible(p.Input, maxName)
+	}
+	return s
+}
+
+// plural returns the number with the noun: 1 finding, 2 findings.
+func plural[N int | int64 | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.FormatUint(uint64(n), 10) + " " + noun + "s"
 }

@@ -15,27 +15,200 @@ const (
 	failure                 // a fault
 )
 
-// severityOf returns how bad a finding is. Possible leaks and races are warnings: they depend on
-// what a tool cannot see.
-func severityOf(x *report.Finding) severity {
-	switch x.Kind {
-	case "Leak_StillReachable", "Leak_IndirectlyLost":
-		return note
-	case "Leak_PossiblyLost", "Race", "data-race", "LockOrder", "ConflictingAccess":
-		return warning
-	}
-	return failure
+// A class groups kinds of findings that have the same description, in all tools.
+type class struct {
+	severity severity
+	memory   bool   // an access to memory that the program does not own
+	unsure   bool   // depends on what a tool cannot see: its precision is medium
+	cwe      []int  // numbers of the Common Weakness Enumeration, at most 4
+	about    string // a sentence
 }
 
-// isMemoryError reports whether a finding is an access to memory that the program does not own.
-func isMemoryError(x *report.Finding) bool {
-	switch {
-	case severityOf(x) != failure:
-		return false
-	case strings.HasPrefix(x.Kind, "Leak_"), strings.HasPrefix(x.Kind, "Uninit"), strings.Contains(x.Kind, "leak"):
-		return false
-	case x.Kind == "SyscallParam", x.Kind == "use-of-uninitialized-value":
-		return false
+// The classes.
+var (
+	invalidRead  = class{failure, true, false, []int{125, 416}, "The program reads memory that it does not own: beyond a block, or in a block that was freed."}
+	invalidWrite = class{failure, true, false, []int{787, 416}, "The program writes to memory that it does not own: beyond a block, or in a block that was freed."}
+	heapOverflow = class{failure, true, false, []int{122, 125}, "The program uses memory beside a block of the heap."}
+	stackAccess  = class{failure, true, false, []int{121, 125}, "The program uses memory beside a variable on the stack."}
+	staticAccess = class{failure, true, false, []int{787, 125}, "The program uses memory beside an object: a global variable, a member or the elements of a container."}
+	afterFree    = class{failure, true, false, []int{416}, "The program uses memory that was freed."}
+	afterReturn  = class{failure, true, false, []int{562}, "The program uses a variable on the stack whose function or block has ended."}
+	doubleFree   = class{failure, true, false, []int{415}, "The program frees memory that it has freed before, or that was not allocated."}
+	badFree      = class{failure, true, false, []int{590}, "The program frees memory that was not allocated on the heap."}
+	mismatch     = class{failure, true, false, []int{762}, "The program frees memory by another function than the one that belongs to the allocation, such as free after new."}
+	uninit       = class{failure, false, false, []int{457}, "The program uses a value that was never set."}
+	overlap      = class{failure, true, false, []int{475}, "The source and the destination of a copy overlap."}
+	badJump      = class{failure, true, false, []int{119}, "The program jumps to an address that is not code."}
+	badSize      = class{failure, false, false, []int{789}, "The program asks for memory with a size or an alignment that cannot be meant."}
+	crash        = class{failure, true, false, []int{119}, "The program ended by a signal."}
+	exhausted    = class{failure, false, false, []int{400}, "The program has used up its stack or its memory."}
+	leak         = class{failure, false, true, []int{401}, "Memory was never freed, and no pointer to it remains."}
+	possibleLeak = class{warning, false, true, []int{401}, "Memory was never freed, and only pointers into the middle of it remain."}
+	reachable    = class{note, false, true, []int{401}, "Memory was not freed before the end of the program, or is lost because other memory is."}
+	race         = class{warning, false, true, []int{362}, "Two threads use the same memory, one of them writes, and nothing orders them."}
+	lockOrder    = class{warning, false, true, []int{833}, "Threads take the same locks in different orders, so that they may wait for each other forever."}
+	locking      = class{failure, false, false, []int{667}, "A lock or another object of synchronization is used in a way that is not allowed."}
+	threadLeak   = class{warning, false, true, []int{772}, "A thread has ended, and was neither joined nor detached."}
+	signalUnsafe = class{failure, false, false, []int{479}, "A handler of signals calls a function that is not safe there."}
+	badDescr     = class{failure, false, false, []int{1341}, "A file descriptor is closed again or used after it was closed."}
+	openDescr    = class{warning, false, false, []int{775}, "A file descriptor was not closed."}
+	intOverflow  = class{failure, false, false, []int{190}, "The result of a calculation with integers does not fit its type."}
+	divideByZero = class{failure, false, false, []int{369}, "A number is divided by zero."}
+	conversion   = class{failure, false, false, []int{681}, "A value does not fit the type that it is converted to or loaded as."}
+	nullPointer  = class{failure, true, false, []int{476}, "A null pointer is used, passed or returned where none is allowed."}
+	bounds       = class{failure, true, false, []int{125, 787}, "An index or a pointer leads out of its object."}
+	typeConfused = class{failure, true, false, []int{843}, "An object or a function is used through a pointer to another type."}
+	undefined    = class{failure, false, false, []int{758}, "The behaviour of the program is not defined."}
+	initOrder    = class{failure, false, false, []int{696}, "A global variable is used before it is initialized, or is defined twice."}
+	other        = class{failure, false, false, nil, "The tool has reported an error."}
+	incomplete   = class{warning, false, false, nil, "A report is cut off, or findings were left out: errors may be missing."}
+)
+
+// classOf returns the class of a kind, as Valgrind and the sanitizers name it.
+func classOf(kind string) *class {
+	switch kind {
+	// Valgrind's Memcheck: mc_errors.c, coregrind/m_errormgr.c, coregrind/m_clo_fd.c
+	case "InvalidRead":
+		return &invalidRead
+	case "InvalidWrite":
+		return &invalidWrite
+	case "InvalidJump":
+		return &badJump
+	case "InvalidFree":
+		return &doubleFree
+	case "MismatchedFree":
+		return &mismatch
+	case "UninitCondition", "UninitValue", "SyscallParam", "ClientCheck":
+		return &uninit
+	case "Overlap":
+		return &overlap
+	case "FishyValue", "ReallocSizeZero", "BadSize", "BadAlign", "UnsafeZeroSize":
+		return &badSize
+	case "InvalidMemPool":
+		return &badFree
+	case "CoreMemError":
+		return &invalidWrite
+	case "FatalSignal":
+		return &crash
+	case "Leak_DefinitelyLost":
+		return &leak
+	case "Leak_PossiblyLost":
+		return &possibleLeak
+	case "Leak_IndirectlyLost", "Leak_StillReachable":
+		return &reachable
+	case "FdBadClose", "FdBadUse":
+		return &badDescr
+	case "FdNotClosed":
+		return &openDescr
+	// Helgrind and DRD: hg_errors.c, drd_error.c
+	case "Race", "ConflictingAccess", "CondRaceErr":
+		return &race
+	case "LockOrder":
+		return &lockOrder
+	case "UnlockUnlocked", "UnlockForeign", "UnlockBogus", "PthAPIerror", "Misc", "Dubious", "MutexErr", "CondErr", "CondDestrErr",
+		"CondWaitErr", "SemaphoreErr", "BarrierErr", "RwlockErr", "HoldtimeErr", "GenericErr", "InvalidThreadId":
+		return &locking
+	case incompleteKind:
+		return &incomplete
 	}
-	return true
+	return sanitizerClass(strings.ReplaceAll(strings.ToLower(kind), " ", "-"))
+}
+
+// sanitizerClass returns the class of a kind of a sanitizer, in lower case and without blanks:
+// compiler-rt's asan_errors.h, tsan_report.cpp and ubsan_checks.inc name them.
+func sanitizerClass(kind string) *class {
+	switch kind {
+	case "heap-buffer-overflow":
+		return &heapOverflow
+	case "stack-buffer-overflow", "stack-buffer-underflow", "dynamic-stack-buffer-overflow":
+		return &stackAccess
+	case "global-buffer-overflow", "container-overflow", "intra-object-overflow", "use-after-poison", "unknown-crash", "wild-pointer", "negative-size-param":
+		return &staticAccess
+	case "heap-use-after-free", "use-after-free":
+		return &afterFree
+	case "stack-use-after-return", "stack-use-after-scope":
+		return &afterReturn
+	case "double-free", "attempting-double-free":
+		return &doubleFree
+	case "bad-free", "invalid-free", "bad-malloc_usable_size", "bad-__sanitizer_get_allocated_size":
+		return &badFree
+	case "alloc-dealloc-mismatch", "new-delete-type-mismatch":
+		return &mismatch
+	case "use-of-uninitialized-value":
+		return &uninit
+	case "segv", "bus", "fpe", "ill", "abrt", "deadly-signal", "trap":
+		return &crash
+	case "stack-overflow", "out-of-memory", "rss-limit-exceeded":
+		return &exhausted
+	case "allocation-size-too-big", "calloc-overflow", "reallocarray-overflow", "pvalloc-overflow", "invalid-allocation-alignment",
+		"invalid-aligned-alloc-alignment", "invalid-posix-memalign-alignment":
+		return &badSize
+	case "initialization-order-fiasco", "odr-violation":
+		return &initOrder
+	case "memory-leak", "memory-leaks", "detected-memory-leaks", "leak", "direct-leak":
+		return &leak
+	case "indirect-leak":
+		return &reachable
+	case "lock-order-inversion", "lock-order-inversion-(potential-deadlock)":
+		return &lockOrder
+	case "thread-leak":
+		return &threadLeak
+	case "signed-integer-overflow", "unsigned-integer-overflow", "negation-overflow", "pointer-overflow", "shift", "shift-exponent", "shift-base",
+		"invalid-shift-exponent", "invalid-shift-base", "shift-out-of-bounds":
+		return &intOverflow
+	case "integer-divide-by-zero", "float-divide-by-zero", "division-by-zero", "divrem-overflow":
+		return &divideByZero
+	case "float-cast-overflow", "implicit-conversion", "implicit-unsigned-integer-truncation", "implicit-signed-integer-truncation",
+		"implicit-integer-sign-change", "invalid-bool-load", "invalid-enum-load", "bool", "enum":
+		return &conversion
+	case "null-pointer-use", "null-pointer-use-with-offset", "null", "nonnull", "nonnull-attribute", "returns-nonnull-attribute",
+		"invalid-null-argument", "invalid-null-return":
+		return &nullPointer
+	case "out-of-bounds-index", "bounds", "insufficient-object-size", "object-size", "non-positive-vla-index", "vla-bound":
+		return &bounds
+	case "dynamic-type-mismatch", "vptr", "function-type-mismatch", "function", "cfi-bad-type", "misaligned-pointer-use", "alignment":
+		return &typeConfused
+	case "undefined-behavior", "unreachable-call", "missing-return", "return", "unreachable", "invalid-builtin-use", "invalid-objc-cast":
+		return &undefined
+	}
+	switch { // kinds that tell more after their first words, and those of other versions
+	case strings.HasSuffix(kind, "-param-overlap"):
+		return &overlap
+	case strings.HasPrefix(kind, "data-race"), strings.HasPrefix(kind, "race"):
+		return &race
+	case strings.HasPrefix(kind, "heap-use-after-free"):
+		return &afterFree
+	case strings.HasPrefix(kind, "signal-unsafe"), strings.HasPrefix(kind, "signal-handler"):
+		return &signalUnsafe
+	case strings.Contains(kind, "mutex"), strings.Contains(kind, "lock-"):
+		return &locking
+	case strings.HasSuffix(kind, "leak"), strings.HasSuffix(kind, "leaks"):
+		return &leak
+	}
+	return &other
+}
+
+// classIn returns the class of a finding. What sp-rtrace reports is memory and other resources that
+// were not freed.
+func classIn(x *report.Finding) *class {
+	c := classOf(x.Kind)
+	if c == &other && x.Source == report.FromRTrace {
+		return &leak
+	}
+	return c
+}
+
+// cweOf returns the weaknesses of a finding: fewer than those of its class, if it is known whether
+// the memory was freed.
+func cweOf(x *report.Finding) []int {
+	c := classIn(x)
+	switch {
+	case c != &invalidRead && c != &invalidWrite:
+		return c.cwe
+	case x.Memory == report.MemoryFreed:
+		return c.cwe[1:]
+	case x.Memory != report.MemoryUnknown:
+		return c.cwe[:1]
+	}
+	return c.cwe
 }

@@ -1,0 +1,58 @@
+package publish
+
+import "unicode/utf8"
+
+// The source files whose lines are looked at for columns.
+const (
+	maxTexts     = 4096     // files
+	maxTextBytes = 32 << 20 // of all of them
+)
+
+// asciiLines knows which lines of source files are ASCII. Its zero value is ready for use.
+type asciiLines struct {
+	files map[string]*asciiFile
+	bytes int
+}
+
+// An asciiFile has the length in bytes of each line, or -1 for a line that is not ASCII.
+type asciiFile []int32
+
+// has reports whether the line is known to have only ASCII, and the column.
+func (a *asciiLines) has(r *Result, p place) bool {
+	if r.Text == nil {
+		return false
+	}
+	f := a.files[p.file]
+	if f == nil {
+		if a.files == nil {
+			a.files = make(map[string]*asciiFile)
+		}
+		if len(a.files) >= maxTexts || a.bytes >= maxTextBytes {
+			return false
+		}
+		text := r.Text(p.file)
+		f = measure(text)
+		a.files[p.file] = f
+		a.bytes += 4*len(*f) + len(p.file)
+	}
+	return uint64(p.line) <= uint64(len(*f)) && int64(p.column) <= int64((*f)[p.line-1])
+}
+
+// measure returns the lines of a text.
+func measure(text []byte) *asciiFile {
+	var f asciiFile
+	n := int32(0)
+	for _, c := range text {
+		switch {
+		case c == '\n':
+			f = append(f, n)
+			n = 0
+		case c >= utf8.RuneSelf:
+			n = -1
+		case n >= 0:
+			n++
+		}
+	}
+	f = append(f, n)
+	return &f
+}

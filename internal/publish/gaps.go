@@ -1,0 +1,98 @@
+package publish
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// incompleteKind is the kind of what is printed for reports that are cut off and for findings that
+// were left out. No finding is not the same as none was looked for.
+const incompleteKind = "Incomplete"
+
+// maxGaps is the number of processes that a message names.
+const maxGaps = 8
+
+// A gap is what is missing from the findings of a tool.
+type gap struct {
+	tool string
+	text string // a sentence, without a full stop
+	file string // of the report or the program
+}
+
+// cutOff returns the message about a report that has no end.
+func cutOff(p *report.Process) string {
+	return "The report of " + describe(p) + " is cut off: errors after its end are missing"
+}
+
+// gaps returns what is missing, one for each tool, and at the end the findings for which there was no
+// memory.
+func (r *Result) gaps() (all []gap) {
+	type missing struct {
+		processes int
+		first     []*report.Process
+	}
+	byTool := make(map[string]*missing)
+	var tools []string
+	processes := r.Processes()
+	for i := range processes {
+		p := &processes[i]
+		if p.Complete {
+			continue
+		}
+		m := byTool[p.Tool]
+		if m == nil {
+			if len(tools) == maxTools {
+				continue
+			}
+			m = new(missing)
+			byTool[p.Tool] = m
+			tools = append(tools, p.Tool)
+		}
+		if m.processes++; m.processes <= maxGaps {
+			m.first = append(m.first, p)
+		}
+	}
+	for _, tool := range tools {
+		m := byTool[tool]
+		g := gap{tool: tool, file: m.first[0].Input}
+		if len(m.first[0].Command) > 0 && m.first[0].Command[0] != "" {
+			g.file = m.first[0].Command[0]
+		}
+		if m.processes == 1 {
+			g.text = cutOff(m.first[0])
+		} else {
+			names := make([]string, len(m.first))
+			for i, p := range m.first {
+				names[i] = describe(p)
+			}
+			g.text = plural(m.processes, "report") + " are cut off, errors after their ends are missing: " + strings.Join(names, ", ")
+			if n := m.processes - len(m.first); n > 0 {
+				g.text += ", and " + plural(n, "other")
+			}
+		}
+		all = append(all, g)
+	}
+	if r.Left > 0 {
+		all = append(all, gap{text: leftOut(r.Left), file: "unknown"})
+	}
+	for i := range all {
+		if all[i].file == "" {
+			all[i].file = "unknown"
+		}
+	}
+	return all
+}
+
+// leftOut returns the message about findings for which there was no memory.
+func leftOut(n int64) string {
+	return plural(n, "finding") + " left out: the memory that --max-memory allows is used up"
+}
+
+// fingerprint returns 32 digits that are the same as long as the gap is of the same tool and program.
+func (g *gap) fingerprint() string {
+	h := sha256.Sum256([]byte("incomplete\x00" + g.tool + "\x00" + g.file))
+	return hex.EncodeToString(h[:16])
+}

@@ -1,0 +1,389 @@
+package publish
+
+import (
+	"bufio"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// JUnitOptions are those of JUnit. The zero value is usable.
+type JUnitOptions struct {
+	// ByFinding makes a test case of each finding, instead of each process.
+	ByFinding bool
+
+	// Strict leaves out what the schema of Jenkins' xUnit plugin (junit-10.xsd) does not have.
+	Strict bool
+}
+
+// Bytes of a JUnit file after which findings are printed without their stacks, and after which they
+// are counted only. GitLab takes files of 30 MB.
+const (
+	maxStackBytes = 20 << 20
+	maxListBytes  = 24 << 20
+)
+
+// JUnit prints the findings in the XML that builds read as results of tests: a suite for each
+// report, and in it a case for each process, which fails if the process had findings. A process
+// without findings is a case that has passed, so that builds see what was fixed. The errors are
+// those of w.
+func JUnit(w io.Writer, r *Result) error {
+	j := &junit{Result: r}
+	j.out.w = w
+	j.w = bufio.NewWriterSize(&j.out, bufferSize)
+	j.group()
+	j.print()
+	return j.w.Flush()
+}
+
+// A junit prints a file.
+type junit struct {
+	*Result
+	w   *bufio.Writer
+	out counted
+
+	suites []*suite
+	names  map[string]int // how often a name of a case was used
+	cut    int            // findings without stacks, or without anything
+}
+
+// A suite is a report.
+type suite struct {
+	name     string
+	cases    []testCase
+	failures int
+	errors   int
+}
+
+// A testCase is a process, or in the other form a finding.
+type testCase struct {
+	process *report.Process
+	all     []*report.Finding // those that make it fail
+	known   int               // findings that the baseline has
+	single  bool              // the case is that of its finding
+}
+
+// counted counts the bytes that it passes on.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// size returns the bytes of the file so far.
+func (j *junit) size() int64 { return j.out.n + int64(j.w.Buffered()) }
+
+// group sorts processes into suites, and findings into cases.
+func (j *junit) group() {
+	processes := j.Processes()
+	all := make([][]*report.Finding, len(processes))
+	known := make([]int, len(processes))
+	for _, x := range j.All() {
+		for i, o := range x.Seen {
+			switch {
+			case o.Process < 0 || o.Process >= len(processes), i > 0 && j.JUnit.ByFinding:
+			case !j.isNew(x):
+				known[o.Process]++
+			default:
+				all[o.Process] = append(all[o.Process], x)
+			}
+		}
+	}
+	byInput := make(map[string]*suite)
+	for i := range processes {
+		p := &processes[i]
+		s := byInput[p.Input]
+		if s == nil {
+			s = &suite{name: p.Input}
+			byInput[p.Input] = s
+			j.suites = append(j.suites, s)
+		}
+		s.add(p, all[i], known[i], j.JUnit.ByFinding)
+	}
+}
+
+// add adds the cases of a process.
+func (s *suite) add(p *report.Process, all []*report.Finding, known int, byFinding bool) {
+	if byFinding {
+		for _, x := range all {
+			s.cases = append(s.cases, testCase{process: p, all: []*report.Finding{x}, single: true})
+			s.failures++
+		}
+		if len(all) > 0 && p.Complete {
+			return
+		}
+		all = nil
+	}
+	s.cases = append(s.cases, testCase{process: p, all: all, known: known})
+	switch {
+	case len(all) > 0:
+		s.failures++
+	case !p.Complete:
+		s.errors++
+	}
+}
+
+// print prints the file.
+func (j *junit) print() {
+	var tests, failures, errors int
+	for _, s := range j.suites {
+		tests += len(s.cases)
+		failures += s.failures
+		errors += s.errors
+	}
+	if j.Left > 0 {
+		tests++
+		errors++
+	}
+	j.names = make(map[string]int)
+	j.raw(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<testsuites")
+	j.attribute("name", "symfilter")
+	j.counts(tests, failures, errors)
+	j.raw(">\n")
+	for _, s := range j.suites {
+		j.suite(s)
+	}
+	if j.Left > 0 {
+		j.raw("<testsuite")
+		j.attribute("name", "symfilter")
+		j.counts(1, 0, 1)
+		j.raw(">\n<testcase")
+		j.attribute("name", "findings left out")
+		j.attribute("classname", "symfilter")
+		j.raw(">")
+		j.problem("error", incompleteKind, leftOut(j.Left))
+		j.raw("</testcase>\n</testsuite>\n")
+	}
+	j.raw("</testsuites>\n")
+}
+
+// counts prints the attributes that count cases.
+func (j *junit) counts(tests, failures, errors int) {
+	j.attribute("tests", strconv.Itoa(tests))
+	j.attribute("failures", strconv.Itoa(failures))
+	j.attribute("errors", strconv.Itoa(errors))
+}
+
+// suite prints a suite.
+func (j *junit) suite(s *suite) {
+	cut := j.cut
+	j.raw("<testsuite")
+	j.attribute("name", orElse(visible(s.name, maxAbout), "report"))
+	j.counts(len(s.cases), s.failures, s.errors)
+	j.raw(">\n")
+	for i := range s.cases {
+		j.testCase(&s.cases[i])
+	}
+	if n := j.cut - cut; n > 0 {
+		j.raw("<system-err>")
+		j.text(plural(n, "finding") + " without stacks, or only counted: a file of more than 30 MB is not read by GitLab\n")
+		j.raw("</system-err>\n")
+	}
+	j.raw("</testsuite>\n")
+}
+
+// testCase prints a case.
+func (j *junit) testCase(c *testCase) {
+	class := orElse(identifier(c.process.Tool, ""), "symfilter")
+	name := commandOf(c.process)
+	if c.single {
+		x := c.all[0]
+		class = orElse(identifier(x.Tool, ""), "symfilter")
+		name = orElse(visible(x.Kind, maxName), "Error")
+		if f := x.Place(); f != nil && f.Named() {
+			name = functionOf(f)
+		}
+		name += " " + x.Fingerprint[:min(len(x.Fingerprint), 8)]
+	}
+	j.raw("<testcase")
+	j.attribute("name", j.unique(class, name))
+	j.attribute("classname", class)
+	if len(c.all) > 0 && !j.JUnit.Strict {
+		if p := j.place(c.all[0]); p.known {
+			file, _ := j.path(p.file)
+			j.attribute("file", visible(file, maxURI))
+		}
+	}
+	if len(c.all) == 0 && c.process.Complete && c.known == 0 {
+		j.raw("/>\n")
+		return
+	}
+	j.raw(">")
+	switch {
+	case len(c.all) > 0:
+		j.failure(c)
+	case !c.process.Complete:
+		j.problem("error", incompleteKind, cutOff(c.process)+".")
+	}
+	if c.known > 0 {
+		j.raw("<system-out>")
+		j.text(plural(c.known, "finding") + " that the baseline has\n")
+		j.raw("</system-out>")
+	}
+	j.raw("</testcase>\n")
+}
+
+// unique returns name, with a number if a case of this class has it already: GitLab counts only the
+// first of them.
+func (j *junit) unique(class, name string) string {
+	key := class + "\x00" + name
+	j.names[key]++
+	if n := j.names[key]; n > 1 {
+		return name + " (" + strconv.Itoa(n) + ")"
+	}
+	return name
+}
+
+// commandOf returns the command of a process without folders, or what else is known of it.
+func commandOf(p *report.Process) string {
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		return orElse(visible(path.Base(p.Input), maxName), "process")
+	}
+	var b strings.Builder
+	b.WriteString(path.Base(p.Command[0]))
+	for _, a := range p.Command[1:] {
+		if b.Len() > 4*maxName {
+			break
+		}
+		b.WriteByte(' ')
+		b.WriteString(a)
+	}
+	return visible(b.String(), maxName)
+}
+
+// problem prints an element with a text, which is also its message.
+func (j *junit) problem(element, kind, text string) {
+	j.raw("<" + element)
+	j.attribute("type", kind)
+	j.attribute("message", text)
+	j.raw(">")
+	j.text(text + "\n")
+	j.raw("</" + element + ">")
+}
+
+// failure prints the findings of a case in one element: Jenkins shows only the first one of a case.
+func (j *junit) failure(c *testCase) {
+	x := c.all[0]
+	message := sentence(x)
+	if n := len(c.all) - 1; n > 0 {
+		message += ", and " + plural(n, "other finding")
+	}
+	j.raw("<failure")
+	j.attribute("type", orElse(identifier(x.Tool, ""), "symfilter"))
+	j.attribute("message", message)
+	j.raw(">")
+	if !c.process.Complete && !c.single {
+		j.text(cutOff(c.process) + ".\n\n")
+	}
+	for i, x := range c.all {
+		switch n := j.size(); {
+		case n > maxListBytes:
+			j.cut += len(c.all) - i
+			j.text(plural(len(c.all)-i, "further finding") + "\n")
+			j.raw("</failure>")
+			return
+		case n > maxStackBytes:
+			j.cut++
+			j.text(sentence(x) + "\n")
+		default:
+			j.finding(x)
+		}
+	}
+	j.raw("</failure>")
+}
+
+// finding prints the text of a finding.
+func (j *junit) finding(x *report.Finding) {
+	j.text(sentence(x) + "\n")
+	j.text("  " + ruleID(x.Tool, x.Kind) + " " + x.ID())
+	if n := x.Count(); n > 1 {
+		j.text(", " + plural(n, "time"))
+	}
+	if n := len(x.Seen); n > 1 {
+		j.text(" in " + strconv.Itoa(n) + " processes")
+	}
+	j.raw("\n")
+	for i := range x.Traces {
+		t := &x.Traces[i]
+		if i > 0 {
+			j.text("  " + about(t) + "\n")
+		}
+		for k := range t.Frames {
+			if j.size() > maxListBytes {
+				j.text("    ...\n")
+				return
+			}
+			f := &t.Frames[k]
+			word := "    by "
+			if k == 0 {
+				word = "    at "
+			}
+			j.text(word + frameName(f))
+			switch {
+			case f.HasLine && f.File != "":
+				file, _ := j.path(f.File)
+				j.text(" (" + visible(file, maxAbout) + ":" + strconv.FormatUint(uint64(f.Line), 10) + ")")
+			case f.Named() && f.Object != "":
+				j.text(" (in " + visible(f.Object, maxAbout) + ")")
+			}
+			j.raw("\n")
+		}
+	}
+	for _, d := range x.Detail {
+		j.text("  " + visible(d, maxAbout) + "\n")
+	}
+}
+
+func orElse(s, empty string) string {
+	if s == "" {
+		return empty
+	}
+	return s
+}
+
+// raw prints markup.
+func (j *junit) raw(s string) { j.w.WriteString(s) }
+
+// attribute prints an attribute.
+func (j *junit) attribute(name, value string) {
+	j.raw(" " + name + `="`)
+	j.text(value)
+	j.raw(`"`)
+}
+
+// text prints a text, whose control characters are visible already but for line ends. The two
+// characters that are left and that XML 1.0 does not have are made visible here.
+func (j *junit) text(s string) {
+	from := 0
+	for i, c := range s {
+		var to string
+		switch c {
+		case '&':
+			to = "&amp;"
+		case '<':
+			to = "&lt;"
+		case '>':
+			to = "&gt;"
+		case '"':
+			to = "&quot;"
+		case '\ufffe':
+			to = `\ufffe`
+		case '\uffff':
+			to = `\uffff`
+		default:
+			continue
+		}
+		j.w.WriteString(s[from:i])
+		j.w.WriteString(to)
+		from = i + len(string(c))
+	}
+	j.w.WriteString(s[from:])
+}

@@ -1,0 +1,186 @@
+package publish
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// at returns a frame that has a line; without a line it is one of the object file.
+func at(function, linkage, file string, line uint32, object string) report.TraceFrame {
+	return report.TraceFrame{
+		Frame:  symbolize.Frame{Func: function, Linkage: linkage, File: file, Line: line, Column: 9, HasLine: line > 0},
+		Object: object, Address: 0x4011f6, Offset: 0x11f6,
+	}
+}
+
+// aRead returns an error with three stacks, as Memcheck reports it.
+func aRead() *report.Finding {
+	use := []report.TraceFrame{
+		at("Pool::operator[](int) const", "_ZNK4PoolixEi", "/src/app/pool.h", 31, "/opt/app"),
+		at("main", "main", "/src/app/main.cc", 12, "/opt/app"),
+	}
+	free := append([]report.TraceFrame{at("free", "free", "", 0, "/usr/libexec/valgrind/vgpreload.so")}, use[1:]...)
+	return &report.Finding{
+		Source: report.FromValgrind, Tool: "memcheck", Kind: "InvalidRead", Message: "Invalid read of size 4", Memory: report.MemoryFreed,
+		Traces: []report.Trace{
+			{Frames: use},
+			{Role: report.RoleFreed, Message: "Address 0x4DD1054 is 4 bytes inside a block of size 40 free'd", Frames: free},
+			{Role: report.RoleAllocated, Message: "Block was alloc'd at", Frames: free},
+		},
+	}
+}
+
+// lost returns a leak.
+func lost(kind, function string, bytes uint64) *report.Finding {
+	return &report.Finding{
+		Source: report.FromValgrind, Tool: "memcheck", Kind: kind, Message: "40 bytes in 1 blocks are lost in loss record 1 of 2", Bytes: bytes, Blocks: 1,
+		Traces: []report.Trace{{Frames: []report.TraceFrame{
+			at("malloc", "malloc", "", 0, "/usr/libexec/valgrind/vgpreload.so"),
+			at(function, function, "/src/app/leak.cc", 7, "/opt/app"),
+		}}},
+	}
+}
+
+// results returns a result with the findings of one process.
+func results(all ...*report.Finding) *Result {
+	r := &Result{Findings: report.NewFindings(nil), Version: "v1.2.3", Base: "/src/app"}
+	p := r.Begin(report.Process{Input: "report.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "7", Complete: true})
+	for _, x := range all {
+		add(r, p, x)
+	}
+	return r
+}
+
+// add adds a finding of a process.
+func add(r *Result, process int, x *report.Finding) {
+	x.Identify(nil)
+	r.Add(process, x, 1)
+}
+
+// sample returns the findings of three processes of two tools; one report is cut off.
+func sample() *Result {
+	r := results(aRead(), lost("Leak_StillReachable", "keep", 8), lost("Leak_DefinitelyLost", "leak", 40))
+	second := r.Begin(report.Process{Input: "report.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "8"})
+	add(r, second, aRead())
+	r.Begin(report.Process{Input: "clean.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"./clean"}, PID: "9", Complete: true})
+	log := r.Begin(report.Process{Input: "server.log", Source: report.FromLog, Complete: true})
+	add(r, log, &report.Finding{
+		Source: report.FromLog, Tool: "tsan", Kind: "data race", Message: "data race on a \x1b[31mname\u202e of 'x' & <y>",
+		Traces: []report.Trace{
+			{Message: "Write of size 4 at 0x7b04 by thread T1:", Frames: []report.TraceFrame{at("main::{lambda()#1}::operator()() const", "_ZZ4mainENKUlvE_clEv", "/src/app/sub dir/ä#1%.cc", 3, "/opt/app")}},
+			{Role: report.RoleOther, Message: "Previous write of size 4 at 0x7b04 by main thread:", Frames: []report.TraceFrame{at("main", "main", "/usr/include/x.h", 4, "/opt/app")}},
+		},
+	})
+	add(r, log, &report.Finding{Source: report.FromLog, Tool: "asan", Kind: "SEGV", Message: "SEGV on unknown address."})
+	return r
+}
+
+// printed returns what a printer prints.
+func printed(t testing.TB, print func(io.Writer, *Result) error, r *Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := print(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = filepath.Join("testdata", name+".golden")
+	if os.Getenv("UPDATE") == "1" {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFindingsAreAsBuildsReadThem(t *testing.T) {
+	finding, strict := sample(), sample()
+	finding.JUnit.ByFinding = true
+	strict.JUnit.Strict = true
+	for _, tt := range []struct {
+		name  string
+		print func(io.Writer, *Result) error
+		r     *Result
+	}{
+		{"sarif", SARIF, sample()},
+		{"junit", JUnit, sample()},
+		{"junit-finding", JUnit, finding},
+		{"junit-xunit", JUnit, strict},
+		{"codequality", CodeQuality, sample()},
+	} {
+		t.Run(tt.name, func(t *testing.T) { golden(t, tt.name, printed(t, tt.print, tt.r)) })
+	}
+}
+
+func TestNamesAreRelativeToTheRepository(t *testing.T) {
+	r := &Result{Base: "/home/me/app", Bases: []string{"/data/app"}, Resolve: func(name string) string {
+		return strings.Replace(name, "link/", "real/", 1)
+	}}
+	for _, tt := range []struct{ name, path, uri string }{
+		{"/home/me/app/src/a.c", "src/a.c", "src/a.c"},
+		{"/data/app/src/a.c", "src/a.c", "src/a.c"},
+		{"/home/me/app/link/a.c", "real/a.c", "real/a.c"},
+		{"/home/me/app/src/../a.c", "a.c", "a.c"},
+		{"./src//a.c", "src/a.c", "src/a.c"},
+		{"src/a.c", "src/a.c", "src/a.c"},
+		{"../lib/a.c", "/home/me/lib/a.c", "file:///home/me/lib/a.c"},
+		{"../app/a.c", "a.c", "a.c"},
+		{"../../../../a.c", "/a.c", "file:///a.c"},
+		{"/home/me/application/a.c", "/home/me/application/a.c", "file:///home/me/application/a.c"},
+		{"/usr/include/a b.h", "/usr/include/a b.h", "file:///usr/include/a%20b.h"},
+		{`C:\src\a.c`, "C:/src/a.c", "file:///C:/src/a.c"},
+		{`src\a.c`, "src/a.c", "src/a.c"},
+		{"http://x/a.c", "http:/x/a.c", "http%3A/x/a.c"},
+		{"git:a.c", "git:a.c", "git%3Aa.c"},
+		{"<built-in>", "<built-in>", "%3Cbuilt-in%3E"},
+		{"ä#?%.c", "ä#?%.c", "%C3%A4%23%3F%25.c"},
+		{"", "unknown", "unknown"},
+		{".", "unknown", "unknown"},
+		{"/", "/", "file:///"},
+		{"//host/a.c", "/host/a.c", "file:///host/a.c"},
+	} {
+		if got, _ := r.path(tt.name); got != tt.path {
+			t.Errorf("path(%q) = %q, want %q", tt.name, got, tt.path)
+		}
+		if got := r.uri(tt.name); got != tt.uri {
+			t.Errorf("uri(%q) = %q, want %q", tt.name, got, tt.uri)
+		}
+	}
+}
+
+func TestTextsAreCutAndVisible(t *testing.T) {
+	long := strings.Repeat("ä", 300)
+	for _, tt := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"short", 5, "short"},
+		{"longer", 5, "lo..."},
+		{long[:2*255], 255, long[:2*255]},
+		{long, 255, long[:2*252] + "..."},
+		{"a\x1b[31m\n\u202eb\xff", 100, `a\x1b[31m\x0a\u202eb\xff`},
+	} {
+		if got := visible(tt.text, tt.most); got != tt.want {
+			t.Errorf("visible(%q, %d) = %q, want %q", tt.text, tt.most, got, tt.want)
+		}
+	}
+}

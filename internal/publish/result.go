@@ -1,0 +1,335 @@
+package publish
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/report"
+)
+
+// gapResult prints that findings are missing as a result, since GitHub shows nothing else of a run.
+func (s *sarif) gapResult(run *sarifRun, g *gap) {
+	s.open('{')
+	s.ruleOf(run, incompleteKind)
+	s.member("level", incomplete.severity.level())
+	s.message("message", ended(g.text, 8*maxAbout))
+	s.array("locations")
+	s.open('{')
+	s.physical(place{file: g.file, line: 1})
+	s.close('}')
+	s.close(']')
+	s.fingerprints(g.fingerprint()+":1", "")
+	s.close('}')
+}
+
+// ruleOf prints the members that name the rule of a result.
+func (s *sarif) ruleOf(run *sarifRun, kind string) {
+	id := ruleID(run.tool.id, kind)
+	s.member("ruleId", id)
+	s.number("ruleIndex", uint64(run.rules[id]))
+}
+
+// result prints a finding.
+func (s *sarif) result(run *sarifRun, x *report.Finding) {
+	c := classIn(x)
+	s.open('{')
+	s.ruleOf(run, x.Kind)
+	s.member("level", c.severity.level())
+	switch s.Changes.State(x) {
+	case gate.New:
+		s.member("baselineState", "new")
+	case gate.Unchanged:
+		s.member("baselineState", "unchanged")
+	}
+	traces := x.Traces[:min(len(x.Traces), maxRelated+1)]
+	s.message("message", s.sentences(x, traces))
+	s.array("locations")
+	s.open('{')
+	s.physical(s.place(x))
+	if f := x.Place(); f != nil {
+		s.logical(f)
+	}
+	s.close('}')
+	s.close(']')
+	s.related(traces)
+	hash, ok := run.hashes[x]
+	if !ok {
+		hash = x.ID()
+	}
+	s.fingerprints(hash, x.Fingerprint)
+	each := maxFlowLocations / max(len(traces), 1) // frames of a trace
+	s.flow(traces, each)
+	s.stacks(traces, each)
+	s.number("occurrenceCount", max(x.Count(), 1))
+	s.properties(x, each)
+	s.close('}')
+}
+
+// fingerprints prints the fingerprints of a result. GitHub knows primaryLocationLineHash only.
+func (s *sarif) fingerprints(hash, stack string) {
+	s.object("partialFingerprints")
+	s.member("primaryLocationLineHash", hash)
+	if stack != "" {
+		s.member("symfilterStack/v1", stack)
+	}
+	s.close('}')
+}
+
+// message prints a member with a text. Braces are doubled, since single ones are for arguments
+// (3.11.5).
+func (s *sarif) message(name, text string) {
+	s.object(name)
+	if strings.ContainsAny(text, "{}") {
+		text = strings.NewReplacer("{", "{{", "}", "}}").Replace(text)
+	}
+	s.member("text", text)
+	s.close('}')
+}
+
+// ended returns at most most characters of a text, with a full stop.
+func ended(text string, most int) string {
+	if text = plain(visible(text, most-1)); strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
+
+// plain returns a text without embedded links (3.11.6): operator[](int) would be one.
+func plain(text string) string { return strings.ReplaceAll(text, "](", "] (") }
+
+// linkText returns the text of an embedded link.
+var linkText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`)
+
+// sentences returns the message of a result: what happened, and what is known of the memory and of
+// other threads, with links to the related locations.
+func (s *sarif) sentences(x *report.Finding, traces []report.Trace) string {
+	var b strings.Builder
+	b.WriteString(plain(sentence(x)))
+	b.WriteByte('.')
+	for i := 1; i < len(traces); i++ {
+		what := about(&traces[i])
+		b.WriteByte(' ')
+		if linedIn(&traces[i]) == nil {
+			b.WriteString(plain(what))
+		} else {
+			b.WriteString("[" + linkText.Replace(what) + "](" + strconv.Itoa(i) + ")")
+		}
+		b.WriteByte('.')
+	}
+	for _, d := range x.Detail[:min(len(x.Detail), maxDetails)] {
+		b.WriteByte(' ')
+		b.WriteString(ended(about(&report.Trace{Message: d, Role: report.RoleOther}), maxAbout))
+	}
+	return b.String()
+}
+
+// linedIn returns the frame that stands for a trace: the innermost own one that has a line, or the
+// innermost one that has a line; nil if none has.
+func linedIn(t *report.Trace) (lined *report.TraceFrame) {
+	for i := range t.Frames {
+		switch f := &t.Frames[i]; {
+		case !f.HasLine || f.File == "":
+		case f.IsOwn:
+			return f
+		case lined == nil:
+			lined = f
+		}
+	}
+	return lined
+}
+
+// physical prints the member physicalLocation. Columns count UTF-16 units in SARIF, and bytes in
+// debug information: a column is printed only if the line is known to be ASCII.
+func (s *sarif) physical(p place) {
+	s.object("physicalLocation")
+	s.object("artifactLocation")
+	s.member("uri", s.uri(p.file))
+	s.close('}')
+	s.object("region")
+	s.number("startLine", uint64(p.line))
+	if p.column > 0 && p.known && s.ascii.has(s.Result, p) {
+		s.number("startColumn", uint64(p.column))
+	}
+	s.close('}')
+	s.close('}')
+}
+
+// logical prints the member logicalLocations of a frame.
+func (s *sarif) logical(f *report.TraceFrame) {
+	if !f.Named() {
+		return
+	}
+	s.array("logicalLocations")
+	s.open('{')
+	name := visible(f.Func, maxAbout)
+	if name == "" {
+		name = visible(f.Linkage, maxAbout)
+	}
+	s.member("fullyQualifiedName", name)
+	if f.Linkage != "" && f.Linkage != f.Func {
+		s.member("decoratedName", visible(f.Linkage, maxAbout))
+	}
+	s.member("kind", "function")
+	s.close('}')
+	s.close(']')
+}
+
+// related prints the related locations: one for each trace but the first, with its number as id.
+func (s *sarif) related(traces []report.Trace) {
+	begun := false
+	for i := 1; i < len(traces); i++ {
+		f := linedIn(&traces[i])
+		if f == nil {
+			continue
+		}
+		if !begun {
+			s.array("relatedLocations")
+			begun = true
+		}
+		s.open('{')
+		s.number("id", uint64(i))
+		s.message("message", plain(about(&traces[i])))
+		s.physical(placeOf(f))
+		s.logical(f)
+		s.close('}')
+	}
+	if begun {
+		s.close(']')
+	}
+}
+
+// flow prints the traces as one flow of code: allocation, free, other threads, error, each from its
+// outermost frame on. Only frames with a line are in it, since GitHub refuses locations without a
+// file. Of each trace at most each frames are printed, the innermost ones.
+func (s *sarif) flow(traces []report.Trace, each int) {
+	begun := false
+	for _, role := range [...]report.Role{report.RoleAllocated, report.RoleFreed, report.RoleOther, report.RoleError} {
+		for t := range traces {
+			if traces[t].Role != role {
+				continue
+			}
+			frames := traces[t].Frames
+			innermost := -1
+			for i := range frames {
+				if frames[i].HasLine && frames[i].File != "" {
+					innermost = i
+					break
+				}
+			}
+			for i := min(len(frames), each) - 1; i >= 0; i-- {
+				f := &frames[i]
+				if !f.HasLine || f.File == "" {
+					continue
+				}
+				if !begun {
+					s.array("codeFlows")
+					s.open('{')
+					s.array("threadFlows")
+					s.open('{')
+					s.array("locations")
+					begun = true
+				}
+				text := frameName(f)
+				if i == innermost {
+					text += ": " + about(&traces[t])
+				}
+				s.open('{')
+				s.object("location")
+				s.physical(placeOf(f))
+				s.message("message", plain(text))
+				s.close('}')
+				s.close('}')
+			}
+		}
+	}
+	if begun {
+		for _, c := range []byte("]}]}]") {
+			s.close(c)
+		}
+	}
+}
+
+// stacks prints the traces with all their frames, for editors. Their numbers are those of the
+// related locations; without them equal stacks would be one, which the schema forbids.
+func (s *sarif) stacks(traces []report.Trace, each int) {
+	if len(traces) == 0 {
+		return
+	}
+	s.array("stacks")
+	for t := range traces {
+		s.open('{')
+		s.message("message", plain(about(&traces[t])))
+		s.array("frames")
+		frames := traces[t].Frames
+		for i := range frames[:min(len(frames), each)] {
+			f := &frames[i]
+			s.open('{')
+			s.object("location")
+			if f.HasLine && f.File != "" {
+				s.physical(placeOf(f))
+			}
+			s.logical(f)
+			s.message("message", plain(frameName(f)))
+			s.close('}')
+			if f.Object != "" {
+				s.member("module", visible(path.Base(f.Object), maxName))
+			}
+			s.close('}')
+		}
+		s.close(']')
+		s.object("properties")
+		s.number("id", uint64(t))
+		s.close('}')
+		s.close('}')
+	}
+	s.close(']')
+}
+
+// frameName returns the name of a frame's function, or of its object file with the address.
+func frameName(f *report.TraceFrame) string {
+	switch {
+	case f.Named():
+		return functionOf(f)
+	case f.Object != "" && f.Offset != 0:
+		return visible(path.Base(f.Object), maxName) + "+0x" + strconv.FormatUint(f.Offset, 16)
+	case f.Object != "":
+		return visible(path.Base(f.Object), maxName)
+	}
+	return "0x" + strconv.FormatUint(f.Address, 16)
+}
+
+// maxSeen is the number of processes that a result names.
+const maxSeen = 16
+
+// properties prints what SARIF has no member for: the weaknesses, the processes, the memory that is
+// lost and the frames that were left out.
+func (s *sarif) properties(x *report.Finding, each int) {
+	s.object("properties")
+	if cwe := cweOf(x); len(cwe) > 0 {
+		s.tags(weaknesses(cwe))
+	}
+	if x.Bytes > 0 {
+		s.number("bytes", x.Bytes)
+		s.number("blocks", x.Blocks)
+	}
+	s.number("processCount", uint64(len(x.Seen)))
+	s.array("processes")
+	for _, o := range x.Seen[:min(len(x.Seen), maxSeen)] {
+		if p := s.Process(o.Process); p != nil {
+			s.text(describe(p))
+		}
+	}
+	s.close(']')
+	left := 0
+	for i := range x.Traces {
+		if left += len(x.Traces[i].Frames); i <= maxRelated {
+			left -= min(len(x.Traces[i].Frames), each)
+		}
+	}
+	if left > 0 {
+		s.number("framesLeftOut", uint64(left))
+	}
+	s.close('}')
+}

@@ -1,0 +1,126 @@
+package publish
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// bufferSize is the size of the buffers of printers, in bytes.
+const bufferSize = 64 << 10
+
+// maxTools is the number of runs that GitHub takes in a file; each tool is one.
+const maxTools = 20
+
+// ruleID returns the name of the rule that a finding breaks: memcheck/InvalidRead. It has letters,
+// digits, dots, hyphens and underscores only, and at most 255 of them.
+func ruleID(tool, kind string) string {
+	id := identifier(tool, "symfilter") + "/" + identifier(kind, "error")
+	return id[:min(len(id), maxName)]
+}
+
+// identifier returns s as a part of a rule's name, or empty for an empty one.
+func identifier(s, empty string) string {
+	if len(s) > maxName {
+		s = s[:maxName]
+	}
+	s = strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case '0' <= r && r <= '9', 'a' <= r|0x20 && r|0x20 <= 'z', r == '.', r == '_':
+			return r
+		}
+		return '-'
+	}, s), "-.")
+	if s == "" {
+		return empty
+	}
+	return s
+}
+
+// A tool is what GitHub shows of a tool, and where its errors are described.
+type tool struct{ id, name, uri string }
+
+// tools are those whose findings symfilter reads.
+var tools = [...]tool{
+	{"memcheck", "Valgrind Memcheck", "https://valgrind.org/docs/manual/mc-manual.html"},
+	{"helgrind", "Valgrind Helgrind", "https://valgrind.org/docs/manual/hg-manual.html"},
+	{"drd", "Valgrind DRD", "https://valgrind.org/docs/manual/drd-manual.html"},
+	{"asan", "AddressSanitizer", "https://clang.llvm.org/docs/AddressSanitizer.html"},
+	{"hwasan", "HWAddressSanitizer", "https://clang.llvm.org/docs/HardwareAssistedAddressSanitizerDesign.html"},
+	{"lsan", "LeakSanitizer", "https://clang.llvm.org/docs/LeakSanitizer.html"},
+	{"msan", "MemorySanitizer", "https://clang.llvm.org/docs/MemorySanitizer.html"},
+	{"tsan", "ThreadSanitizer", "https://clang.llvm.org/docs/ThreadSanitizer.html"},
+	{"ubsan", "UndefinedBehaviorSanitizer", "https://clang.llvm.org/docs/UndefinedBehaviorSanitizer.html"},
+	{"rtrace", "sp-rtrace", ""},
+	{"", "symfilter", ""},
+}
+
+// toolOf returns what is known of the tool with this name.
+func toolOf(id string) tool {
+	for _, t := range tools {
+		if t.id == id {
+			return t
+		}
+	}
+	return tool{id: id, name: visible(id, maxName)}
+}
+
+// tagsOf returns the tags of a rule: at most 10, which GitHub shows.
+func tagsOf(c *class) []string {
+	tags := []string{"correctness"}
+	if c.memory {
+		tags[0] = "security"
+	}
+	return append(tags, weaknesses(c.cwe)...)
+}
+
+// weaknesses returns the tags by which GitHub knows weaknesses.
+func weaknesses(cwe []int) (tags []string) {
+	for _, n := range cwe {
+		tags = append(tags, "external/cwe/cwe-"+strconv.Itoa(n))
+	}
+	return tags
+}
+
+// precision returns how often findings of a class are faults, in GitHub's words.
+func (c *class) precision() string {
+	if c.unsure {
+		return "medium"
+	}
+	return "very-high"
+}
+
+// level returns the severity in the words of SARIF.
+func (s severity) level() string { return [...]string{"note", "warning", "error"}[s] }
+
+// weight returns how important a class is: faults before warnings and notes, and among them accesses
+// to memory before others, and leaks last.
+func (c *class) weight() int {
+	w := 4 * int(c.severity)
+	if c.memory {
+		w += 2
+	}
+	if !c.unsure {
+		w++
+	}
+	return w
+}
+
+// byWeight sorts findings by their weight, and then by the bytes that are lost. Others keep their
+// order.
+func byWeight(all []*report.Finding) {
+	slices.SortStableFunc(all, func(a, b *report.Finding) int {
+		if d := classIn(b).weight() - classIn(a).weight(); d != 0 {
+			return d
+		}
+		switch {
+		case a.Bytes > b.Bytes:
+			return -1
+		case a.Bytes < b.Bytes:
+			return 1
+		}
+		return 0
+	})
+}

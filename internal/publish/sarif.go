@@ -1,0 +1,278 @@
+package publish
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// The limits of GitHub's code scanning, beyond which it refuses a file or shows nothing.
+const (
+	maxResults       = 25_000    // of a run
+	shownResults     = 5_000     // of a run
+	maxFlowLocations = 1_000     // of a result; up to 10,000 are taken, and not shown
+	maxRelated       = 100       // related locations of a result; up to 1,000 are taken, and not shown
+	maxCompressed    = 9_500_000 // bytes of the file after gzip: 10 MB, less what the compressor has not counted yet
+	maxNotices       = 100       // messages of a run about what is missing
+	maxDetails       = 3         // lines beside its stacks that a result's message has
+)
+
+// SARIFOptions are those of SARIF. The zero value is usable.
+type SARIFOptions struct {
+	// Category tells several files apart that are uploaded for the same tool and commit; GitHub
+	// replaces the results of the file before that has the same one.
+	Category string
+
+	// LineHash writes the fingerprint that GitHub's upload action computes from the text of the
+	// source line, instead of that of the stack. It needs Result.Text.
+	LineHash bool
+}
+
+// SARIF prints the findings in the Static Analysis Results Interchange Format, version 2.1.0, as
+// GitHub's code scanning reads it: a run for each tool, a location for each result, names of files
+// relative to the root of the repository, and no more than GitHub takes. Faults come first, then
+// warnings and notes; what is left out is reported in the run. The errors are those of w.
+//
+// Results that only the baseline has are not printed, since GitHub takes each result for a present
+// one.
+func SARIF(w io.Writer, r *Result) error {
+	m := &meter{w: w}
+	s := &sarif{Result: r, meter: m}
+	s.w = bufio.NewWriterSize(m, bufferSize)
+	s.open('{')
+	s.member("$schema", "https://json.schemastore.org/sarif-2.1.0.json")
+	s.member("version", "2.1.0")
+	s.array("runs")
+	for _, run := range s.runs() {
+		s.line()
+		s.run(run)
+	}
+	s.close(']')
+	s.close('}')
+	s.w.WriteByte('\n')
+	return s.w.Flush()
+}
+
+// A sarif prints a file.
+type sarif struct {
+	jsonWriter
+	*Result
+	meter *meter
+	ascii asciiLines
+}
+
+// A sarifRun is what is known of the run of a tool.
+type sarifRun struct {
+	tool    tool
+	source  report.Source
+	all     []*report.Finding
+	left    int // findings left out because of GitHub's limits
+	gaps    []gap
+	notices []string
+	rules   map[string]int // index of each rule by its name
+	hashes  map[*report.Finding]string
+}
+
+// runs returns the runs: one for each tool that ran, with or without findings, so that findings that
+// are gone are gone on GitHub, too.
+func (s *sarif) runs() (runs []*sarifRun) {
+	byTool := make(map[string]*sarifRun)
+	left := 0
+	of := func(id string, source report.Source) *sarifRun {
+		run := byTool[id]
+		if run == nil && len(runs) < maxTools {
+			run = &sarifRun{tool: toolOf(id), source: source, rules: make(map[string]int)}
+			byTool[id] = run
+			runs = append(runs, run)
+		}
+		return run
+	}
+	for _, x := range s.All() {
+		if run := of(x.Tool, x.Source); run != nil {
+			run.all = append(run.all, x)
+		} else {
+			left++
+		}
+	}
+	processes := s.Processes()
+	for i := range processes {
+		if processes[i].Tool != "" {
+			of(processes[i].Tool, processes[i].Source)
+		}
+	}
+	if len(runs) == 0 {
+		of("", "")
+	}
+	for _, g := range s.gaps() {
+		run := byTool[g.tool]
+		if run == nil {
+			run = runs[0]
+		}
+		run.gaps = append(run.gaps, g)
+	}
+	for _, run := range runs {
+		byWeight(run.all)
+		if n := maxResults - len(run.gaps); len(run.all) > n {
+			run.left = len(run.all) - n
+			run.all = run.all[:n]
+		}
+		for _, g := range run.gaps {
+			run.notices = append(run.notices, g.text)
+		}
+		if s.SARIF.LineHash {
+			run.hashes = s.lineHashes(run.all)
+		}
+	}
+	if left > 0 {
+		runs[0].notices = append(runs[0].notices, plural(left, "finding")+" left out: GitHub takes 20 tools in a file")
+	}
+	return runs
+}
+
+// run prints a run.
+func (s *sarif) run(run *sarifRun) {
+	s.open('{')
+	s.object("tool")
+	s.object("driver")
+	s.member("name", run.tool.name)
+	if run.tool.uri != "" {
+		s.member("informationUri", run.tool.uri)
+	}
+	s.rules(run)
+	s.close('}')
+	s.close('}')
+	s.object("conversion")
+	s.object("tool")
+	s.object("driver")
+	s.member("name", "symfilter")
+	if s.Version != "" {
+		s.member("version", visible(s.Version, maxName))
+	}
+	s.close('}')
+	s.close('}')
+	s.close('}')
+	s.object("automationDetails")
+	s.member("id", s.category(run))
+	s.close('}')
+	s.member("columnKind", "utf16CodeUnits")
+	s.array("results")
+	for i := range run.gaps {
+		s.line()
+		s.gapResult(run, &run.gaps[i])
+	}
+	for i, x := range run.all {
+		if i%flushEach == 0 {
+			s.w.Flush()
+			if s.meter.full() {
+				run.left += len(run.all) - i
+				break
+			}
+		}
+		s.line()
+		s.result(run, x)
+	}
+	s.close(']')
+	s.invocation(run)
+	s.close('}')
+}
+
+// flushEach is the number of results after which the size of the file is looked at. A result has
+// at most some 3 MB, usually 4 kB, and a hundredth of that compressed.
+const flushEach = 16
+
+// category returns the category of a run, in GitHub's sense: what precedes the last slash.
+func (s *sarif) category(run *sarifRun) string {
+	id := identifier(string(run.source), "symfilter") + "/" + identifier(run.tool.id, "symfilter") + "/"
+	if s.SARIF.Category != "" {
+		id += visible(s.SARIF.Category, maxName) + "/"
+	}
+	return id
+}
+
+// rules prints the rules of all results of the run.
+func (s *sarif) rules(run *sarifRun) {
+	s.array("rules")
+	rule := func(kind string, c *class) {
+		id := ruleID(run.tool.id, kind)
+		if _, ok := run.rules[id]; ok {
+			return
+		}
+		run.rules[id] = len(run.rules)
+		s.line()
+		s.open('{')
+		s.member("id", id)
+		short := visible(kind, maxName)
+		if short == "" {
+			short = "Error"
+		}
+		s.message("shortDescription", ended(run.tool.name+": "+short, maxAbout))
+		s.message("fullDescription", ended(c.about, maxAbout))
+		help := c.about + " Reported by " + run.tool.name
+		if run.tool.uri != "" {
+			help += "; see " + run.tool.uri
+		}
+		s.message("help", ended(help, maxAbout))
+		if run.tool.uri != "" {
+			s.member("helpUri", run.tool.uri)
+		}
+		s.object("defaultConfiguration")
+		s.member("level", c.severity.level())
+		s.close('}')
+		s.object("properties")
+		s.member("precision", c.precision())
+		s.member("problem.severity", [...]string{"recommendation", "warning", "error"}[c.severity])
+		s.tags(tagsOf(c))
+		s.close('}')
+		s.close('}')
+	}
+	if len(run.gaps) > 0 {
+		rule(incompleteKind, &incomplete)
+	}
+	for _, x := range run.all {
+		rule(x.Kind, classIn(x))
+	}
+	s.close(']')
+}
+
+// tags prints the member tags.
+func (s *sarif) tags(tags []string) {
+	s.array("tags")
+	for _, t := range tags {
+		s.text(t)
+	}
+	s.close(']')
+}
+
+// invocation prints whether the run has all findings, and what is missing.
+func (s *sarif) invocation(run *sarifRun) {
+	notices := run.notices
+	if run.left > 0 {
+		notices = append(notices, plural(run.left, "finding")+" left out: GitHub takes 25,000 in a run, and files of 10 MB after compression")
+	}
+	complete := len(notices) == 0
+	if n := len(run.all) - shownResults; n > 0 && run.left == 0 {
+		notices = append(notices, plural(n, "finding")+" of the run are not shown by GitHub, which shows the first 5,000")
+	}
+	s.array("invocations")
+	s.open('{')
+	s.truth("executionSuccessful", complete)
+	s.notifications(notices)
+	s.close('}')
+	s.close(']')
+}
+
+// notifications prints messages about the run.
+func (s *sarif) notifications(notices []string) {
+	if len(notices) == 0 {
+		return
+	}
+	s.array("toolExecutionNotifications")
+	for _, n := range notices[:min(len(notices), maxNotices)] {
+		s.open('{')
+		s.member("level", "warning")
+		s.message("message", ended(n, 8*maxAbout))
+		s.close('}')
+	}
+	s.close(']')
+}

@@ -1,0 +1,39 @@
+package publish
+
+import "strings"
+
+// uri returns the reference to a file, percent-encoded: relative to the root of the repository, or
+// with the scheme file if it is outside of it, the only scheme that a checkout has.
+func (r *Result) uri(name string) string {
+	name, inside := r.path(name)
+	switch {
+	case inside:
+		return encoded(name)
+	case isDrive(name):
+		return "file:///" + name[:2] + encoded(name[2:])
+	}
+	return "file://" + encoded("/"+strings.TrimLeft(name, "/"))
+}
+
+// maxURI is the number of bytes of a file's name that a reference has; systems allow 4,096.
+const maxURI = 4096
+
+// encoded returns a path with all bytes percent-encoded that a segment of a relative reference may
+// not have (RFC 3986, 3.3 and 4.2), and the colon, before which a scheme would be read.
+func encoded(name string) string {
+	const hex = "0123456789ABCDEF"
+	name = name[:min(len(name), maxURI)]
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', strings.IndexByte("/-._~!$&'()*+,;=@", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+	return b.String()
+}
