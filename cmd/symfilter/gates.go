@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/publish"
 	"github.com/symfilter/symfilter/report"
@@ -27,7 +28,7 @@ type gateFlags struct {
 // A kindsFlag is a flag of the kinds of findings that let a gate fail.
 type kindsFlag struct {
 	gate.Kinds
-	unknown []string
+	unknown []gate.UnknownKind
 	set     bool
 }
 
@@ -69,8 +70,15 @@ func (g *gateFlags) check(c *config, files []string) error {
 			return usageError{fmt.Errorf("--diff has no effect with %s: remove one of them", o.flag())}
 		}
 	}
-	if len(g.kinds.unknown) > 0 && c.command == "valgrind" {
-		return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; symfilter help gates lists some", g.kinds.unknown[0])}
+	for _, kind := range g.kinds.unknown {
+		switch {
+		case c.command == input.RTrace.String(): // whose reports name their kinds
+			g.kinds.unknown = nil
+		case kind.Near != "":
+			return usageError{fmt.Errorf("--gate: there is no kind %q; did you mean %s?", kind.Word, kind.Near)}
+		case c.command == input.Valgrind.String():
+			return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; a report has the kind of each error", kind.Word)}
+		}
 	}
 	return refuse("needs whole inputs: remove --follow", usedFlag{name, c.follow.on})
 }
@@ -86,7 +94,7 @@ func (g *gateFlags) read() []string {
 // load reads the baseline. The file may be missing if it is to be made.
 func (g *gateFlags) load(diag *diagnostics) error {
 	if len(g.kinds.unknown) > 0 {
-		diag.printf("--gate: no tool that symfilter knows has findings of the kind %q", g.kinds.unknown[0])
+		diag.printf("--gate: no tool that symfilter knows has findings of the kind %q", g.kinds.unknown[0].Word)
 	}
 	if g.baseline == "" {
 		return nil

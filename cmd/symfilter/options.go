@@ -167,7 +167,7 @@ var options = [...]group{
 			text: "write the findings to the FILE of --baseline", more: "lines that stay keep their until=DATE"},
 		{name: "gate", metavar: "KINDS", in: ofGates, field: func(c *config) any { return &c.gates.kinds },
 			text: "exit with 4 if there is a finding of these kinds, or a new one: all, none, or KIND[,KIND]",
-			more: "* stands for any letters, as in Leak_*; by default all kinds but Leak_StillReachable and Leak_IndirectlyLost"},
+			more: "* stands for any letters, as in Leak_*; by default all kinds but Leak_StillReachable, Leak_IndirectlyLost and indirect-leak"},
 		{name: "diff", in: ofGates, on: ofValgrind | ofRTrace, field: func(c *config) any { return &c.gates.diff },
 			text: "print what is new in NEW: --diff OLD NEW, or --diff OLD... -- NEW...", more: "exit with 4 if something is"},
 	}},

@@ -225,9 +225,9 @@ The functions of a Linux kernel are found by its build ID or release:
 `
 	gatesText = `A gate lets a build fail: symfilter prints its result, and exits with 4.
 
-Errors in reports of Valgrind:
+Errors in reports of Valgrind, and those of sanitizers and crashes in logs:
 
-  symfilter --gate=all report.*.xml                 any error
+  symfilter --gate=all test.log                     any error
   symfilter --baseline=app.base --baseline-update report.*.xml
   symfilter --baseline=app.base report.*.xml        any that is new
   symfilter --diff main/*.xml -- branch/*.xml       the same, between two runs
@@ -245,8 +245,8 @@ with # before them added. --baseline-update adds what is new and removes what is
 gone; lines that stay are not changed.
 
 --gate=Leak_*,InvalidFree fails for some kinds only, memcheck/* for those of a
-tool, none for nothing. By default these are all kinds but Leak_StillReachable
-and Leak_IndirectlyLost.
+tool, none for nothing. By default these are all kinds but Leak_StillReachable,
+Leak_IndirectlyLost and indirect-leak.
 
 What may hide an error fails, too: a report without an end, as of a process that
 was killed; an input without a report, with the commands valgrind and rtrace; an

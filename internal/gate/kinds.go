@@ -36,9 +36,9 @@ func matches(pattern, kind string) bool {
 }
 
 // ParseKinds parses all, none, or kinds with commas between them; * and ? stand for any bytes, and
-// TOOL/KIND is of one tool. It fails for kinds that appear to be misspelt, since a gate on them would
-// never fail. Those that are not known, but like no known kind, are returned as unknown.
-func ParseKinds(words string) (k Kinds, unknown []string, err error) {
+// TOOL/KIND is of one tool. It returns those that match no known kind, too: a gate on a kind that is
+// misspelt would never fail. Any kind of sp-rtrace is known, since its reports name their own.
+func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 	k.set = true
 	for word := range strings.SplitSeq(words, ",") {
 		word = strings.TrimSpace(word)
@@ -49,6 +49,8 @@ func ParseKinds(words string) (k Kinds, unknown []string, err error) {
 		case word == "none" && words == word:
 			k.none = true
 			return k, nil, nil
+		case word == "none":
+			return k, nil, errors.New("none is given with other kinds: remove one of them")
 		case word == "":
 			return k, nil, errors.New("an empty kind: write all, none, or kinds with commas between them")
 		}
@@ -56,19 +58,21 @@ func ParseKinds(words string) (k Kinds, unknown []string, err error) {
 			return k, nil, fmt.Errorf("%q: a bracket or a backslash is not closed", word)
 		}
 		k.patterns = append(k.patterns, word)
-		if isKnown(word) {
-			continue
+		if !isKnown(word) && !strings.HasPrefix(word, string(report.FromRTrace)+"/") {
+			unknown = append(unknown, UnknownKind{word, nearKind(word)})
 		}
-		if near := nearKind(word); near != "" {
-			return k, nil, fmt.Errorf("there is no kind %q; did you mean %s?", word, near)
-		}
-		unknown = append(unknown, word)
 	}
 	return k, unknown, nil
 }
 
-// KnownKinds returns the kinds of Valgrind's tools and of the sanitizers.
-func KnownKinds() []string { return slices.Concat(valgrindKinds, sanitizerKinds) }
+// An UnknownKind is a word that matches no known kind.
+type UnknownKind struct {
+	Word string
+	Near string // a known kind that may have been meant; "" if none is like it
+}
+
+// KnownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in logs.
+func KnownKinds() []string { return slices.Concat(valgrindKinds, sanitizerKinds, crashKinds) }
 
 // isKnown reports whether the word matches a known kind. The tool before a slash may be any.
 func isKnown(word string) bool {
@@ -133,7 +137,7 @@ func distance(a, b string) int {
 }
 
 // harmless are the kinds that fail no gate unless it names them.
-var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost"}
+var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
 
 // valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and that of a signal
 // that ends the program.
@@ -150,12 +154,27 @@ var valgrindKinds = []string{
 }
 
 // sanitizerKinds are the kinds of AddressSanitizer, HWAddressSanitizer, ThreadSanitizer,
-// MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer.
+// MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, as their summaries have them.
 var sanitizerKinds = []string{
 	"heap-buffer-overflow", "heap-use-after-free", "stack-buffer-overflow", "stack-buffer-underflow", "stack-use-after-return",
 	"stack-use-after-scope", "stack-overflow", "global-buffer-overflow", "dynamic-stack-buffer-overflow", "container-overflow",
 	"double-free", "bad-free", "alloc-dealloc-mismatch", "new-delete-type-mismatch", "memcpy-param-overlap", "negative-size-param",
 	"calloc-overflow", "allocation-size-too-big", "out-of-memory", "odr-violation", "use-after-poison", "intra-object-overflow",
-	"initialization-order-fiasco", "unknown-crash", "tag-mismatch", "SEGV", "BUS", "FPE", "ILL", "ABRT",
-	"data race", "use-of-uninitialized-value",
+	"initialization-order-fiasco", "invalid-pointer-pair", "unknown-crash", "tag-mismatch", "invalid-free", "allocation-tail-overwritten",
+	"SEGV", "BUS", "FPE", "ILL", "ABRT", "TRAP", "wild-access", "wild-jump",
+	"data-race", "lock-order-inversion", "thread-leak", "destroy-of-a-locked-mutex", "double-lock-of-a-mutex", "unlock-of-an-unlocked-mutex",
+	"signal-unsafe-call-inside-of-a-signal", "signal-handler-spoils-errno", "use-of-uninitialized-value", "direct-leak", "indirect-leak",
+	"signed-integer-overflow", "unsigned-integer-overflow", "integer-divide-by-zero", "invalid-shift-exponent", "invalid-shift-base",
+	"mul-overflow", "add-overflow", "sub-overflow", "negate-overflow", "divrem-overflow", "out-of-bounds-index", "local-out-of-bounds",
+	"invalid-null-return", "invalid-null-argument", "nullptr-with-offset", "nullptr-after-nonzero-offset", "pointer-overflow",
+	"null-pointer-use", "null-pointer-use-with-nullability", "misaligned-pointer-use", "alignment-assumption", "insufficient-object-size",
+	"dynamic-type-mismatch", "missing-return", "unreachable-call", "non-positive-vla-index", "invalid-bool-load", "invalid-enum-load",
+	"float-cast-overflow", "implicit-conversion", "function-type-mismatch", "cfi-bad-type", "invalid-builtin-use", "undefined-behavior",
+}
+
+// crashKinds are the kinds of other crashes in logs.
+var crashKinds = []string{
+	"panic", "fatal", "assertion", "terminate", "crash", "stack-smashing", "buffer-overflow", "heap-corruption", "access-violation",
+	"general-protection-fault", "oops", "WARNING", "KASAN", "KMSAN", "KCSAN", "KFENCE", "UBSAN", "gwp-asan",
+	"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS",
 }
