@@ -262,6 +262,9 @@ func (w *profiledTwin) compareProfiles(t *testing.T) {
 				}
 			}
 			compareTop(t, listed, text)
+			if long() && tt.library == "libjemalloc.so.2" {
+				compareJeprof(t, p, filepath.Join(w.dir, "shop"), file)
+			}
 
 			raw := filepath.Join(t.TempDir(), "raw.pb.gz")
 			if err := os.WriteFile(raw, unnamed(p, w.ids), 0o644); err != nil {
@@ -271,6 +274,23 @@ func (w *profiledTwin) compareProfiles(t *testing.T) {
 				t.Errorf("by path (-), by build ID (+):\n%s", cmp.Diff(names(p, w.ids), names(again, w.ids)))
 			}
 		})
+	}
+}
+
+// compareJeprof fails the test if the total of jeprof, which unsamples in floating point and rounds
+// the sum, differs by a byte for each stack or more.
+func compareJeprof(t *testing.T, p *pprof.Profile, program, file string) {
+	t.Helper()
+	out := run(t, nil, "jeprof", "--text", "--show_bytes", program, file)
+	var want, got int64
+	if _, err := fmt.Sscanf(out, "Total: %d B", &want); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	for _, s := range p.Sample {
+		got += s.Value[len(s.Value)-1]
+	}
+	if got > want || want-got >= int64(len(p.Sample)) {
+		t.Errorf("jeprof: %d bytes in use, symfilter: %d", want, got)
 	}
 }
 
