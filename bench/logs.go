@@ -85,8 +85,40 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 	}
 }
 
-// asPage is the row of a log as a page of HTML.
-const asPage = "5 % frames, 100 MiB, radosgw, --output=html"
+// crashes writes about size bytes: plain lines and, before each 200 of them on average, a backtrace of
+// depth frames, which is one of the number distinct.
+func crashes(name string, size int64, distinct int) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		c, err := b.code(name, 0)
+		if err != nil {
+			return err
+		}
+		stacks := make([][]uint64, distinct)
+		for i := range stacks {
+			for range depth {
+				stacks[i] = append(stacks[i], c.fresh())
+			}
+		}
+		return create(path, func(w *logWriter) {
+			c.context(w)
+			for w.size < size {
+				if c.rand.IntN(200) == 0 {
+					for i, addr := range stacks[c.rand.IntN(distinct)] {
+						c.frameAt(w, i, addr)
+					}
+				}
+				plainLine(w, c.rand)
+			}
+		})
+	}
+}
+
+// The rows of logs as pages of HTML: frames in backtraces, as programs print them, and frames one by
+// one, each of which is a backtrace of its own.
+const (
+	crashesAsPage = "crashes of 16 frames, 100 MiB, radosgw, --output=html"
+	asPage        = "5 % frames, 100 MiB, radosgw, --output=html"
+)
 
 // pageAgainstText compares with the same command and the output as text.
 func pageAgainstText(b *binaries, command, _ string) (other, mine []string) {
@@ -180,6 +212,10 @@ func (c *code) frame(w *logWriter, i int) {
 	} else {
 		addr = c.fresh()
 	}
+	c.frameAt(w, i, addr)
+}
+
+func (c *code) frameAt(w *logWriter, i int, addr uint64) {
 	kind := "ra"
 	if i%depth == 0 {
 		kind = "pc"

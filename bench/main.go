@@ -78,6 +78,7 @@ var workloads = []workload{
 	{name: "1 M hot frames, vmlinux", log: frames(vmlinux, 1_000_000, 64), debug: plainTree, bar: "wall 0.045"},
 	{name: "1 M hot frames, radosgw", log: frames(radosgw, 1_000_000, 64), debug: plainTree, bar: "wall 0.028, peak 0.35"},
 	{name: "5 % frames, 256 MiB, radosgw", log: mixed(radosgw, 256<<20, 5, 2000), debug: plainTree, bar: "wall 0.05, peak 0.35"},
+	{name: crashesAsPage, log: crashes(radosgw, 100<<20, 40), commands: pageAgainstText, bar: "wall 1.5"},
 	{name: asPage, log: mixed(radosgw, 100<<20, 5, 2000), commands: pageAgainstText, bar: "wall 1.5"},
 	{name: "10,000 modules, 100 k frames", log: manyModules(10_000, 100_000), debug: modulesTree, bar: "wall 0.25, peak 0.35"},
 	{name: "index, vmlinux", commands: indexing(vmlinux), bar: "wall 0.6, 600 MiB, file 2.0"},
