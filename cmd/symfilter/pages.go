@@ -49,8 +49,9 @@ if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions
 that call each other are marked with their cycle: <cycle 1>.
 
 --diff compares two profiles, or the sums of several, by function: symbols,
-clones of functions and levels of recursion may differ. --limit lets a build
-fail if a cost has grown: symfilter help gates.
+clones of functions and levels of recursion may differ. With --source, lines are
+compared too, of files whose text both sides have. --limit lets a build fail if
+a cost has grown: symfilter help gates.
 
   symfilter callgrind --diff before.out after.out
   symfilter callgrind --limit 'main:Ir=+1%' --diff old.* -- new.*

@@ -262,11 +262,10 @@ Limits of the costs in profiles of Callgrind:
 A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function with all that
 it called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for
 the own costs of an object's functions; without it the limit is that of the
-total.
-BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a change:
-+5% allows at most that, and -5% must be reached. After the table follows a line
-for each limit, which ends with holds or exceeded. A limit of a function or an
-object that there is not fails.
+total. BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a
+change: +5% allows at most that, and -5% must be reached. After the table
+follows a line for each limit, which ends with holds or exceeded. A limit of a
+function or an object that there is not fails.
 
 FUNCTION is the name as the table prints it, without a level of recursion such
 as '2, or the linkage name; the arguments may be left out if no other function
