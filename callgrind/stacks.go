@@ -20,7 +20,7 @@ func (r *Report) stacks(v *resolution) error {
 	if err != nil {
 		return err
 	}
-	s, loss := r.decompose(v, measures)
+	s, loss := r.decompose(v, measures, r.o.Output)
 	s.comment(&r.m.head, loss)
 	switch r.o.Output {
 	case Folded:
@@ -42,8 +42,8 @@ const (
 	byFunction        // all places of a function are one
 )
 
-// decompose makes the stacks of the profile, in as much detail as there is memory for.
-func (r *Report) decompose(v *resolution, measures []measure) (*stacker, stacks.Loss) {
+// decompose makes the stacks of the profile for an output, in as much detail as there is memory for.
+func (r *Report) decompose(v *resolution, measures []measure, output Output) (*stacker, stacks.Loss) {
 	spare := r.share.Budget.Most() / 16
 	d := byAddress
 	if !r.share.Take(int64(len(r.m.costs.keys))*placeStackCost+int64(len(r.m.calls.keys))*callStackCost, spare) {
@@ -54,7 +54,11 @@ func (r *Report) decompose(v *resolution, measures []measure) (*stacker, stacks.
 	}
 	for ; ; d++ {
 		s := newStacker(v, measures, d)
-		loss := stacks.Decompose(s.p, s.graph(), s.costs, frames)
+		g := s.graph()
+		if output == Folded { // names are repeated in each line
+			g.Weights = s.p.FoldedWeight()
+		}
+		loss := stacks.Decompose(s.p, g, s.costs, frames)
 		whole := !slices.ContainsFunc(loss.Unplaced, func(n int64) bool { return n != 0 })
 		if !whole && d < byFunction {
 			continue
@@ -91,7 +95,7 @@ func (c *Comparison) stacks(found []*resolution, common []string) error {
 		if err != nil {
 			return err
 		}
-		s, loss := r.decompose(found[i], measures)
+		s, loss := r.decompose(found[i], measures, c.o.Output)
 		s.comment(&r.m.head, loss)
 		sides[i] = s.p
 	}

@@ -334,3 +334,17 @@ func TestSelfCostsAreExactIfCostsDoNotAddUp(t *testing.T) {
 		}
 	}
 }
+
+func TestLongNamesCountAsSeveralFrames(t *testing.T) {
+	p := &Profile{Values: []ValueType{{"n", "count"}}}
+	g, costs := sketch(t, p, "a 1, a>b 9, b 2, b>c 7, c 7")
+	p.Functions[1].Name = strings.Repeat("b", 300)
+	g.Weights = p.FoldedWeight()
+	if diff := cmp.Diff([]int{1, 3, 1}, g.Weights); diff != "" {
+		t.Errorf("weights: -want +got\n%s", diff)
+	}
+	Decompose(p, g, costs, 1+4+4)
+	if diff := cmp.Diff("a 1\na;b 2\nc 7\n", strings.ReplaceAll(folded(t, p), p.Functions[1].Name, "b")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

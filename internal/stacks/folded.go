@@ -31,21 +31,35 @@ func writeFolded(w io.Writer, value int, profiles ...*Profile) error {
 	t := newTree(profiles, value, f.frames, f.name(emptyStack))
 	rank := ranks(len(f.names), func(a, b uint32) int { return cmp.Compare(f.names[a], f.names[b]) })
 	out := bufio.NewWriterSize(w, sendSize)
-	var line []byte
-	t.walk(rank, func(stack []uint32, values pair) {
-		line = line[:0]
+	var b []byte
+	t.walk(rank, func(stack []uint32, values pair) { // out keeps the error
 		for i, n := range stack {
 			if i > 0 {
-				line = append(line, ';')
+				out.WriteByte(';')
 			}
-			line = append(line, f.names[n]...)
+			out.WriteString(f.names[n])
 		}
+		b = b[:0]
 		for side := range profiles {
-			line = strconv.AppendInt(append(line, ' '), values[side], 10)
+			b = strconv.AppendInt(append(b, ' '), values[side], 10)
 		}
-		out.Write(append(line, '\n')) // out keeps the error
+		out.Write(append(b, '\n'))
 	})
 	return out.Flush()
+}
+
+// FoldedWeight returns a weight for each location of p, by its number less 1, that bounds the lines
+// of WriteFolded: 1, and 1 more for each 128 bytes of its names.
+func (p *Profile) FoldedWeight() []int {
+	weights := make([]int, len(p.Locations))
+	for i := range p.Locations {
+		n := 0
+		for _, name := range p.frameNames(&p.Locations[i]) {
+			n += len(name)
+		}
+		weights[i] = 1 + n/128
+	}
+	return weights
 }
 
 // A folder numbers the names of folded stacks.

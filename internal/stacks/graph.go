@@ -9,6 +9,10 @@ type Graph struct {
 	Sinks []Sink
 	Arcs  []Arc
 
+	// Weights are the numbers of frames as which the locations count, by location less 1. Those
+	// that it does not have, or all if it is nil, count as 1.
+	Weights []int
+
 	// Above returns the locations of the callers of a node that are known although the graph has
 	// no call for them, the innermost first. Stacks that begin at the node begin with these. It
 	// may be nil.
@@ -40,7 +44,7 @@ type Loss struct {
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
 // maxFrames locations; costs for which that is not enough, or that cannot be added up within int64,
-// get a stack of their own location.
+// get a stack of their own location. Graph.Weights may make a location count as several.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}

@@ -68,7 +68,7 @@ func (d *decomposer) split() {
 // emit adds the current path with a sink as a stack. If there is no room for it, the cost is left to
 // the sink, and no other stack has room.
 func (d *decomposer) emit(sink uint32, amount int64) {
-	if d.frames -= len(d.path) + 1; d.frames < 0 {
+	if d.frames -= d.weight(sink); d.frames < 0 {
 		d.frames = 0
 		d.left[uint32(len(d.g.Arcs))+sink] += amount
 		return
@@ -76,6 +76,25 @@ func (d *decomposer) emit(sink uint32, amount int64) {
 	d.reversed = append(append(d.reversed[:0], d.path...), d.g.Sinks[sink].Location)
 	slices.Reverse(d.reversed)
 	d.addSample(d.reversed, amount)
+}
+
+// weight returns the weight of the current path with a sink.
+func (d *decomposer) weight(sink uint32) int {
+	weights := d.g.Weights
+	if weights == nil {
+		return len(d.path) + 1
+	}
+	of := func(location uint32) int {
+		if int(location) <= len(weights) {
+			return weights[location-1]
+		}
+		return 1
+	}
+	sum := of(d.g.Sinks[sink].Location)
+	for _, l := range d.path {
+		sum += of(l)
+	}
+	return sum
 }
 
 // A part is what an option gets of a piece.
