@@ -103,9 +103,9 @@ var options = [...]group{
 			text: "a member of JSON lines that is text of a log; instead of those that are read by default",
 			more: "these are " + strings.Join(input.DefaultFields(), ", ") + ": if a line has several, all are filtered; a dot leads into an object, or is a part of the name"},
 		{name: "sysroot", metavar: "DIR", in: ofMost | ofProfile, on: ofReports | ofProfile, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a log, report or profile names"},
-		{name: "map", metavar: "FILE", in: ofMost | ofProfile, on: ofValgrind, field: func(c *config) any { return &c.mapFiles },
+		{name: "map", metavar: "FILE", in: ofMost | ofProfile, on: ofValgrind | ofProfile, field: func(c *config) any { return &c.mapFiles },
 			text: "lists where files were loaded: a copy of /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},
-		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost | ofProfile, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
+		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost | ofProfile, on: ofValgrind | ofProfile, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
 	}},
 	{title: "Backtraces without markup", topic: "dialects", flags: []option{
 		{name: "dialects", metavar: "LIST", in: ofMost, words: func() []string { return []string{"auto", "none"} }, field: func(c *config) any { return &c.backtraces.names },
@@ -263,8 +263,8 @@ var options = [...]group{
 	}},
 	{title: "Flags of symfilter profile alone", flags: []option{
 		{name: "output", metavar: "FORM[:FILE]", in: ofProfile, words: profileOutputs, field: func(c *config) any { return profileOutput{&c.outputs} },
-			text: "text (default), pprof, folded, speedscope, or own: as Valgrind wrote it",
-			more: "folded is a line for each stack; own is the default for files of DHAT and Massif, and pprof for others; with FILE to a file; then the flag may be repeated"},
+			text: "text, pprof, folded (a line for each stack), speedscope or own",
+			more: "own prints a file of DHAT or Massif as Valgrind does, and is the default for these; text is the default for others; with FILE to a file; then the flag may be repeated"},
 		{name: "show", metavar: "TYPE", in: ofProfile, field: func(c *config) any { return &c.profile.show },
 			text: "values that text and folded print, such as alloc_space; by default those that the profile names"},
 		{name: "inclusive", in: ofProfile, field: func(c *config) any { return &c.profile.inclusive }, text: "order by the values of a function and all that it called"},

@@ -89,6 +89,8 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		if slices.ContainsFunc(c.outputs, func(o output) bool { return o.form == outputOwn }) {
 			c.profile.names = symbolize.ValgrindNames
 		}
+	} else if c.output == outputOwn && c.outputs[0].file == "" && isTerminal(std.out) { // that is pprof's
+		return exitUsage, usageError{errBinary}
 	}
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
