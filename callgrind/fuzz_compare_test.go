@@ -77,6 +77,7 @@ func FuzzComparison(f *testing.F) {
 				t.Errorf("a control character in %q", line)
 			}
 		}
+		fuzztest.Growth(t, before, func(before []byte) { compare(before, after, JSON) })
 	})
 }
 
