@@ -164,7 +164,7 @@ func (x *Finding) Identify(own *Own) {
 			var named *symbolize.Frame
 			object := f.Object
 			switch {
-			case f.Named() && x.Source == FromLog:
+			case f.Named() && x.Source != FromValgrind: // whose input may have names without linkage names
 				named = &symbolize.Frame{Linkage: loggedName(&f.Frame)}
 			case f.Named():
 				named = &f.Frame

@@ -122,6 +122,7 @@ type processor struct {
 	group      group
 
 	kept kept
+	lost int64 // calls that were left out for lack of memory, of all reports so far
 }
 
 // A resourceType is a type of resource that the report lists.
@@ -419,6 +420,7 @@ func (p *processor) end() error {
 		err = p.kept.print(p)
 	}
 	if n := p.kept.leftOut; n > 0 {
+		p.lost += int64(n)
 		p.diagnostics.report(fmt.Sprintf("%d calls exceed the %d MiB of memory allowed and are left out (--max-memory)", n, p.kept.mebibytes()))
 	}
 	p.kept.reset(p.Processing)

@@ -117,6 +117,9 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 	switch words[0] {
 	case "rtrace":
 		return NewReport(w, o)
+	case "findings":
+		s := report.NewFindings(nil)
+		return &finding{NewFindings(s, "report", nil, o), s, w}
 	case "json":
 		o.Output = JSON
 		return NewReport(w, o)
@@ -128,6 +131,33 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 	}
 	dst := markup.NewWriter(w)
 	return closer{NewMarkup(dst, o), dst}
+}
+
+// A finding prints the findings of a report when it is closed.
+type finding struct {
+	io.WriteCloser
+	s *report.Findings
+	w io.Writer
+}
+
+func (f *finding) Close() error {
+	err := f.WriteCloser.Close()
+	for i, p := range f.s.Processes() {
+		fmt.Fprintf(f.w, "process %d: %s pid %s %q complete %v\n", i, p.Tool, p.PID, p.Command, p.Complete)
+	}
+	for _, x := range f.s.All() {
+		fmt.Fprintf(f.w, "%s/%s %q :%d, %d bytes in %d blocks, seen %v\n", x.Tool, x.Kind, x.Message, x.Ordinal, x.Bytes, x.Blocks, x.Seen)
+		for _, t := range x.Traces {
+			for i := range t.Frames {
+				fr := &t.Frames[i]
+				fmt.Fprintf(f.w, "    0x%x %s (%s) %s:%d %s+0x%x inlined %v own %v\n", fr.Address, fr.Func, fr.Linkage, fr.File, fr.Line, fr.Object, fr.Offset, fr.Inlined, fr.IsOwn)
+			}
+		}
+	}
+	if f.s.Left > 0 {
+		fmt.Fprintf(f.w, "%d left out\n", f.s.Left)
+	}
+	return err
 }
 
 // closer closes a translator and its sink.

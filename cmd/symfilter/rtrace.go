@@ -68,6 +68,9 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	o := rtrace.Options{Options: r.options(at), Processing: r.c.rtrace.processing}
 	o.Processing.Budget = r.profiles
+	if r.found != nil {
+		return rtrace.NewFindings(r.found.Findings, at.label, r.found.own, o)
+	}
 	switch r.output {
 	case outputJSON:
 		o.Output = rtrace.JSON

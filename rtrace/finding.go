@@ -1,0 +1,193 @@
+package rtrace
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// NewFindings returns a writer that adds the leaks of the report written to it to s, with frames
+// resolved by the symbolizer of o, and the processes that the report is about. A leak is the
+// resources of one type that calls with one backtrace have allocated, and no call has freed; its kind
+// is the type. The fields Leaks and Compress of o.Processing are set, the others select calls. input
+// is the name of the report; own tells own frames from those of the system. Writes never fail. The
+// writer is for one goroutine, which must be that of s.
+func NewFindings(s *report.Findings, input string, own *report.Own, o Options) io.WriteCloser {
+	o.Processing.Leaks, o.Processing.Compress = true, true
+	f := &finder{to: s, input: input, own: own, process: -1}
+	f.translator = newTranslator(&o, f.take)
+	return f
+}
+
+// A finder makes findings of groups of calls.
+type finder struct {
+	*translator
+	to      *report.Findings
+	input   string
+	own     *report.Own
+	process int // number of the current process in the findings; -1: none has begun
+	begun   bool
+
+	first  string // the first type that the report lists: that of calls without one
+	leaks  []leak // of the current group, by type
+	frames []report.TraceFrame
+	framed bool
+}
+
+// A leak is the resources of a type that were allocated at one place.
+type leak struct {
+	kind          string
+	blocks, bytes uint64
+}
+
+const maxLeakTypes = 64 // types of the resources of a group; the calls of further ones are of the last
+
+// Close adds the leaks of the last process.
+func (f *finder) Close() error {
+	err := f.translator.Close()
+	f.finish()
+	f.to.Left += f.processor.lost
+	return err
+}
+
+// take adds what a record has to the findings.
+func (f *finder) take(rec *Record) error {
+	switch rec.Kind {
+	case Header:
+		f.finish()
+		if f.begun {
+			f.space.reset()
+		}
+		f.process = -1
+		f.first = ""
+		f.begin(rec)
+	case Map:
+		f.mapped(rec)
+	case Resource:
+		if f.first == "" {
+			f.first = string(rec.Name)
+		}
+	case Alloc:
+		if !rec.Joined || f.framed {
+			f.finish()
+		}
+		f.begin(nil)
+		f.call(rec)
+	case Frame:
+		if len(f.leaks) > 0 {
+			f.framed = true
+			f.frames = f.frame(f.frames, rec)
+		}
+	case Blank:
+		f.finish()
+	}
+	f.begun = true
+	return nil
+}
+
+// begin begins the process of a header, or a nameless one without a header, unless it has begun. The
+// format has no mark for the end of a report: each one is taken as complete.
+func (f *finder) begin(header *Record) {
+	if f.process >= 0 {
+		return
+	}
+	p := report.Process{Input: f.input, Source: report.FromRTrace, Tool: tool, Complete: true}
+	if header != nil {
+		p.PID = string(header.Field("pid"))
+		if name := header.Field("process"); len(name) > 0 {
+			p.Command = strings.Fields(string(name))
+		}
+	}
+	f.process = f.to.Begin(p)
+}
+
+const tool = "rtrace" // of all findings
+
+// call adds an allocation to the current group.
+func (f *finder) call(rec *Record) {
+	kind := string(rec.Type)
+	if rec.Type == nil {
+		kind = f.first
+	}
+	if kind == "" {
+		kind = "resource"
+	}
+	at := -1
+	for i := range f.leaks {
+		if f.leaks[i].kind == kind {
+			at = i
+		}
+	}
+	if at < 0 {
+		if len(f.leaks) < maxLeakTypes {
+			f.leaks = append(f.leaks, leak{kind: kind})
+		}
+		at = len(f.leaks) - 1
+	}
+	l := &f.leaks[at]
+	l.blocks++
+	l.bytes += uint64(max(0, rec.Size))
+}
+
+// finish adds the current group.
+func (f *finder) finish() {
+	for i := range f.leaks {
+		l := &f.leaks[i]
+		x := &report.Finding{
+			Source: report.FromRTrace, Tool: tool, Kind: l.kind, Bytes: l.bytes, Blocks: l.blocks,
+			Message: fmt.Sprintf("%d bytes of %s in %d blocks were not freed", l.bytes, l.kind, l.blocks),
+		}
+		if len(f.frames) > 0 {
+			x.Traces = []report.Trace{{Frames: append([]report.TraceFrame(nil), f.frames...)}}
+		}
+		x.Identify(f.own)
+		if f.process < 0 {
+			f.to.Left++
+			continue
+		}
+		f.to.Add(f.process, x, 1)
+	}
+	f.leaks, f.frames, f.framed = f.leaks[:0], f.frames[:0], false
+}
+
+// frame appends the frames at the address of a frame: those of the symbolizer, if it has more than
+// the report.
+func (t *translator) frame(dst []report.TraceFrame, rec *Record) []report.TraceFrame {
+	s := t.space.site(rec)
+	place := report.TraceFrame{Address: rec.Addr}
+	if s.at != nil {
+		place.Object = s.at.path
+	}
+	var err error
+	if s.usable() {
+		place.ID, place.Offset = s.at.file.ID, s.rel
+		a := t.answers.ask(s)
+		if a.better(rec) {
+			t.missing.Named++
+			for i := range a.Frames {
+				place.Frame = t.o.Shown(&a.Frames[i])
+				dst = append(dst, place)
+			}
+			return dst
+		}
+		err = a.Err
+	}
+	t.miss(rec, s, err)
+	n := len(dst)
+	for i, text := range rec.Reported {
+		if sym := parseSymbol(text); sym.function != nil || sym.file != nil {
+			at := place
+			at.Func = strings.TrimSuffix(string(sym.function), "()")
+			at.Linkage = at.Func
+			at.File, at.Line, at.HasLine = t.o.ShownFile(string(sym.file)), uint32(min(sym.line, 1<<32-1)), sym.line > 0
+			at.Inlined = i < len(rec.Reported)-1
+			dst = append(dst, at)
+		}
+	}
+	if len(dst) == n {
+		dst = append(dst, place)
+	}
+	return dst
+}
