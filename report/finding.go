@@ -112,9 +112,9 @@ func (x *Finding) OwnFrame() *TraceFrame {
 	return &x.Traces[0].Frames[x.Own]
 }
 
-// Place returns the frame that stands for the finding: the innermost own frame that has a line;
-// without one the innermost frame that has a line; without one the innermost own frame, or the
-// first one. It returns nil if the finding has no frame.
+// Place returns the frame that stands for the finding: the innermost own frame that has a line, or
+// the innermost own frame; if no frame is own, the innermost one that has a line, or the first one.
+// It returns nil if the finding has no frame.
 func (x *Finding) Place() *TraceFrame {
 	if len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
 		return nil
@@ -133,10 +133,10 @@ func (x *Finding) Place() *TraceFrame {
 		}
 	}
 	switch own := x.OwnFrame(); {
+	case own != nil: // the line of a frame of the system tells nothing of the program
+		return own
 	case lined != nil:
 		return lined
-	case own != nil:
-		return own
 	}
 	return &frames[0]
 }

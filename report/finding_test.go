@@ -53,6 +53,10 @@ func TestOwnFrameIsTheInnermostOfTheProgram(t *testing.T) {
 	if f := x.Place(); f.Func != "copy" {
 		t.Errorf("Place = %s, want copy, the own frame", f.Func)
 	}
+	x.Traces[0].Frames[0].HasLine, x.Traces[0].Frames[0].File = true, "memcpy.c"
+	if f := x.Place(); f.Func != "copy" {
+		t.Errorf("Place = %s, want copy: memcpy is not own", f.Func)
+	}
 	lone := &Finding{}
 	lone.Identify(nil)
 	if lone.OwnFrame() != nil || lone.Place() != nil {

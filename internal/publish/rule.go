@@ -53,6 +53,8 @@ var tools = [...]tool{
 	{"msan", "MemorySanitizer", "https://clang.llvm.org/docs/MemorySanitizer.html"},
 	{"tsan", "ThreadSanitizer", "https://clang.llvm.org/docs/ThreadSanitizer.html"},
 	{"ubsan", "UndefinedBehaviorSanitizer", "https://clang.llvm.org/docs/UndefinedBehaviorSanitizer.html"},
+	{"libfuzzer", "libFuzzer", "https://llvm.org/docs/LibFuzzer.html"},
+	{"crash", "Crashes", ""},
 	{"rtrace", "sp-rtrace", ""},
 	{"", "symfilter", ""},
 }

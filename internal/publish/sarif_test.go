@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -373,6 +374,10 @@ func TestWeaknessesOfKinds(t *testing.T) {
 		{"ubsan", "signed-integer-overflow", 0, "error", "very-high", "190", "190"},
 		{"ubsan", "null-pointer-use", 0, "error", "very-high", "476", "476"},
 		{"ubsan", "integer-divide-by-zero", 0, "error", "very-high", "369", "369"},
+		{"hwasan", "tag-mismatch", report.MemoryFreed, "error", "very-high", "787 416", "416"},
+		{"crash", "SIGSEGV", 0, "error", "very-high", "119", "119"},
+		{"crash", "assertion", 0, "error", "very-high", "617", "617"},
+		{"crash", "WARNING", 0, "warning", "very-high", "617", "617"},
 		{"new", "Unheard of", 0, "error", "very-high", "", ""},
 	} {
 		log := readSARIF(t, results(&report.Finding{Tool: tt.tool, Kind: tt.kind, Memory: tt.memory}))
@@ -391,6 +396,47 @@ func TestWeaknessesOfKinds(t *testing.T) {
 			numbers(rule.Properties.Tags) != tt.rule || numbers(x.Properties.Tags) != tt.result {
 			t.Errorf("%s: %s, %s, weaknesses %s, %s; want %+v", tt.kind, x.Level, rule.Properties.Precision, numbers(rule.Properties.Tags), numbers(x.Properties.Tags), tt)
 		}
+	}
+}
+
+func TestReadsAndWritesAreOtherWeaknesses(t *testing.T) {
+	for message, want := range map[string]string{
+		"heap-buffer-overflow: READ of size 4":  "[external/cwe/cwe-125]",
+		"heap-buffer-overflow: WRITE of size 4": "[external/cwe/cwe-122]",
+		"heap-buffer-overflow":                  "[external/cwe/cwe-122 external/cwe/cwe-125]",
+	} {
+		x := &report.Finding{Tool: "asan", Kind: "heap-buffer-overflow", Message: message}
+		if got := fmt.Sprint(readSARIF(t, results(x)).allResults()[0].Properties.Tags); got != want {
+			t.Errorf("%s: weaknesses %s, want %s", message, got, want)
+		}
+	}
+}
+
+// The kinds are those of the findings that the tests of readers expect.
+func TestKindsThatReadersFindHaveAClass(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"../../filter/testdata/findings/*", "../../valgrind/testdata/findings/*"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil || len(some) == 0 {
+			t.Fatal(pattern, err)
+		}
+		files = append(files, some...)
+	}
+	line := regexp.MustCompile(`(?m)^([a-z]+)/(\S+) "`)
+	n := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range line.FindAllStringSubmatch(string(text), -1) {
+			if n++; classOf(m[2]) == &other {
+				t.Errorf("%s: %s/%s has no class", file, m[1], m[2])
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("only %d findings", n)
 	}
 }
 

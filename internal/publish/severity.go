@@ -41,6 +41,8 @@ var (
 	badJump      = class{failure, true, false, []int{119}, "The program jumps to an address that is not code."}
 	badSize      = class{failure, false, false, []int{789}, "The program asks for memory with a size or an alignment that cannot be meant."}
 	crash        = class{failure, true, false, []int{119}, "The program ended by a signal."}
+	abort        = class{failure, false, false, []int{617}, "The program ended itself, because something that it takes for certain does not hold."}
+	caution      = class{warning, false, false, []int{617}, "The program reports that something that it takes for certain does not hold, and continues."}
 	exhausted    = class{failure, false, false, []int{400}, "The program has used up its stack or its memory."}
 	leak         = class{failure, false, true, []int{401}, "Memory was never freed, and no pointer to it remains."}
 	possibleLeak = class{warning, false, true, []int{401}, "Memory was never freed, and only pointers into the middle of it remain."}
@@ -122,7 +124,21 @@ func sanitizerClass(kind string) *class {
 		return &heapOverflow
 	case "stack-buffer-overflow", "stack-buffer-underflow", "dynamic-stack-buffer-overflow":
 		return &stackAccess
-	case "global-buffer-overflow", "container-overflow", "intra-object-overflow", "use-after-poison", "unknown-crash", "wild-pointer", "negative-size-param":
+	case "tag-mismatch": // HWASan: beyond a block, or in a block that was freed
+		return &invalidWrite
+	case "stack-smashing":
+		return &stackAccess
+	case "heap-corruption", "gwp-asan", "kasan", "kfence":
+		return &invalidWrite
+	case "kmsan":
+		return &uninit
+	case "kcsan":
+		return &race
+	case "warning":
+		return &caution
+	case "assertion", "panic", "terminate", "fatal", "bug", "crash", "oops", "uncaught-exception", "fuzz-target-exited":
+		return &abort
+	case "buffer-overflow", "global-buffer-overflow", "container-overflow", "intra-object-overflow", "use-after-poison", "unknown-crash", "wild-pointer", "negative-size-param":
 		return &staticAccess
 	case "heap-use-after-free", "use-after-free":
 		return &afterFree
@@ -136,9 +152,10 @@ func sanitizerClass(kind string) *class {
 		return &mismatch
 	case "use-of-uninitialized-value":
 		return &uninit
-	case "segv", "bus", "fpe", "ill", "abrt", "deadly-signal", "trap":
+	case "segv", "bus", "fpe", "ill", "abrt", "deadly-signal", "trap", "general-protection-fault", "access-violation",
+		"sigsegv", "sigbus", "sigfpe", "sigill", "sigabrt", "sigtrap", "sigsys":
 		return &crash
-	case "stack-overflow", "out-of-memory", "rss-limit-exceeded":
+	case "stack-overflow", "out-of-memory", "rss-limit-exceeded", "timeout", "slow-unit":
 		return &exhausted
 	case "allocation-size-too-big", "calloc-overflow", "reallocarray-overflow", "pvalloc-overflow", "invalid-allocation-alignment",
 		"invalid-aligned-alloc-alignment", "invalid-posix-memalign-alignment":
@@ -154,21 +171,25 @@ func sanitizerClass(kind string) *class {
 	case "thread-leak":
 		return &threadLeak
 	case "signed-integer-overflow", "unsigned-integer-overflow", "negation-overflow", "pointer-overflow", "shift", "shift-exponent", "shift-base",
-		"invalid-shift-exponent", "invalid-shift-base", "shift-out-of-bounds":
+		"add-overflow", "sub-overflow", "mul-overflow", "negate-overflow", "invalid-shift-exponent", "invalid-shift-base", "shift-out-of-bounds":
 		return &intOverflow
 	case "integer-divide-by-zero", "float-divide-by-zero", "division-by-zero", "divrem-overflow":
 		return &divideByZero
 	case "float-cast-overflow", "implicit-conversion", "implicit-unsigned-integer-truncation", "implicit-signed-integer-truncation",
-		"implicit-integer-sign-change", "invalid-bool-load", "invalid-enum-load", "bool", "enum":
+		"implicit-integer-sign-change", "invalid-bool-load", "invalid-enum-load", "load-invalid-value", "bool", "enum":
 		return &conversion
 	case "null-pointer-use", "null-pointer-use-with-offset", "null", "nonnull", "nonnull-attribute", "returns-nonnull-attribute",
-		"invalid-null-argument", "invalid-null-return":
+		"invalid-null-argument", "invalid-null-return", "null-pointer-use-with-nullability", "nullptr-with-offset",
+		"nullptr-after-nonzero-offset", "nullptr-with-nonzero-offset", "nonnull-arg", "nonnull-return", "nullability-arg", "nullability-return":
 		return &nullPointer
-	case "out-of-bounds-index", "bounds", "insufficient-object-size", "object-size", "non-positive-vla-index", "vla-bound":
+	case "out-of-bounds-index", "bounds", "insufficient-object-size", "object-size", "non-positive-vla-index", "vla-bound",
+		"vla-bound-not-positive", "out-of-bounds", "local-out-of-bounds":
 		return &bounds
-	case "dynamic-type-mismatch", "vptr", "function-type-mismatch", "function", "cfi-bad-type", "misaligned-pointer-use", "alignment":
+	case "dynamic-type-mismatch", "vptr", "function-type-mismatch", "function", "cfi-bad-type", "misaligned-pointer-use", "alignment",
+		"alignment-assumption", "type-mismatch", "cfi-check-fail":
 		return &typeConfused
-	case "undefined-behavior", "unreachable-call", "missing-return", "return", "unreachable", "invalid-builtin-use", "invalid-objc-cast":
+	case "undefined-behavior", "unreachable-call", "missing-return", "return", "unreachable", "builtin-unreachable",
+		"invalid-builtin", "invalid-builtin-use", "invalid-objc-cast", "ubsan":
 		return &undefined
 	}
 	switch { // kinds that tell more after their first words, and those of other versions
@@ -199,16 +220,26 @@ func classIn(x *report.Finding) *class {
 }
 
 // cweOf returns the weaknesses of a finding: fewer than those of its class, if it is known whether
-// the memory was freed.
+// the memory was freed, or whether it was read or written.
 func cweOf(x *report.Finding) []int {
-	c := classIn(x)
-	switch {
-	case c != &invalidRead && c != &invalidWrite:
+	switch c := classIn(x); c {
+	case &invalidRead, &invalidWrite:
+		if x.Memory == report.MemoryFreed {
+			return c.cwe[1:]
+		}
+		if x.Memory != report.MemoryUnknown {
+			return c.cwe[:1]
+		}
 		return c.cwe
-	case x.Memory == report.MemoryFreed:
-		return c.cwe[1:]
-	case x.Memory != report.MemoryUnknown:
-		return c.cwe[:1]
+	case &heapOverflow, &stackAccess, &staticAccess: // of a write, and of a read
+		if strings.Contains(x.Message, "WRITE") {
+			return c.cwe[:1]
+		}
+		if strings.Contains(x.Message, "READ") {
+			return c.cwe[1:]
+		}
+		return c.cwe
+	default:
+		return c.cwe
 	}
-	return c.cwe
 }
