@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // WriteFolded writes the stacks of p with one of their values to w, as the tools around
 // flamegraph.pl read them: a line for each stack, with the names of its functions from the root to
 // the leaf, separated by semicolons, then a blank and the value. Stacks of equal names are added
 // up, and sorted by name; those with the value 0 are left out. A semicolon within a name becomes a
-// colon, control characters become blanks. It returns the first error of w.
+// colon, control characters are written as \x0a. It returns the first error of w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
 	return writeFolded(w, value, p)
 }
@@ -110,17 +112,10 @@ func ranks(n int, compare func(a, b uint32) int) []uint32 {
 	return rank
 }
 
-// foldedName returns a name that cannot be mistaken for several names, or for the end of the line.
+// foldedName returns a name that cannot be mistaken for several names, or for the end of the line,
+// and that does no harm on a terminal.
 func foldedName(name string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == ';':
-			return ':'
-		case c < ' ' || c == 0x7f:
-			return ' '
-		}
-		return c
-	}, name)
+	return string(escape.AppendText(nil, strings.ReplaceAll(name, ";", ":"), ""))
 }
 
 // frameNames returns the names of the functions at a location, innermost first.

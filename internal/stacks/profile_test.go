@@ -155,3 +155,25 @@ func TestSamplesOfEqualStacksAreAddedUp(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+func TestNamesDoNoHarmOnATerminal(t *testing.T) {
+	p := &Profile{Values: []ValueType{{"n", "count"}}}
+	f := p.AddFunction(Function{Name: "f;\n\x1b[2J\u202e\u009b\xff 1", File: "\x1b\u0085.c", Line: 1})
+	p.AddSample(Sample{Stack: []uint32{p.AddLocation(Location{Lines: []Line{{Function: f}}})}, Values: []int64{7}})
+	var out strings.Builder
+	if err := p.WriteFolded(&out, 0); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`f:\x0a\x1b[2J\u202e\u009b\xff 1 7`+"\n", out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	out.Reset()
+	if err := p.WriteSpeedscope(&out, "\x1b"); err != nil {
+		t.Fatal(err)
+	}
+	_, frames, _ := strings.Cut(out.String(), `"name":"\u001b","shared":`)
+	frames, _, _ = strings.Cut(frames, `,"profiles"`)
+	if diff := cmp.Diff(`{"frames":[{"name":"f;\n\u001b[2J\u202e\u009b`+"\ufffd"+` 1","file":"\u001b\u0085.c","line":1}]}`, frames); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -3,10 +3,11 @@ package stacks
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // speedscopeSchema identifies speedscope's file format.
@@ -14,9 +15,8 @@ const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
 
 // A speedscopeFrame is a frame of speedscope's format.
 type speedscopeFrame struct {
-	Name string `json:"name"`
-	File string `json:"file,omitempty"`
-	Line int64  `json:"line,omitempty"`
+	name, file string
+	line       int64 // 0 if unknown
 }
 
 // WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value, the
@@ -26,9 +26,9 @@ type speedscopeFrame struct {
 func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
 	s.out.WriteString(`{"$schema":`)
-	s.json(speedscopeSchema)
+	s.text(speedscopeSchema)
 	s.out.WriteString(`,"exporter":"symfilter","name":`)
-	s.json(name)
+	s.text(name)
 	if at := slices.IndexFunc(p.Values, func(v ValueType) bool { return v.Name == p.Default }); at > 0 {
 		s.out.WriteString(`,"activeProfileIndex":` + strconv.Itoa(at))
 	}
@@ -53,10 +53,10 @@ type speedscopeWriter struct {
 	b     []byte
 }
 
-// json writes a value that encoding/json cannot fail for.
-func (s *speedscopeWriter) json(v any) {
-	b, _ := json.Marshal(v)
-	s.out.Write(b)
+// text writes a string.
+func (s *speedscopeWriter) text(text string) {
+	s.b, _ = escape.AppendString(s.b[:0], text)
+	s.out.Write(s.b)
 }
 
 // frames writes the frames, and returns those of each location, outermost first.
@@ -83,33 +83,47 @@ func (s *speedscopeWriter) frames() [][]uint32 {
 	for i := range s.p.Locations {
 		l := &s.p.Locations[i]
 		for j, name := range slices.Backward(s.p.frameNames(l)) {
-			f := speedscopeFrame{Name: name}
+			f := speedscopeFrame{name: name}
 			if j < len(l.Lines) && l.Lines[j].Function != 0 {
 				at := &s.p.Functions[l.Lines[j].Function-1]
 				// lines of a function in other files are parts of it
 				if of := whole[names{at.Name, at.LinkName}]; of != nil && at.Line <= 0 {
 					at = of
 				}
-				f.File, f.Line = at.File, max(0, at.Line)
+				f.file, f.line = at.File, max(0, at.Line)
 			}
 			frames[i] = append(frames[i], add(f))
 		}
 	}
 	if slices.ContainsFunc(s.p.Samples, func(s Sample) bool { return len(s.Stack) == 0 }) {
-		s.empty = add(speedscopeFrame{Name: emptyStack})
+		s.empty = add(speedscopeFrame{name: emptyStack})
 	}
 	s.rank = ranks(len(all), func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(all[a].Name, all[b].Name), cmp.Compare(all[a].File, all[b].File), cmp.Compare(all[a].Line, all[b].Line))
+		return cmp.Or(cmp.Compare(all[a].name, all[b].name), cmp.Compare(all[a].file, all[b].file), cmp.Compare(all[a].line, all[b].line))
 	})
 	s.out.WriteString(`,"shared":{"frames":[`)
 	for i := range all {
 		if i > 0 {
 			s.out.WriteString(",")
 		}
-		s.json(all[i])
+		s.frame(&all[i])
 	}
 	s.out.WriteString("]")
 	return frames
+}
+
+// frame writes a frame.
+func (s *speedscopeWriter) frame(f *speedscopeFrame) {
+	s.out.WriteString(`{"name":`)
+	s.text(f.name)
+	if f.file != "" {
+		s.out.WriteString(`,"file":`)
+		s.text(f.file)
+	}
+	if f.line != 0 {
+		s.out.WriteString(`,"line":` + strconv.FormatInt(f.line, 10))
+	}
+	s.out.WriteString("}")
 }
 
 // profile writes the stacks with one value. speedscope shows the name of the profile, not that of
@@ -118,9 +132,9 @@ func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
 	v := s.p.Values[value]
 	s.out.WriteString(`{"type":"sampled","name":`)
-	s.json(v.Name + ", " + name)
+	s.text(v.Name + ", " + name)
 	s.out.WriteString(`,"unit":`)
-	s.json(speedscopeUnit(v.Unit))
+	s.text(speedscopeUnit(v.Unit))
 	s.out.WriteString(`,"startValue":0,"samples":[`)
 	var weights []int64
 	end := int64(0)
