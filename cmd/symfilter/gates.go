@@ -189,6 +189,11 @@ func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, tod
 			run.Against = gate.Compare(f.Findings, g.file.Entries(), today)
 		}
 	}
+	if g.diff {
+		for _, missing := range (&gate.Run{Findings: f.gate.before}).Missing() {
+			diag.line("--diff: before the change: %s", missing)
+		}
+	}
 	reasons := run.Reasons(&g.kinds.Kinds)
 	for _, reason := range reasons {
 		diag.line("gate: %s", reason)

@@ -242,7 +242,8 @@ all errors.
 A baseline is a file to commit. Each line is an error that is accepted; with
 until=2027-03-01 at its end, until that day. Lines may be removed, and lines
 with # before them added. --baseline-update adds what is new and removes what is
-gone; lines that stay are not changed.
+gone; lines that stay are not changed. Each set of reports needs a file of its
+own: the errors of reports that a run does not get are gone.
 
 --gate=Leak_*,InvalidFree fails for some kinds only, memcheck/* for those of a
 tool, none for nothing. By default these are all kinds but Leak_StillReachable,
