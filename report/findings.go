@@ -15,6 +15,7 @@ type Findings struct {
 	byKey     map[findingKey]*Finding
 	ordinals  map[ordinalKey]int
 	share     Share
+	used      map[string]bool // the suppressions that reports list as used
 }
 
 // A Process is a process that a report is about, or a whole log that names no processes.
@@ -98,6 +99,25 @@ func (s *Findings) Add(process int, x *Finding, count uint64) *Finding {
 	known.occur(process, count)
 	return known
 }
+
+// maxUsed bounds the names of suppressions that were used, and maxUsedName the bytes of each.
+const (
+	maxUsed     = 1 << 14
+	maxUsedName = 1 << 10
+)
+
+// UseSuppression notes that a report lists the suppression of this name as used.
+func (s *Findings) UseSuppression(name string) {
+	if s.used == nil {
+		s.used = make(map[string]bool)
+	}
+	if len(s.used) < maxUsed && len(name) <= maxUsedName {
+		s.used[name] = true
+	}
+}
+
+// UsedSuppression reports whether a report lists the suppression of this name as used.
+func (s *Findings) UsedSuppression(name string) bool { return s.used[name] }
 
 // Occurred adds count occurrences to a finding that Add has returned for this process.
 func (s *Findings) Occurred(x *Finding, process int, count uint64) { x.occur(process, count) }

@@ -86,6 +86,12 @@ func (f *finder) take(rec *Record) error {
 		f.addError(rec, f.signal(rec))
 	case "errorcounts":
 		f.count(rec)
+	case "suppcounts":
+		for i := range rec.Items {
+			if it := &rec.Items[i]; it.Leaf && it.Name == "name" {
+				f.to.UseSuppression(clean(it.Text))
+			}
+		}
 	case "status":
 		f.describe(p)
 	}

@@ -28,13 +28,15 @@ type config struct {
 	outputFlags
 	runFlags
 
-	callgrind  callgrindFlags
-	changes    changeFlags
-	gates      gateFlags
-	rtrace     rtraceFlags
-	profile    profileFlags
-	backtraces dialectFlags
-	follow     followFlags
+	callgrind callgrindFlags
+	changes   changeFlags
+	gates     gateFlags
+
+	suppressions suppressionsFlag
+	rtrace       rtraceFlags
+	profile      profileFlags
+	backtraces   dialectFlags
+	follow       followFlags
 
 	command string      // the command that gives the format of the input; otherwise empty
 	dash    int         // the number of arguments before the word --, or noDash

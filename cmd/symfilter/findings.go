@@ -26,6 +26,8 @@ func findingsPrinter(form string) printFindings {
 		return publish.JUnit
 	case outputCodeQuality:
 		return publish.CodeQuality
+	case outputSuppressions:
+		return publish.Suppressions
 	}
 	return nil
 }

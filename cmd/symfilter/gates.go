@@ -123,6 +123,8 @@ func (g *gateFlags) load(diag *diagnostics) error {
 // outputs. The text and the JSON of a run whose findings are compared are the changes.
 func (c *config) findingsPrinter(form string) printFindings {
 	switch {
+	case c.suppressions.file != nil && form == outputText:
+		return c.suppressions.file.PrintUnneeded
 	case c.gates.compares() && form == outputText:
 		return publish.Changes
 	case c.gates.compares() && form == outputJSON:

@@ -120,7 +120,7 @@ var options = [...]group{
 	{title: "What is printed", flags: []option{
 		{name: "output", metavar: "FORM[:FILE]", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.outputs },
 			text: "text (default), json, html (a page) or markup",
-			more: "json prints an object per line; sarif, junit and codequality print the errors that reports, and sanitizers and crashes in logs, have: see symfilter help findings; for a profile also callgrind, or the stacks pprof, folded and speedscope, for a report of sp-rtrace also rtrace, for one of Valgrind valgrind: the input itself, with names, of Valgrind with FILE/ a file for each process; with several --output, each but one names its FILE, which gets its name when it is complete"},
+			more: "json prints an object per line; sarif, junit and codequality print the errors that reports, and sanitizers and crashes in logs, have: see symfilter help findings; suppressions those of reports, for Valgrind; for a profile also callgrind, or the stacks pprof, folded and speedscope, for a report of sp-rtrace also rtrace, for one of Valgrind valgrind: the input itself, with names, of Valgrind with FILE/ a file for each process; with several --output, each but one names its FILE, which gets its name when it is complete"},
 		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
 			text: "auto, always or never; without a value: always"},
 		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},
@@ -168,6 +168,8 @@ var options = [...]group{
 		{name: "gate", metavar: "KINDS", in: ofGates, field: func(c *config) any { return &c.gates.kinds },
 			text: "exit with 4 if there is a finding of these kinds, or a new one: all, none, or KIND[,KIND]",
 			more: "* stands for any letters, as in Leak_*; by default all kinds but Leak_StillReachable, Leak_IndirectlyLost and indirect-leak"},
+		{name: "supp-check", metavar: "FILE", in: ofFilter | ofValgrind, on: ofValgrind, field: func(c *config) any { return &c.suppressions.path },
+			text: "list the suppressions of Valgrind in FILE that no error of the reports needs"},
 		{name: "diff", in: ofGates, on: ofValgrind | ofRTrace, field: func(c *config) any { return &c.gates.diff },
 			text: "print what is new in NEW: --diff OLD NEW, or --diff OLD... -- NEW...", more: "exit with 4 if something is"},
 	}},

@@ -26,12 +26,14 @@ const (
 	outputSARIF       = "sarif"
 	outputJUnit       = "junit"
 
+	outputSuppressions = "suppressions"
+
 	outputNone = "none" // the findings, for a gate; --output does not take it
 )
 
 // outputs returns the words that --output takes.
 func outputs() []string {
-	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputSARIF, outputJUnit, outputCodeQuality, outputPprof, outputFolded, outputSpeedscope}
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputSARIF, outputJUnit, outputCodeQuality, outputSuppressions, outputPprof, outputFolded, outputSpeedscope}
 }
 
 // An output is one of the forms in which a run prints what it has read, and where.

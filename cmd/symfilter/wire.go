@@ -56,7 +56,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.checkPorts(files)); err != nil {
+	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.suppressions.check(c), c.checkPorts(files)); err != nil {
 		return exitUsage, err
 	}
 	if err := c.checkWritten(files, std); err != nil {
@@ -75,6 +75,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	defer c.close()
 	if err := c.gates.load(r.diag); err != nil {
+		return exitIO, err
+	}
+	if err := c.suppressions.load(); err != nil {
 		return exitIO, err
 	}
 	if err := r.openLanes(files); err != nil {

@@ -20,7 +20,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 		is := func(what string) error {
 			return usageError{fmt.Errorf("%s %s: it is also %s; name another file", written.flag, written.path, what)}
 		}
-		for _, name := range slices.Concat(files, c.gates.read()) {
+		for _, name := range slices.Concat(files, c.gates.read(), c.suppressions.read()) {
 			if input, err := os.Stat(name); err == nil && name != "-" && os.SameFile(input, info) {
 				return is("an input")
 			}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/symfilter/symfilter/internal/publish"
+)
+
+// A suppressionsFlag is --supp-check: a file of suppressions that is compared with what was found.
+type suppressionsFlag struct {
+	path fileName
+	file *publish.SuppressionFile // nil without the flag
+}
+
+// load reads the file. The text of the run is then the list of what nothing needs.
+func (s *suppressionsFlag) load() error {
+	if s.path == "" {
+		return nil
+	}
+	in, err := os.Open(string(s.path))
+	if err != nil {
+		return fmt.Errorf("--supp-check %s: %w", s.path, bare(err))
+	}
+	defer in.Close()
+	if s.file, err = publish.ReadSuppressions(in, string(s.path)); err != nil {
+		return fmt.Errorf("--supp-check %s: %w; Valgrind does not read it either", s.path, bare(err))
+	}
+	return nil
+}
+
+// check returns what is wrong with the flag and others.
+func (s *suppressionsFlag) check(c *config) error {
+	if s.path == "" {
+		return nil
+	}
+	return refuse("contradicts --supp-check: remove one of them",
+		usedFlag{"--baseline", c.gates.baseline != ""}, usedFlag{"--diff", c.gates.diff}, usedFlag{"--follow", c.follow.on})
+}
+
+// read returns the files that the run reads for the flag.
+func (s *suppressionsFlag) read() []string {
+	if s.path == "" {
+		return nil
+	}
+	return []string{string(s.path)}
+}
