@@ -39,7 +39,9 @@ func (k *kindsFlag) Set(s string) (err error) {
 }
 
 // on reports whether the findings of the run are judged, or compared.
-func (g *gateFlags) on() bool { return g.baseline != "" || g.diff || g.kinds.set }
+func (g *gateFlags) on() bool {
+	return g.compares() || g.kinds.set && !g.kinds.None()
+}
 
 // compares reports whether the findings of the run are compared.
 func (g *gateFlags) compares() bool { return g.baseline != "" || g.diff }
