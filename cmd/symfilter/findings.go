@@ -98,6 +98,12 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 // the gate fails. If whole is not set, the inputs were not read to the end, and there is nothing of
 // this; if sound is not set, one could not be read. It returns all errors.
 func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
+	if !whole { // collect may not have been called
+		for _, o := range f.outs {
+			errs = append(errs, o.file.end(false))
+		}
+		return errs
+	}
 	result := f.result()
 	if len(f.c.source.roots) > 0 {
 		roots, _ := source.OpenRoots(f.c.source.roots) // its error is about folders without sources
@@ -113,19 +119,14 @@ func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	today := time.Now()
 	f.compare(result, today)
 	for _, o := range f.outs {
-		if whole {
-			if err := f.prints(o.form)(o.w, result); err != nil {
-				errs = append(errs, err)
-				o.file.end(false)
-				continue
-			}
+		if err := f.prints(o.form)(o.w, result); err != nil {
+			errs = append(errs, err)
+			o.file.end(false)
+			continue
 		}
-		errs = append(errs, o.file.end(whole))
+		errs = append(errs, o.file.end(true))
 	}
-	if whole {
-		errs = append(errs, f.judge(result, sound, diag, today))
-	}
-	return errs
+	return append(errs, f.judge(result, sound, diag, today))
 }
 
 // result returns what printers print. The current folder is the root of the repository.
