@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/symfilter/symfilter/filter"
@@ -99,7 +100,7 @@ func allOf(engines []engine) engine {
 	if len(engines) == 1 {
 		return engines[0]
 	}
-	f := &fan{engines: engines}
+	f := &fan{engines: engines, unread: make([]bool, len(engines))}
 	e := engines[0]
 	e.WriteCloser = f
 	e.flush = func() error { return f.each(func(e *engine) error { return e.flush() }) }
@@ -119,24 +120,28 @@ func allOf(engines []engine) engine {
 	return e
 }
 
-// A fan writes to several engines. The output of one may have no reader any more; the others go on.
+// A fan writes to several engines. If the reader of one output has ended, the others continue.
 type fan struct {
 	engines []engine
-	unread  int // index of the engine whose output has no reader, plus 1
+	unread  []bool // by engine: its output has no reader any more
 }
 
-// each calls do for the engines whose output has a reader, and returns the first error.
+// each calls do for the engines whose output has a reader, and returns the first error: EPIPE only
+// if no output has a reader.
 func (f *fan) each(do func(*engine) error) error {
 	for i := range f.engines {
-		if f.unread == i+1 {
+		if f.unread[i] {
 			continue
 		}
 		switch err := do(&f.engines[i]); {
 		case errors.Is(err, syscall.EPIPE):
-			f.unread = i + 1
+			f.unread[i] = true
 		case err != nil:
 			return err
 		}
+	}
+	if !slices.Contains(f.unread, false) {
+		return syscall.EPIPE
 	}
 	return nil
 }
@@ -148,7 +153,7 @@ func (f *fan) Write(p []byte) (int, error) {
 // Close closes all engines, also those that failed.
 func (f *fan) Close() (err error) {
 	for i := range f.engines {
-		if e := f.engines[i].Close(); f.unread != i+1 && !errors.Is(e, syscall.EPIPE) {
+		if e := f.engines[i].Close(); !f.unread[i] && !errors.Is(e, syscall.EPIPE) {
 			err = errors.Join(err, e)
 		}
 	}

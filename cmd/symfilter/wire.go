@@ -192,6 +192,7 @@ func (r *filterRun) openLanes(files []string) error {
 	for _, o := range r.c.outputs {
 		l := &lane{form: o.form, w: r.std.out, quiet: len(r.lanes) > 0}
 		if o.form == outputPprof && o.file == "" && isTerminal(r.std.out) {
+			r.endLanes(false, false)
 			return usageError{errBinary}
 		}
 		if o.isFolder() {
