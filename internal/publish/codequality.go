@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bufio"
 	"io"
 
 	"github.com/symfilter/symfilter/report"
@@ -11,7 +10,7 @@ import (
 // an array of entries. GitLab reads the members that are printed and no others, and shows entries
 // with equal fingerprints as one. The errors are those of w.
 func CodeQuality(w io.Writer, r *Result) error {
-	j := jsonWriter{w: bufio.NewWriterSize(w, bufferSize)}
+	j := jsonWriter{w: w}
 	j.open('[')
 	entry := func(description, check, fingerprint, severity, file string, line uint32) {
 		j.line()
@@ -38,11 +37,11 @@ func CodeQuality(w io.Writer, r *Result) error {
 		entry(sentence(x), ruleID(x.Tool, x.Kind), x.ID(), qualitySeverity(x), file, p.line)
 	}
 	if j.comma {
-		j.w.WriteByte('\n')
+		j.raw('\n')
 	}
 	j.close(']')
-	j.w.WriteByte('\n')
-	return j.w.Flush()
+	j.raw('\n')
+	return j.flush()
 }
 
 // qualitySeverity returns the severity of a finding in GitLab's words.

@@ -1,36 +1,51 @@
 package publish
 
 import (
-	"bufio"
+	"io"
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A jsonWriter writes JSON. Commas are its own business. Errors of writing are kept by the
-// bufio.Writer until its Flush.
+// A jsonWriter writes JSON. It places the commas.
 type jsonWriter struct {
-	w       *bufio.Writer
-	scratch []byte
-	comma   bool // a value precedes the next one in its object or array
+	w     io.Writer
+	buf   []byte
+	comma bool  // a value precedes the next one in its object or array
+	err   error // the first one of w
 }
+
+// flush writes what is in the buffer, and returns the first error of all writes.
+func (j *jsonWriter) flush() error {
+	if j.err == nil && len(j.buf) > 0 {
+		_, j.err = j.w.Write(j.buf)
+	}
+	j.buf = j.buf[:0]
+	return j.err
+}
+
+// raw writes a byte that is not a value.
+func (j *jsonWriter) raw(c byte) { j.buf = append(j.buf, c) }
 
 // open begins an object with '{' or an array with '['.
 func (j *jsonWriter) open(bracket byte) {
+	if len(j.buf) > bufferSize {
+		j.flush()
+	}
 	j.separate()
-	j.w.WriteByte(bracket)
+	j.buf = append(j.buf, bracket)
 	j.comma = false
 }
 
 // close ends an object with '}' or an array with ']'.
 func (j *jsonWriter) close(bracket byte) {
-	j.w.WriteByte(bracket)
+	j.buf = append(j.buf, bracket)
 	j.comma = true
 }
 
 func (j *jsonWriter) separate() {
 	if j.comma {
-		j.w.WriteByte(',')
+		j.buf = append(j.buf, ',')
 	}
 	j.comma = true
 }
@@ -38,18 +53,16 @@ func (j *jsonWriter) separate() {
 // line begins a new line, so that each result is on one.
 func (j *jsonWriter) line() {
 	if j.comma {
-		j.w.WriteByte(',')
+		j.buf = append(j.buf, ',')
 		j.comma = false
 	}
-	j.w.WriteByte('\n')
+	j.buf = append(j.buf, '\n')
 }
 
 // key writes the name of the member whose value follows.
 func (j *jsonWriter) key(name string) {
 	j.separate()
-	j.w.WriteByte('"')
-	j.w.WriteString(name)
-	j.w.WriteString(`":`)
+	j.buf = append(append(append(j.buf, '"'), name...), `":`...)
 	j.comma = false
 }
 
@@ -60,8 +73,7 @@ func (j *jsonWriter) array(name string)  { j.key(name); j.open('[') }
 // text writes a string, with bytes that are not UTF-8 replaced.
 func (j *jsonWriter) text(s string) {
 	j.separate()
-	j.scratch, _ = escape.AppendString(j.scratch[:0], s)
-	j.w.Write(j.scratch)
+	j.buf, _ = escape.AppendString(j.buf, s)
 }
 
 // member writes a member with a string.
@@ -71,13 +83,12 @@ func (j *jsonWriter) member(name, s string) { j.key(name); j.text(s) }
 func (j *jsonWriter) number(name string, n uint64) {
 	j.key(name)
 	j.comma = true
-	j.scratch = strconv.AppendUint(j.scratch[:0], n, 10)
-	j.w.Write(j.scratch)
+	j.buf = strconv.AppendUint(j.buf, n, 10)
 }
 
 // truth writes a member with a truth value.
 func (j *jsonWriter) truth(name string, v bool) {
 	j.key(name)
 	j.comma = true
-	j.w.WriteString(strconv.FormatBool(v))
+	j.buf = strconv.AppendBool(j.buf, v)
 }

@@ -364,6 +364,9 @@ func (j *junit) attribute(name, value string) {
 func (j *junit) text(s string) {
 	from := 0
 	for i, c := range s {
+		if c > '>' && c < '\ufffe' {
+			continue
+		}
 		var to string
 		switch c {
 		case '&':

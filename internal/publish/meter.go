@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
@@ -10,7 +11,8 @@ import (
 // until it is known that there are more than the limit: most files are smaller, and cost nothing.
 type meter struct {
 	w       io.Writer
-	pending []byte
+	pending [][]byte
+	kept    int // bytes of pending
 	gzip    *gzip.Writer
 	size    countBytes
 }
@@ -27,12 +29,14 @@ func (m *meter) Write(p []byte) (int, error) {
 	switch {
 	case m.gzip != nil:
 		m.gzip.Write(p)
-	case len(m.pending)+len(p) <= maxCompressed:
-		m.pending = append(m.pending, p...)
+	case m.kept+len(p) <= maxCompressed:
+		m.pending = append(m.pending, bytes.Clone(p))
+		m.kept += len(p)
 	default:
 		m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // its error is about the level
-		m.gzip.Write(m.pending)
-		m.gzip.Write(p)
+		for _, q := range append(m.pending, p) {
+			m.gzip.Write(q)
+		}
 		m.pending = nil
 	}
 	return m.w.Write(p)

@@ -194,6 +194,9 @@ func about(t *report.Trace) string {
 // visible returns at most most characters of a text, with control characters made visible. A text
 // that was cut ends in three dots.
 func visible(s string, most int) string {
+	if len(s) <= most && isPlain(s) {
+		return s
+	}
 	cut := false
 	if len(s) > 4*most { // no character has more bytes
 		s, cut = s[:4*most], true
@@ -207,6 +210,16 @@ func visible(s string, most int) string {
 		n++
 	}
 	return s
+}
+
+// isPlain reports whether s is printable ASCII, as most texts are.
+func isPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // countFrom reports whether s has at least n characters.

@@ -145,7 +145,13 @@ func linedIn(t *report.Trace) (lined *report.TraceFrame) {
 func (s *sarif) physical(p place) {
 	s.object("physicalLocation")
 	s.object("artifactLocation")
-	s.member("uri", s.uri(p.file))
+	uri, ok := s.uris[p.file]
+	if !ok {
+		if uri = s.uri(p.file); len(s.uris) < maxURIs {
+			s.uris[p.file] = uri
+		}
+	}
+	s.member("uri", uri)
 	s.close('}')
 	s.object("region")
 	s.number("startLine", uint64(p.line))

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bufio"
 	"io"
 
 	"github.com/symfilter/symfilter/report"
@@ -38,8 +37,8 @@ type SARIFOptions struct {
 // one.
 func SARIF(w io.Writer, r *Result) error {
 	m := &meter{w: w}
-	s := &sarif{Result: r, meter: m}
-	s.w = bufio.NewWriterSize(m, bufferSize)
+	s := &sarif{Result: r, meter: m, uris: make(map[string]string)}
+	s.w = m
 	s.open('{')
 	s.member("$schema", "https://json.schemastore.org/sarif-2.1.0.json")
 	s.member("version", "2.1.0")
@@ -50,8 +49,8 @@ func SARIF(w io.Writer, r *Result) error {
 	}
 	s.close(']')
 	s.close('}')
-	s.w.WriteByte('\n')
-	return s.w.Flush()
+	s.raw('\n')
+	return s.flush()
 }
 
 // A sarif prints a file.
@@ -60,7 +59,11 @@ type sarif struct {
 	*Result
 	meter *meter
 	ascii asciiLines
+	uris  map[string]string // of files that were named before; at most maxURIs
 }
+
+// maxURIs bounds the references that are remembered; a program has at most some 10,000 files.
+const maxURIs = 16 << 10
 
 // A sarifRun is what is known of the run of a tool.
 type sarifRun struct {
@@ -163,7 +166,7 @@ func (s *sarif) run(run *sarifRun) {
 	}
 	for i, x := range run.all {
 		if i%flushEach == 0 {
-			s.w.Flush()
+			s.flush()
 			if s.meter.full() {
 				run.left += len(run.all) - i
 				break
