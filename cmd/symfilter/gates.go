@@ -166,6 +166,9 @@ func (f *found) ended(label string, mustReport bool) {
 func (f *found) compare(result *publish.Result, today time.Time) {
 	f.Findings = f.gate.after
 	result.Findings = f.Findings
+	if f.gate.flags.on() || f.gate.flags.kinds.set {
+		result.Kinds = &f.gate.flags.kinds.Kinds
+	}
 	switch g := f.gate.flags; {
 	case g.diff:
 		earlier := *result

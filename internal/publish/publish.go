@@ -39,11 +39,16 @@ type Result struct {
 	// Changes are the changes since a baseline or an earlier run; nil: the run is compared with
 	// nothing.
 	Changes *gate.Comparison
+
+	// Kinds are the kinds of findings that fail the gate of the run; nil: it has none.
+	Kinds *gate.Kinds
 }
 
-// isNew reports whether a build should fail because of a finding: it was not known before, or the
-// run is compared with nothing.
-func (r *Result) isNew(x *report.Finding) bool { return r.Changes.State(x) != gate.Unchanged }
+// fails reports whether a build should fail because of a finding: it was not known before, or the
+// run is compared with nothing, and it is of a kind that fails the gate, if there is one.
+func (r *Result) fails(x *report.Finding) bool {
+	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
+}
 
 // path returns the name of a source or object file relative to the root of the repository, without
 // ./ before it. A file outside of the root has its absolute name, and inside is false.
