@@ -30,13 +30,15 @@ type Finder struct {
 	own   *report.Own
 	paths Paths
 
-	open  logReport
-	tail  []byte // the lines since the last backtrace, at most maxTail bytes
-	pids  map[string]int
-	known map[knownReport]*report.Finding
-	seed  maphash.Seed
-	text  []byte // scratch: what is hashed
-	after []byte // scratch: a line after a backtrace
+	open   logReport
+	tail   []byte // the lines since the last backtrace, at most maxTail bytes
+	pids   map[string]int
+	known  map[knownReport]*report.Finding
+	stacks map[uint64][]report.TraceFrame // of answers, by hash
+	same   map[identity]*report.Finding   // by what Identify computes their fingerprints of
+	seed   maphash.Seed
+	text   []byte // scratch: what is hashed
+	after  []byte // scratch: a line after a backtrace
 }
 
 // NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
@@ -45,7 +47,8 @@ type Finder struct {
 func NewFinder(to *report.Findings, input string, own *report.Own, paths Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
-		pids: make(map[string]int), known: make(map[knownReport]*report.Finding), seed: maphash.MakeSeed(),
+		pids: make(map[string]int), known: make(map[knownReport]*report.Finding), stacks: make(map[uint64][]report.TraceFrame),
+		same: make(map[identity]*report.Finding), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -56,6 +59,7 @@ const (
 	maxTraces      = 32       // of a finding; a deadlock of n threads has 2n
 	maxDetails     = 16       // lines of a report that are kept beside its message
 	maxKnown       = 32 << 10 // reports and PIDs that are remembered
+	maxFoundStacks = 1 << 10  // stacks whose frames are remembered, and reports whose fingerprints are
 	maxQuiet       = 256      // lines of a report without a frame; one beyond is not part of it
 	maxQuietError  = 8        // the same after a runtime error: the bytes around a pointer, at most
 	maxQuietCrash  = 64       // the same after a crash: registers, code and the memory around them
@@ -66,6 +70,12 @@ const (
 type knownReport struct {
 	process int
 	hash    uint64
+}
+
+// An identity is a report in any process.
+type identity struct {
+	hash    uint64
+	message string
 }
 
 // A reportMode is what an open report is.
@@ -421,13 +431,23 @@ func (f *Finder) add(x *report.Finding, pid string) {
 	if x.Message == "" {
 		x.Message = x.Kind
 	}
-	k := knownReport{p, f.hash(x)}
+	h := f.hash(x)
+	k := knownReport{p, h}
 	if known := f.known[k]; known != nil {
 		f.to.Occurred(known, p, 1)
 		return
 	}
 	kept := *x
-	kept.Identify(f.own)
+	same := identity{h, x.Message}
+	if twin := f.same[same]; twin != nil {
+		kept.Fingerprint, kept.Own = twin.Fingerprint, twin.Own
+	} else {
+		kept.Identify(f.own)
+		if len(f.same) >= maxFoundStacks {
+			clear(f.same)
+		}
+		f.same[same] = &kept
+	}
 	if len(f.known) >= maxKnown {
 		clear(f.known)
 	}

@@ -172,3 +172,35 @@ func FuzzFindings(f *testing.F) {
 		}
 	})
 }
+
+// Lines that no report begins with are not copied, and equal reports of a process are kept once.
+func TestFindingsOfLargeLogsAllocateLittle(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	a, err := txtar.ParseFile("testdata/findings/asan.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, lines string
+		most        float64 // allocations of 1,000 times the lines
+	}{
+		{"plain", strings.Repeat("10:00:00 INFO worker-7 an error: none, at 7 o'clock\n", 20), 2},
+		{"reports", string(a.Files[0].Data), 300_000},
+	} {
+		s := report.NewFindings(nil)
+		f := New(io.Discard, Options{Printer: NewFinder(s, "log", nil, Paths{})})
+		lines := []byte(c.lines)
+		f.Write(lines)
+		kept := len(s.All())
+		if got := testing.AllocsPerRun(1, func() {
+			for range 1000 {
+				f.Write(lines)
+			}
+		}); got > c.most {
+			t.Errorf("%s: %v allocations, at most %v", c.name, got, c.most)
+		}
+		if len(s.All()) != kept {
+			t.Errorf("%s: %d findings, then %d", c.name, kept, len(s.All()))
+		}
+	}
+}

@@ -10,8 +10,74 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// frames returns the frames of a stack.
+// frames returns the frames of a stack, which other stacks may share.
 func (f *Finder) frames(rows []stackRow) []report.TraceFrame {
+	sum, ok := f.sum(rows)
+	if known := f.stacks[sum]; ok && known != nil {
+		return known
+	}
+	all := f.makeFrames(rows)
+	if ok {
+		if len(f.stacks) >= maxFoundStacks {
+			clear(f.stacks)
+		}
+		f.stacks[sum] = all
+	}
+	return all
+}
+
+// sum returns a hash of the answers of a stack. ok is not set if the frames are not those of the
+// answers alone.
+func (f *Finder) sum(rows []stackRow) (sum uint64, ok bool) {
+	s := &f.stack
+	text := f.text[:0]
+	at := 0
+	for i := range rows {
+		r := &rows[i]
+		line := s.text[at:r.end]
+		at = r.end
+		if r.named || r.answer >= 0 && isNamedIn(&s.answers[r.answer], line) {
+			return 0, false
+		}
+		text = binary.LittleEndian.AppendUint32(text, uint32(r.frame))
+		text = binary.LittleEndian.AppendUint32(text, uint32(r.answer))
+		text = strconv.AppendBool(text, isChance(s, r, line))
+	}
+	for i := range s.answers {
+		a := &s.answers[i]
+		text = binary.LittleEndian.AppendUint64(appendAddress(text, a), uint64(len(a.Frames)))
+		if a.Offset == 0 {
+			text = binary.LittleEndian.AppendUint64(text, a.Addr)
+		}
+		if len(a.Frames) > 0 { // an answer may become better
+			text = appendName(appendName(text, a.Frames[0].Func), a.Frames[0].File)
+		}
+	}
+	f.text = text
+	return maphash.Bytes(f.seed, text), true
+}
+
+// isChance reports whether a row is a frame of a kernel that was on the stack by chance.
+func isChance(s *openStack, r *stackRow, line []byte) bool {
+	return r.answer >= 0 && s.answers[r.answer].Dialect == "kernel" && bytes.Contains(line, []byte(" ? "))
+}
+
+// isNamedIn reports whether the line of an answer without frames may have a name.
+func isNamedIn(a *Resolved, line []byte) bool {
+	if len(a.Frames) > 0 {
+		return false
+	}
+	switch a.Dialect {
+	case "sanitizer":
+		return bytes.Contains(line, []byte(" in "))
+	case "tsan":
+		return !bytes.Contains(line, []byte("<null> <null>"))
+	}
+	return false
+}
+
+// makeFrames returns the frames of a stack.
+func (f *Finder) makeFrames(rows []stackRow) []report.TraceFrame {
 	s := &f.stack
 	all := make([]report.TraceFrame, 0, len(rows))
 	at := 0
@@ -27,14 +93,15 @@ func (f *Finder) frames(rows []stackRow) []report.TraceFrame {
 			}
 		default:
 			a := &s.answers[r.answer]
-			if a.Dialect == "kernel" && bytes.Contains(text, []byte(" ? ")) {
-				continue // what was on the stack by chance
+			if isChance(s, r, text) {
+				continue
 			}
 			fr := report.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
 			if r.frame < len(a.Frames) {
 				fr.Frame = a.Frames[r.frame]
 				fr.Func, _ = report.Unversioned(fr.Func)
-			} else if named, ok := f.named(text); ok {
+			} else if isNamedIn(a, text) {
+				named, _ := f.named(text)
 				fr.Frame = named.Frame
 			}
 			all = append(all, fr)

@@ -3,7 +3,9 @@ package filter
 import (
 	"bytes"
 	"strings"
+	"sync"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -20,37 +22,54 @@ type reportHeader struct {
 	line, column uint32
 }
 
-// reportMark is in each line with which a report of a sanitizer begins or ends: "Sanitizer: ",
-// "libFuzzer: ", "runtime error: ".
-var reportMark = []byte("r: ")
+// reportMarks are the ends of the words that are in each line with which a report of a sanitizer
+// begins or ends: "Sanitizer: ", "libFuzzer: " and ": runtime error: ".
+var reportMarks = []struct {
+	word string
+	at   int // of the three bytes in word for which a block is searched
+}{
+	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
+}
+
+// A reportSearch is what finds the lines with reportMarks in a block.
+type reportSearch struct {
+	sets   *dialect.MarkBytes
+	tables *markTables
+}
+
+// reportMarkSearch returns the search for reportMarks, which few logs without reports have parts of.
+var reportMarkSearch = sync.OnceValue(func() reportSearch {
+	marks := []mark{{"z", "er", 0}, {"e", " e", 1}}
+	return reportSearch{setsOf(marks), tablesOf(marks)}
+})
 
 // isReportLine reports whether a report may begin or end with a line.
 func isReportLine(text []byte) bool {
-	for at := 0; ; {
-		i := bytes.Index(text[at:], reportMark)
-		if i < 0 {
-			return false
-		}
-		at += i + len(reportMark)
-		if before := text[:at]; bytes.HasSuffix(before, []byte("Sanitizer: ")) || bytes.HasSuffix(before, []byte(": runtime error: ")) ||
-			bytes.HasSuffix(before, []byte("libFuzzer: ")) {
+	for i := range reportMarks {
+		if bytes.Contains(text, []byte(reportMarks[i].word)) {
 			return true
 		}
 	}
+	return false
 }
 
 // nextReportLine returns the offset of the first line with which a report may begin, or the length
 // of lines.
 func nextReportLine(lines []byte) int {
-	for at := 0; ; {
-		i := bytes.Index(lines[at:], reportMark)
-		if i < 0 {
-			return len(lines)
+	r := reportMarkSearch()
+	s := markSearch{b: lines, tables: r.tables, sets: r.sets, span: leastSpan}
+	for from := 0; ; {
+		at, _ := s.next(from)
+		if at == len(lines) {
+			return at
 		}
-		at += i + len(reportMark)
-		if isReportLine(lines[max(0, at-len(": runtime error: ")):at]) {
-			return bytes.LastIndexByte(lines[:at], '\n') + 1
+		for i := range reportMarks {
+			m := &reportMarks[i]
+			if begin := at - m.at; begin >= 0 && bytes.HasPrefix(lines[begin:], []byte(m.word)) {
+				return bytes.LastIndexByte(lines[:at], '\n') + 1
+			}
 		}
+		from = at + 1
 	}
 }
 

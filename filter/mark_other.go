@@ -10,3 +10,6 @@ var vectorTables, escapedTables, counterTables *markTables
 
 // listMarks lists nothing.
 func listMarks([]byte, *markTables, *markList) (at, lines, n int) { return 0, 0, 0 }
+
+// tablesOf returns no tables: listMarks uses none.
+func tablesOf([]mark) *markTables { return nil }
