@@ -48,7 +48,7 @@ const maxLeakTypes = 64 // types of the resources of a group; the calls of furth
 func (f *finder) Close() error {
 	err := f.translator.Close()
 	f.finish()
-	f.to.Left += f.processor.lost
+	f.to.Left += f.lostCalls()
 	return err
 }
 

@@ -13,6 +13,11 @@ type Output uint8
 const (
 	Text Output = iota // the form of the report itself
 	JSON               // one JSON object for each record: report.schema.json
+
+	// The outputs of NewStacks.
+	Pprof
+	Folded
+	Speedscope
 )
 
 // Options are the options of all readers of reports, the output, and the processing of the records.
@@ -21,7 +26,7 @@ const (
 type Options struct {
 	report.Options
 
-	// Output is the form that NewReport prints.
+	// Output is the form that NewReport or NewStacks prints.
 	Output Output
 
 	// Processing selects the records that are printed, and their order.

@@ -117,6 +117,9 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 	switch words[0] {
 	case "rtrace":
 		return NewReport(w, o)
+	case "folded":
+		o.Output = Folded
+		return NewStacks(w, o)
 	case "findings":
 		s := report.NewFindings(nil)
 		return &finding{NewFindings(s, "report", nil, o), s, w}

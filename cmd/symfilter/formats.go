@@ -71,6 +71,7 @@ type reports struct {
 
 	maps   []valgrind.Map // of Valgrind's reports
 	joined *jointProfile  // nil: each profile is one of its own
+	traced bool           // the stacks of a report of sp-rtrace are the output
 	folder *outputFolder  // takes the documents of processes; nil: the output is a file
 	found  *found         // takes the findings; nil: the output is not of findings
 }

@@ -120,7 +120,7 @@ var options = [...]group{
 	{title: "What is printed", flags: []option{
 		{name: "output", metavar: "FORM[:FILE]", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.outputs },
 			text: "text (default), json, html (a page) or markup",
-			more: "json prints an object per line; sarif, junit and codequality print the errors that reports, and sanitizers and crashes in logs, have: see symfilter help findings; suppressions those of reports, for Valgrind; for a profile also callgrind, or the stacks pprof, folded and speedscope, for a report of sp-rtrace also rtrace, for one of Valgrind valgrind: the input itself, with names, of Valgrind with FILE/ a file for each process; with several --output, each but one names its FILE, which gets its name when it is complete"},
+			more: "json prints an object per line; sarif, junit and codequality print the errors that reports, and sanitizers and crashes in logs, have: see symfilter help findings; suppressions those of reports, for Valgrind; for a profile also callgrind, for a report of sp-rtrace also rtrace, for both the stacks pprof, folded and speedscope, for one of Valgrind valgrind: the input itself, with names, of Valgrind with FILE/ a file for each process; with several --output, each but one names its FILE, which gets its name when it is complete"},
 		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
 			text: "auto, always or never; without a value: always"},
 		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},

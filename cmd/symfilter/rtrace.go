@@ -71,6 +71,9 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	if r.found != nil {
 		return rtrace.NewFindings(r.found.Findings, at.label, r.found.own, o)
 	}
+	if isStacked(r.output) {
+		return r.tracedStacks(at, o)
+	}
 	switch r.output {
 	case outputJSON:
 		o.Output = rtrace.JSON

@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/rtrace"
 )
 
 // The forms of --output that are weighted stacks, for viewers of profiles.
@@ -50,14 +51,32 @@ func (l *lane) hasNoStacks() bool {
 
 // onlyStacks makes inputs that have no weighted stacks fail.
 func (r *reports) onlyStacks(t *input.Translators) {
-	none := func() io.WriteCloser { return &noStacks{form: r.output} }
-	t.Markup, t.Valgrind, t.RTrace = none, none, none
+	none := func() io.WriteCloser {
+		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if it begins with lines of a log", r.output)}
+	}
+	t.Markup, t.Valgrind = none, none
 	t.Container = func(input.Format) io.WriteCloser { return none() }
+	if r.traced { // its stacks are the output
+		one := func() io.WriteCloser {
+			return &noStacks{err: fmt.Errorf("--output=%s takes one report of sp-rtrace, and nothing else: give each its own run", r.output)}
+		}
+		t.Callgrind, t.RTrace = one, one
+	}
+}
+
+// tracedStacks returns the translator of a report of sp-rtrace that prints its stacks.
+func (r *reports) tracedStacks(at *arrival, o rtrace.Options) io.WriteCloser {
+	if r.joined != nil && r.joined.inputs > 0 {
+		return &noStacks{err: fmt.Errorf("--output=%s takes profiles of Callgrind or one report of sp-rtrace, not both: give each its own run", r.output)}
+	}
+	r.traced = true
+	o.Output = map[string]rtrace.Output{outputPprof: rtrace.Pprof, outputFolded: rtrace.Folded, outputSpeedscope: rtrace.Speedscope}[r.output]
+	return rtrace.NewStacks(at.batch.w, o)
 }
 
 // noStacks is the translator of an input that has no weighted stacks. Its error is that of the usage.
 type noStacks struct {
-	form     string
+	err      error
 	reported bool
 }
 
@@ -68,7 +87,7 @@ func (n *noStacks) Close() error {
 		return nil
 	}
 	n.reported = true
-	return usageError{fmt.Errorf("--output=%s needs a profile of Callgrind, and the input is not one: use another --output, or --input=callgrind if it begins with lines of a log", n.form)}
+	return usageError{n.err}
 }
 
 // errBinary is the error for an output that a terminal cannot show.

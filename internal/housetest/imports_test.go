@@ -27,7 +27,7 @@ var direction = map[string][]string{
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
-	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
+	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
 	"profile":             {"report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle"},
 	"markup":              {"buildid"},
 	"report":              {"symbolize", "buildid", "internal/object", "internal/escape"},
