@@ -1,6 +1,9 @@
 package report
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Findings collects the findings of a run from all its inputs and merges equal ones: two processes
 // have the same finding if its fingerprint is equal, and it is as often before in each. It is for
@@ -51,13 +54,35 @@ func NewFindings(budget *Budget) *Findings {
 // maxRunProcesses bounds the processes of a run; each takes about 200 bytes and its command line.
 const maxRunProcesses = 1 << 20
 
-// Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes.
+// Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes, and
+// if there is no memory for it: the process counts as a finding that was left out.
 func (s *Findings) Begin(p Process) int {
-	if len(s.processes) >= maxRunProcesses {
+	if len(s.processes) >= maxRunProcesses || !s.share.Take(processSize+commandSize(p.Command), 0) {
+		s.Left++
 		return -1
 	}
 	s.processes = append(s.processes, p)
 	return len(s.processes) - 1
+}
+
+// SetCommand sets the program and the arguments of the process with this number, if there is memory
+// for them.
+func (s *Findings) SetCommand(number int, command []string) {
+	p := s.Process(number)
+	if p == nil || slices.Equal(p.Command, command) || !s.share.Take(commandSize(command), 0) {
+		return
+	}
+	p.Command = command
+}
+
+const processSize = 256 // bytes of a process beside its command line
+
+// commandSize returns about how many bytes a command line takes.
+func commandSize(command []string) (n int64) {
+	for _, arg := range command {
+		n += int64(len(arg)) + 32
+	}
+	return n
 }
 
 // Process returns the process with this number, to be changed when the report has more about it. It

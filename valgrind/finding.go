@@ -3,6 +3,7 @@ package valgrind
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,15 +33,16 @@ type finder struct {
 	own     *report.Own
 
 	sites []site
-	runs  map[int]*run    // by the numbers of processes in the report
-	byPID map[string]*run // the last process with this PID
+	runs  map[int]*run   // by the numbers of processes in the report
+	byPID map[string]int // the last process with this PID, by its number in the findings
 }
 
 // A run is what the findings have of a process.
 type run struct {
-	number   int                 // of the process in the findings
-	errors   map[string]*counted // by their unique numbers
-	finished bool                // it has the state FINISHED
+	number   int                     // of the process in the findings
+	errors   map[string]*counted     // by their unique numbers
+	finished bool                    // it has the state FINISHED
+	threads  map[string]report.Trace // where its threads were created, by Helgrind's numbers of them
 }
 
 // A counted is an error that the error counts refer to.
@@ -62,10 +64,12 @@ func (f *finder) take(rec *Record) error {
 	p := f.t.cur
 	switch f.t.changeProcess(rec) {
 	case begins:
+		f.forget()
 		f.runOf(f.t.cur)
 		return nil
 	case resumes:
 		f.complete(p)
+		f.forget()
 		return nil
 	case ends:
 		f.complete(p)
@@ -80,6 +84,8 @@ func (f *finder) take(rec *Record) error {
 	f.t.checkVersion(rec)
 	p.learnSummary(rec)
 	switch rec.Name {
+	case "announcethread":
+		f.keepThread(rec)
 	case "error":
 		f.addError(rec, f.finding(rec))
 	case "fatal_signal":
@@ -103,7 +109,7 @@ func (f *finder) runOf(p *process) *run {
 	r := f.runs[p.number]
 	if r == nil {
 		if f.runs == nil {
-			f.runs, f.byPID = make(map[int]*run), make(map[string]*run)
+			f.runs, f.byPID = make(map[int]*run), make(map[string]int)
 		}
 		r = &run{number: f.to.Begin(report.Process{Input: f.input, Source: report.FromValgrind})}
 		f.runs[p.number] = r
@@ -122,15 +128,35 @@ func (f *finder) describe(p *process) {
 	to.Tool, to.PID = p.tool, p.pid
 	r.finished = r.finished || p.summary.finished
 	if p.exe != "" {
-		to.Command = append([]string{p.exe}, p.args...)
+		f.to.SetCommand(r.number, append([]string{p.exe}, p.args...))
 	}
-	if p.pid == "" || f.byPID[p.pid] == r {
+	if p.pid == "" || f.isLast(p.pid, r.number) {
 		return
 	}
-	if before := f.byPID[p.pid]; before != nil && before.number < r.number {
-		f.to.Process(before.number).Complete = true
+	if before, known := f.byPID[p.pid]; known && before < r.number {
+		if to := f.to.Process(before); to != nil {
+			to.Complete = true
+		}
 	}
-	f.byPID[p.pid] = r
+	if len(f.byPID) >= maxProcesses { // the program that exec begins comes soon
+		clear(f.byPID)
+	}
+	f.byPID[p.pid] = r.number
+}
+
+// isLast reports whether the process with this number is the last one with the PID.
+func (f *finder) isLast(pid string, number int) bool {
+	last, known := f.byPID[pid]
+	return known && last == number
+}
+
+// forget drops what is kept for processes whose documents have ended.
+func (f *finder) forget() {
+	for number := range f.runs {
+		if number != f.t.cur.number && !slices.ContainsFunc(f.t.open, func(p *process) bool { return p.number == number }) {
+			delete(f.runs, number)
+		}
+	}
 }
 
 // complete marks a process whose document has ended. Its state alone does not show that nothing is
@@ -144,6 +170,9 @@ func (f *finder) complete(p *process) {
 
 // addError adds an error to the findings.
 func (f *finder) addError(rec *Record, x *report.Finding) {
+	if rec.Continued { // its beginning is the finding
+		return
+	}
 	r := f.runOf(f.t.cur)
 	x.Source, x.Tool = report.FromValgrind, f.t.cur.tool
 	x.Identify(f.own)
@@ -194,7 +223,7 @@ func (f *finder) finding(rec *Record) *report.Finding {
 		it := &rec.Items[i]
 		switch {
 		case it.Name == "stack" && !it.Leaf:
-			t := report.Trace{Role: roleOf(said), Message: said, Frames: f.frames(rec.Frames[it.First:it.Last])}
+			t := report.Trace{Role: roleOf(said), Message: said, Frames: f.frames(rec.Frames[it.First:min(it.Last, it.First+maxThreadFrames)])}
 			said = ""
 			if len(x.Traces) == 0 {
 				t.Role = report.RoleError
@@ -214,7 +243,53 @@ func (f *finder) finding(rec *Record) *report.Finding {
 		}
 	}
 	detail()
+	f.addThreads(x, rec)
 	return x
+}
+
+// Bounds of the threads of a process whose creation is kept, and of their frames.
+const (
+	maxThreads      = 256
+	maxThreadFrames = 64
+)
+
+// keepThread keeps where a thread was created, which Helgrind reports before the first error that
+// names the thread.
+func (f *finder) keepThread(rec *Record) {
+	number := string(rec.Get("hthreadid"))
+	r := f.runOf(f.t.cur)
+	if rec.Continued || number == "" || len(number) > maxName || len(r.threads) >= maxThreads {
+		return
+	}
+	for i := range rec.Items {
+		if it := &rec.Items[i]; it.Name == "stack" && !it.Leaf {
+			if r.threads == nil {
+				r.threads = make(map[string]report.Trace)
+			}
+			r.threads[number] = report.Trace{Role: report.RoleOther, Message: "Thread #" + clean([]byte(number)) + " was created", Frames: f.frames(rec.Frames[it.First:min(it.Last, it.First+maxThreadFrames)])}
+			return
+		}
+	}
+}
+
+// addThreads adds where the threads that an error names were created, each once.
+func (f *finder) addThreads(x *report.Finding, rec *Record) {
+	threads := f.runOf(f.t.cur).threads
+	if len(threads) == 0 {
+		return
+	}
+	var added []string
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if it.Name != "hthreadid" || slices.Contains(added, string(it.Text)) || len(added) == maxDetails {
+			continue
+		}
+		if t, ok := threads[string(it.Text)]; ok {
+			t.Frames = slices.Clone(t.Frames) // Identify changes them
+			x.Traces = append(x.Traces, t)
+			added = append(added, string(it.Text))
+		}
+	}
 }
 
 // signal returns the signal that ended a process as a finding.

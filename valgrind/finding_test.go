@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -124,5 +125,65 @@ func TestCutReportsAreNotComplete(t *testing.T) {
 		if fmt.Sprint(got) != want {
 			t.Errorf("%v, want %s:\n%s", got, want, xml)
 		}
+	}
+}
+
+// The findings of a race have the places where its threads were created, after the stacks of both
+// accesses.
+func TestThreadsOfARaceAreTraces(t *testing.T) {
+	stack := func(ip, fn string) string {
+		return "<stack><frame><ip>" + ip + "</ip><obj>/bin/a</obj><fn>" + fn + "</fn></frame></stack>"
+	}
+	xml := "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<tool>helgrind</tool>\n" +
+		"<announcethread><hthreadid>1</hthreadid><isrootthread></isrootthread></announcethread>\n" +
+		"<announcethread><hthreadid>2</hthreadid>" + stack("0x10", "start_two") + "</announcethread>\n" +
+		"<announcethread><hthreadid>3</hthreadid>" + stack("0x20", "start_three") + "</announcethread>\n" +
+		"<error><unique>0x0</unique><tid>3</tid><kind>Race</kind><xwhat><text>Possible data race during read of size 4 at 0x1 by thread #3</text><hthreadid>3</hthreadid></xwhat>" + stack("0x30", "reader") +
+		"<xauxwhat><text>This conflicts with a previous write of size 4 by thread #2</text><hthreadid>2</hthreadid></xauxwhat>" + stack("0x40", "writer") +
+		"<xauxwhat><text>and thread #3, #1</text><hthreadid>3</hthreadid><hthreadid>1</hthreadid></xauxwhat></error>\n</valgrindoutput>\n"
+	all := findingsIn(t, []byte(xml), Options{}).All()
+	if len(all) != 1 {
+		t.Fatalf("%d findings, want 1", len(all))
+	}
+	var got []string
+	for _, tr := range all[0].Traces {
+		got = append(got, tr.Message+": "+tr.Frames[0].Func)
+	}
+	want := []string{": reader", "This conflicts with a previous write of size 4 by thread #2: writer", "Thread #3 was created: start_three", "Thread #2 was created: start_two"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What is kept for processes is bounded by the budget, and by the number of open documents.
+func TestFindingsOfManyProcessesAreBounded(t *testing.T) {
+	const budget, processes = 1 << 20, 20000
+	s := report.NewFindings(report.NewBudget(budget, nil))
+	w := NewFindings(s, "report.xml", nil, Options{}).(*finder)
+	for i := range processes {
+		fmt.Fprintf(w, "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<pid>%d</pid>\n<args><argv><exe>./a</exe><arg>%s</arg></argv></args>\n%s</valgrindoutput>\n", i, strings.Repeat("x", 1000), errorXML(1, "a"))
+		if len(w.runs) > maxNesting+1 || len(w.byPID) > maxProcesses {
+			t.Fatalf("%d runs and %d PIDs are kept", len(w.runs), len(w.byPID))
+		}
+	}
+	w.Close()
+	kept := 0
+	for _, p := range s.Processes() {
+		kept += 256
+		for _, arg := range p.Command {
+			kept += len(arg)
+		}
+	}
+	if kept > budget || s.Left == 0 {
+		t.Errorf("%d bytes of %d processes were kept, and %d findings left out", kept, len(s.Processes()), s.Left)
+	}
+}
+
+// An error that is read in parts is one finding.
+func TestLongErrorsAreOneFinding(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	xml := "<valgrindoutput>\n<error>\n<unique>0x0</unique>\n<kind>K</kind>\n<stack>\n" + strings.Repeat(frameXML, maxItems+1) + "</stack>\n</error>\n</valgrindoutput>\n"
+	if all := findingsIn(t, []byte(xml), Options{}).All(); len(all) != 1 || all[0].Kind != "K" {
+		t.Errorf("%d findings, want one of the kind K", len(all))
 	}
 }
