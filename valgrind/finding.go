@@ -33,8 +33,9 @@ type finder struct {
 	own     *report.Own
 
 	sites []site
-	runs  map[int]*run   // by the numbers of processes in the report
-	byPID map[string]int // the last process with this PID, by its number in the findings
+	stack []report.TraceFrame // of the current error
+	runs  map[int]*run        // by the numbers of processes in the report
+	byPID map[string]int      // the last process with this PID, by its number in the findings
 }
 
 // A run is what the findings have of a process.
@@ -337,11 +338,14 @@ func memoryOf(said string) report.Memory {
 }
 
 // frames returns the frames of a stack as a finding has them.
-func (f *finder) frames(frames []Frame) (all []report.TraceFrame) {
+func (f *finder) frames(frames []Frame) []report.TraceFrame {
 	f.sites = f.t.appendSites(f.sites[:0], frames)
+	f.stack = f.stack[:0]
 	for i := range f.sites {
-		all = f.appendSite(all, &f.sites[i])
+		f.stack = f.appendSite(f.stack, &f.sites[i])
 	}
+	all := make([]report.TraceFrame, len(f.stack)) // findings are kept: a slice that grew would be half unused
+	copy(all, f.stack)
 	return all
 }
 
