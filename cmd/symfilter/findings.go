@@ -135,6 +135,7 @@ func (f *found) result() *publish.Result {
 	r := &publish.Result{
 		Findings: f.Findings,
 		Version:  release(version()),
+		Empty:    f.gate.empty,
 		SARIF:    publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},
 		JUnit:    publish.JUnitOptions{ByFinding: flags.cases == caseFinding, Strict: flags.schema == junitXUnit},
 	}

@@ -53,6 +53,7 @@ func fuzzed(data string) *Result {
 		}
 		if bit(7) {
 			r.Left++
+			r.Empty = append(r.Empty, next())
 		}
 	}
 	if entries != nil {

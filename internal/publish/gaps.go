@@ -17,6 +17,7 @@ const maxGaps = 8
 
 // A gap is what is missing from the findings of a tool.
 type gap struct {
+	what string // a word for the fingerprint
 	tool string
 	text string // a sentence, without a full stop
 	file string // of the report or the program
@@ -27,8 +28,17 @@ func cutOff(p *report.Process) string {
 	return "The report of " + describe(p) + " is cut off: errors after its end are missing"
 }
 
-// gaps returns what is missing, one for each tool, and at the end the findings for which there was no
-// memory.
+// noReport returns the message about inputs that have none.
+func noReport(inputs []string) string {
+	names := make([]string, len(inputs))
+	for i, name := range inputs {
+		names[i] = visible(name, maxName)
+	}
+	return "There is no report in " + strings.Join(names, ", ")
+}
+
+// gaps returns what is missing: one for each tool whose reports are cut off, one for inputs without a
+// report, and one for the findings for which there was no memory.
 func (r *Result) gaps() (all []gap) {
 	type missing struct {
 		processes int
@@ -57,7 +67,7 @@ func (r *Result) gaps() (all []gap) {
 	}
 	for _, tool := range tools {
 		m := byTool[tool]
-		g := gap{tool: tool, file: m.first[0].Input}
+		g := gap{what: "incomplete", tool: tool, file: m.first[0].Input}
 		if len(m.first[0].Command) > 0 && m.first[0].Command[0] != "" {
 			g.file = m.first[0].Command[0]
 		}
@@ -75,8 +85,15 @@ func (r *Result) gaps() (all []gap) {
 		}
 		all = append(all, g)
 	}
+	if n := len(r.Empty); n > 0 {
+		g := gap{what: "empty", text: noReport(r.Empty[:min(n, maxGaps)]), file: r.Empty[0]}
+		if n > maxGaps {
+			g.text += ", and " + plural(n-maxGaps, "other")
+		}
+		all = append(all, g)
+	}
 	if r.Left > 0 {
-		all = append(all, gap{text: leftOut(r.Left), file: "unknown"})
+		all = append(all, gap{what: "left out", text: leftOut(r.Left), file: "unknown"})
 	}
 	for i := range all {
 		if all[i].file == "" {
@@ -93,6 +110,6 @@ func leftOut(n int64) string {
 
 // fingerprint returns 32 digits that are the same as long as the gap is of the same tool and program.
 func (g *gap) fingerprint() string {
-	h := sha256.Sum256([]byte("incomplete\x00" + g.tool + "\x00" + g.file))
+	h := sha256.Sum256([]byte(g.what + "\x00" + g.tool + "\x00" + g.file))
 	return hex.EncodeToString(h[:16])
 }

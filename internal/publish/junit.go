@@ -46,8 +46,10 @@ type junit struct {
 	out counted
 
 	suites []*suite
-	names  map[string]int // how often a name of a case was used
-	cut    int            // findings without stacks, or without anything
+	texts  map[*report.Finding]string // of findings that several processes have
+	kept   int                        // bytes of texts
+	names  map[string]int             // how often a name of a case was used
+	cut    int                        // findings without stacks, or without anything
 }
 
 // A suite is a report.
@@ -139,11 +141,13 @@ func (j *junit) print() {
 		failures += s.failures
 		errors += s.errors
 	}
+	tests += len(j.Empty)
+	errors += len(j.Empty)
 	if j.Left > 0 {
 		tests++
 		errors++
 	}
-	j.names = make(map[string]int)
+	j.names, j.texts = make(map[string]int), make(map[*report.Finding]string)
 	j.raw(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<testsuites")
 	j.attribute("name", "symfilter")
 	j.counts(tests, failures, errors)
@@ -151,18 +155,26 @@ func (j *junit) print() {
 	for _, s := range j.suites {
 		j.suite(s)
 	}
+	for _, input := range j.Empty {
+		j.gap(input, input, noReport([]string{input}))
+	}
 	if j.Left > 0 {
-		j.raw("<testsuite")
-		j.attribute("name", "symfilter")
-		j.counts(1, 0, 1)
-		j.raw(">\n<testcase")
-		j.attribute("name", "findings left out")
-		j.attribute("classname", "symfilter")
-		j.raw(">")
-		j.problem("error", incompleteKind, leftOut(j.Left))
-		j.raw("</testcase>\n</testsuite>\n")
+		j.gap("symfilter", "findings left out", leftOut(j.Left))
 	}
 	j.raw("</testsuites>\n")
+}
+
+// gap prints a suite with a case that has an error, since something is missing.
+func (j *junit) gap(suite, name, text string) {
+	j.raw("<testsuite")
+	j.attribute("name", orElse(visible(suite, maxAbout), "report"))
+	j.counts(1, 0, 1)
+	j.raw(">\n<testcase")
+	j.attribute("name", j.unique("symfilter", orElse(visible(name, maxName), "report")))
+	j.attribute("classname", "symfilter")
+	j.raw(">")
+	j.problem("error", incompleteKind, text+".")
+	j.raw("</testcase>\n</testsuite>\n")
 }
 
 // counts prints the attributes that count cases.
@@ -300,8 +312,40 @@ func (j *junit) failure(c *testCase) {
 	j.raw("</failure>")
 }
 
+// Texts of findings that are kept, because other processes have the findings, too.
+const (
+	maxKept       = 4 << 20 // bytes of all texts
+	maxKeptFrames = 200     // of a finding
+)
+
 // finding prints the text of a finding.
 func (j *junit) finding(x *report.Finding) {
+	frames := 0
+	for i := range x.Traces {
+		frames += len(x.Traces[i].Frames)
+	}
+	if len(x.Seen) < 2 || frames > maxKeptFrames {
+		j.findingText(x)
+		return
+	}
+	text, ok := j.texts[x]
+	if !ok {
+		var b strings.Builder
+		w := j.w
+		j.w = bufio.NewWriter(&b)
+		j.findingText(x)
+		j.w.Flush()
+		j.w, text = w, b.String()
+		if j.kept+len(text) <= maxKept {
+			j.kept += len(text)
+			j.texts[x] = text
+		}
+	}
+	j.raw(text)
+}
+
+// findingText prints the text of a finding, which is the same for each process.
+func (j *junit) findingText(x *report.Finding) {
 	j.text(sentence(x) + "\n")
 	j.text("  " + ruleID(x.Tool, x.Kind) + " " + x.ID())
 	if n := x.Count(); n > 1 {

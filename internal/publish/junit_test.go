@@ -86,7 +86,7 @@ func TestJUnitIsValid(t *testing.T) {
 	testenv.Need(t, "xmllint")
 	left := sample()
 	left.Left = 3
-	for name, r := range map[string]*Result{"sample": sample(), "empty": results(), "left out": left} {
+	for name, r := range map[string]*Result{"sample": sample(), "empty": results(), "left out": left, "no report": {Findings: results().Findings, Empty: []string{"a.xml", "a.xml", ""}}} {
 		for _, finding := range []bool{false, true} {
 			r.JUnit = JUnitOptions{ByFinding: finding}
 			readJUnit(t, r)
@@ -164,11 +164,14 @@ func TestWhatIsMissingIsInEachFormat(t *testing.T) {
 	cut.Process(0).Complete = false
 	left := results()
 	left.Left = 1
+	empty := results()
+	empty.Empty = []string{"empty.xml"}
 	for _, tt := range []struct {
 		r    *Result
 		want string
 	}{
 		{cut, "The report of app (PID 7) in report.xml is cut off: errors after its end are missing"},
+		{empty, "There is no report in empty.xml"},
 		{left, "1 finding left out: the memory that --max-memory allows is used up"},
 	} {
 		for name, print := range map[string]func(io.Writer, *Result) error{"sarif": SARIF, "junit": JUnit, "codequality": CodeQuality} {

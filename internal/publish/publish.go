@@ -33,6 +33,9 @@ type Result struct {
 	// printers do not change it. Nil: no text is known.
 	Text func(file string) []byte
 
+	// Empty are the inputs that should have a report, and have none.
+	Empty []string
+
 	SARIF SARIFOptions
 	JUnit JUnitOptions
 
@@ -150,15 +153,14 @@ const (
 // sentence returns the message of a finding with its function, without a full stop: Invalid read of
 // size 4 in invalid(int).
 func sentence(x *report.Finding) string {
-	s := visible(x.Message, maxAbout)
+	s, _, _ := strings.Cut(x.Message, " in loss record ") // its number changes with each run
+	s = strings.TrimSuffix(visible(strings.TrimSpace(s), maxAbout), ".")
 	if s == "" {
 		s = visible(x.Kind, maxAbout)
 	}
 	if s == "" {
 		s = "Error"
 	}
-	s, _, _ = strings.Cut(s, " in loss record ") // its number changes with each run
-	s = strings.TrimSuffix(s, ".")
 	if f := x.Place(); f != nil && f.Named() {
 		s += " in " + functionOf(f)
 	}
