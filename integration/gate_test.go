@@ -227,3 +227,20 @@ func TestFindingsOfManyProcessesMerge(t *testing.T) {
 		t.Errorf("with a report that was cut: exit code %d\n%s%q, want %q", code, out, errs, want)
 	}
 }
+
+// The children of a program that runs others fail no gate, whether Valgrind traces them or not.
+func TestProgramsThatRunOthersPassGates(t *testing.T) {
+	t.Parallel()
+	g, dir := gate(t)
+	run(t, nil, "gcc", "-g", "-o", filepath.Join(dir, "spawn"), filepath.Join("testdata", "valgrind", "spawn.c"))
+	for _, trace := range []string{"no", "yes"} {
+		run(t, nil, "valgrind", "-q", "--trace-children="+trace, "--xml=yes", "--xml-file="+filepath.Join(dir, trace+".%p.xml"), filepath.Join(dir, "spawn"))
+		files, err := filepath.Glob(filepath.Join(dir, trace+".*.xml"))
+		if err != nil || len(files) != 4 {
+			t.Errorf("--trace-children=%s: %d reports, want 4: %v", trace, len(files), err)
+		}
+		if out, errs, code := g.command(t, dir, append([]string{"--gate=all"}, files...)...); code != 0 {
+			t.Errorf("--trace-children=%s: exit code %d\n%s%s", trace, code, out, errs)
+		}
+	}
+}

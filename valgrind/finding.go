@@ -44,6 +44,10 @@ type run struct {
 	errors   map[string]*counted     // by their unique numbers
 	finished bool                    // it has the state FINISHED
 	threads  map[string]report.Trace // where its threads were created, by Helgrind's numbers of them
+
+	// stub is set if its report ends after the command line: that of a child between fork and exec
+	// of a program that Valgrind does not trace. Other reports continue with the state RUNNING.
+	stub bool
 }
 
 // A counted is an error that the error counts refer to.
@@ -56,6 +60,11 @@ type counted struct {
 func (f *finder) Close() error {
 	err := f.Reader.Close()
 	f.t.finish()
+	for _, r := range f.runs {
+		if to := f.to.Process(r.number); r.stub && to != nil {
+			to.Complete = true
+		}
+	}
 	return err
 }
 
@@ -79,7 +88,11 @@ func (f *finder) take(rec *Record) error {
 	}
 	if p.learnHeader(rec) {
 		f.describe(p)
+		f.runOf(p).stub = rec.Name == "args" && !rec.Cut
 		return nil
+	}
+	if rec.Name != "" {
+		f.runOf(p).stub = false
 	}
 	f.t.learn(rec)
 	f.t.checkVersion(rec)

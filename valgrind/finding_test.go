@@ -102,6 +102,8 @@ func TestFindingsOfStrippedPrograms(t *testing.T) {
 func TestCutReportsAreNotComplete(t *testing.T) {
 	const begin = "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid><tool>memcheck</tool>\n"
 	const finished = "<status><state>FINISHED</state></status>\n"
+	const args = "<args><vargv><exe>valgrind</exe></vargv><argv><exe>./a</exe></argv></args>\n"
+	const running = "<status><state>RUNNING</state></status>\n"
 	const leak = "<error><unique>0x1</unique><kind>Leak_DefinitelyLost</kind><xwhat><text>1 byte</text><leakedbytes>1</leakedbytes></xwhat></error>\n"
 	const end = "</valgrindoutput>\n"
 	for xml, want := range map[string]string{
@@ -110,6 +112,11 @@ func TestCutReportsAreNotComplete(t *testing.T) {
 		begin + finished + leak[:40]:             "[false]",
 		begin + leak + end:                       "[false]",
 		begin:                                    "[false]",
+		begin + args:                             "[true]", // a child before exec
+		begin + args[:40]:                        "[false]",
+		begin + args + running:                   "[false]",
+		begin + args + leak:                      "[false]",
+		begin + args + running + finished + end:  "[true]",
 		begin + finished + end + begin:           "[true false]",
 		begin + begin + finished + end:           "[true true]", // a program that exec began
 		begin + begin[:50] + finished + end:      "[false true]",
