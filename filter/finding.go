@@ -182,6 +182,10 @@ func (f *Finder) endStack() {
 	s.rows = rows
 	frames := f.frames(rows)
 	single := s.single()
+	if len(s.answers) > 0 && s.answers[0].Dialect == "kernel" { // BUG: KASAN: … in f+0x40/0x80
+		f.keepTail(s.text[:rows[0].end])
+		f.keepTail(newline)
+	}
 	minimal, isMinimal := report.Finding{}, false
 	if single {
 		minimal, isMinimal = minimalError(s.text[:rows[0].end])

@@ -42,7 +42,9 @@ var crashes = []struct{ part, kind string }{
 	{"Unable to handle kernel ", "oops"},
 	{"Kernel panic ", "panic"},
 	{"WARNING: CPU: ", "WARNING"},
-	{"WARNING: possible ", "WARNING"},
+	{"WARNING: possible ", "WARNING"}, // lockdep
+	{"WARNING: suspicious ", "WARNING"},
+	{"WARNING: inconsistent ", "WARNING"},
 	{"Segmentation fault", "SIGSEGV"},
 	{"Segmentation violation", "SIGSEGV"},
 	{"SIGSEGV", "SIGSEGV"},
@@ -125,12 +127,13 @@ func crash(kind, text, next string) report.Finding {
 	case strings.HasPrefix(text, "BUG: K"), kind == "UBSAN": // the kernel's sanitizers
 		x.Tool = strings.ToLower(kind)
 		_, text, _ = strings.Cut(strings.TrimPrefix(text, "BUG: "), ": ")
-		what, _, _ := strings.Cut(text, " in ")
-		x.Kind = kindWord(what)
+		text, _, _ = strings.Cut(text, " in ")
+		x.Kind = kindWord(text)
 		x.Memory = memoryOfKind(x.Kind)
 	case kind == "WARNING":
 		if _, at, ok := strings.Cut(text, " at "); ok && strings.HasPrefix(text, "WARNING: CPU: ") {
-			text = "WARNING: at " + at
+			place, _, _ := strings.Cut(at, " ")
+			text = "WARNING: at " + place
 		}
 	case kind == "oops", kind == "BUG", kind == "general-protection-fault":
 		for _, mark := range []string{" for address", ", address", " at virtual address", " for non-canonical", ", probably for"} {
@@ -138,13 +141,13 @@ func crash(kind, text, next string) report.Finding {
 				text = text[:i]
 			}
 		}
-	case kind == "panic" && strings.HasSuffix(text, ":"):
+	case kind == "panic" && strings.HasSuffix(text, ":") && !strings.HasPrefix(next, "stack backtrace"):
 		text += " " + strings.TrimSpace(next)
 	}
 	if i := strings.Index(text, "+0x"); i > 0 {
 		text = text[:i]
 	}
-	text = strings.TrimSpace(withoutAddresses(text))
+	text = strings.TrimRight(strings.TrimSpace(withoutAddresses(text)), " *:")
 	x.Message = strings.ToValidUTF8(text[:min(len(text), maxMessageLength)], "\uFFFD")
 	return x
 }

@@ -70,6 +70,8 @@ func isNamedIn(a *Resolved, line []byte) bool {
 	switch a.Dialect {
 	case "sanitizer":
 		return bytes.Contains(line, []byte(" in "))
+	case "kernel":
+		return true
 	case "tsan":
 		return !bytes.Contains(line, []byte("<null> <null>"))
 	}
@@ -101,13 +103,39 @@ func (f *Finder) makeFrames(rows []stackRow) []report.TraceFrame {
 				fr.Frame = a.Frames[r.frame]
 				fr.Func, _ = report.Unversioned(fr.Func)
 			} else if isNamedIn(a, text) {
-				named, _ := f.named(text)
-				fr.Frame = named.Frame
+				if a.Dialect == "kernel" {
+					fr.Func = kernelFunction(text)
+				} else {
+					named, _ := f.named(text)
+					fr.Frame = named.Frame
+				}
+			}
+			if a.Dialect == "kernel" && len(all) == 0 && len(rows) > 1 && isReporter(fr.Func) {
+				continue
 			}
 			all = append(all, fr)
 		}
 	}
 	return all
+}
+
+// isReporter reports whether a function of a kernel prints a report of its callers.
+func isReporter(name string) bool {
+	for _, prefix := range []string{"dump_stack", "__dump_stack", "show_stack", "dump_backtrace", "print_report", "print_address_description", "kasan_", "__kasan_", "__asan_", "kmsan_", "kcsan_", "__kcsan_", "__tsan_", "ubsan_", "__ubsan_", "kfence_", "__warn", "warn_slowpath", "panic", "__schedule_bug", "__might_resched", "lockdep_", "print_circular_bug", "unwind_backtrace"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// kernelFunction returns the function that a frame of a kernel names, as in vfs_write+0xc7/0x3f0, or "".
+func kernelFunction(line []byte) string {
+	at := bytes.Index(line, []byte("+0x"))
+	if at < 0 {
+		return ""
+	}
+	return string(line[bytes.LastIndexAny(line[:at], " ([<:")+1 : at])
 }
 
 // named returns a frame that the producer has named, in one of these forms:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,9 @@ var forms = []string{
 	"rtrace --context=1 --resource=3 --exclude=3 --call-address=0x1000-0x7fffffffffff",
 	"rtrace --compress --max-memory=4000",
 }
+
+// collected are those outputs of FuzzRtrace that are printed at the end of a report.
+var collected = []string{"findings", "findings --max-memory=4000", "folded", "folded --compress --max-memory=4000"}
 
 // No report makes the reader panic, hang or exceed its memory. The size of the blocks does not
 // change the output. Unresolved lines are printed unchanged, and no line of the input becomes an
@@ -48,7 +52,7 @@ func FuzzRtrace(f *testing.F) {
 	o := Options{Options: report.Options{Symbolizer: newSymbolizer(f), PrefixMap: fixtures(f), Wait: 1 << 40}}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		defer fuzztest.Watch(t, input)()
-		for _, form := range forms {
+		for _, form := range slices.Concat(forms, collected) {
 			whole := translated(t, form, input, len(input)+1, o)
 			if blocks := translated(t, form, input, 7, o); blocks != whole {
 				t.Errorf("%s in blocks of 7 bytes:\n%q\nwhole:\n%q", form, blocks, whole)
