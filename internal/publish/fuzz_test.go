@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -72,6 +73,7 @@ func FuzzPublish(f *testing.F) {
 		if len(data) > 4<<10 { // the schema compares all rules with each other
 			return
 		}
+		defer fuzztest.Watch(t, data)()
 		for i := range 4 {
 			r := fuzzed(data)
 			r.JUnit = JUnitOptions{ByFinding: i&1 == 1, Strict: i&2 == 2}

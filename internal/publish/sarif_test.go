@@ -412,6 +412,15 @@ func TestReadsAndWritesAreOtherWeaknesses(t *testing.T) {
 	}
 }
 
+func TestResourcesOfSpRtraceAreLeaks(t *testing.T) {
+	for kind, want := range map[string]string{"memory": "[external/cwe/cwe-401]", "bus": "[external/cwe/cwe-772]"} {
+		x := readSARIF(t, results(&report.Finding{Source: report.FromRTrace, Tool: "rtrace", Kind: kind})).allResults()[0]
+		if got := fmt.Sprint(x.Properties.Tags); got != want || x.RuleID != "rtrace/"+kind {
+			t.Errorf("%s: rule %s, weaknesses %s, want %s", kind, x.RuleID, got, want)
+		}
+	}
+}
+
 // The kinds are those of the findings that the tests of readers expect.
 func TestKindsThatReadersFindHaveAClass(t *testing.T) {
 	var files []string

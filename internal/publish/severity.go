@@ -45,6 +45,7 @@ var (
 	caution      = class{warning, false, false, []int{617}, "The program reports that something that it takes for certain does not hold, and continues."}
 	exhausted    = class{failure, false, false, []int{400}, "The program has used up its stack or its memory."}
 	leak         = class{failure, false, true, []int{401}, "Memory was never freed, and no pointer to it remains."}
+	resourceLeak = class{failure, false, true, []int{772}, "A resource was never given back."}
 	possibleLeak = class{warning, false, true, []int{401}, "Memory was never freed, and only pointers into the middle of it remain."}
 	reachable    = class{note, false, true, []int{401}, "Memory was not freed before the end of the program, or is lost because other memory is."}
 	race         = class{warning, false, true, []int{362}, "Two threads use the same memory, one of them writes, and nothing orders them."}
@@ -209,14 +210,16 @@ func sanitizerClass(kind string) *class {
 	return &other
 }
 
-// classIn returns the class of a finding. What sp-rtrace reports is memory and other resources that
-// were not freed.
+// classIn returns the class of a finding. The kinds of sp-rtrace are types of resources, which were not
+// freed.
 func classIn(x *report.Finding) *class {
-	c := classOf(x.Kind)
-	if c == &other && x.Source == report.FromRTrace {
+	switch {
+	case x.Source != report.FromRTrace:
+		return classOf(x.Kind)
+	case x.Kind == "memory":
 		return &leak
 	}
-	return c
+	return &resourceLeak
 }
 
 // cweOf returns the weaknesses of a finding: fewer than those of its class, if it is known whether
