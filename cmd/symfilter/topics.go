@@ -225,7 +225,8 @@ The functions of a Linux kernel are found by its build ID or release:
 `
 	gatesText = `A gate lets a build fail: symfilter prints its result, and exits with 4.
 
-Errors in reports of Valgrind, and those of sanitizers and crashes in logs:
+Errors in reports of Valgrind, those of sanitizers and crashes in logs, and
+leaks in reports of sp-rtrace:
 
   symfilter --gate=all test.log                     any error
   symfilter --baseline=app.base --baseline-update report.*.xml
