@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"slices"
 	"strings"
@@ -32,10 +33,13 @@ type finder struct {
 	input   string
 	own     *report.Own
 
-	sites []site
-	stack []report.TraceFrame // of the current error
-	runs  map[int]*run        // by the numbers of processes in the report
-	byPID map[string]int      // the last process with this PID, by its number in the findings
+	sites   []site
+	stack   []report.TraceFrame   // of the current error
+	stacks  map[string]namedStack // of the current process, by appendStackKey
+	key     []byte                // of the current stack
+	unnamed int                   // frames without a name so far
+	runs    map[int]*run          // by the numbers of processes in the report
+	byPID   map[string]int        // the last process with this PID, by its number in the findings
 }
 
 // A run is what the findings have of a process.
@@ -166,6 +170,7 @@ func (f *finder) isLast(pid string, number int) bool {
 
 // forget drops what is kept for processes whose documents have ended.
 func (f *finder) forget() {
+	f.stacks = nil
 	for number := range f.runs {
 		if number != f.t.cur.number && !slices.ContainsFunc(f.t.open, func(p *process) bool { return p.number == number }) {
 			delete(f.runs, number)
@@ -299,7 +304,6 @@ func (f *finder) addThreads(x *report.Finding, rec *Record) {
 			continue
 		}
 		if t, ok := threads[string(it.Text)]; ok {
-			t.Frames = slices.Clone(t.Frames) // Identify changes them
 			x.Traces = append(x.Traces, t)
 			added = append(added, string(it.Text))
 		}
@@ -350,14 +354,59 @@ func memoryOf(said string) report.Memory {
 	return report.MemoryUnknown
 }
 
-// frames returns the frames of a stack as a finding has them.
-func (f *finder) frames(frames []Frame) []report.TraceFrame {
+// A namedStack is a stack all of whose frames have names. Findings share it, since many have equal
+// stacks: frames are most of what a finding takes.
+type namedStack struct {
+	frames []report.TraceFrame
+	named  int64 // frames that got their names from the symbolizer
+}
+
+// Bounds of the stacks that are kept to be shared: their number, and the bytes of a key.
+const (
+	maxStacks   = 1 << 10
+	maxStackKey = 16 << 10
+)
+
+// appendStackKey appends bytes that only equal stacks of a process have.
+func appendStackKey(dst []byte, frames []Frame) []byte {
+	for i := range frames {
+		f := &frames[i]
+		dst = binary.LittleEndian.AppendUint64(dst, f.IP)
+		dst = binary.LittleEndian.AppendUint64(dst, f.Line)
+		for _, b := range [...][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
+			n := uint32(len(b)) << 1
+			if b == nil { // not the same as empty
+				n = 1
+			}
+			dst = append(binary.LittleEndian.AppendUint32(dst, n), b...)
+		}
+	}
+	return dst
+}
+
+// frames returns the frames of a stack as a finding has them. Their slice may be shared.
+func (f *finder) frames(frames []Frame) (all []report.TraceFrame) {
+	f.key = appendStackKey(f.key[:0], frames)
+	if known, ok := f.stacks[string(f.key)]; ok {
+		f.t.missing.Named += known.named
+		return known.frames
+	}
+	named, left := f.t.missing.Named, f.unnamed
+	defer func() {
+		if f.unnamed > left || len(f.key) > maxStackKey { // a later answer may be better
+			return
+		}
+		if len(f.stacks) >= maxStacks || f.stacks == nil {
+			f.stacks = make(map[string]namedStack)
+		}
+		f.stacks[string(f.key)] = namedStack{all, f.t.missing.Named - named}
+	}()
 	f.sites = f.t.appendSites(f.sites[:0], frames)
 	f.stack = f.stack[:0]
 	for i := range f.sites {
 		f.stack = f.appendSite(f.stack, &f.sites[i])
 	}
-	all := make([]report.TraceFrame, len(f.stack)) // findings are kept: a slice that grew would be half unused
+	all = make([]report.TraceFrame, len(f.stack)) // findings are kept: a slice that grew would be half unused
 	copy(all, f.stack)
 	return all
 }
@@ -393,6 +442,7 @@ func (f *finder) appendSite(dst []report.TraceFrame, s *site) []report.TraceFram
 			dst = append(dst, place)
 		}
 	default:
+		f.unnamed++
 		f.t.countUnresolved(s, why)
 		dst = append(dst, place)
 	}
