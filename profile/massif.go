@@ -77,7 +77,8 @@ type massifFile struct {
 // A massifFrame is a frame of the file.
 type massifFrame struct {
 	named
-	inner int // index of the frame that it called first; -1 if none is known
+	inner int      // index of the frame that it called first; -1 if none is known
+	texts []string // that replace the text of its nodes, innermost first; nil before the first of them
 }
 
 // A massifNode is a line of a tree.
@@ -119,14 +120,16 @@ func parseNode(line []byte) (n massifNode, ok bool) {
 func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	c := lines.Cutter{Max: maxMassifLine}
 	buf := make([]byte, dhatBlock)
+	var node massifNode // one for all lines
 	pass := func(line []byte, kind lines.Kind) error {
-		if kind != lines.Whole {
+		isNode := kind == lines.Whole
+		if isNode {
+			node, isNode = parseNode(line)
+		}
+		if !isNode {
 			return take(line, nil)
 		}
-		if n, ok := parseNode(line); ok {
-			return take(line, &n)
-		}
-		return take(line, nil)
+		return take(line, &node)
 	}
 	for {
 		n, err := x.file.Read(buf)
@@ -197,7 +200,7 @@ func (x *massifFile) frame(n *massifNode) (int, error) {
 		}
 	}
 	i := len(x.frames)
-	x.frames = append(x.frames, massifFrame{named{raw: raw}, inner})
+	x.frames = append(x.frames, massifFrame{named: named{raw: raw}, inner: inner})
 	x.index[string(n.text)] = i
 	return i, x.m.take(entrySize + 2*len(n.text))
 }
@@ -278,7 +281,10 @@ func (out *massifWriter) line(line []byte, n *massifNode) error {
 	if n.level > 0 && n.level <= len(out.deeper) {
 		shift = out.deeper[n.level-1]
 	}
-	texts := out.x.texts(n.text)
+	texts, err := out.x.texts(n.text)
+	if err != nil {
+		return err
+	}
 	out.b = out.b[:0]
 	last := max(0, len(texts)-1)
 	for i, text := range texts {
@@ -300,7 +306,7 @@ func (out *massifWriter) line(line []byte, n *massifNode) error {
 		out.deeper = append(out.deeper, shift)
 	}
 	out.deeper = append(out.deeper[:n.level], shift+last)
-	_, err := out.w.Write(out.b)
+	_, err = out.w.Write(out.b)
 	return err
 }
 
@@ -318,15 +324,22 @@ func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')
 }
 
-// texts returns the texts that replace the text of a node, innermost first; none if it stays.
-func (x *massifFile) texts(text []byte) []string {
+// texts returns the texts that replace the text of a node, innermost first; none if it stays. They
+// are made once for each frame, which all snapshots have again.
+func (x *massifFile) texts(text []byte) ([]string, error) {
 	i, ok := x.index[string(text)]
 	if !ok || len(x.frames[i].frames) == 0 {
-		return nil
+		return nil, nil
 	}
-	texts := x.spelling.appendFrames(nil, &x.frames[i].named)
-	for i, text := range texts {
-		texts[i] = string(escape.AppendText(nil, text, ""))
+	f := &x.frames[i]
+	if f.texts != nil {
+		return f.texts, nil
 	}
-	return texts
+	f.texts = x.spelling.appendFrames(nil, &f.named)
+	size := 0
+	for i, text := range f.texts {
+		f.texts[i] = string(escape.AppendText(nil, text, ""))
+		size += tableSize + len(f.texts[i])
+	}
+	return f.texts, x.m.take(size)
 }

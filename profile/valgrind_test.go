@@ -265,6 +265,38 @@ func TestLargeDHATFilesTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// The snapshots of a Massif file have the same frames again and again, whose texts are made once.
+func TestLargeMassifFilesTakeLittleMemory(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	var in bytes.Buffer
+	in.WriteString("desc: (none)\ncmd: ./app\ntime_unit: i\n")
+	nodes := 0
+	for snapshot := 0; in.Len() < 8<<20; snapshot++ {
+		fmt.Fprintf(&in, "#-----------\nsnapshot=%d\n#-----------\nheap_tree=detailed\nn100: 100 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n", snapshot)
+		for i := range 100 {
+			fmt.Fprintf(&in, " n0: 1 0x%X: ??? (in /opt/app)\n", 0x109000+i)
+			nodes++
+		}
+	}
+	p, err := Read(bytes.NewReader(in.Bytes()), everywhere())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var out bytes.Buffer
+	out.Grow(6 * in.Len())
+	before := fuzztest.Allocated()
+	if err := p.Write(&out, Own, View{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := fuzztest.Allocated() - before; n > 4<<20 {
+		t.Errorf("%d bytes were allocated for a file of %d bytes", n, in.Len())
+	}
+	if n := bytes.Count(out.Bytes(), []byte(": out (a.c:1)\n")); n != nodes {
+		t.Errorf("%d of %d nodes have names", n, nodes)
+	}
+}
+
 // A counter counts the points and the inlined calls in the lines of a file.
 type counter struct {
 	points, inlined int
