@@ -44,6 +44,7 @@ func NewComparison(w io.Writer, o Options) *Comparison {
 	c.o = o
 	o.Output, o.Foreign = Table, nil
 	c.Before, c.After = NewReport(io.Discard, o), NewReport(io.Discard, o)
+	c.Before.m.stacked, c.After.m.stacked = c.o.Output.isStacked(), c.o.Output.isStacked()
 	return c
 }
 

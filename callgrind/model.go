@@ -20,6 +20,7 @@ type model struct {
 	calls     sums // by place and callee: the number of calls, then the costs
 	jumps     sums // by place and target: how often followed, how often executed
 	keepJumps bool // jumps are kept
+	stacked   bool // stacks follow: if places take more than 5/8 of the budget, they have no room
 	full      bool // new places count for their functions
 
 	charged int64 // bytes of heap taken from the budget for the model
@@ -161,7 +162,11 @@ func (m *model) isFull(s *sums) bool {
 	if m.full {
 		return true
 	}
-	if !m.hasRoom(s.keyCost(), m.r.share.Budget.Most()/8) || len(s.keys) >= math.MaxInt32 {
+	spare := m.r.share.Budget.Most() / 8
+	if m.stacked {
+		spare *= 3
+	}
+	if !m.hasRoom(s.keyCost(), spare) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
 		m.r.complain("model", "exceeds the %d MiB of memory for places (--max-memory); new places count for their functions", m.r.share.Budget.Most()>>20)
 	}

@@ -18,6 +18,7 @@ func NewReport(w io.Writer, o Options) *Report {
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
 	r.Reader = newReader(r.addRecord, o.Report, o.Budget)
 	r.m = newModel(r.Reader)
+	r.m.stacked = o.Output.isStacked()
 	r.s = newSymbols(r.Reader, &o)
 	r.out = printer{w: w, members: o.Members}
 	if o.Foreign != nil && o.Output == Table {

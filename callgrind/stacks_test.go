@@ -103,6 +103,54 @@ func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
 	}
 }
 
+// Places whose costs exceed the memory leave room for the calls between functions, and for stacks.
+func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
+	const functions, addresses, callees = 400, 400, 60
+	var in strings.Builder
+	in.WriteString("positions: instr\nevents: Ir\nob=/bin/prog\nfl=a.c\n")
+	for f := range functions {
+		fmt.Fprintf(&in, "fn=f%03d\n", f)
+		for a := range addresses {
+			fmt.Fprintf(&in, "%#x 1\n", f*addresses+a+1)
+		}
+	}
+	for f := range functions {
+		fmt.Fprintf(&in, "fn=f%03d\n", f)
+		for c := f + 1; c < min(f+1+callees, functions); c++ {
+			fmt.Fprintf(&in, "cfn=f%03d\ncalls=1 0\n%#x 1\n", c, f*addresses+c+1)
+		}
+	}
+	for _, compared := range []bool{false, true} {
+		messages, size := "", int64(12<<20)
+		if compared {
+			size *= 2
+		}
+		o := Options{Options: report.Options{Diagnose: func(s string) { messages += s + "\n" }, NoPaths: true}, Budget: report.NewBudget(size, nil), Output: Pprof}
+		write := func(r *Report) {
+			if _, err := io.WriteString(r, in.String()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if compared {
+			c := NewComparison(io.Discard, o)
+			write(c.Before)
+			write(c.After)
+			err = c.Close()
+		} else {
+			r := NewReport(io.Discard, o)
+			write(r)
+			err = r.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(messages, "new places count for their functions") || strings.Contains(messages, "have no callers") || strings.Contains(messages, "summed as one") {
+			t.Errorf("compared: %v: messages:\n%s", compared, messages)
+		}
+	}
+}
+
 // FuzzStacks prints the stacks of a profile in each form. They add up to the lines of the profile,
 // for which no profile takes too long.
 func FuzzStacks(f *testing.F) {
