@@ -112,6 +112,10 @@ func (g *gateFlags) load(diag *diagnostics) error {
 		return fmt.Errorf("--baseline %s: %w", g.baseline, bare(err))
 	}
 	defer in.Close()
+	if info, err := in.Stat(); g.update && err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		g.file = new(gate.Baseline)
+		return nil
+	}
 	if g.file, err = gate.ReadBaseline(in); err != nil {
 		return fmt.Errorf("--baseline %s: %w", g.baseline, bare(err))
 	}

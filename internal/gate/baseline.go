@@ -57,7 +57,7 @@ const (
 )
 
 // errNoBaseline is the error for a file with another first line.
-var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; --baseline-update makes a new file")
+var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; if it is removed, --baseline-update makes a new one")
 
 // ReadBaseline reads a baseline. It reads no more than 16 MiB.
 func ReadBaseline(r io.Reader) (*Baseline, error) {

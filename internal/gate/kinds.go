@@ -175,6 +175,8 @@ var sanitizerKinds = []string{
 // crashKinds are the kinds of other crashes in logs.
 var crashKinds = []string{
 	"panic", "fatal", "assertion", "terminate", "crash", "stack-smashing", "buffer-overflow", "heap-corruption", "access-violation",
-	"general-protection-fault", "oops", "WARNING", "KASAN", "KMSAN", "KCSAN", "KFENCE", "UBSAN", "gwp-asan",
+	"general-protection-fault", "oops", "BUG", "WARNING", "KASAN", "KMSAN", "KCSAN", "KFENCE", "UBSAN", "gwp-asan",
+	"slab-use-after-free", "slab-out-of-bounds", "use-after-free", "out-of-bounds", "stack-out-of-bounds", "global-out-of-bounds",
+	"alloca-out-of-bounds", "vmalloc-out-of-bounds", "null-ptr-deref", "user-memory-access", "wild-memory-access", "invalid-access", // KASAN
 	"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS",
 }
