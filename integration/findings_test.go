@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,8 +38,8 @@ func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
 }
 
 // A report of a stripped program has the findings of the same report with the names that the
-// sanitizer has found itself, at every level of optimization, with lines moved, as markup, and in the
-// log of a container. Both compilers' reports have one fingerprint, if they have the same frames.
+// sanitizer has found itself, at every level of optimization, with lines moved, as markup, and in other
+// logs. Both compilers' reports have one fingerprint, if they have the same frames.
 func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -89,6 +90,19 @@ func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 				if diff := cmp.Diff(s.findingsOf(t, online), got); diff != "" || len(got) == 0 {
 					t.Fatalf("%v: online (-), stripped (+):\n%s\n%s\n%s", b, diff, online, offline)
 				}
+				forms := map[string]string{
+					"in a log of CRI":     regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(offline, "\n"), "2026-11-20T10:00:00.000000000Z stderr F ") + "\n",
+					"in the system's log": regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(offline, "\n"), "Nov 20 10:00:00 host shop[7]: ") + "\n",
+					"in a log of Docker":  dockerLog(t, offline),
+				}
+				if c.sanitizer == "address" && b[0] == "clang-19" {
+					forms["as markup"] = string(crash(t, s.dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, s.program))
+				}
+				for form, log := range forms {
+					if diff := cmp.Diff(got, s.findingsOf(t, log)); diff != "" {
+						t.Errorf("%v: the report (-), %s (+):\n%s\n%s", b, form, diff, log)
+					}
+				}
 				for _, found := range got {
 					fields := strings.Fields(found)
 					if place := fields[0] + " " + strings.Replace(fields[2], "moved.cc:13", "uaf.cc:11", 1); place != c.want {
@@ -102,6 +116,20 @@ func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dockerLog returns a log in the format of Docker's driver json-file.
+func dockerLog(t *testing.T, log string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(log) {
+		object, err := json.Marshal(map[string]string{"log": line, "stream": "stderr", "time": "2026-11-20T10:00:00Z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(object, '\n'))
+	}
+	return b.String()
 }
 
 // aProcess returns a report with the number of a process, which [sanitized.report] has left out.
