@@ -78,9 +78,10 @@ func (g *gateFlags) check(c *config, files []string) error {
 			g.kinds.unknown = nil
 		case kind.Near != "":
 			return usageError{fmt.Errorf("--gate: there is no kind %q; did you mean %s?", kind.Word, kind.Near)}
-		case c.command == input.Valgrind.String():
-			return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; a report has the kind of each error", kind.Word)}
 		}
+	}
+	if word := g.kinds.NotOfValgrind(); word != "" && c.command == input.Valgrind.String() {
+		return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; a report has the kind of each error", word)}
 	}
 	return refuse("needs whole inputs: remove --follow", usedFlag{name, c.follow.on})
 }

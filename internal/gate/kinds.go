@@ -71,27 +71,54 @@ type UnknownKind struct {
 	Near string // a known kind that may have been meant; "" if none is like it
 }
 
-// KnownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in logs.
-func KnownKinds() []string { return slices.Concat(valgrindKinds, sanitizerKinds, crashKinds) }
+// knownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in logs.
+func knownKinds() []string { return slices.Concat(valgrindKinds, sanitizerKinds, crashKinds) }
 
-// isKnown reports whether the word matches a known kind. The tool before a slash may be any.
+// isKnown reports whether the word matches a known kind, and the tool before a slash a known tool.
 func isKnown(word string) bool {
-	if tool, kind, ok := strings.Cut(word, "/"); ok && tool != "" {
-		word = kind
+	return isOneOf(word, valgrindTools, valgrindKinds) || isOneOf(word, logTools, slices.Concat(sanitizerKinds, crashKinds))
+}
+
+// isOneOf reports whether the word matches one of the kinds, and the tool before a slash one of the
+// tools.
+func isOneOf(word string, tools, kinds []string) bool {
+	is := func(pattern string, names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) })
 	}
-	return slices.ContainsFunc(KnownKinds(), func(kind string) bool { return matches(word, kind) })
+	if tool, kind, ok := strings.Cut(word, "/"); ok {
+		return is(tool, tools) && is(kind, kinds)
+	}
+	return is(word, kinds)
+}
+
+// NotOfValgrind returns the first word of a gate that no finding of Valgrind matches; "" if there is
+// none.
+func (k *Kinds) NotOfValgrind() string {
+	for _, word := range k.patterns {
+		if !isOneOf(word, valgrindTools, valgrindKinds) {
+			return word
+		}
+	}
+	return ""
 }
 
 // nearKind returns the known kind that differs from word by its case, by marks between its words, by
-// one or two letters, or by its end; "" if there is none.
+// one or two letters, or by its end; "" if there is none. If the kind is known, it is the tool that
+// differs by its case.
 func nearKind(word string) string {
-	if _, kind, ok := strings.Cut(word, "/"); ok {
+	if tool, kind, ok := strings.Cut(word, "/"); ok {
+		if lower := strings.ToLower(tool) + "/" + kind; lower != word && isKnown(lower) {
+			return lower
+		}
 		word = kind
+		if isKnown(kind) { // of another tool, or of one that is not known
+			return ""
+		}
 	}
 	plain := func(s string) string {
 		return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
 	}
-	known := KnownKinds()
+	known := knownKinds()
 	for _, kind := range known {
 		if plain(kind) == plain(word) {
 			return kind
@@ -138,6 +165,15 @@ func distance(a, b string) int {
 
 // harmless are the kinds that fail no gate unless it names them.
 var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
+
+// The tools: those of Valgrind, and those whose findings logs have.
+var (
+	valgrindTools = []string{"memcheck", "helgrind", "drd", "exp-sgcheck", "exp-ptrcheck"}
+	logTools      = []string{
+		"asan", "hwasan", "lsan", "msan", "tsan", "ubsan", "dfsan", "rtsan", "tysan", "nsan", "memprofiler", "scudo", "libfuzzer",
+		"crash", "kasan", "kmsan", "kcsan", "kfence", "gwp-asan",
+	}
+)
 
 // valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and that of a signal
 // that ends the program.
