@@ -104,7 +104,7 @@ func (k *Kinds) NotOfValgrind() string {
 
 // nearKind returns the known kind that differs from word by its case, by marks between its words, by
 // one or two letters, or by its end; "" if there is none. If the kind is known, it is the tool that
-// differs by its case.
+// differs by its case. For the name of a tool it returns TOOL/*.
 func nearKind(word string) string {
 	if tool, kind, ok := strings.Cut(word, "/"); ok {
 		if lower := strings.ToLower(tool) + "/" + kind; lower != word && isKnown(lower) {
@@ -114,6 +114,9 @@ func nearKind(word string) string {
 		if isKnown(kind) { // of another tool, or of one that is not known
 			return ""
 		}
+	}
+	if lower := strings.ToLower(word); isKnown(lower + "/*") {
+		return lower + "/*"
 	}
 	plain := func(s string) string {
 		return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
@@ -208,11 +211,13 @@ var sanitizerKinds = []string{
 	"float-cast-overflow", "implicit-conversion", "function-type-mismatch", "cfi-bad-type", "invalid-builtin-use", "undefined-behavior",
 }
 
-// crashKinds are the kinds of other crashes in logs.
+// crashKinds are the kinds of other crashes in logs; the last ones are those of the sanitizers of
+// Linux.
 var crashKinds = []string{
 	"panic", "fatal", "assertion", "terminate", "crash", "stack-smashing", "buffer-overflow", "heap-corruption", "access-violation",
-	"general-protection-fault", "oops", "BUG", "WARNING", "KASAN", "KMSAN", "KCSAN", "KFENCE", "UBSAN", "gwp-asan",
-	"slab-use-after-free", "slab-out-of-bounds", "use-after-free", "out-of-bounds", "stack-out-of-bounds", "global-out-of-bounds",
-	"alloca-out-of-bounds", "vmalloc-out-of-bounds", "null-ptr-deref", "user-memory-access", "wild-memory-access", "invalid-access", // KASAN
+	"general-protection-fault", "oops", "BUG", "WARNING", "gwp-asan",
 	"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS",
+	"slab-out-of-bounds", "slab-use-after-free", "use-after-free", "stack-out-of-bounds", "global-out-of-bounds", "vmalloc-out-of-bounds",
+	"vmalloc-use-after-free", "alloca-out-of-bounds", "out-of-bounds", "null-ptr-deref", "wild-memory-access", "user-memory-access",
+	"invalid-access", "uninit-value", "kernel-infoleak", "array-index-out-of-bounds", "shift-out-of-bounds", "division-overflow",
 }

@@ -35,6 +35,7 @@ func TestKinds(t *testing.T) {
 		"invalid-read":             "; unknown: invalid-read, near InvalidRead",
 		"memcheck/Invalidwrite":    "; unknown: memcheck/Invalidwrite, near InvalidWrite",
 		"Memcheck/InvalidRead":     "; unknown: Memcheck/InvalidRead, near memcheck/InvalidRead",
+		"ASan":                     "; unknown: ASan, near asan/*",
 		"asan/InvalidRead":         "; unknown: asan/InvalidRead",
 		"memchek/InvalidRead":      "; unknown: memchek/InvalidRead",
 		"Leek_*":                   "; unknown: Leek_*, near Leak_DefinitelyLost",
