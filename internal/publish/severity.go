@@ -79,13 +79,13 @@ func classOf(kind string) *class {
 		return &badJump
 	case "InvalidFree":
 		return &doubleFree
-	case "MismatchedFree":
+	case "MismatchedFree", "MismatchedAllocateDeallocateSize", "MismatchedAllocateDeallocateAlignment":
 		return &mismatch
 	case "UninitCondition", "UninitValue", "SyscallParam", "ClientCheck":
 		return &uninit
 	case "Overlap":
 		return &overlap
-	case "FishyValue", "ReallocSizeZero", "BadSize", "BadAlign", "UnsafeZeroSize":
+	case "FishyValue", "ReallocSizeZero", "InvalidSize", "InvalidAlignment", "InvalidSizeAndAlignment", "BadSize", "BadAlign", "UnsafeZeroSize":
 		return &badSize
 	case "InvalidMemPool":
 		return &badFree
@@ -151,7 +151,7 @@ func sanitizerClass(kind string) *class {
 		return &badFree
 	case "alloc-dealloc-mismatch", "new-delete-type-mismatch":
 		return &mismatch
-	case "use-of-uninitialized-value":
+	case "use-of-uninitialized-value", "uninit-value", "kernel-infoleak":
 		return &uninit
 	case "segv", "bus", "fpe", "ill", "abrt", "deadly-signal", "trap", "general-protection-fault", "access-violation",
 		"sigsegv", "sigbus", "sigfpe", "sigill", "sigabrt", "sigtrap", "sigsys":
@@ -179,7 +179,7 @@ func sanitizerClass(kind string) *class {
 	case "float-cast-overflow", "implicit-conversion", "implicit-unsigned-integer-truncation", "implicit-signed-integer-truncation",
 		"implicit-integer-sign-change", "invalid-bool-load", "invalid-enum-load", "load-invalid-value", "bool", "enum":
 		return &conversion
-	case "null-pointer-use", "null-pointer-use-with-offset", "null", "nonnull", "nonnull-attribute", "returns-nonnull-attribute",
+	case "null-ptr-deref", "null-pointer-use", "null-pointer-use-with-offset", "null", "nonnull", "nonnull-attribute", "returns-nonnull-attribute",
 		"invalid-null-argument", "invalid-null-return", "null-pointer-use-with-nullability", "nullptr-with-offset",
 		"nullptr-after-nonzero-offset", "nullptr-with-nonzero-offset", "nonnull-arg", "nonnull-return", "nullability-arg", "nullability-return":
 		return &nullPointer
@@ -198,8 +198,10 @@ func sanitizerClass(kind string) *class {
 		return &overlap
 	case strings.HasPrefix(kind, "data-race"), strings.HasPrefix(kind, "race"):
 		return &race
-	case strings.HasPrefix(kind, "heap-use-after-free"):
+	case strings.HasPrefix(kind, "heap-use-after-free"), strings.HasSuffix(kind, "-use-after-free"): // Linux: slab-use-after-free
 		return &afterFree
+	case strings.HasSuffix(kind, "-out-of-bounds"): // Linux: slab-out-of-bounds
+		return &bounds
 	case strings.HasPrefix(kind, "signal-unsafe"), strings.HasPrefix(kind, "signal-handler"):
 		return &signalUnsafe
 	case strings.Contains(kind, "mutex"), strings.Contains(kind, "lock-"):
