@@ -5,10 +5,13 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
@@ -189,4 +192,58 @@ func FuzzXML(f *testing.F) {
 		w.Write(data)
 		w.Close()
 	})
+}
+
+// A report whose frames have lost their names, and those of inlined calls, is the report again, in any
+// layout and within records that are not well-formed.
+func TestNamesAreAddedToFrames(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(recorded, "lines.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := regexp.MustCompile(`    <frame>\n(      <ip>.*</ip>\n      <obj>/srv/.*</obj>\n)      <fn>.*</fn>\n      <dir>.*</dir>\n      <file>.*</file>\n      <line>.*</line>\n    </frame>\n`)
+	withoutNames := func(part string) string { return frame.ReplaceAllString(part, "    <frame>\n$1    </frame>\n") }
+	parts := strings.Split(strings.NewReplacer("</frame>\n", "</frame>\n\x00", "<stack>\n", "<stack>\n\x00").Replace(string(whole)), "\x00")
+	bare := ""
+	for i, part := range parts {
+		isInlined := i+1 < len(parts) && part != parts[i+1] && withoutNames(part) == withoutNames(parts[i+1])
+		if !isInlined {
+			bare += withoutNames(part)
+		}
+	}
+	write := func(in string) string {
+		o, _ := recordedOptions(t)
+		at, err := os.Open(filepath.Join(recorded, "lines.map"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer at.Close()
+		m, err := ReadMap(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Maps = []Map{m}
+		var out bytes.Buffer
+		w := NewXML(&out, o)
+		if _, err := io.WriteString(w, in); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkWellFormed(t, out.String())
+		return out.String()
+	}
+	want := strings.TrimRight(string(whole), "\n") + "\n"
+	if diff := cmp.Diff(want, write(bare)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	compact := func(s string) string { return regexp.MustCompile(`>\s+<`).ReplaceAllString(s, "><") }
+	if got := compact(write(compact(bare))); got != compact(want) {
+		t.Errorf("without blanks: %s", difference(got, compact(want)))
+	}
+	escaped := strings.ReplaceAll(want, "<what>", "<what>a &amp; b ")
+	if got := write(strings.ReplaceAll(bare, "<what>", "<what>a & b ")); got != escaped {
+		t.Errorf("in records that are not well-formed: %s", difference(got, escaped))
+	}
 }
