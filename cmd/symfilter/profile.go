@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/symfilter/symfilter/input"
@@ -92,6 +93,9 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	} else if c.output == outputOwn && c.outputs[0].file == "" && isTerminal(std.out) { // that is pprof's
 		return exitUsage, usageError{errBinary}
 	}
+	if err := c.profile.check(c.outputs, given); err != nil {
+		return exitUsage, err
+	}
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
@@ -157,6 +161,29 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		return exitStrict, nil
 	}
 	return exitOK, nil
+}
+
+// check returns an error if no output depends on a flag. given is set if the command line has outputs.
+func (f *profileFlags) check(outputs []output, given bool) error {
+	for _, flag := range []struct {
+		usedFlag
+		of []string // forms
+	}{
+		{usedFlag{"--show", f.show != ""}, []string{outputText, outputFolded}},
+		{usedFlag{"--inclusive", f.inclusive}, []string{outputText}},
+	} {
+		if slices.ContainsFunc(outputs, func(o output) bool { return slices.Contains(flag.of, o.form) }) {
+			continue
+		}
+		first := outputs[0].flag()
+		if !given {
+			first += ", the default for this file"
+		}
+		if err := refuse(fmt.Sprintf("has no effect with %s: write --output=%s", first, strings.Join(flag.of, " or ")), flag.usedFlag); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beginning returns a reader of in, and the bytes that in begins with. A regular file is returned
