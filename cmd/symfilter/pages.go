@@ -28,6 +28,13 @@ A report does not contain the addresses at which its files were loaded:
 symfilter infers them. If that fails, a diagnostic names the file, and its
 frames stay as they are; give the addresses with --map or --bias.
 
+Other tools read the report with names as XML, as the text of Valgrind itself
+(for CTest), or as suppressions:
+
+  symfilter -s out/symbols --output=valgrind:named/ report.*.xml
+  symfilter -s out/symbols --style=valgrind report.xml
+  symfilter -s out/symbols --output=suppressions report.xml
+
 --baseline, --diff and --gate let a build fail for new errors: symfilter help
 gates.
 `
