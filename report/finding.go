@@ -147,6 +147,7 @@ func (x *Finding) Place() *TraceFrame {
 func (x *Finding) Identify(own *Own) {
 	x.Own = -1
 	var stack Stack
+	judge := judgeOf(own)
 	for t := range x.Traces {
 		for i := range x.Traces[t].Frames {
 			f := &x.Traces[t].Frames[i]
@@ -154,7 +155,7 @@ func (x *Finding) Identify(own *Own) {
 			if link == "" {
 				link = f.Func
 			}
-			f.IsOwn = own.Is(link, f.File, f.Object)
+			f.IsOwn = judge.is(link, f.File, f.Object)
 			if t > 0 {
 				continue
 			}

@@ -107,3 +107,25 @@ func TestKnownPathsAreJudgedWithoutAllocation(t *testing.T) {
 		t.Errorf("%d paths are remembered, want at most %d", n, maxVerdicts)
 	}
 }
+
+// Frames of a stack are judged as each of them alone is.
+func TestFramesOfAStackAreJudgedAlike(t *testing.T) {
+	globs, err := NewOwn([]OwnRule{{Own: true, Glob: "/lib/libc.so.6"}, {Glob: "/src/third_party"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []*Own{nil, globs} {
+		judge := judgeOf(own)
+		for range 2 {
+			for _, function := range []string{"f", "malloc", "__libc_start_main", ""} {
+				for _, file := range []string{"", "/src/a.c", "/src/third_party/a.c", "./csu/a.c", "/usr/include/a.h"} {
+					for _, object := range []string{"", "/opt/app", "/lib/libc.so.6", "/usr/lib/libx.so"} {
+						if got, want := judge.is(function, file, object), own.Is(function, file, object); got != want {
+							t.Errorf("%q %q %q: %v, alone %v", function, file, object, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
