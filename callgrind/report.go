@@ -171,6 +171,9 @@ func (r *Report) account(v *resolution) {
 			r.o.Report(errNoAddresses)
 		}
 	}
+	if strings.HasPrefix(r.m.head.creator, "xtree-") && r.names.index[xtreeUnknown] != 0 {
+		r.o.Report(errNoFrames)
+	}
 	unresolved := r.missing.List()
 	r.s.objects.report(r.o, unresolved)
 	r.missing.Pass(&r.o.Options)
@@ -178,6 +181,12 @@ func (r *Report) account(v *resolution) {
 
 // errNoAddresses advises how to get more from stripped code.
 const errNoAddresses = "costs of stripped code are exact by function only, not by line or inlined call: for these, record with valgrind --tool=callgrind --dump-instr=yes"
+
+// xtreeUnknown is the name of all stripped functions in reports of --xtree-memory and --xtree-leak.
+const xtreeUnknown = "UnknownFn???"
+
+// errNoFrames advises how to get a report with stripped code that has its addresses.
+const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
 
 // lacksAddresses reports whether a profile by Callgrind has no addresses, as it would have with
 // --dump-instr=yes, and at least a hundredth of its costs in stripped code.
