@@ -78,6 +78,33 @@ func compressed(data []byte) []byte {
 	return b.Bytes()
 }
 
+// Lines of a function in a header are of the function; a function of the same name in another file is
+// not.
+func TestFunctionsOfSeveralFilesHaveOneRow(t *testing.T) {
+	f := &pprof.Function{ID: 1, Name: "f", Filename: "f.c", StartLine: 3}
+	part := &pprof.Function{ID: 2, Name: "f", Filename: "f.h"}
+	other := &pprof.Function{ID: 3, Name: "f", Filename: "g.c", StartLine: 5}
+	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "count"}}, Function: []*pprof.Function{f, part, other}}
+	for i, fn := range p.Function {
+		l := &pprof.Location{ID: uint64(i + 1), Line: []pprof.Line{{Function: fn, Line: 7}}}
+		p.Location = append(p.Location, l)
+		p.Sample = append(p.Sample, &pprof.Sample{Location: []*pprof.Location{l}, Value: []int64{int64(10 + i)}})
+	}
+	var data bytes.Buffer
+	if err := p.Write(&data); err != nil {
+		t.Fatal(err)
+	}
+	got := printed(t, data.Bytes(), Text, View{}, Options{})
+	for _, row := range []string{
+		"          21  63.6%  63.6%           21  63.6%  f  f.c\n",
+		"          12  36.4% 100.0%           12  36.4%  f  g.c\n",
+	} {
+		if !strings.Contains(got, row) {
+			t.Errorf("no row %q in\n%s", row, got)
+		}
+	}
+}
+
 // A profile that unpacks to more than its part of the memory is not read to its end.
 func TestProfilesStayWithinTheirMemory(t *testing.T) {
 	heap := "heap profile: 1: 1 [1: 1] @ heapprofile\n" + strings.Repeat("1: 1 [1: 1] @ 0x1234\n", 1<<20)

@@ -54,6 +54,7 @@ func writeText(w io.Writer, p *stacks.Profile, value int, name string, v View) e
 
 // count adds up the samples.
 func (t *table) count() {
+	wholes := t.p.Wholes()
 	for i := range t.p.Locations {
 		l := &t.p.Locations[i]
 		if len(l.Lines) == 0 {
@@ -62,7 +63,7 @@ func (t *table) count() {
 		for _, line := range l.Lines {
 			name, file := t.object(l), ""
 			if line.Function != 0 {
-				if f := &t.p.Functions[line.Function-1]; f.Name != "" {
+				if f := wholes[line.Function-1]; f.Name != "" {
 					name, file = f.Name, f.File
 				}
 			}

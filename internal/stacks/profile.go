@@ -131,6 +131,28 @@ func (p *Profile) AddFunction(f Function) uint32 {
 	return n
 }
 
+// Wholes returns, by number less 1 of a function, the function that it is a part of, or itself: lines
+// of a function in another source file have a Function of the same names in that file, without the
+// line at which it begins.
+func (p *Profile) Wholes() []*Function {
+	type names struct{ name, link string }
+	begun := make(map[names]*Function)
+	for i := range p.Functions {
+		if f := &p.Functions[i]; f.Line > 0 && begun[names{f.Name, f.LinkName}] == nil {
+			begun[names{f.Name, f.LinkName}] = f
+		}
+	}
+	wholes := make([]*Function, len(p.Functions))
+	for i := range p.Functions {
+		f := &p.Functions[i]
+		if whole := begun[names{f.Name, f.LinkName}]; whole != nil && f.Line <= 0 {
+			f = whole
+		}
+		wholes[i] = f
+	}
+	return wholes
+}
+
 // AddLocation returns the number of a location, and adds it if it is new. The lines of a new one are
 // copied.
 func (p *Profile) AddLocation(l Location) uint32 {

@@ -72,24 +72,14 @@ func (s *speedscopeWriter) frames() [][]uint32 {
 		}
 		return n
 	}
-	type names struct{ name, link string }
-	whole := make(map[names]*Function) // the functions whose beginning is known
-	for i := range s.p.Functions {
-		if f := &s.p.Functions[i]; f.Line > 0 && whole[names{f.Name, f.LinkName}] == nil {
-			whole[names{f.Name, f.LinkName}] = f
-		}
-	}
+	wholes := s.p.Wholes()
 	frames := make([][]uint32, len(s.p.Locations))
 	for i := range s.p.Locations {
 		l := &s.p.Locations[i]
 		for j, name := range slices.Backward(s.p.frameNames(l)) {
 			f := speedscopeFrame{name: name}
 			if j < len(l.Lines) && l.Lines[j].Function != 0 {
-				at := &s.p.Functions[l.Lines[j].Function-1]
-				// lines of a function in other files are parts of it
-				if of := whole[names{at.Name, at.LinkName}]; of != nil && at.Line <= 0 {
-					at = of
-				}
+				at := wholes[l.Lines[j].Function-1]
 				f.file, f.line = at.File, max(0, at.Line)
 			}
 			frames[i] = append(frames[i], add(f))
