@@ -6,6 +6,7 @@
 package publish
 
 import (
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -124,9 +125,10 @@ func (r *Result) place(x *report.Finding) place {
 	return p
 }
 
-// placeOf returns the place of a frame that has a line.
+// placeOf returns the place of a frame that has a line. Readers of the formats have signed integers
+// of 32 bits for it: hostile debug information has larger ones.
 func placeOf(f *report.TraceFrame) place {
-	return place{f.File, max(f.Line, 1), f.Column, true}
+	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
 
 // program returns the name of a program that had the finding, or of its report.

@@ -330,6 +330,17 @@ func TestResultsWithoutLinesHaveALocation(t *testing.T) {
 	}
 }
 
+// .NET's readers of SARIF take no line beyond 2^31-1.
+func TestLinesAreSignedIntegers(t *testing.T) {
+	for line, want := range map[uint32]uint32{0: 1, 7: 7, 1<<32 - 1: 1<<31 - 1} {
+		f := report.TraceFrame{}
+		f.File, f.Line, f.Column, f.HasLine = "a.c", line, line, true
+		if got := placeOf(&f); got.line != want || got.column > 1<<31-1 {
+			t.Errorf("line %d: %+v", line, got)
+		}
+	}
+}
+
 func TestWeaknessesOfKinds(t *testing.T) {
 	for _, tt := range []struct {
 		tool, kind string
