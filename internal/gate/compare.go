@@ -38,9 +38,14 @@ type Change struct {
 // as missing.
 func Compare(now *report.Findings, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
-	before := make(map[string][]Entry, len(known))
+	before := make(map[string][]Entry) // of the run's fingerprints: a baseline may have many others
+	for _, x := range now.All() {
+		before[x.Fingerprint] = nil
+	}
 	for _, e := range known {
-		before[e.Fingerprint] = append(before[e.Fingerprint], e)
+		if entries, ok := before[e.Fingerprint]; ok {
+			before[e.Fingerprint] = append(entries, e)
+		}
 	}
 	changes := make(map[string]int) // indexes in c.New
 	for _, x := range now.All() {
