@@ -179,11 +179,16 @@ func (r *Reader) complain(kind, format string, args ...any) {
 	r.complainOf(r.number, kind, format, args...)
 }
 
+// complainOf does the same for another line, or with 0 for the profile as a whole.
 func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 	r.complaints[kind]++
 	r.truncated = r.truncated || kind == "cut"
 	if r.diagnose != nil && r.complaints[kind] <= maxComplaints(kind) {
-		r.diagnose(fmt.Sprintf("line %d ", line) + fmt.Sprintf(format, args...))
+		subject := "the profile "
+		if line > 0 {
+			subject = fmt.Sprintf("line %d ", line)
+		}
+		r.diagnose(subject + fmt.Sprintf(format, args...))
 	}
 }
 

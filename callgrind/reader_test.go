@@ -103,3 +103,16 @@ func TestProfilesAreReadWhole(t *testing.T) {
 		})
 	}
 }
+
+// Lines have numbers from 1: what is found after the last one is of the profile.
+func TestComplaintsAfterTheLastLineHaveNoNumber(t *testing.T) {
+	var got []string
+	r := NewReader(func(*Record) error { return nil }, func(s string) { got = append(got, s) })
+	r.complain("names", "exceeds the memory")
+	if _, err := r.Write([]byte("events: Ir\nnonsense\n")); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0] != "the profile exceeds the memory" || !strings.HasPrefix(got[1], "line 2 ") {
+		t.Errorf("%q", got)
+	}
+}

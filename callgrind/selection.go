@@ -98,7 +98,9 @@ func (s *selection) missing(err *error) bool {
 			wanted = append(wanted, what+" "+numbers(want))
 		}
 		switch seen = slices.DeleteFunc(slices.Clone(seen), func(n int) bool { return n == 0 }); {
-		case len(seen) > 0:
+		case len(seen) == 1:
+			has = append(has, what+" "+numbers(seen))
+		case len(seen) > 1:
 			has = append(has, what+"s "+numbers(seen))
 		case len(want) > 0:
 			has = append(has, "no "+what+" with a number")
