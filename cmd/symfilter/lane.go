@@ -10,6 +10,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 )
 
 // A lane makes one output of a run. Each input passes through an engine of each lane; what they
@@ -25,6 +26,31 @@ type lane struct {
 	found   *found       // of outputs of findings, which share a lane; otherwise nil
 	reports *reports
 	quiet   bool // another lane reports the messages and counts, which are the same
+}
+
+// shareCaches gives a Cache of their own to lanes whose frames look different: with links, or with
+// paths for people. The first lane and those like it keep the Cache of the run. Own frames are
+// judged in all lanes if one shows them, so that these may share a Cache.
+func shareCaches(lanes []*lane, maxMemory int64) {
+	type look struct{ clean, links bool }
+	of := func(l *lane) look { return look{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
+	caches := make(map[look]*filter.Cache)
+	var own *report.Own
+	for _, l := range lanes {
+		if own == nil {
+			own = l.options.Look.Own
+		}
+		if at := of(l); caches[at] == nil {
+			if len(caches) > 0 {
+				l.options.Cache = filter.NewCache(min(filter.DefaultCacheSize, maxMemory/16))
+			}
+			caches[at] = l.options.Cache
+		}
+	}
+	for _, l := range lanes {
+		l.options.Cache = caches[of(l)]
+		l.options.Look.Own = own
+	}
 }
 
 // engine returns the engine of the lane for an input; the lines go to w.

@@ -133,6 +133,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 			return exitUsage, err
 		}
 	}
+	shareCaches(r.lanes, int64(c.maxMemory))
 	words, patience := lastWords, patience
 	switch {
 	case c.follow.on:
