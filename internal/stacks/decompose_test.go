@@ -91,13 +91,13 @@ a;b 2
 b 3
 b;c -3
 `},
-		{"sums beyond int64", fmt.Sprint("a>b ", math.MaxInt64, ", b ", math.MaxInt64, ", a 5"), fmt.Sprintf(`
+		{"sums beyond int64", fmt.Sprint("a>b ", int64(math.MaxInt64), ", b ", int64(math.MaxInt64), ", a 5"), fmt.Sprintf(`
 a 5
 b %d
-`, math.MaxInt64)},
-		{"the smallest cost", fmt.Sprint("a>b 1, b ", math.MinInt64), fmt.Sprintf(`
+`, int64(math.MaxInt64))},
+		{"the smallest cost", fmt.Sprint("a>b 1, b ", int64(math.MinInt64)), fmt.Sprintf(`
 b %d
-`, -math.MaxInt64)},
+`, -int64(math.MaxInt64))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &Profile{Values: []ValueType{{"n", "count"}}}
