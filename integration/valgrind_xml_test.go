@@ -133,7 +133,6 @@ type again struct {
 	from  string
 	tool  []string
 	args  []string
-	env   string
 }
 
 // agains returns reports beside those of twins: every tool, with options that change the XML.
