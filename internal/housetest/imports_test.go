@@ -53,6 +53,7 @@ var direction = map[string][]string{
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":  {},
 	"internal/serial":   {},
+	"internal/service":  {},
 	"internal/disasm":   {},
 	"internal/demangle": {},
 	"internal/fuzztest": {},                    // only tests may import it
@@ -94,7 +95,7 @@ var only = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"follow"},
 
 	// No package but these uses the network or starts a program.
-	"net":      {"debuginfod", "bench"},
+	"net":      {"debuginfod", "internal/service", "bench"},
 	"net/http": {"debuginfod", "bench"},
 	"os/exec":  {"bench", "scripts/gotest", "internal/testenv"},
 

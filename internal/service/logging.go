@@ -1,0 +1,134 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// A Format is a format of log records.
+type Format string
+
+const (
+	Auto Format = "auto" // message and attributes for the journal, Text elsewhere
+	Text Format = "text" // key=value, as [slog.TextHandler] prints them
+	JSON Format = "json" // as [slog.JSONHandler] prints them
+)
+
+// NewHandler returns a handler that writes records from level on to f, each with one write. If f is
+// the stream that systemd has connected with its journal, each line begins with the priority of
+// sd-daemon(3), such as <3>, which the journal removes. Many goroutines may use the handler.
+func NewHandler(f *os.File, format Format, level slog.Leveler) slog.Handler {
+	return newHandler(f, format, level, isJournal(os.Getenv("JOURNAL_STREAM"), f))
+}
+
+// newHandler is NewHandler on any writer, which is the journal's or not.
+func newHandler(w io.Writer, format Format, level slog.Leveler, journal bool) slog.Handler {
+	o := &slog.HandlerOptions{Level: level}
+	plain := func(w io.Writer) slog.Handler {
+		if format == JSON {
+			return slog.NewJSONHandler(w, o)
+		}
+		return slog.NewTextHandler(w, o)
+	}
+	if !journal {
+		return plain(w)
+	}
+	line := &line{w: w}
+	h := &journalHandler{line: line}
+	if format == Auto {
+		h.message = true
+		o.ReplaceAttr = withoutBuiltin
+	}
+	h.inner = plain(&line.buf)
+	return h
+}
+
+// withoutBuiltin removes the level, which the journal has as the priority, and the message, which
+// precedes the attributes.
+func withoutBuiltin(groups []string, a slog.Attr) slog.Attr {
+	_, isLevel := a.Value.Any().(slog.Level)
+	if len(groups) == 0 && (a.Key == slog.LevelKey && isLevel || a.Key == slog.MessageKey) {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// A line is the line that the handlers of one writer print into.
+type line struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+	w   io.Writer
+}
+
+// A journalHandler puts the priority of a record before its line.
+type journalHandler struct {
+	line    *line
+	inner   slog.Handler // prints into line.buf
+	message bool         // the message precedes what inner prints
+}
+
+func (h *journalHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.inner.Enabled(ctx, level)
+}
+
+func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
+	l := h.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
+	l.buf.WriteString(priority(r.Level))
+	if h.message {
+		l.buf.WriteString(oneLine(r.Message))
+		l.buf.WriteByte(' ')
+		r.Time = time.Time{} // not printed: the journal has its own
+	}
+	if err := h.inner.Handle(ctx, r); err != nil {
+		return err
+	}
+	text := l.buf.Bytes()
+	if h.message { // without attributes, inner prints a line break alone
+		text = append(bytes.TrimRight(text, " \n"), '\n')
+	}
+	_, err := l.w.Write(text)
+	return err
+}
+
+func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &journalHandler{h.line, h.inner.WithAttrs(attrs), h.message}
+}
+
+func (h *journalHandler) WithGroup(name string) slog.Handler {
+	return &journalHandler{h.line, h.inner.WithGroup(name), h.message}
+}
+
+// priority returns the prefix of a level: LOG_ERR, LOG_WARNING, LOG_INFO or LOG_DEBUG.
+func priority(level slog.Level) string {
+	switch {
+	case level >= slog.LevelError:
+		return "<3>"
+	case level >= slog.LevelWarn:
+		return "<4>"
+	case level >= slog.LevelInfo:
+		return "<6>"
+	default:
+		return "<7>"
+	}
+}
+
+// oneLine returns text with blanks for control characters. A line break would begin another entry of
+// the journal with any priority, or another assignment in a message to the service manager.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

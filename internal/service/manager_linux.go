@@ -1,0 +1,30 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonic returns the time of CLOCK_MONOTONIC, by which systemd tells a reload from an earlier one.
+func monotonic() time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0 // no kernel lacks this clock
+	}
+	return time.Duration(now.Nano())
+}
+
+// isJournal reports whether f is the stream that JOURNAL_STREAM names as DEVICE:INODE. The variable
+// is inherited by programs whose output was redirected, so that its presence alone proves nothing.
+func isJournal(stream string, f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stream == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}

@@ -1,0 +1,134 @@
+// Package service connects a daemon with the service manager that started it: it reports states to
+// systemd, takes the sockets that systemd has opened, and writes log records with the priorities of
+// systemd's journal.
+//
+// Everything is optional. In a process that no service manager has started, a [Manager] sends
+// nothing, there are no [Sockets], and the log is ordinary text.
+package service
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// sendTime bounds one message. systemd's queue holds 512 datagrams, other receivers' 10; a
+	// receiver that does not read must not stop the daemon.
+	sendTime = time.Second
+
+	maxStatus = 1000 // bytes of a status text: a line of `systemctl status`
+)
+
+// A Manager is the service manager that started this process, as sd_notify(3) describes it. Its zero
+// value is the absence of one: it sends nothing. Many goroutines may use a Manager.
+type Manager struct {
+	address  string // of its datagram socket; empty if it wants no messages
+	watchdog time.Duration
+}
+
+// Connect returns the service manager that the environment names, and removes it from the
+// environment, so that no other program takes itself for the service. An error lists variables that
+// cannot be used; the Manager is usable in spite of it.
+func Connect() (*Manager, error) {
+	m, err := fromEnv(os.Getenv, os.Getpid())
+	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		os.Unsetenv(name)
+	}
+	return m, err
+}
+
+// fromEnv is Connect for the process pid with the environment getenv.
+func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
+	m := &Manager{}
+	var faults []string
+	switch address := getenv("NOTIFY_SOCKET"); {
+	case address == "":
+	case address[0] == '@' || address[0] == '/':
+		m.address = address
+	default:
+		faults = append(faults, fmt.Sprintf("NOTIFY_SOCKET=%s: neither a path from / on nor an abstract name after @: nothing is sent", address))
+	}
+	if usec := getenv("WATCHDOG_USEC"); usec != "" {
+		n, err := strconv.ParseInt(usec, 10, 64)
+		switch own := getenv("WATCHDOG_PID"); {
+		case own != "" && own != strconv.Itoa(pid): // of the program that started this one
+		case err != nil || n <= 0 || n > int64(maxWatchdog/time.Microsecond):
+			faults = append(faults, fmt.Sprintf("WATCHDOG_USEC=%s: not a number of microseconds: no watchdog", usec))
+		default:
+			m.watchdog = time.Duration(n) * time.Microsecond
+		}
+	}
+	if len(faults) > 0 {
+		return m, fmt.Errorf("environment of the service manager: %s", strings.Join(faults, "; "))
+	}
+	return m, nil
+}
+
+// maxWatchdog is the longest interval of a watchdog. It keeps all sums of durations valid.
+const maxWatchdog = 365 * 24 * time.Hour
+
+// Watchdog returns the time within which the service manager wants Alive to be called, 0 if it has
+// no watchdog. Callers use half of it, as sd_watchdog_enabled(3) recommends.
+func (m *Manager) Watchdog() time.Duration { return m.watchdog }
+
+// Wants reports whether the service manager takes messages.
+func (m *Manager) Wants() bool { return m.address != "" }
+
+// Ready reports that the start, or a reload, is complete.
+func (m *Manager) Ready(status string) error { return m.send("READY=1", statusLine(status)) }
+
+// Reloading reports that a reload begins. Ready must follow, whether or not the reload succeeds.
+func (m *Manager) Reloading(status string) error {
+	return m.send("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10), statusLine(status))
+}
+
+// Stopping reports that the service has begun to stop.
+func (m *Manager) Stopping(status string) error { return m.send("STOPPING=1", statusLine(status)) }
+
+// Alive restarts the watchdog's interval.
+func (m *Manager) Alive() error { return m.send("WATCHDOG=1") }
+
+// Status sets the text that `systemctl status` shows.
+func (m *Manager) Status(text string) error { return m.send(statusLine(text)) }
+
+// Extend asks for d from now on, to complete the start, the reload or the stop that is in progress.
+func (m *Manager) Extend(d time.Duration) error {
+	return m.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10))
+}
+
+// statusLine returns the assignment of a status. systemd ignores one that is not valid UTF-8, and a
+// line break would begin another assignment.
+func statusLine(text string) string {
+	text = oneLine(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > maxStatus {
+		n := maxStatus
+		for !utf8.RuneStart(text[n]) {
+			n--
+		}
+		text = text[:n] + "…"
+	}
+	return "STATUS=" + text
+}
+
+// send sends assignments as one datagram. Each message opens its own socket, as sd_notify does: a
+// receiver that was restarted gets the next one.
+func (m *Manager) send(assignments ...string) error {
+	if m.address == "" {
+		return nil
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.address, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("service manager: %w", err)
+	}
+	defer conn.Close()
+	conn.SetWriteDeadline(time.Now().Add(sendTime)) // Write reports what this reports
+	if _, err := conn.Write([]byte(strings.Join(assignments, "\n"))); err != nil {
+		return fmt.Errorf("service manager: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package service
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Sockets are the sockets that the service manager has opened for this process, as sd_listen_fds(3)
+// describes them. They remain open, and keep their queues, while no listener of them is open. Many
+// goroutines may use them.
+type Sockets struct {
+	all []socket
+}
+
+// A socket is an open socket.
+type socket struct {
+	name   string // FileDescriptorName= of the unit; not unique
+	stream bool   // accepts connections; else it receives datagrams
+	file   *os.File
+}
+
+const (
+	firstSocket = 3   // SD_LISTEN_FDS_START
+	maxSockets  = 256 // descriptors; a unit with more is a mistake
+	noName      = "unknown"
+)
+
+// Names returns the names of the sockets in their order, each once.
+func (s *Sockets) Names() (all []string) {
+	for _, k := range s.all {
+		if !slices.Contains(all, k.name) {
+			all = append(all, k.name)
+		}
+	}
+	return all
+}
+
+// Listeners returns listeners on the sockets with a name that accept connections: one for each
+// ListenStream= of the unit. The caller closes them. A later call returns listeners on the same
+// sockets, on which connections have waited in the meantime.
+func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
+	for _, k := range s.all {
+		if k.name != name || !k.stream {
+			continue
+		}
+		l, err := net.FileListener(k.file)
+		if err != nil {
+			for _, l := range all {
+				l.Close()
+			}
+			return nil, fmt.Errorf("socket %q of the service manager: %w", name, err)
+		}
+		all = append(all, l)
+	}
+	return all, s.missing(name, "ListenStream", len(all))
+}
+
+// PacketConns returns the sockets with a name that receive datagrams: one for each ListenDatagram=
+// of the unit. The caller closes them; a later call returns them again.
+func (s *Sockets) PacketConns(name string) (all []net.PacketConn, err error) {
+	for _, k := range s.all {
+		if k.name != name || k.stream {
+			continue
+		}
+		c, err := net.FilePacketConn(k.file)
+		if err != nil {
+			for _, c := range all {
+				c.Close()
+			}
+			return nil, fmt.Errorf("socket %q of the service manager: %w", name, err)
+		}
+		all = append(all, c)
+	}
+	return all, s.missing(name, "ListenDatagram", len(all))
+}
+
+// missing returns the error for a name of which n sockets of a kind were found.
+func (s *Sockets) missing(name, kind string, n int) error {
+	switch {
+	case n > 0:
+		return nil
+	case len(s.all) == 0:
+		return fmt.Errorf("no socket %q: the service manager has passed none: start the service by a socket unit with FileDescriptorName=%s", name, name)
+	case slices.Contains(s.Names(), name):
+		return fmt.Errorf("socket %q of the service manager is of another kind: its unit needs %s=", name, kind)
+	default:
+		return fmt.Errorf("no socket %q: the service manager has passed %s", name, strings.Join(s.Names(), ", "))
+	}
+}
+
+// Close closes the sockets. Listeners and connections remain open.
+func (s *Sockets) Close() {
+	for _, k := range s.all {
+		k.file.Close()
+	}
+	s.all = nil
+}
+
+// inheritedNames returns the names of the sockets that the environment lists for the process pid, in
+// the order of their descriptors.
+func inheritedNames(getenv func(string) string, pid int) ([]string, error) {
+	if getenv("LISTEN_PID") != strconv.Itoa(pid) {
+		return nil, nil // of the program that started this one
+	}
+	fds := getenv("LISTEN_FDS")
+	n, err := strconv.Atoi(fds)
+	if err != nil || n < 0 || n > maxSockets {
+		return nil, fmt.Errorf("LISTEN_FDS=%s: not a number of sockets up to %d", fds, maxSockets)
+	}
+	var names []string
+	if all := getenv("LISTEN_FDNAMES"); all != "" {
+		names = strings.Split(all, ":")
+		if len(names) != n {
+			return nil, fmt.Errorf("LISTEN_FDNAMES=%s: %d names for %d sockets", all, len(names), n)
+		}
+	}
+	for len(names) < n {
+		names = append(names, noName)
+	}
+	return names, nil
+}
