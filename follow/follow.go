@@ -206,6 +206,7 @@ type Follower struct {
 	disk     *disk
 	saver    *saver
 	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil if they are not used
+	looks    chan struct{}                     // has an element if all files are to be examined
 
 	// The fields below are used by the goroutine of Run only.
 	sources map[string]*source // by absolute path
@@ -222,7 +223,7 @@ func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	f := &Follower{o: o, sources: make(map[string]*source)}
+	f := &Follower{o: o, sources: make(map[string]*source), looks: make(chan struct{}, 1)}
 	f.files.byID = make(map[fileID]*record)
 	f.disk = newDisk(f.notifyFull)
 	if !o.Poll {
@@ -293,4 +294,13 @@ func (f *Follower) Save() error {
 		return err
 	}
 	return f.saver.secure()
+}
+
+// Look has all names and patterns examined soon, as if events had arrived for them. It may be
+// called at any time, by any goroutine, and does not wait.
+func (f *Follower) Look() {
+	select {
+	case f.looks <- struct{}{}:
+	default: // a look that has not begun yet is as good
+	}
 }

@@ -175,6 +175,8 @@ func (r *run) loop(n int) {
 			r.changed(r.watcher.takeChanges())
 			wake = nil
 			rest.Reset(pace)
+		case <-r.looks:
+			r.look()
 		case <-rest.C:
 			wake = r.watcher.wake
 		case <-r.timer.C:
@@ -290,11 +292,8 @@ func (r *run) readyAll(which func(*source) bool) {
 func (r *run) tick() {
 	r.ticks++
 	if r.ticks >= r.nextSafety {
-		r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
-		r.readyAll(func(*source) bool { return true })
-		r.watcher.verify()
+		r.look()
 		r.disk.forgetFolders()
-		r.match(false)
 		r.forget()
 		// not at the start: the program that writes the files may start later
 		if r.ticks == safetyPolls {
@@ -306,6 +305,14 @@ func (r *run) tick() {
 	}
 	r.lookForChanges()
 	r.secure()
+}
+
+// look has all files examined, and searches for new ones.
+func (r *run) look() {
+	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
+	r.readyAll(func(*source) bool { return true })
+	r.watcher.verify()
+	r.match(false)
 }
 
 // unlistable returns the reason why the folder in which pattern begins cannot be listed, in

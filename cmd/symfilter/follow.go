@@ -146,6 +146,7 @@ func (p *pursuit) run(files []string) int {
 		}
 		stop()
 	}()
+	p.stop.hangups.onHangup(f.Look, ctx.Done())
 	awaitClosed(p.stream.out, stop)
 	go p.remind(ctx)
 	err = f.Run(ctx)

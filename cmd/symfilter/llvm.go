@@ -150,7 +150,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	if c.quiet {
 		said = nil
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, lastWords, patience)}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, lastWords, patience, nil)}
 	s.engine = func(*os.File, string, bool) engine {
 		return engine{WriteCloser: llvmfilter.New(stdout, said, options)}
 	}

@@ -31,7 +31,9 @@ A file that is removed or truncated before symfilter has seen it is lost. The lo
 If a log was copied and truncated, the part that was not read is read from the copy.
 
 If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
-	{"SIGNALS", `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination or hang-up signal it prints what is complete, and ends. A second signal ends it at once.`},
+	{"SIGNALS", `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination signal it prints what is complete, and ends. A second signal ends it at once.
+
+A hang-up signal (SIGHUP) does not end a run that follows files or reads from a pipe or socket, since log collectors and logrotate send it to have files opened again: with --follow all files are examined at once. It ends such a run if the terminal at which it was started is gone, or goes within a second; other runs always. With nohup it is ignored.`},
 }
 
 // manPage renders the tables of commands and flags as a manual page in the language of troff: the

@@ -49,8 +49,7 @@ func unread(f *os.File) func() (n int64, ok bool) {
 
 // awaitClosed starts a goroutine that calls closed once the pipe or socket f has no reader.
 func awaitClosed(f *os.File, closed func()) {
-	info, err := f.Stat()
-	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+	if !isPipe(f) {
 		return
 	}
 	go control(f, func(fd uintptr) {

@@ -21,7 +21,7 @@ const (
 
 // A stopper turns signals into the end of reading. Hang-up and termination stop it at once,
 // interrupt after words. After a second signal, or if output blocks, it ends the process
-// immediately.
+// immediately. A run that outlives hang-ups ends with its terminal only: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when nothing more is to be read
 	got     atomic.Int32  // the first signal
@@ -32,16 +32,19 @@ type stopper struct {
 	words    time.Duration // that an interrupt leaves the producer of the log
 	patience time.Duration
 	last     atomic.Value // func(), called before the process is ended immediately
+
+	hangups *hangups // nil: a hang-up ends the run
 }
 
 // newStopper listens for signals in a goroutine that end stops; cancel ends the waiting for debug
 // files. words is the time that an interrupt leaves the producer of the log, patience the time for
-// output that blocks. Signals that were ignored when the program started, by nohup or a shell's
-// background, stay ignored.
-func newStopper(cancel context.CancelFunc, words, patience time.Duration) *stopper {
+// output that blocks. hangups is nil if a hang-up ends the run. Signals that were ignored when the
+// program started, by nohup or a shell's background, stay ignored.
+func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{
 		words:    words,
 		patience: patience,
+		hangups:  hangups,
 
 		reading: make(chan struct{}),
 		signals: make(chan os.Signal, 4),
@@ -59,36 +62,49 @@ func newStopper(cancel context.CancelFunc, words, patience time.Duration) *stopp
 
 func (s *stopper) listen(cancel context.CancelFunc) {
 	defer close(s.ended)
-	var stop, kill <-chan time.Time
+	var stop, kill, gone <-chan time.Time
 	var first time.Time
 	for {
+		var sig os.Signal
 		select {
 		case <-s.ending:
 			select {
 			case sig := <-s.signals:
-				s.got.CompareAndSwap(0, number(sig))
+				if sig != syscall.SIGHUP || s.hangups == nil {
+					s.got.CompareAndSwap(0, number(sig))
+				}
 			default:
 			}
 			return
-		case sig := <-s.signals:
-			if !s.got.CompareAndSwap(0, number(sig)) {
-				if time.Since(first) < echo {
-					continue
-				}
-				s.exit()
+		case sig = <-s.signals:
+			if sig == syscall.SIGHUP && s.hangups.survived() {
+				gone = time.After(lastTerminal)
+				continue
 			}
-			first = time.Now()
-			cancel() // ends the waiting for debug files
-			delay := time.Duration(0)
-			if sig == os.Interrupt {
-				delay = s.words
+		case <-gone:
+			if !s.hangups.isOrphan() {
+				continue
 			}
-			stop, kill = time.After(delay), time.After(delay+s.patience)
+			sig = syscall.SIGHUP
 		case <-stop:
 			close(s.reading)
+			continue
 		case <-kill:
 			s.exit()
 		}
+		if !s.got.CompareAndSwap(0, number(sig)) {
+			if time.Since(first) < echo {
+				continue
+			}
+			s.exit()
+		}
+		first = time.Now()
+		cancel() // ends the waiting for debug files
+		delay := time.Duration(0)
+		if sig == os.Interrupt {
+			delay = s.words
+		}
+		stop, kill = time.After(delay), time.After(delay+s.patience)
 	}
 }
 

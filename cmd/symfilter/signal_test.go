@@ -31,7 +31,13 @@ const deadline = 20 * time.Second
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0], args...)}
+	return startCommand(t, exec.Command(os.Args[0], args...))
+}
+
+// startCommand starts cmd, which is symfilter or runs it.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd}
 	p.Env = append(os.Environ(), asCommand+"=1")
 	p.Stderr = &p.stderr
 	in, err := p.StdinPipe()
@@ -118,28 +124,21 @@ func (p *process) pending() bool {
 }
 
 func TestTerminationPrintsWhatIsComplete(t *testing.T) {
-	for _, test := range []struct {
-		sig  syscall.Signal
-		code int
-	}{{syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}} {
-		t.Run(test.sig.String(), func(t *testing.T) {
-			p := start(t)
-			p.write(t, "{{{module:0:one.so:elf:aabb}}}\nline\n")
-			p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nline\n")
-			p.write(t, "{{{module:1:two.so:elf:ccdd}}}\n") // waits for its maps
-			p.write(t, "prompt: ")
-			p.expect(t, "[[[ELF module #0x1 \"two.so\"; BuildID=ccdd]]]\nprompt: ")
-			p.write(t, "{{{module:2:three.so:elf:eeff}}}\n")
-			p.signal(t, test.sig)
-			rest, code := p.end(t)
-			if code != test.code {
-				t.Errorf("exit code %d, want %d", code, test.code)
-			}
-			// Whether the last line was read before the signal came is open.
-			if rest != "" && rest != "{{{module:2:three.so:elf:eeff}}}\n" && rest != "[[[ELF module #0x2 \"three.so\"; BuildID=eeff]]]\n" {
-				t.Errorf("got %q at the end", rest)
-			}
-		})
+	p := start(t)
+	p.write(t, "{{{module:0:one.so:elf:aabb}}}\nline\n")
+	p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nline\n")
+	p.write(t, "{{{module:1:two.so:elf:ccdd}}}\n") // waits for its maps
+	p.write(t, "prompt: ")
+	p.expect(t, "[[[ELF module #0x1 \"two.so\"; BuildID=ccdd]]]\nprompt: ")
+	p.write(t, "{{{module:2:three.so:elf:eeff}}}\n")
+	p.signal(t, syscall.SIGTERM)
+	rest, code := p.end(t)
+	if code != 143 {
+		t.Errorf("exit code %d, want 143", code)
+	}
+	// Whether the last line was read before the signal came is open.
+	if rest != "" && rest != "{{{module:2:three.so:elf:eeff}}}\n" && rest != "[[[ELF module #0x2 \"three.so\"; BuildID=eeff]]]\n" {
+		t.Errorf("got %q at the end", rest)
 	}
 }
 

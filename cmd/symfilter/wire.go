@@ -142,7 +142,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		words = 0 // the producer does not end
 	}
 	s := &stream{
-		out: std.out, diag: r.diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup,
+		out: std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, std.in)), hints: c.output != outputMarkup,
 		isPort: c.isPort, rate: c.rate(), announces: isTerminal(std.err),
 	}
 	r.stream = s

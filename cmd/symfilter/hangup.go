@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// lastTerminal is the time after a hang-up in which its cause is awaited: a shell may signal its
+// jobs before it ends, and its terminal with it.
+const lastTerminal = time.Second
+
+// A hangups decides what a hang-up signal means to a run that may outlive it: one that follows
+// files, or reads from a pipe. Log collectors and logrotate send the signal to have files opened
+// again. It ends the run only if the terminal at which the run was started is gone: then nobody
+// is left to end it. A run that was started without a terminal has none to lose.
+//
+// A nil hangups is that of a run that each hang-up ends.
+type hangups struct {
+	started bool          // there was a terminal at the start
+	again   chan struct{} // has an element if a hang-up was outlived and nothing was done yet
+}
+
+// hangups returns nil if a hang-up ends the run.
+func (c *config) hangups(files []string, in *os.File) *hangups {
+	if !c.follow.on && !((len(files) == 0 || slices.Contains(files, "-")) && isPipe(in)) {
+		return nil
+	}
+	return &hangups{started: hasTerminal(), again: make(chan struct{}, 1)}
+}
+
+// isPipe reports whether f is a pipe or a socket.
+func isPipe(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+}
+
+// hasTerminal reports whether the process has a controlling terminal. When a terminal is gone, all
+// processes that it controlled have none.
+func hasTerminal() bool {
+	f, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// isOrphan reports whether the terminal at which the run was started is gone.
+func (h *hangups) isOrphan() bool { return h.started && !hasTerminal() }
+
+// survived reports whether the run outlives a hang-up that has come. If so, it has the function of
+// onHangup called.
+func (h *hangups) survived() bool {
+	if h == nil || h.isOrphan() {
+		return false
+	}
+	select {
+	case h.again <- struct{}{}:
+	default: // it will be called after this hang-up anyway
+	}
+	return true
+}
+
+// onHangup has do called after each hang-up that the run outlives, also after one that has come
+// before. Calls do not overlap; several hang-ups may be one call. done ends it. A nil hangups never
+// calls do.
+func (h *hangups) onHangup(do func(), done <-chan struct{}) {
+	if h == nil {
+		return
+	}
+	go func() {
+		for {
+			select {
+			case <-h.again:
+				do()
+			case <-done:
+				return
+			}
+		}
+	}()
+}
