@@ -1,0 +1,78 @@
+// Symfilterd symbolizes logs as a service: it runs the pipelines of a configuration file, each from
+// files, sockets, HTTP or journald to files, standard output, the peer or a socket.
+//
+//	symfilterd --config FILE [--check]
+//
+// SIGHUP reads the configuration again and reopens outputs. SIGTERM and SIGINT end it within five
+// seconds. It exits with 0 after these, 1 if it cannot run, 2 after wrong usage or with a
+// configuration that cannot be used.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/symfilter/symfilter/daemon"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	flags := flag.NewFlagSet("symfilterd", flag.ContinueOnError)
+	path := flags.String("config", "", "the configuration `FILE`")
+	check := flags.Bool("check", false, "check the configuration, and end")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	conf, err := load(*path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "symfilterd:", err)
+		return 2
+	}
+	if *check {
+		return 0
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	d, err := daemon.New(conf, daemon.Options{Log: log, Stdin: os.Stdin, Stdout: os.Stdout})
+	if err != nil {
+		log.Error(err.Error())
+		return 1
+	}
+	go func() {
+		for range hup {
+			c, err := load(*path)
+			if err == nil {
+				err = d.Reload(c)
+			}
+			if err != nil {
+				log.Error("the configuration was not reloaded", "error", err)
+			}
+		}
+	}()
+	if err := d.Run(ctx); err != nil {
+		log.Error(err.Error())
+		return 1
+	}
+	return 0
+}
+
+func load(path string) (*daemon.Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := daemon.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}

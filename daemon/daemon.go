@@ -1,0 +1,264 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/input"
+)
+
+// stopPatience is how long the end waits for outputs that block.
+const stopPatience = 4 * time.Second
+
+// restEvery is how often idle sessions are looked for.
+const restEvery = 2 * time.Second
+
+// Options are what a Daemon gets from its process.
+type Options struct {
+	Log       *slog.Logger
+	Stdin     io.Reader
+	Stdout    *os.File
+	Inherited map[string]net.Listener // sockets of the service manager, by name
+}
+
+// A Daemon runs the pipelines of a configuration.
+type Daemon struct {
+	house *house
+
+	one       sync.Mutex // guards what follows, and is held by a reload
+	conf      *Config
+	symbols   *symbols
+	pipelines map[string]*pipeline
+}
+
+// New opens the inputs and outputs of c. Nothing is read before [Daemon.Run].
+func New(c *Config, o Options) (*Daemon, error) {
+	d := &Daemon{
+		house: &house{log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o},
+		conf:  &Config{}, pipelines: make(map[string]*pipeline),
+	}
+	change, err := d.prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	d.commit(change)
+	return d, nil
+}
+
+// Run runs the pipelines until ctx is done, or all their inputs have ended. Then they stop reading,
+// and what was read is written, within 5 seconds.
+func (d *Daemon) Run(ctx context.Context) error {
+	tick := time.NewTicker(restEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return d.end()
+		case now := <-tick.C:
+			if !d.tick(now) {
+				return d.end()
+			}
+		}
+	}
+}
+
+// tick parks idle sessions. It reports whether an input still runs.
+func (d *Daemon) tick(now time.Time) bool {
+	d.one.Lock()
+	defer d.one.Unlock()
+	running := false
+	for _, p := range d.pipelines {
+		p.rest(now)
+		select {
+		case <-p.done:
+		default:
+			running = true
+		}
+	}
+	return running
+}
+
+// end stops all pipelines.
+func (d *Daemon) end() error {
+	d.one.Lock()
+	defer d.one.Unlock()
+	cut := time.AfterFunc(stopPatience, func() {
+		for _, p := range d.pipelines {
+			p.stage.Load().end()
+		}
+	})
+	defer cut.Stop()
+	var all sync.WaitGroup
+	for _, p := range d.pipelines {
+		all.Go(p.halt)
+	}
+	all.Wait()
+	var errs []error
+	for _, p := range d.pipelines {
+		errs = append(errs, p.stage.Load().close())
+	}
+	d.symbols.release()
+	d.house.ports.close()
+	return errors.Join(errs...)
+}
+
+// A change is a configuration whose parts are open, and what is done with them.
+type change struct {
+	conf    *Config
+	symbols *symbols
+	fresh   map[string]*stage // of pipelines that are new or differ
+	inputs  map[string]runner // of those whose input is new or differs
+	made    map[string]*pipeline
+}
+
+// Reload replaces the configuration: pipelines that do not differ go on; of those that do, the
+// sessions go on with other options and another output; an input that differs is stopped, and the
+// new one started. If c cannot be used, nothing has changed.
+func (d *Daemon) Reload(c *Config) error {
+	d.one.Lock()
+	defer d.one.Unlock()
+	change, err := d.prepare(c)
+	if err != nil {
+		return err
+	}
+	d.commit(change)
+	for name, p := range d.pipelines {
+		if st := p.stage.Load(); change.fresh[name] == nil && st.out != nil {
+			if err := st.out.reopen(); err != nil {
+				p.log.Error("the output cannot be opened again", "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// prepare opens what c needs and d does not have.
+func (d *Daemon) prepare(c *Config) (_ *change, err error) {
+	ch := &change{conf: c, fresh: make(map[string]*stage), inputs: make(map[string]runner), made: make(map[string]*pipeline)}
+	defer func() {
+		if err != nil {
+			ch.discard()
+		}
+	}()
+	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
+		ch.symbols = d.symbols.share()
+	} else if ch.symbols, err = openSymbols(c.Symbols, nil); err != nil {
+		return nil, fmt.Errorf("symbols: %w", err)
+	}
+	same := ch.symbols == d.symbols && c.Limits == d.conf.Limits && c.State == d.conf.State
+	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
+		now, before := c.Pipelines[name], d.conf.Pipelines[name]
+		p := d.pipelines[name]
+		if p != nil && same && reflect.DeepEqual(now, before) {
+			continue
+		}
+		stage, err := newStage(now, c.Limits, ch.symbols.share(), d.openOutput)
+		if err != nil {
+			ch.symbols.release()
+			return nil, fmt.Errorf("pipelines.%s: %w", name, err)
+		}
+		ch.fresh[name] = stage
+		if p != nil && c.State == d.conf.State && reflect.DeepEqual(now.Input, before.Input) {
+			continue
+		}
+		if p == nil {
+			p = newPipeline(name, d.house, statePath(c.State, name), stage)
+		}
+		ch.made[name] = p
+		if ch.inputs[name], err = d.openInput(p, now.Input); err != nil {
+			return nil, fmt.Errorf("pipelines.%s.input: %w", name, err)
+		}
+	}
+	return ch, nil
+}
+
+// discard closes what prepare has opened.
+func (c *change) discard() {
+	for _, s := range c.fresh {
+		s.close()
+	}
+	for _, in := range c.inputs {
+		in.close()
+	}
+	if c.symbols != nil {
+		c.symbols.release()
+	}
+}
+
+// commit makes the change.
+func (d *Daemon) commit(c *change) {
+	d.house.limits.Store(&c.conf.Limits)
+	for name, p := range d.pipelines {
+		if _, stays := c.conf.Pipelines[name]; !stays {
+			p.halt()
+			p.closeStage(p.stage.Load())
+			delete(d.pipelines, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.fresh)) {
+		if p := d.pipelines[name]; p == nil {
+			d.pipelines[name] = c.made[name]
+		} else {
+			if c.inputs[name] != nil {
+				p.halt()
+			}
+			p.closeStage(p.replace(c.fresh[name]))
+			p.state = statePath(c.conf.State, name)
+		}
+	}
+	for name, in := range c.inputs {
+		d.pipelines[name].start(in)
+	}
+	if d.symbols != nil {
+		d.symbols.release()
+	}
+	d.conf, d.symbols = c.conf, c.symbols
+}
+
+// closeStage closes a stage that was replaced.
+func (p *pipeline) closeStage(s *stage) {
+	if err := s.close(); err != nil {
+		p.log.Error("closing the output", "error", err)
+	}
+}
+
+// statePath returns the folder of a pipeline's checkpoints.
+func statePath(state, name string) string {
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, name)
+}
+
+// openInput opens an input for p.
+func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
+	switch {
+	case len(c.Files) > 0:
+		return openFiles(p, c)
+	case c.Stdin:
+		return &stdin{p: p, in: d.house.options.Stdin}, nil
+	}
+	return nil, errors.New("no input is given: set one of files, stdin, listen, http and journal_upload")
+}
+
+// openOutput opens an output.
+func (d *Daemon) openOutput(c Output) (output, error) {
+	switch {
+	case c.Stdout != "":
+		return newFileOutput(d.house.options.Stdout, c), nil
+	case c.File != "":
+		return openFileOutput(c)
+	}
+	return nil, errors.New("output: none is given: set one of stdout, file, peer and connect")
+}

@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+)
+
+// A runner reads an input.
+type runner interface {
+	// run reads until ctx is done or the input has ended, and gives its lines to sessions of its
+	// pipeline. When it returns, the lines that it has read are written, and its sessions are closed
+	// or suspended. An error is about the input: it is run again after a pause.
+	run(ctx context.Context) error
+
+	// close releases what an input has opened that is not run, or no longer.
+	close() error
+}
+
+// Pauses before an input whose run has failed is run again.
+const (
+	restartFirst = time.Second
+	restartMost  = 30 * time.Second
+)
+
+// house is what all pipelines share.
+type house struct {
+	log       *slog.Logger
+	ports     *ports
+	unpacking *input.Memory // for all compressed inputs
+	limits    atomic.Pointer[Limits]
+	options   Options
+}
+
+// A pipeline carries the lines of one input through the filters of its sessions to one output.
+type pipeline struct {
+	name  string
+	house *house
+	log   *slog.Logger
+	state string          // folder of its checkpoints; empty: none
+	waits context.Context // ends all waiting for debug files when it is done
+
+	stage  atomic.Pointer[stage]
+	counts counts
+
+	mu       sync.Mutex
+	sessions map[*session]struct{}
+	trouble  error // why the input is not open; nil: it is
+
+	stop context.CancelFunc // ends the input
+	done chan struct{}      // the input has ended
+}
+
+// newPipeline returns a pipeline with its first stage.
+func newPipeline(name string, h *house, state string, first *stage) *pipeline {
+	p := &pipeline{
+		name: name, house: h, log: h.log.With("pipeline", name), state: state,
+		waits: context.Background(), sessions: make(map[*session]struct{}),
+	}
+	p.stage.Store(first)
+	return p
+}
+
+// start runs the input in the background until halt is called.
+func (p *pipeline) start(in runner) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stop, p.waits, p.done = cancel, ctx, make(chan struct{})
+	go p.supervise(ctx, in, p.done)
+}
+
+// supervise runs the input, again after a pause if it fails.
+func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{}) {
+	defer close(done)
+	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
+		begin := time.Now()
+		p.setTrouble(nil)
+		err := in.run(ctx)
+		if err == nil || ctx.Err() != nil {
+			if err := in.close(); err != nil {
+				p.log.Warn("closing the input", "error", err)
+			}
+			return
+		}
+		p.setTrouble(err)
+		p.log.Error("the input has failed; it is opened again after a pause", "error", err, "pause", pause)
+		if time.Since(begin) > restartMost {
+			pause = restartFirst
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// halt ends the input: it stops reading, and the lines that were read are written.
+func (p *pipeline) halt() {
+	if p.stop != nil {
+		p.stop()
+		<-p.done
+	}
+}
+
+// replace makes a stage that of the pipeline, and of its sessions. It returns the one before, which
+// nobody uses any more.
+func (p *pipeline) replace(to *stage) *stage {
+	p.mu.Lock()
+	before := p.stage.Swap(to)
+	all := make([]*session, 0, len(p.sessions))
+	for s := range p.sessions {
+		all = append(all, s)
+	}
+	p.mu.Unlock()
+	before.end() // a write that blocks goes on with the new output
+	for _, s := range all {
+		s.restage(to)
+	}
+	return before
+}
+
+// rest parks the sessions that are idle.
+func (p *pipeline) rest(now time.Time) {
+	p.mu.Lock()
+	all := make([]*session, 0, len(p.sessions))
+	for s := range p.sessions {
+		all = append(all, s)
+	}
+	p.mu.Unlock()
+	for _, s := range all {
+		s.rest(now.Add(-parkAfter))
+	}
+}
+
+func (p *pipeline) setTrouble(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trouble = err
+}
+
+// evicted counts a process that a filter has dropped.
+func (p *pipeline) evicted(_, _ string) { p.counts.evictedLimit.Add(1) }
+
+// counts are what the metrics of a pipeline show.
+type counts struct {
+	inLines, inBytes, inLost atomic.Int64
+	outBytes                 atomic.Int64
+	blocked                  atomic.Int64 // ns of writing
+	resolved, unresolved     atomic.Int64
+	pending                  atomic.Int64
+	evictedLimit             atomic.Int64
+}
+
+// add adds what has come to now since before.
+func (c *counts) add(now, before filter.Stats) {
+	c.resolved.Add(now.Resolved - before.Resolved)
+	c.unresolved.Add(now.Unresolved - before.Unresolved)
+	c.pending.Add(now.Pending - before.Pending)
+}

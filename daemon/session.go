@@ -1,0 +1,293 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+)
+
+const (
+	// silence is how long a stream pauses before what is kept of it is printed: lines whose format
+	// is not known, and traces that are held back.
+	silence = 100 * time.Millisecond
+	// parkAfter is how long a stream is idle before its filter becomes a context, of 1.5 KB in place
+	// of some 150 KB.
+	parkAfter = 5 * time.Second
+)
+
+// A session filters the lines of one stream: a file, a connection, a request, a sender of datagrams.
+// Its methods are for one goroutine at a time; the timers, and a reload, take turns with it.
+type session struct {
+	p    *pipeline
+	peer string    // names the stream in the output's path
+	own  io.Writer // takes the output in place of the pipeline's; nil: none does
+
+	mu      sync.Mutex
+	stage   *stage
+	in      *input.Writer // nil while the session is parked
+	filter  *filter.Filter
+	parked  []byte // the context of a parked session; nil: a new one
+	counted filter.Stats
+	quiet   bool // lines are read for their context only
+	written int64
+	used    time.Time
+	timer   *time.Timer
+	err     error // of the timer's goroutine
+	ended   bool
+}
+
+// session returns a session for a new stream of the pipeline. own takes its output; if it is nil,
+// the pipeline's output does. The caller closes or suspends it.
+func (p *pipeline) session(peer string, own io.Writer) *session {
+	s := &session{p: p, peer: peer, own: own, used: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.stage = p.stage.Load()
+	p.sessions[s] = struct{}{}
+	return s
+}
+
+// Write filters whole lines, and returns when the output has those that are not held back. A line
+// that is longer than the limit may come in parts; the last line of a stream may have no end.
+func (s *session) Write(lines []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.wake()
+	s.used = time.Now()
+	n, err := s.in.Write(lines)
+	s.p.counts.inLines.Add(int64(countLines(lines)))
+	s.p.counts.inBytes.Add(int64(n))
+	s.count()
+	s.await()
+	return n, err
+}
+
+// wake makes the filter, from the context if the session is parked.
+func (s *session) wake() {
+	if s.in != nil {
+		return
+	}
+	s.begin()
+	if s.parked == nil {
+		return
+	}
+	if err := s.in.Restore(s.parked); err != nil {
+		s.p.log.Warn("the context of a stream is not used", "stream", s.peer, "error", err)
+		s.begin() // a failed Restore leaves a Writer that must not be used
+	}
+	s.parked = nil
+}
+
+// begin makes a new filter.
+func (s *session) begin() {
+	o := s.stage.options
+	o.Context = s.p.waits
+	o.Evicted = s.p.evicted
+	s.filter = filter.New(emitter{s}, o)
+	s.counted = filter.Stats{}
+	log := func() io.WriteCloser { return s.filter }
+	s.in = input.New(s.stage.format, input.Translators{
+		Markup: log,
+		Container: func(f input.Format) io.WriteCloser {
+			e := input.NewEnvelope(f, o, emitter{s}, s.stage.conf.Input.JSONFields...)
+			s.filter = e.Filter()
+			return e
+		},
+		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are no logs: they pass unchanged
+		Fields: s.stage.conf.Input.JSONFields,
+		Memory: s.p.house.unpacking,
+	})
+}
+
+// park replaces the filter by its context. It reports whether that was possible.
+func (s *session) park() bool {
+	if s.in == nil {
+		return true
+	}
+	context, ok := s.in.AppendContext(nil)
+	if !ok {
+		return false
+	}
+	s.count()
+	s.in, s.filter, s.parked = nil, nil, context
+	return true
+}
+
+// count adds what the filter has counted since the last call to the counts of the pipeline.
+func (s *session) count() {
+	now := s.filter.Stats()
+	s.p.counts.add(now, s.counted)
+	s.counted = now
+}
+
+// await starts the timer that prints what is kept, or stops it.
+func (s *session) await() {
+	switch kept := s.in.Unfinished(); {
+	case kept && s.timer == nil:
+		s.timer = time.AfterFunc(silence, s.silent)
+	case kept:
+		s.timer.Reset(silence)
+	case s.timer != nil:
+		s.timer.Stop()
+	}
+}
+
+// silent prints what is kept.
+func (s *session) silent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.err != nil || s.in == nil {
+		return
+	}
+	s.err = s.in.Flush()
+	s.count()
+	if s.err == nil && s.in.Undecided() { // a packed input is being unpacked
+		s.timer.Reset(silence)
+	}
+}
+
+// restage moves the session to a stage that replaces its own.
+func (s *session) restage(to *stage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage != to && !s.park() {
+		s.in.Close() // its format has no context
+		s.in, s.filter, s.parked = nil, nil, nil
+	}
+	s.stage = to
+}
+
+// rest parks the session if it is idle since the time given.
+func (s *session) rest(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.in != nil && s.used.Before(since) && !s.ended && s.err == nil {
+		s.park()
+	}
+}
+
+// Close ends the stream: it prints what is left.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if !s.ended {
+		s.wake()
+		err = s.in.Close()
+		s.count()
+		s.finish()
+	}
+	return errors.Join(s.err, err)
+}
+
+// suspend ends the session, and returns the context with which another one goes on. Nothing is
+// printed, unless the format has no context.
+func (s *session) suspend() (context []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, s.err
+	}
+	if !s.park() {
+		err = s.in.Close()
+		s.count()
+	}
+	s.finish()
+	return s.parked, errors.Join(s.err, err)
+}
+
+// context appends the context of the stream so far.
+func (s *session) context(dst []byte) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.in != nil:
+		return s.in.AppendContext(dst)
+	case s.parked != nil:
+		return append(dst, s.parked...), true
+	}
+	s.wake()
+	return s.in.AppendContext(dst)
+}
+
+// restore sets the context of a new session.
+func (s *session) restore(context []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin()
+	if err := s.in.Restore(context); err != nil {
+		s.in, s.filter = nil, nil
+		return err
+	}
+	return nil
+}
+
+// finish takes the session out of its pipeline.
+func (s *session) finish() {
+	s.ended = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.in, s.filter = nil, nil
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	delete(s.p.sessions, s)
+}
+
+// An emitter passes the output of a session's filter on. The session's mu is held.
+type emitter struct{ s *session }
+
+func (e emitter) Write(p []byte) (int, error) {
+	s := e.s
+	if s.quiet {
+		return len(p), nil
+	}
+	n, err := s.emit(p)
+	s.written += int64(n)
+	s.p.counts.outBytes.Add(int64(n))
+	return n, err
+}
+
+// emit writes to the output; if a reload replaces that meanwhile, the rest goes to the new one.
+func (s *session) emit(p []byte) (written int, err error) {
+	if s.own != nil {
+		return s.own.Write(p)
+	}
+	for {
+		st := s.p.stage.Load()
+		begin := time.Now()
+		n, err := st.out.write(st.live, s.peer, p[written:])
+		s.p.counts.blocked.Add(int64(time.Since(begin)))
+		written += n
+		if err == nil || !errors.Is(err, errReplaced) || s.p.stage.Load() == st {
+			return written, err
+		}
+	}
+}
+
+// countLines returns the number of line ends in p.
+func countLines(p []byte) int { return bytes.Count(p, newline) }
+
+var newline = []byte{'\n'}
+
+// offset returns the offset in the output after the session's last byte.
+func (s *session) offset() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written
+}
+
+// beQuiet sets whether lines are read for their context only.
+func (s *session) beQuiet(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = on
+}

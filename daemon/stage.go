@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+)
+
+// errReplaced is the error of a write to an output that a reload has replaced.
+var errReplaced = errors.New("the output was replaced by a reload")
+
+// An output takes the lines of a pipeline's streams.
+type output interface {
+	// write writes whole lines of the stream from peer. It waits until the system has taken all of
+	// them, through full disks and peers that do not read, or until ctx is done; n bytes were taken.
+	write(ctx context.Context, peer string, p []byte) (n int, err error)
+
+	// reopen opens files again at their names, for a rotation that has moved them.
+	reopen() error
+
+	close() error
+}
+
+// A stage is what the lines of a pipeline go through: filters with its options, then its output. A
+// reload replaces it; the input and its sessions stay.
+type stage struct {
+	conf    Pipeline
+	options filter.Options // of each filter
+	format  input.Format
+	symbols *symbols
+	out     output // nil: each session has its own
+
+	live context.Context // until the stage is replaced
+	end  context.CancelFunc
+}
+
+// newStage opens the output of c. The stage takes over a use of the symbols.
+func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
+	s := &stage{conf: c, symbols: sym}
+	if err := s.setOptions(limits); err != nil {
+		return nil, err
+	}
+	if !c.Output.Peer {
+		var err error
+		if s.out, err = open(c.Output); err != nil {
+			return nil, err
+		}
+	}
+	s.live, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// setOptions sets the options of the filters.
+func (s *stage) setOptions(limits Limits) error {
+	c := &s.conf
+	s.options = filter.Options{
+		Symbolizer: s.symbols.Symbolizer,
+		Cache:      s.symbols.Cache,
+		Patience: filter.Patience{
+			Local: time.Duration(c.Patience.Local), Servers: time.Duration(c.Patience.Servers),
+			PerMinute: time.Duration(c.Patience.PerMinute), Never: c.Patience.Never,
+		},
+		Limits: filter.Limits{Processes: limits.Contexts, ContextBytes: int64(limits.ContextBytes)},
+		Dialects: filter.Dialects{
+			None: c.Filter.Dialects == "none", NoPaths: !s.symbols.conf.ModulePaths, Complete: s.symbols.Complete,
+		},
+		Paths: filter.Paths{Basenames: c.Filter.Basenames},
+	}
+	for _, m := range c.Filter.PrefixMap {
+		from, to, ok := strings.Cut(m, "=")
+		if !ok {
+			return fmt.Errorf("prefix_map: %q is not OLD=NEW", m)
+		}
+		s.options.Paths.Map = append(s.options.Paths.Map, filter.PrefixMap{Old: from, New: to})
+	}
+	if c.Output.Format == "json" || c.Output.Stdout == "json" {
+		s.options.Output = filter.JSON
+	}
+	if c.Filter.Color == "never" {
+		s.options.Color = filter.ColorNever
+	}
+	lines := []string{"full", "short", "none", "raw"}
+	s.options.ModuleLines = filter.ModuleLines(max(0, slices.Index(lines, c.Filter.ModuleLines)))
+	if c.Input.Key != "" {
+		var err error
+		if s.options.ProcessKey, err = filter.ProcessKey(c.Input.Key); err != nil {
+			return err
+		}
+	}
+	s.format = input.Format(max(int(input.Auto), slices.Index(input.Names(), c.Input.Format)))
+	return nil
+}
+
+// close ends the stage: no session uses it.
+func (s *stage) close() error {
+	s.end()
+	s.symbols.release()
+	if s.out == nil {
+		return nil
+	}
+	return s.out.close()
+}

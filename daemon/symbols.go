@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"os"
+	"sync"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/debuginfod"
+)
+
+// systemURLs is the folder in which the system's packages name debuginfod servers.
+const systemURLs = "/etc/debuginfod"
+
+// symbols are open symbols, shared by stages. The last one to release them closes them.
+type symbols struct {
+	*symfilter.Opened
+	conf Symbols
+
+	mu    sync.Mutex
+	users int
+}
+
+// openSymbols opens what c names. Its user calls release.
+func openSymbols(c Symbols, observe func(debuginfod.Request)) (*symbols, error) {
+	o := symfilter.Symbols{
+		SymbolPaths: c.SymbolPaths, IDsFiles: c.IDsFiles, BuildIDDirs: c.BuildIDDirectories, DebugDirs: c.DebugFileDirectories,
+		NoDefaultDebugDirs: c.NoDefaultDebugDirectories,
+		NoPaths:            !c.ModulePaths,
+		CacheDir:           c.CacheDirectory,
+		MaxMemory:          int64(c.MaxMemory),
+	}
+	if c.DebuginfodURLs.System {
+		var err error
+		if o.Servers, err = debuginfod.OptionsFromEnv(os.Getenv); err != nil {
+			return nil, err
+		}
+		if len(o.Servers.URLs) == 0 {
+			if o.Servers.URLs, err = debuginfod.SystemURLs(systemURLs); err != nil {
+				return nil, err
+			}
+		}
+	} else {
+		o.Servers.URLs = c.DebuginfodURLs.List
+	}
+	if len(o.Servers.URLs) > 0 && c.CacheDirectory != "" {
+		o.Servers.CacheDir = c.CacheDirectory
+	}
+	o.Servers.Observe = observe
+	opened, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &symbols{Opened: opened, conf: c, users: 1}, nil
+}
+
+// share returns s for another user.
+func (s *symbols) share() *symbols {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	return s
+}
+
+// release ends a use.
+func (s *symbols) release() {
+	s.mu.Lock()
+	s.users--
+	last := s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.Close()
+	}
+}
