@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -207,6 +208,9 @@ type Follower struct {
 	saver    *saver
 	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil if they are not used
 	looks    chan struct{}                     // has an element if all files are to be examined
+	totals   totals
+
+	mu sync.Mutex // guards changes of sources, and its use by other goroutines than that of Run
 
 	// The fields below are used by the goroutine of Run only.
 	sources map[string]*source // by absolute path

@@ -47,9 +47,9 @@ func (s *source) countMissed() {
 		switch {
 		case missed <= 0 || s.out == nil:
 		case missed == 1:
-			s.notify(Event{Message: "a file with this name was gone before it could be opened; its lines are lost"})
+			s.lose(Event{Message: "a file with this name was gone before it could be opened; its lines are lost"})
 		default:
-			s.notify(Event{Message: fmt.Sprintf("%d files with this name were gone before they could be opened; their lines are lost", missed)})
+			s.lose(Event{Message: fmt.Sprintf("%d files with this name were gone before they could be opened; their lines are lost", missed)})
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (s *source) moved(ctx context.Context, g *generation) error {
 		return s.failed(ctx, g, err)
 	}
 	s.missing = 0
-	s.notify(Event{Message: fmt.Sprintf("was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first %d are lost", g.look)})
+	s.lose(Event{Message: fmt.Sprintf("was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first %d are lost", g.look)})
 	g.gone = true
 	s.retire(g)
 	return nil

@@ -98,6 +98,7 @@ func (r *run) worker() {
 		s.given = 0
 		d := result{s: s}
 		d.more, d.err = s.turn(r.ctx, buf)
+		s.publish()
 		d.given = s.given
 		d.asked = s.wanted.Swap(false)
 		if s.unsaved() && (d.asked || r.o.Taken != nil && s.affords(time.Now())) {
@@ -377,7 +378,7 @@ func (r *run) match(atStart bool) {
 		} else {
 			s.since = r.saver.since
 		}
-		r.sources[path] = s
+		r.put(s)
 		r.saver.restore(s)
 		r.ready(s)
 	}
@@ -389,6 +390,13 @@ func (r *run) match(atStart bool) {
 	if len(r.patterns) > 0 {
 		r.watcher.watchPatterns(dirs)
 	}
+}
+
+// put adds a source.
+func (r *run) put(s *source) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sources[s.path] = s
 }
 
 // rotatedBase returns the path of the followed file whose rotation has made the one at path; "" if
@@ -442,7 +450,9 @@ func (r *run) forget() {
 		case s.lost.IsZero():
 			s.lost = time.Now()
 		case time.Since(s.lost) > vanish:
+			r.mu.Lock()
 			delete(r.sources, path)
+			r.mu.Unlock()
 			r.watcher.watch(s, nil)
 			r.files.drop(s)
 			r.saver.drop(s.path)

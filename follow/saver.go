@@ -49,6 +49,9 @@ type saver struct {
 	contexts map[string]int // bytes of context in the newest entry, by path
 	context  int            // sum of contexts
 	failing  bool           // the file cannot be written, which was reported
+	unsaved  time.Time      // since when changed has had entries; zero if it has none
+	written  int64          // number of checkpoints written
+	failures int64          // number of failed attempts to write or sync one
 
 	writing sync.Mutex // held while the file is being written
 	file    *os.File   // the state file, locked; nil if there is none
@@ -66,6 +69,7 @@ type saver struct {
 type waiting struct {
 	pos int64
 	entry
+	since time.Time // when it was taken
 }
 
 // newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
@@ -258,7 +262,7 @@ func (w *saver) put(s savedSource, pos int64) {
 		list = list[:n-1]
 	}
 	w.held += e.size()
-	w.waiting[s.Path] = append(list, waiting{pos, e})
+	w.waiting[s.Path] = append(list, waiting{pos, e, time.Now()})
 }
 
 // contexts returns the number of bytes of context in s.
@@ -286,8 +290,17 @@ func leastWanted(list []waiting) int {
 func (w *saver) set(path string, e entry) {
 	if old := w.sources[path]; !old.equal(e) {
 		w.sources[path] = e
-		w.changed[path] = w.changed[path] || old.beside != e.beside
+		w.change(path, old.beside != e.beside)
 	}
+}
+
+// change records that the entry of path is to be written, and its siblings too if whole is set;
+// w.mu is held.
+func (w *saver) change(path string, whole bool) {
+	if len(w.changed) == 0 {
+		w.unsaved = time.Now()
+	}
+	w.changed[path] = w.changed[path] || whole
 }
 
 // admit makes valid the entries whose output the reader has taken. It returns the number of bytes
@@ -347,7 +360,7 @@ func (w *saver) drop(path string) {
 	delete(w.waiting, path)
 	delete(w.contexts, path)
 	delete(w.sources, path)
-	w.changed[path] = true
+	w.change(path, true)
 }
 
 // drain waits until the reader of the output has taken all bytes. It gives up after drainTime, or
@@ -390,8 +403,8 @@ func (w *saver) save() error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.mu.Lock()
-	changed := w.changed
-	w.changed = make(map[string]bool)
+	changed, unsaved := w.changed, w.unsaved
+	w.changed, w.unsaved = make(map[string]bool), time.Time{}
 	files := w.entries(changed)
 	w.mu.Unlock()
 	if len(changed) == 0 {
@@ -402,8 +415,11 @@ func (w *saver) save() error {
 	defer w.mu.Unlock()
 	if err != nil {
 		for path, whole := range changed {
-			w.changed[path] = w.changed[path] || whole
+			w.change(path, whole)
 		}
+		w.unsaved = unsaved
+	} else {
+		w.written++
 	}
 	return w.report(err)
 }
@@ -411,6 +427,7 @@ func (w *saver) save() error {
 // report passes an error of the state file to notify, once; w.mu is held.
 func (w *saver) report(err error) error {
 	if err != nil {
+		w.failures++
 		err = fmt.Errorf("write the checkpoint %s: %w", w.path, bare(err))
 		if !w.failing && !errors.Is(err, errInUse) { // which ends Run
 			w.notify(Event{Message: err.Error() + "; retrying"})

@@ -50,6 +50,8 @@ type source struct {
 	truncations int
 	places      []place // places whose changes are watched
 
+	place sharedProgress // at the end of the last turn
+
 	given int64 // bytes given to sinks to be printed in this turn
 	// a snapshot is requested for the end of a turn; Run may set it during one
 	wanted atomic.Bool
@@ -76,6 +78,7 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 		s.dirty = true
 		if !quiet {
 			s.given += int64(len(p))
+			s.f.totals.read.Add(int64(len(p)))
 		}
 		return g.out.write(p, quiet)
 	}
@@ -500,6 +503,13 @@ func (s *source) routine(format string, args ...any) {
 		s.lastMessage = message
 		s.notify(Event{Message: message, Routine: true})
 	}
+}
+
+// lose reports a loss. Its size is e.Lost; 0 if it is not known.
+func (s *source) lose(e Event) {
+	s.f.totals.losses.Add(1)
+	s.f.totals.lost.Add(e.Lost)
+	s.notify(e)
 }
 
 func (s *source) notify(e Event) {

@@ -268,11 +268,11 @@ func (s *source) resumeOld(g *generation, r savedReading, out *outlet) {
 // lostTrack reports why reading does not continue at the place of the checkpoint.
 func (s *source) lostTrack(now *generation, last savedReading) {
 	if now != nil && now.id.ino == last.Ino {
-		s.notify(Event{Message: fmt.Sprintf("no longer holds the %d bytes that were read: it was truncated or replaced; it is read from its beginning", last.Off)})
+		s.lose(Event{Message: fmt.Sprintf("no longer holds the %d bytes that were read: it was truncated or replaced; it is read from its beginning", last.Off)})
 		s.truncatedID = now.id
 		return
 	}
-	s.notify(Event{Message: fmt.Sprintf("the file that was read up to byte %d is gone; lines written to it since %s are lost", last.Off, last.Time.Format(time.DateTime))})
+	s.lose(Event{Message: fmt.Sprintf("the file that was read up to byte %d is gone; lines written to it since %s are lost", last.Off, last.Time.Format(time.DateTime))})
 }
 
 // hasMeta reports whether a name contains characters of a pattern.

@@ -39,7 +39,11 @@ func (s *source) truncated() error {
 		if unread > 0 {
 			message += fmt.Sprintf(", and %d bytes that were not read yet", unread)
 		}
-		s.notify(Event{Message: message, Lost: lost + unread})
+		if e := (Event{Message: message, Lost: lost + unread}); e.Lost > 0 {
+			s.lose(e)
+		} else {
+			s.notify(e)
+		}
 	}
 	return s.restart(copies)
 }

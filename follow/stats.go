@@ -1,0 +1,119 @@
+package follow
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Stats are the numbers of a Follower at one moment. Totals count from [New] on.
+type Stats struct {
+	Files     int   // names of Options.Names, and names that match a pattern, that lead to a file
+	ReadBytes int64 // total of bytes passed to sinks to be printed
+
+	// LagBytes is what is in the files and was not passed to a sink yet. An unfinished line is part
+	// of it.
+	LagBytes int64
+
+	LostBytes int64 // total of Event.Lost
+	Losses    int64 // number of events about a loss, also one whose size is not known
+
+	// CheckpointAge is the time for which output has been in no checkpoint, or in none that is
+	// valid, because the reader of the output has not taken it; 0 if all output is in one.
+	CheckpointAge    time.Duration
+	Checkpoints      int64 // number of checkpoints written
+	CheckpointErrors int64 // number of failed attempts to write or sync one
+}
+
+// Stats returns the current numbers. It may be called at any time, by any goroutine. It asks the
+// system for the size of each file, and waits for no sink.
+func (f *Follower) Stats() Stats {
+	all := Stats{ReadBytes: f.totals.read.Load(), LostBytes: f.totals.lost.Load(), Losses: f.totals.losses.Load()}
+	f.mu.Lock()
+	places := make(map[string]progress, len(f.sources))
+	for path, s := range f.sources {
+		places[path] = s.place.get()
+	}
+	f.mu.Unlock()
+	for path, p := range places {
+		if p.exists {
+			all.Files++
+			all.LagBytes += p.lag(path)
+		}
+	}
+	f.saver.count(&all)
+	return all
+}
+
+// totals are sums over all files.
+type totals struct{ read, lost, losses atomic.Int64 }
+
+// A progress is how far a source has read.
+type progress struct {
+	exists bool
+	rest   int64  // unread bytes of all files of the source but the newest
+	newest fileID // the file that the name led to
+	off    int64  // read offset in the newest file
+	size   int64  // of the newest file
+}
+
+// lag returns the number of unread bytes of the source at path.
+func (p progress) lag(path string) int64 {
+	id, info, err := lookAt(path)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		return p.rest + max(0, p.size-p.off)
+	case id != p.newest: // a new file
+		return p.rest + max(0, p.size-p.off) + info.Size()
+	}
+	return p.rest + max(0, info.Size()-p.off)
+}
+
+// A sharedProgress is the progress at the end of the source's last turn. It is safe for concurrent
+// use.
+type sharedProgress struct {
+	mu sync.Mutex
+	p  progress
+}
+
+func (s *sharedProgress) get() progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.p
+}
+
+// publish makes the progress of the source known.
+func (s *source) publish() {
+	p := progress{exists: s.cur != nil}
+	of := func(files []*generation) {
+		for _, g := range files {
+			p.rest += max(0, p.size-p.off) // the newest before g
+			p.newest, p.off, p.size = g.id, g.off, g.size
+		}
+	}
+	of(s.old)
+	if s.cur != nil {
+		p.rest += max(0, p.size-p.off)
+		p.newest, p.off, p.size = s.cur.id, s.cur.off, s.cur.size
+	}
+	of(s.ahead)
+	s.place.mu.Lock()
+	defer s.place.mu.Unlock()
+	s.place.p = p
+}
+
+// count adds the numbers of checkpoints to all.
+func (w *saver) count(all *Stats) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all.Checkpoints, all.CheckpointErrors = w.written, w.failures
+	oldest := w.unsaved
+	for _, list := range w.waiting {
+		if len(list) > 0 && (oldest.IsZero() || list[0].since.Before(oldest)) {
+			oldest = list[0].since
+		}
+	}
+	if !oldest.IsZero() {
+		all.CheckpointAge = time.Since(oldest)
+	}
+}
