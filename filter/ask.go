@@ -48,6 +48,7 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
 	}
+	defer r.observe()()
 	l := symbolize.Location{ID: m.buildID(), Name: m.asked(), Addr: rel}
 	if form == dataAddress || form == wholeVariable {
 		v, err := r.askVariable(m, l)
@@ -71,6 +72,15 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	}
 	r.rendered++
 	return r.renderer.frames(frames, m, l.Addr, back), true, nil
+}
+
+// observe begins a question. The returned function ends it, and passes its time to Patience.Asked.
+func (r *asker) observe() (end func()) {
+	if r.opt.Patience.Asked == nil || r.aheadOf != nil {
+		return func() {}
+	}
+	began := time.Now()
+	return func() { r.opt.Patience.Asked(time.Since(began)) }
 }
 
 // chooseFrames asks for the frames at l or one byte before it, as form requires. back reports
@@ -161,6 +171,7 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 	if r.never() {
 		return l, symbolize.ErrPending
 	}
+	defer r.observe()()
 	r.awaitFile(m)
 	l, err = symbolize.LayoutOf(r.expired, r.opt.Symbolizer, m.buildID(), m.asked())
 	if !errors.Is(err, symbolize.ErrPending) {

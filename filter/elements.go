@@ -17,6 +17,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagBT:
 		if e, ok := p.bt(); ok {
 			a := f.codeAnswer(e.addr, lookupOfFrame(e))
+			f.countCode(OriginBT, e.addr, e.kind, a)
 			f.frameInSentence(e, a)
 			f.message(p.Fields)
 			f.look.textBegins(len(f.buf))
@@ -26,6 +27,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagPC:
 		if e, err := p.pc(); err == nil {
 			a := f.codeAnswer(e.Addr, lookupOf(e.Kind))
+			f.countCode(OriginPC, e.Addr, e.Kind, a)
 			if a.mod == nil {
 				f.bracketedElement(p)
 			} else {
@@ -38,6 +40,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
+			f.countAnswer(OriginData, a)
 			f.look.breakable(len(f.buf))
 			f.variable(a, p)
 			f.look.textBegins(len(f.buf))
@@ -104,6 +107,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		return
 	}
 	a := f.codeAnswer(e.addr, lookupOfFrame(e))
+	f.countCode(OriginBT, e.addr, e.kind, a)
 	f.recordAnswer(len(f.buf), bt.Tag, e.number, e.addr, bt.Fields, a)
 	if !a.hasText || len(a.text.cuts) == 1 && !f.printsSources {
 		f.records.addFrame(len(f.buf), 0)

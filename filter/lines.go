@@ -81,6 +81,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Pending += int64(got.Pending)
 	s.Rests.Add(f.rests)
 	s.Wild.Add(f.wild)
+	s.Outcomes.Add(&f.outcomes)
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil
 	return dst, got

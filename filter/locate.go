@@ -66,15 +66,22 @@ func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 
 // answer returns the answer for a frame, or nil if the frame is not located.
 func (c *locator) answer(fr *dialect.Frame) *answer {
-	f := c.f
-	f.elements++
-	p := &fr.Place
-	if p.Err != nil {
+	c.f.elements++
+	if err := fr.Place.Err; err != nil {
 		if !fr.Optional {
-			f.recordPlace(fr)
+			c.f.countPlace(err)
+			c.f.recordPlace(fr)
 		}
 		return nil
 	}
+	a := locatedAnswer(c, fr)
+	c.f.countAnswer(OriginRaw, a)
+	return a
+}
+
+// locatedAnswer returns the answer for a frame that is located.
+func locatedAnswer(c *locator, fr *dialect.Frame) *answer {
+	f, p := c.f, &fr.Place
 	if fr.Key != 0 && (p.Image == nil || fr.Kernel != nil) {
 		return c.keyed(fr)
 	}
@@ -88,7 +95,7 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	return a
 }
 
-// keyed is answer for a frame whose line has its module, build ID and address. For a hot frame it
+// keyed is locatedAnswer for a frame whose line has its module, build ID and address. For a hot frame it
 // does not lock the shared Cache.
 func (c *locator) keyed(fr *dialect.Frame) *answer {
 	f := c.f
@@ -387,6 +394,7 @@ func (c *locator) variable(text []byte, fr *dialect.Frame, mod *module) {
 	a := &f.last
 	*a = answer{addr: fr.Value, rel: fr.Value, mod: mod}
 	f.completeAnswer(a, wholeVariable)
+	f.countAnswer(OriginRaw, a)
 	name, size, offset := a.text.whole()
 	start := len(f.buf)
 	if !a.hasText || len(fr.Edits) != 2 || size == 0 {

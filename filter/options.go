@@ -155,8 +155,13 @@ type Patience struct {
 
 	// Never lets the goroutine that uses the Filter open, inflate and parse nothing. An address
 	// that needs it stays unresolved; the answer is searched in the background, for later lines.
-	// The other fields are ignored. See [symbolize.Symbolizer.AtOnce].
+	// Local, Servers and PerMinute are ignored. See [symbolize.Symbolizer.AtOnce].
 	Never bool
+
+	// Asked is called after each question to the Symbolizer, which is one that the Cache could not
+	// answer, with the time that it took, waiting for debug files included. It is called from the
+	// goroutine that uses the Filter, and must not call the Filter. Nil: not called.
+	Asked func(took time.Duration)
 }
 
 // A Diagnostic describes what is wrong with one element.

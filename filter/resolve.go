@@ -56,6 +56,8 @@ type answerCounts struct {
 	pending int // addresses without a name whose debug file is still being searched
 	rests   Rests
 	wild    Wild
+
+	outcomes Outcomes
 }
 
 // An answer is the result of the lookup of one address.

@@ -98,7 +98,24 @@ func filterString(t *testing.T, o Options, in string, r *rand.Rand) (out, diagno
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	checkOutcomes(t, f.Stats())
 	return b.String(), s.String()
+}
+
+// checkOutcomes checks that each address was counted once.
+func checkOutcomes(t *testing.T, s Stats) {
+	t.Helper()
+	var resolved, unresolved, pending int64
+	for _, n := range s.Outcomes {
+		resolved += n[ResultResolved] + n[ResultSymbolOnly]
+		pending += n[ResultPending]
+		for _, n := range n[ResultNoSymbol:] {
+			unresolved += n
+		}
+	}
+	if resolved != s.Resolved || unresolved != s.Unresolved || pending != s.Pending {
+		t.Errorf("outcomes of %d resolved addresses, %d unresolved ones, %d pending: got %+v", resolved, unresolved, pending, s)
+	}
 }
 
 func scriptOptions(t *testing.T, comment string) Options {

@@ -13,6 +13,9 @@ type Stats struct {
 	Rests      Rests // the proofs of the answers for raw backtraces
 	Wild       Wild  // addresses of raw backtraces at which there is no code
 	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
+	Processes  int64 // of the stream, at present; 0 for Lines, whose caller has the Contexts
+
+	Outcomes Outcomes // the addresses by origin and result
 }
 
 // Rests counts resolved frames of raw backtraces by the proof of their answers: see the constants
@@ -55,6 +58,7 @@ func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.named), Unresolved: f.failed,
 		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed, Rests: f.rests, Wild: f.wild,
+		Processes: int64(max(1, len(f.all))), Outcomes: f.outcomes,
 	}
 }
 

@@ -1,0 +1,112 @@
+package filter
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// An Origin is what an address of a log is in.
+type Origin uint8
+
+const (
+	OriginBT   Origin = iota // a backtrace element
+	OriginPC                 // a code element
+	OriginData               // a data element
+	OriginRaw                // a frame of a raw backtrace
+	Origins                  // the number of Origins
+)
+
+// String returns the tag of the element, or "raw".
+func (o Origin) String() string { return [Origins]string{"bt", "pc", "data", "raw"}[o] }
+
+// A Result is what the lookup of an address has found.
+type Result uint8
+
+const (
+	ResultResolved   Result = iota // a function with its line, or a variable
+	ResultSymbolOnly               // the name of a function, without a line
+	ResultNoSymbol                 // the module's file, which has no name for the address
+	ResultNoFile                   // the module, but no file of it
+	ResultNoModule                 // no module, or not the place in one
+	ResultPending                  // nothing yet: the file is still being searched
+	ResultFault                    // a file that cannot be used
+	Results                        // the number of Results
+)
+
+// String returns the result as a word: "resolved", "symbol_only".
+func (r Result) String() string {
+	return [Results]string{"resolved", "symbol_only", "no_symbol", "no_file", "no_module", "pending", "fault"}[r]
+}
+
+// Outcomes count lookups of addresses by origin and result. Values of hexdicts are not counted: they
+// may be numbers.
+type Outcomes [Origins][Results]int64
+
+// Add adds the counts of p.
+func (o *Outcomes) Add(p *Outcomes) {
+	for i := range o {
+		for k := range o[i] {
+			o[i][k] += p[i][k]
+		}
+	}
+}
+
+// Sub subtracts the counts of p.
+func (o *Outcomes) Sub(p *Outcomes) {
+	for i := range o {
+		for k := range o[i] {
+			o[i][k] -= p[i][k]
+		}
+	}
+}
+
+// countAnswer counts an answer.
+func (r *resolver) countAnswer(from Origin, a *answer) {
+	result := ResultResolved
+	switch last := len(a.text.cuts) - 1; {
+	case a.mod == nil:
+		result = ResultNoModule
+	case !a.hasText:
+		result = resultOf(a.err, ResultFault)
+	case last >= 0 && a.text.cuts[last].file == a.text.cuts[last].name:
+		result = ResultSymbolOnly
+	}
+	r.outcomes[from][result]++
+}
+
+// countCode counts the answer for a code address, unless the element has none: see
+// frameFields.empty.
+func (r *resolver) countCode(from Origin, addr uint64, kind markup.PCKind, a *answer) {
+	if addr != 0 || kind != markup.Ambiguous || a.mod != nil {
+		r.countAnswer(from, a)
+	}
+}
+
+// resultOf returns the result of a lookup that has failed with err, nil if the file has no name for
+// the address. It returns other for an error that has no result of its own.
+func resultOf(err error, other Result) Result {
+	switch _, fault := errors.AsType[*symbolize.FaultError](err); {
+	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):
+		return ResultNoSymbol
+	case errors.Is(err, symbolize.ErrPending):
+		return ResultPending
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, report.ErrNoFile), errors.Is(err, report.ErrDeleted):
+		return ResultNoFile
+	case fault:
+		return ResultFault
+	}
+	return other
+}
+
+// countPlace counts a frame of a raw backtrace that was not located. A wild address is not counted:
+// there is no code at it.
+func (r *resolver) countPlace(err error) {
+	if err != dialect.ErrWild {
+		r.outcomes[OriginRaw][resultOf(err, ResultNoModule)]++
+	}
+}
