@@ -50,7 +50,7 @@ var errNotAtOnce = errors.New("not known at once")
 // lookAhead starts to resolve b ahead if that is expected to save time.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
-	if len(b) < aheadBlock || f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || runtime.GOMAXPROCS(0) < aheadWorker {
+	if len(b) < aheadBlock || f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || runtime.GOMAXPROCS(0) < aheadWorker {
 		return
 	}
 	if a == nil {

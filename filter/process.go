@@ -26,13 +26,16 @@ type processes struct {
 	evictions int64                    // processes dropped by evict
 	keyed     int64                    // lines with a key
 	evicted   func(key, reason string) // Options.Evicted
+	entered   bool                     // the caller names the process of each line: see Enter
 }
 
 // setProcess makes p the current process.
 func (f *lineFilter) setProcess(p *process) {
 	f.process, f.processKey = p, p.key
 	f.space = &p.space
+	changed := f.changed
 	f.forgetRecent()
+	f.changed = changed // no process has
 }
 
 // Limits of the processes of one stream. The markup format requires a context for each process.
@@ -109,6 +112,11 @@ func (f *lineFilter) enterProcess(text []byte) {
 			}
 		}
 	}
+	enterKey(f, key)
+}
+
+// enterKey makes the process with the given key that of the current line.
+func enterKey(f *lineFilter, key []byte) {
 	key = key[:min(len(key), maxKey)]
 	if f.turn++; len(key) > 0 {
 		f.keyed++

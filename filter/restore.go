@@ -31,6 +31,7 @@ type savedFilter struct {
 	Held    *savedLine                       `json:"held,omitempty"`
 	Trace   checkpoint.Text                  `json:"trace,omitempty"` // lines that are held back, which Line does not count
 	Traces  *savedTraces                     `json:"traces,omitempty"`
+	Facts   *savedFacts                      `json:"facts,omitempty"` // of AppendProcesses, in place of Traces
 	Tail    *savedTail                       `json:"tail,omitempty"`
 	Long    *savedLong                       `json:"long,omitempty"`
 }
@@ -155,7 +156,7 @@ var errNotNew = errors.New("the filter is not new")
 // the Filter stays within its limits for logs. Restore begins the search for the debug files of the
 // modules.
 //
-// Without [Options.ProcessKey], only the process without a key is restored.
+// Without [Options.ProcessKey] and [Enter], only the process without a key is restored.
 func (f *Filter) Restore(context []byte) error {
 	err := errNotNew
 	tail, long := f.cut.Unfinished()
@@ -222,6 +223,15 @@ func (f *Filter) restore(context []byte) error {
 		open.records = []record{{module: open}}
 	}
 	restoreProcesses(&f.lineFilter, processes, s.Grown, s.Began)
+	if s.Facts != nil && f.tracer != nil {
+		facts, err := s.Facts.facts()
+		if err != nil {
+			return err
+		}
+		f.tracer.reader.Know(facts)
+		f.factsSize = facts.Size()
+	}
+	f.changed = false
 	hold := func() { f.wholeLines(s.Trace) }
 	if s.Traces != nil && f.tracer != nil {
 		return f.tracer.restore(s.Traces, hold)
@@ -288,7 +298,7 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 
 // restoreProcesses sets the processes of the Filter; the first is the current one.
 func restoreProcesses(f *lineFilter, processes []*process, grown, began int) {
-	if f.o.ProcessKey == nil {
+	if f.o.ProcessKey == nil && !f.entered {
 		for _, p := range processes {
 			if p.key == "" {
 				f.setProcess(p)

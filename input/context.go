@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
@@ -66,6 +67,56 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	}
 	s.Context = inner.AppendContext(nil)
 	return checkpoint.Append(dst, s), true
+}
+
+// AppendProcesses appends the context of the processes of the input so far; see
+// [filter.AppendProcesses]. It returns false if there is none: while the format is unknown,
+// for a compressed input, and for formats that are not logs.
+func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
+	if f := w.log(); f != nil {
+		return filter.AppendProcesses(f, dst), true
+	}
+	return dst, false
+}
+
+// ProcessesChanged reports whether the context of AppendProcesses has changed since the last call of
+// ProcessesChanged. It costs little.
+func (w *Writer) ProcessesChanged() bool {
+	f := w.log()
+	return f != nil && filter.ProcessesChanged(f)
+}
+
+// log returns the filter of the log that the input is, or nil.
+func (w *Writer) log() *filter.Filter {
+	if w.packed != nil {
+		return nil
+	}
+	switch dst := w.dst.(type) {
+	case *Envelope:
+		return dst.f
+	case *filter.Filter:
+		return dst
+	}
+	return nil
+}
+
+// Remember lets a new Writer, to which nothing was written yet, continue with the processes of an
+// earlier input, in a context of AppendProcesses. The context is used once the format is known, and
+// has no effect on an input without processes. The error is that of [filter.Filter.Restore].
+func (w *Writer) Remember(context []byte) error {
+	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
+		return err
+	}
+	w.processes = context
+	return nil
+}
+
+// remember gives the translator, which is new, the processes of an earlier input.
+func (w *Writer) remember() {
+	if f := w.log(); f != nil && len(w.processes) > 0 {
+		f.Restore(w.processes) // Remember has checked it
+	}
+	w.processes = nil
 }
 
 // Restore sets the state of a new Writer, to which nothing was written yet, to a context of

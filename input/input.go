@@ -95,6 +95,8 @@ type Writer struct {
 	zeros   zeroWatch      // of the beginning of another input
 	dst     io.WriteCloser // nil until the format is known
 	watch   *reportWatch   // of a log whose format was recognised; nil after its beginning
+
+	processes []byte // context of an earlier input, until the format is known; see Remember
 }
 
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
@@ -315,6 +317,7 @@ func (w *Writer) open() {
 		w.format = Markup
 		w.dst = w.t.Markup()
 	}
+	w.remember()
 }
 
 // Close translates the kept bytes, and closes the translator.

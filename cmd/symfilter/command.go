@@ -71,6 +71,8 @@ type inputFlags struct {
 	maps      []*os.File // mapFiles, opened
 	biasWords []string
 	process   processKey
+
+	contextFile fileName
 }
 
 // outputFlags describe the output.

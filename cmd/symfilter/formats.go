@@ -111,6 +111,7 @@ type arrival struct {
 	filter   *filter.Filter           // filters a log; for markup it writes to batch
 	options  filter.Options           // of filter
 	batch    *batch
+	cut      bool         // the reading was stopped before the end of the input
 	silent   bool         // another lane reports what this one does
 	elements bool         // everything that can be resolved passes through filter, which counts it
 	members  []byte       // of each object of JSON

@@ -62,6 +62,9 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		diagnose: func(s string) { r.diag.printf("%s: %s", label, oneLine(s)) },
 	}
 	o.Diagnose = func(d filter.Diagnostic) {
+		if at.cut { // what the last line lacks has not been read
+			return
+		}
 		r.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 	}
 	if !l.c.explain { // which has the reason at the end
@@ -89,6 +92,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	at.options, at.filter = o, filter.New(at.batch, o)
 	format := l.c.inputFormat()
 	e := l.reports.engine(format, at)
+	e.cut = func() { at.cut = true }
 	e.counts = func() counts { return countsOf(at.filter) }
 	e.end = func() {
 		if l.found != nil {

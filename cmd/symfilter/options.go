@@ -213,6 +213,9 @@ var options = [...]group{
 	{title: "How it runs", flags: []option{
 		{name: "process-key", metavar: "KEY", in: ofMost, words: processKeys, field: func(c *config) any { return &c.process },
 			text: "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group"},
+		{name: "context-file", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.contextFile },
+			text: "keep modules and maps of standard input over a restart",
+			more: "FILE is read at the start, and written within a second after a change, after SIGHUP and at the end; for a collector of logs that starts symfilter again"},
 		{name: "wait", metavar: "DURATION", in: ofAsking | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.wait }, text: "longest wait for a debug file (2s; 90s for FILEs)"},
 		{name: "max-memory", metavar: "SIZE", preset: "512M", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.maxMemory }, text: "limit of memory in bytes, such as 512M or 2G"},
 		{name: "no-index", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.noIndex }, text: "keep no index of debug files for the next run"},

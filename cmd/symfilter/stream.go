@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,6 +30,8 @@ type stream struct {
 	rate   int                                                  // rate of serial ports, in baud
 	finish func(code int) int                                   // prints what the inputs are together, and returns the exit code; may be nil
 
+	keeper *keeper // of the context of standard input; nil: it is not kept
+
 	announces bool // standard error is a terminal: a port is named before its device sends something
 
 	unresolved tally // of the inputs that have ended
@@ -45,6 +48,7 @@ type engine struct {
 	flush      func() error  // decides the format, and passes an unfinished line on; nil: nothing to flush
 	unfinished func() bool   // reports whether there is something to flush
 	end        func()        // called after Close; may be nil
+	cut        func()        // called before a Close that this program causes, not the end of the input; may be nil
 	counts     func() counts // of what was filtered so far; may be nil
 
 	input   *input.Writer // recognises the format; nil in the llvm style
@@ -170,7 +174,12 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 // run filters what it reads from in by the engine. Writers of a live input may be silent for a
 // while.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
-	p := &pass{engine: e, done: make(chan struct{})}
+	p := &pass{engine: e, keeper: s.keeper, done: make(chan struct{})}
+	if s.keeper != nil {
+		s.keeper.begin(p)
+		s.stop.hangups.onHangup(s.keeper.save, p.done)
+		s.stop.last.Store(s.keeper.await)
+	}
 	if live && p.flush != nil {
 		p.silence = time.AfterFunc(silence, p.silent)
 		p.silence.Stop()
@@ -179,6 +188,7 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 	select {
 	case <-p.done:
 	case <-s.stop.reading:
+		p.stopped.Store(true)
 	}
 	p.stop()
 	if s.hints && p.writeErr == nil {
@@ -196,9 +206,11 @@ type pass struct {
 	mu sync.Mutex
 	engine
 	ended    bool
+	stopped  atomic.Bool // a signal has ended the reading
 	readErr  error
 	writeErr error
 
+	keeper  *keeper     // nil: the context is not kept
 	silence *time.Timer // nil: the input is never silent
 	done    chan struct{}
 	once    sync.Once
@@ -234,6 +246,7 @@ func (p *pass) write(b []byte, err error) bool {
 		}
 		return false
 	}
+	p.keeper.look()
 	if p.silence != nil {
 		if p.unfinished() {
 			p.silence.Reset(silence)
@@ -256,6 +269,7 @@ func (p *pass) silent() {
 	} else if p.input != nil && p.input.Undecided() { // compressed input may not be decompressed yet
 		p.silence.Reset(silence)
 	}
+	p.keeper.look()
 }
 
 func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
@@ -268,9 +282,13 @@ func (p *pass) stop() {
 	if p.silence != nil {
 		p.silence.Stop()
 	}
+	if p.cut != nil && (p.writeErr != nil || p.stopped.Load()) {
+		p.cut()
+	}
 	if err := p.Close(); p.writeErr == nil {
 		p.writeErr = err
 	}
+	p.keeper.end()
 	if p.end != nil {
 		p.end()
 	}

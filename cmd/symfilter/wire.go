@@ -44,6 +44,7 @@ type filterRun struct {
 	stream  *stream
 	lanes   []*lane // the first is of the main output
 	failed  bool    // a gate has
+	keeper  *keeper // of the context of standard input; nil without --context-file
 }
 
 // filterAll filters files, or standard input, to standard output and the files of --output, and
@@ -56,7 +57,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.suppressions.check(c), c.checkPorts(files)); err != nil {
+	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.suppressions.check(c), c.checkPorts(files), c.checkContextFile(files)); err != nil {
 		return exitUsage, err
 	}
 	if err := c.checkWritten(files, std); err != nil {
@@ -78,6 +79,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return exitIO, err
 	}
 	if err := c.suppressions.load(); err != nil {
+		return exitIO, err
+	}
+	if r.keeper, err = c.openKeeper(r.diag); err != nil {
 		return exitIO, err
 	}
 	if err := r.openLanes(files); err != nil {
@@ -143,7 +147,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	s := &stream{
 		out: std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, std.in)), hints: c.output != outputMarkup,
-		isPort: c.isPort, rate: c.rate(), announces: isTerminal(std.err),
+		isPort: c.isPort, rate: c.rate(), announces: isTerminal(std.err), keeper: r.keeper,
 	}
 	r.stream = s
 	s.engine = func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) }
@@ -166,6 +170,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		code = failed
 	}
 	r.status.set("")
+	if !r.keeper.close() && code == exitOK {
+		code = exitIO
+	}
 	s.report(c, sym)
 	switch {
 	case code != exitOK:
@@ -287,6 +294,7 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 			w = main
 		}
 		engines[i] = l.engine(r, in, label, regular, w)
+		r.keeper.restore(engines[i])
 	}
 	e := allOf(engines)
 	if r.dumps != nil {

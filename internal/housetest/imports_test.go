@@ -48,8 +48,10 @@ var direction = map[string][]string{
 	"internal/inflate":    {},
 	"internal/newfile":    {},
 	"internal/checkpoint": {},
-	"internal/escape":     {},
-	"internal/stacks":     {"internal/escape"},
+
+	"internal/contextfile": {"internal/newfile", "internal/checkpoint"},
+	"internal/escape":      {},
+	"internal/stacks":      {"internal/escape"},
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":  {},
 	"internal/serial":   {},

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/contextfile"
+)
+
+const (
+	keepSoon  = 100 * time.Millisecond // after a change; the next maps of a process come with it
+	keepAgain = time.Second            // between the ends of two saves
+	keepShare = 50                     // making a context takes at most this part of the time
+)
+
+// A keeper saves the context of standard input to the file of --context-file: soon after a change,
+// at most once a second, and when the input ends. The file is written by a goroutine of the
+// keeper's, so that no line waits for the disk.
+type keeper struct {
+	file    *contextfile.File
+	context []byte // from the run before; nil if there is none
+	diag    *diagnostics
+
+	// guarded by the mutex of the pass
+	of       *pass
+	timer    *time.Timer
+	pending  bool
+	earliest time.Time // of the next save
+	saves    int64     // contexts made
+
+	writing sync.Mutex // held while the file is written; guards the fields below
+	written int64      // the last one of saves that is in the file
+	problem string     // the last error that was reported
+	failed  atomic.Bool
+}
+
+// checkContextFile returns what is wrong with --context-file and the other flags together.
+func (c *config) checkContextFile(files []string) error {
+	if c.contextFile == "" {
+		return nil
+	}
+	switch {
+	case c.follow.on:
+		return usageError{errors.New("--context-file is for standard input: with --follow, --state FILE keeps the context too")}
+	case len(files) > 1 || len(files) == 1 && files[0] != "-":
+		return usageError{errors.New("--context-file is for standard input: remove the FILE, or follow it with --follow --state FILE")}
+	}
+	for _, o := range c.outputs {
+		if !slices.Contains([]string{outputText, outputJSON, outputMarkup}, o.form) || o.file != "" {
+			return usageError{fmt.Errorf("--context-file keeps the context of a log that goes on, but %s is complete when the input ends: remove one of them", o.flag())}
+		}
+	}
+	return nil
+}
+
+// openKeeper opens the file of --context-file; the keeper is nil without that flag.
+func (c *config) openKeeper(diag *diagnostics) (*keeper, error) {
+	if c.contextFile == "" {
+		return nil, nil
+	}
+	file, context, unusable, err := contextfile.Open(string(c.contextFile))
+	if err != nil {
+		return nil, fmt.Errorf("--context-file: %w", err)
+	}
+	k := &keeper{file: file, context: context, diag: diag}
+	if unusable == nil && len(context) > 0 {
+		unusable = errors.Unwrap(input.New(input.Auto, input.Translators{}).Remember(context))
+	}
+	if unusable != nil {
+		k.context = nil
+		diag.sum("--context-file %s: %v; symfilter starts without a context", c.contextFile, unusable)
+	}
+	return k, nil
+}
+
+// restore lets an engine, which is new, continue with the context of the run before.
+func (k *keeper) restore(e engine) {
+	if k != nil && len(k.context) > 0 && e.input != nil {
+		e.input.Remember(k.context) // openKeeper has checked it
+	}
+}
+
+// begin is called before the first line.
+func (k *keeper) begin(p *pass) {
+	if k == nil {
+		return
+	}
+	k.of = p
+	k.timer = time.AfterFunc(keepSoon, k.save)
+	k.timer.Stop()
+}
+
+// look is called after lines were filtered. The mutex of the pass is held.
+func (k *keeper) look() {
+	if k == nil || !k.of.input.ProcessesChanged() || k.pending {
+		return
+	}
+	k.pending = true
+	k.timer.Reset(max(keepSoon, time.Until(k.earliest)))
+}
+
+// save saves the context now. It does nothing after the end of the pass.
+func (k *keeper) save() {
+	k.of.mu.Lock()
+	if k.of.ended {
+		k.of.mu.Unlock()
+		return
+	}
+	begin := time.Now()
+	context, ok := k.of.input.AppendProcesses(nil)
+	now := time.Now()
+	k.earliest = now.Add(max(keepAgain, now.Sub(begin)*keepShare))
+	k.pending = false
+	k.saves++
+	number := k.saves
+	k.of.mu.Unlock()
+	if ok {
+		k.write(number, context)
+	}
+}
+
+// end saves the context of an input that has ended. The mutex of the pass is held.
+func (k *keeper) end() {
+	if k == nil {
+		return
+	}
+	k.timer.Stop()
+	k.saves++
+	if context, ok := k.of.input.AppendProcesses(nil); ok {
+		k.write(k.saves, context)
+	}
+}
+
+// write writes the context with this number, unless a later one is in the file.
+func (k *keeper) write(number int64, context []byte) {
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	if number <= k.written {
+		return
+	}
+	err := k.file.Save(context)
+	k.failed.Store(err != nil)
+	if err == nil {
+		k.written = number
+	} else if problem := err.Error(); problem != k.problem {
+		k.problem = problem
+		k.diag.line("%s", problem)
+	}
+}
+
+// await waits until the file is not being written.
+func (k *keeper) await() {
+	k.writing.Lock()
+	defer k.writing.Unlock()
+}
+
+// close ends the use of the file, and reports whether the last context is in it.
+func (k *keeper) close() (ok bool) {
+	if k == nil {
+		return true
+	}
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	k.file.Close()
+	return !k.failed.Load()
+}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// A collector of logs starts symfilter again, whatever has ended it: frames are resolved from then
+// on, if their module was logged before.
+func TestContextsOfPipesAreKept(t *testing.T) {
+	const (
+		modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
+			"[2] {{{module:0:two.so:elf:ccdd}}}\n[2] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\nready\n"
+		listed = "[1] [[[ELF module #0x0 \"one.so\"; BuildID=aabb [0x1000-0x1fff](rx)]]]\n" +
+			"[2] [[[ELF module #0x0 \"two.so\"; BuildID=ccdd [0x1000-0x1fff](rx)]]]\nready\n"
+		frames   = "[1] at {{{pc:0x1234:pc}}}\n[2] at {{{pc:0x1234:pc}}}\n"
+		resolved = "[1] at one.so+0x234 (BuildId: aabb)\n[2] at two.so+0x234 (BuildId: ccdd)\n"
+	)
+	for name, end := range map[string]func(t *testing.T, p *process, saved func()){
+		"the input ends": func(t *testing.T, p *process, _ func()) { p.in.Close() },
+		"it is stopped":  func(t *testing.T, p *process, _ func()) { p.signal(t, syscall.SIGTERM) },
+		"it is killed":   func(t *testing.T, p *process, saved func()) { saved(); p.Process.Kill() },
+		"after a hang-up": func(t *testing.T, p *process, saved func()) {
+			p.signal(t, syscall.SIGHUP)
+			saved()
+			p.Process.Kill()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			context := filepath.Join(t.TempDir(), "context")
+			args := []string{"--quiet", "--context-file=" + context, `--process-key=^\[(\d)`}
+			p := startCommand(t, detached(args...))
+			p.write(t, modules)
+			p.expect(t, listed)
+			end(t, p, func() {
+				waitUntil(t, func() bool { b, _ := os.ReadFile(context); return bytes.Contains(b, []byte("two.so")) })
+			})
+			p.end(t)
+			again := startCommand(t, detached(args...))
+			again.write(t, frames)
+			again.expect(t, resolved)
+			again.in.Close()
+			if rest, code := again.end(t); rest != "" || code != exitOK {
+				t.Errorf("got %q and exit code %d; %s", rest, code, again.stderr.String())
+			}
+		})
+	}
+}
+
+// Lines that change nothing have no context made, and many changes at once have one.
+func TestContextsAreMadeIfTheyChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "context")
+	p := startCommand(t, detached("--context-file="+path))
+	modules := "{{{module:0:one.so:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\nready\n"
+	p.write(t, modules)
+	p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb [0x1000-0x1fff](rx)]]]\nready\n")
+	var first os.FileInfo
+	waitUntil(t, func() bool { first, _ = os.Stat(path); return first != nil && first.Size() > 0 })
+	for range fuzztest.LongOr(1000, 100) {
+		p.write(t, "at {{{pc:0x1234:pc}}}\n")
+		p.expect(t, "at one.so+0x234 (BuildId: aabb)\n")
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(first, now) {
+		t.Errorf("the file was written again (%v)", err)
+	}
+}
+
+// A line that is cut because the reader of the output has enough is not malformed.
+func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	line := fmt.Sprintf("%-54s\n", "at {{{pc:0x1234:pc}}} and more")
+	if at := readBlock % len(line); at < len("at {{{pc:") || at > len("at {{{pc:0x1234") {
+		t.Fatalf("a block ends after %.*q, not within the element", at, line)
+	}
+	if err := os.WriteFile(log, bytes.Repeat([]byte(line), 3*readBlock/len(line)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := startCommand(t, detached("--no-index", log))
+	p.pipe.Close()
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := p.stderr.String(); strings.Contains(got, "expected a closing") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// waitUntil waits until done reports true; startCommand bounds the time.
+func waitUntil(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the condition is never met")
+		}
+	}
+}

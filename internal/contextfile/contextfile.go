@@ -1,0 +1,210 @@
+// Package contextfile keeps the context of a stream in a small file, from which the next process
+// that reads the stream continues. One process at a time can use a file; it is replaced as a whole,
+// and a file that is something else is never changed.
+package contextfile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/newfile"
+)
+
+const (
+	magic   = `{"symfilter_context":1,` // the first bytes of a file; the number is that of this layout
+	maxSize = 256 << 20                 // bytes; the context of a stream at all of its limits takes about half of it
+	mode    = fs.FileMode(0o600)        // it contains names of programs
+	wait    = 2 * time.Second           // longest wait for another process that is ending
+	pause   = 20 * time.Millisecond     // between two tries
+	layout  = `{"symfilter_context":1,%s}` + "\n"
+)
+
+// The reasons why a file is refused. It is not changed.
+var (
+	ErrInUse   = errors.New("in use by another process")
+	ErrForeign = errors.New("not a context file of symfilter; name another file")
+
+	errLink      = errors.New("a symbolic link; name the file itself")
+	errIrregular = errors.New("not a regular file; name another file")
+	errPlanted   = errors.New("another user's, in a folder in which everybody may write; use a folder of your own")
+	errTooLarge  = errors.New("too large for a context file; name another file")
+	errReplaced  = errors.New("replaced by another file, which is kept; contexts are no longer saved")
+)
+
+// A File is the context file of this process. One goroutine at a time may use it.
+type File struct {
+	path string
+	root *os.Root // the folder of path
+	name string   // path below root
+	file *os.File // open and locked; its content is that of path
+}
+
+// body is the content of a file after the magic.
+type body struct {
+	Version int             `json:"v"`
+	Context json.RawMessage `json:"context"`
+}
+
+// Open opens the file at path, or makes an empty one, and locks it until Close. context is what Save
+// has last written, or nil. It waits up to 2 s for another process that has the file.
+//
+// If the file has a context that cannot be used, because it is torn, damaged or of another version,
+// unusable is the reason, which wraps an error of package checkpoint; the next Save replaces it. If
+// the file is something else, err is the reason.
+func Open(path string) (f *File, context []byte, unusable, err error) {
+	dir, name := filepath.Split(path)
+	root, err := os.OpenRoot(filepath.Clean(dir + "."))
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("open the folder of the context file: %w", err)
+	}
+	f = &File{path: path, root: root, name: name}
+	if err := f.acquire(); err != nil {
+		root.Close()
+		return nil, nil, nil, fmt.Errorf("%s is %w", path, err)
+	}
+	content, err := f.read()
+	if err != nil {
+		f.Close()
+		return nil, nil, nil, fmt.Errorf("%s is %w", path, err)
+	}
+	context, unusable = decode(content)
+	return f, context, unusable, nil
+}
+
+// acquire opens and locks the file.
+func (f *File) acquire() error {
+	for begin := time.Now(); ; time.Sleep(pause) {
+		file, err := f.open()
+		if err != nil {
+			return err
+		}
+		if lock(file) && f.isAtPath(file) {
+			f.file = file
+			return nil
+		}
+		file.Close() // another process has locked it, or has just replaced it
+		if time.Since(begin) > wait {
+			return ErrInUse
+		}
+	}
+}
+
+// open opens the file at the path, or makes it.
+func (f *File) open() (*os.File, error) {
+	info, err := f.root.Lstat(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f.root.OpenFile(f.name, os.O_RDWR|os.O_CREATE, mode)
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, errLink
+	case !info.Mode().IsRegular():
+		return nil, errIrregular
+	}
+	if folder, err := f.root.Stat("."); err != nil || planted(folder, info) {
+		return nil, cmp.Or(err, errPlanted)
+	}
+	return f.root.OpenFile(f.name, os.O_RDWR, 0)
+}
+
+// isAtPath reports whether the path leads to file.
+func (f *File) isAtPath(file *os.File) bool {
+	opened, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	info, err := f.root.Lstat(f.name)
+	return err == nil && os.SameFile(info, opened)
+}
+
+// read returns the content of the file. The error is why the file is refused.
+func (f *File) read() ([]byte, error) {
+	info, err := f.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, len(magic))
+	n, err := io.ReadFull(f.file, head)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, err
+	case string(head[:n]) != magic[:n]:
+		return nil, ErrForeign
+	case info.Size() > maxSize:
+		return nil, errTooLarge
+	}
+	rest, err := io.ReadAll(io.LimitReader(f.file, maxSize))
+	return append(head[:n], rest...), err
+}
+
+// decode returns the context in the content of a file, which begins with the magic; nil if the file
+// is empty.
+func decode(content []byte) (context []byte, unusable error) {
+	if len(content) == 0 {
+		return nil, nil
+	}
+	if len(content) < len(magic) {
+		return nil, checkpoint.ErrTorn
+	}
+	var b body
+	if err := checkpoint.Decode(bytes.Join([][]byte{{'{'}, content[len(magic):]}, nil), &b); err != nil {
+		return nil, err
+	}
+	return b.Context, nil
+}
+
+// Save replaces the content of the file by context, an object of JSON. A reader finds either the old
+// content or the new one.
+func (f *File) Save(context []byte) error {
+	if err := f.save(context); err != nil {
+		return fmt.Errorf("save the context in %s: %w", f.path, err)
+	}
+	return nil
+}
+
+func (f *File) save(context []byte) (err error) {
+	if _, err := f.root.Lstat(f.name); err == nil && locks && !f.isAtPath(f.file) {
+		return errReplaced
+	}
+	inner := checkpoint.Append(nil, body{checkpoint.Version, context})
+	made, err := newfile.Create(f.root, "."+f.name+".")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			made.Discard()
+		}
+	}()
+	if _, err := fmt.Fprintf(made, layout, inner[1:len(inner)-1]); err != nil {
+		return err
+	}
+	lock(made.File)
+	if !locks { // an open file cannot be replaced on this system
+		f.file.Close()
+	}
+	if err := made.Publish(f.name); err != nil {
+		return err
+	}
+	f.file.Close()
+	f.file = made.File
+	return nil
+}
+
+// Close ends the use of the file.
+func (f *File) Close() error {
+	if f.file != nil {
+		f.file.Close() // if it fails, nothing is lost: Publish has synced it
+	}
+	return f.root.Close()
+}
