@@ -79,6 +79,7 @@ type Input struct {
 	Poll        bool     `yaml:"poll"`
 	Stdin       bool     `yaml:"stdin"`
 	Listen      string   `yaml:"listen"`  // tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH or systemd:NAME
+	Mode        Mode     `yaml:"mode"`    // of a unix socket; 0: 0660
 	Framing     string   `yaml:"framing"` // of a stream: lines, octets (RFC 6587), or auto
 	HTTP        string   `yaml:"http"`    // HOST:PORT, unix:PATH or systemd:NAME
 	Journal     string   `yaml:"journal_upload"`

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/service"
 )
 
 // stopPatience is how long the end waits for outputs that block.
@@ -29,7 +29,7 @@ type Options struct {
 	Log       *slog.Logger
 	Stdin     io.Reader
 	Stdout    *os.File
-	Inherited map[string]net.Listener // sockets of the service manager, by name
+	Inherited *service.Sockets // of the service manager; nil: none
 }
 
 // A Daemon runs the pipelines of a configuration.
@@ -120,6 +120,7 @@ type change struct {
 	fresh   map[string]*stage // of pipelines that are new or differ
 	inputs  map[string]runner // of those whose input is new or differs
 	made    map[string]*pipeline
+	certs   func() // takes the certificates that were read again
 }
 
 // Reload replaces the configuration: pipelines that do not differ go on; of those that do, the
@@ -151,6 +152,9 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			ch.discard()
 		}
 	}()
+	if ch.certs, err = d.house.ports.reread(c.certificates()); err != nil {
+		return nil, err
+	}
 	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
 		ch.symbols = d.symbols.share()
 	} else if ch.symbols, err = openSymbols(c.Symbols, nil); err != nil {
@@ -199,6 +203,7 @@ func (c *change) discard() {
 // commit makes the change.
 func (d *Daemon) commit(c *change) {
 	d.house.limits.Store(&c.conf.Limits)
+	c.certs()
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays {
 			p.halt()

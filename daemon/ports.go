@@ -1,13 +1,494 @@
 package daemon
 
-import "net"
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
-// ports are the listeners of all pipelines. One that both the old and the new configuration name
-// stays open over a reload, so that no connection that waits in it is refused.
+	"github.com/symfilter/symfilter/internal/service"
+)
+
+// ports are the sockets of all inputs and of the admin listener. A reload opens the inputs of the new
+// configuration before it ends those of the old one, so that a socket that both name stays open, and
+// no connection that waits in it is refused. Many goroutines may use ports.
 type ports struct {
-	inherited map[string]net.Listener
+	inherited *service.Sockets
+
+	mu    sync.Mutex
+	open  map[string]*port // by address; of sockets of the service manager with their number
+	certs map[*certificates]struct{}
 }
 
-func newPorts(inherited map[string]net.Listener) *ports { return &ports{inherited: inherited} }
+func newPorts(inherited *service.Sockets) *ports {
+	if inherited == nil {
+		inherited = new(service.Sockets)
+	}
+	return &ports{inherited: inherited, open: make(map[string]*port), certs: make(map[*certificates]struct{})}
+}
 
-func (p *ports) close() {}
+// A port is one socket, which listens or receives datagrams.
+type port struct {
+	address string // key in ports.open
+	raw     socket
+	release func() // removes the socket's file; nil: it has none
+	uses    []*use // guarded by ports.mu
+	turn    chan struct{}
+
+	mu      sync.Mutex
+	waiting *use       // is in raw; nil: none
+	late    []net.Conn // accepted when their use was already closed
+}
+
+// A socket is a net.Listener or a net.PacketConn.
+type socket interface {
+	SetDeadline(time.Time) error
+	Close() error
+}
+
+// A use is that of a port by one input. One use at a time waits in the socket; the others wait for
+// it to be closed.
+type use struct {
+	ports  *ports
+	port   *port
+	stream bool // of a stream input, which takes over the connections of the use before it
+	closed chan struct{}
+	once   sync.Once
+}
+
+// An access is who may connect, and how.
+type access struct {
+	tls         *TLS
+	allowRemote bool
+	protocols   []string // of TLS, for ALPN
+	mode        Mode     // of a unix socket; 0: defaultSocketMode
+	stream      bool     // of a stream input
+}
+
+// defaultSocketMode lets the daemon's user and group connect.
+const defaultSocketMode Mode = 0o660
+
+// listen returns listeners on an address: HOST:PORT, tcp:HOST:PORT or unix:PATH, with one listener,
+// or systemd:NAME, with one for each socket of that name. The caller closes them. An address that is
+// open already, for another input or for the same one before a reload, is shared.
+func (p *ports) listen(address string, a access) (listeners, error) {
+	opened, err := p.use(address, a, false)
+	if err != nil {
+		return nil, err
+	}
+	var certs *certificates
+	if a.tls != nil {
+		if certs, err = p.certificates(*a.tls, a.protocols); err != nil {
+			closeUses(opened)
+			return nil, err
+		}
+	}
+	var all listeners
+	for _, u := range opened {
+		all = append(all, &listener{use: u, certs: certs})
+	}
+	return all, nil
+}
+
+// packets is listen for the addresses of datagrams: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
+func (p *ports) packets(address string, a access) (all []*packets, err error) {
+	if a.tls != nil {
+		return nil, fmt.Errorf("%s: there is no tls for datagrams; use tcp:, or leave tls out", address)
+	}
+	opened, err := p.use(address, a, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range opened {
+		all = append(all, &packets{use: u})
+	}
+	return all, nil
+}
+
+// use returns a use of each socket of an address.
+func (p *ports) use(address string, a access, datagrams bool) (all []*use, err error) {
+	at, err := parseAddress(address, datagrams)
+	if err == nil && at.network != "systemd" {
+		err = at.mayListen(a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	keys := []string{at.String()}
+	if at.network == "systemd" {
+		if keys, err = p.openInherited(at, datagrams); err != nil {
+			return nil, err
+		}
+	} else if p.open[keys[0]] == nil {
+		raw, release, err := at.listen(a)
+		if err != nil {
+			return nil, err
+		}
+		p.add(keys[0], raw, release)
+	}
+	for _, k := range keys {
+		port := p.open[k]
+		u := &use{ports: p, port: port, stream: a.stream, closed: make(chan struct{})}
+		port.uses = append(port.uses, u)
+		all = append(all, u)
+		if at.network == "systemd" && err == nil {
+			err = mayAccept(address, localAddress(port.raw), a)
+		}
+	}
+	if err != nil {
+		p.drop(all)
+		return nil, err
+	}
+	return all, nil
+}
+
+// openInherited opens the sockets with a name of the service manager, and returns their keys. p.mu
+// is held.
+func (p *ports) openInherited(at address, datagrams bool) (keys []string, err error) {
+	key := func(i int) string { return fmt.Sprintf("%v#%d,%t", at, i, datagrams) }
+	for p.open[key(len(keys))] != nil {
+		keys = append(keys, key(len(keys)))
+	}
+	if len(keys) > 0 {
+		return keys, nil
+	}
+	var sockets []socket
+	if datagrams {
+		all, err := p.inherited.PacketConns(at.name)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range all {
+			prepareDatagrams(c)
+			sockets = append(sockets, c)
+		}
+	} else {
+		all, err := p.inherited.Listeners(at.name)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range all {
+			sockets = append(sockets, l.(socket))
+		}
+	}
+	for i, s := range sockets {
+		p.add(key(i), s, nil)
+		keys = append(keys, key(i))
+	}
+	return keys, nil
+}
+
+// add adds an open socket. p.mu is held.
+func (p *ports) add(key string, raw socket, release func()) {
+	p.open[key] = &port{address: key, raw: raw, release: release, turn: make(chan struct{}, 1)}
+}
+
+// close closes the uses that are left.
+func (p *ports) close() {
+	p.mu.Lock()
+	var all []*use
+	for _, port := range p.open {
+		all = append(all, port.uses...)
+	}
+	p.mu.Unlock()
+	closeUses(all)
+}
+
+func closeUses(all []*use) {
+	for _, u := range all {
+		u.Close()
+	}
+}
+
+// drop takes uses out of their ports, and closes the ports that nobody uses any more. p.mu is held.
+func (p *ports) drop(all []*use) {
+	for _, u := range all {
+		port := u.port
+		i := slices.Index(port.uses, u)
+		if i < 0 {
+			continue
+		}
+		port.uses = slices.Delete(port.uses, i, i+1)
+		if len(port.uses) > 0 {
+			continue
+		}
+		delete(p.open, port.address)
+		port.raw.Close()
+		if port.release != nil {
+			port.release()
+		}
+		for _, c := range port.late {
+			c.Close()
+		}
+	}
+}
+
+// Close ends the use: a wait in progress ends with net.ErrClosed.
+func (u *use) Close() error {
+	u.once.Do(func() {
+		close(u.closed)
+		u.port.mu.Lock()
+		if u.port.waiting == u {
+			u.port.raw.SetDeadline(time.Unix(1, 0))
+		}
+		u.port.mu.Unlock()
+		u.ports.mu.Lock()
+		defer u.ports.mu.Unlock()
+		u.ports.drop([]*use{u})
+	})
+	return nil
+}
+
+// isClosed reports whether Close was called.
+func (u *use) isClosed() bool {
+	select {
+	case <-u.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// heir reports whether another stream input uses the port, to which connections can be given.
+func (u *use) heir() bool {
+	u.ports.mu.Lock()
+	defer u.ports.mu.Unlock()
+	return slices.ContainsFunc(u.port.uses, func(o *use) bool { return o != u && o.stream && !o.isClosed() })
+}
+
+// wait calls f, which waits in the socket, when it is the turn of this use. It returns net.ErrClosed
+// after Close.
+func (u *use) wait(f func() error) error {
+	p := u.port
+	for {
+		select {
+		case p.turn <- struct{}{}:
+		case <-u.closed:
+			return net.ErrClosed
+		}
+		p.mu.Lock()
+		if u.isClosed() {
+			p.mu.Unlock()
+			<-p.turn
+			return net.ErrClosed
+		}
+		p.waiting = u
+		err := p.raw.SetDeadline(time.Time{})
+		p.mu.Unlock()
+		if err == nil {
+			err = f()
+		}
+		p.mu.Lock()
+		p.waiting = nil
+		p.mu.Unlock()
+		<-p.turn
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
+			return err
+		}
+	}
+}
+
+// listeners are those of one address.
+type listeners []*listener
+
+// Close closes all of them.
+func (all listeners) Close() error {
+	for _, l := range all {
+		l.Close()
+	}
+	return nil
+}
+
+// A listener accepts the connections of a port for one input. Close leaves those that wait to the
+// next use of the port.
+type listener struct {
+	*use
+	certs *certificates // nil: connections are without TLS
+}
+
+var _ net.Listener = (*listener)(nil)
+
+// Accept returns the next connection; with TLS a *tls.Conn whose handshake is still to be done.
+func (l *listener) Accept() (net.Conn, error) {
+	var c net.Conn
+	err := l.wait(func() (err error) {
+		if c = l.port.takeLate(); c == nil {
+			c, err = l.port.raw.(net.Listener).Accept()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if l.isClosed() {
+		l.port.leave(c)
+		l.ports.sweep(l.port)
+		return nil, net.ErrClosed
+	}
+	if l.certs != nil {
+		return l.certs.server(c), nil
+	}
+	return c, nil
+}
+
+// Addr returns the address of the socket.
+func (l *listener) Addr() net.Addr { return localAddress(l.port.raw) }
+
+// Close closes the listener, and forgets its certificates.
+func (l *listener) Close() error {
+	if l.certs != nil {
+		l.ports.mu.Lock()
+		delete(l.ports.certs, l.certs)
+		l.ports.mu.Unlock()
+	}
+	return l.use.Close()
+}
+
+// takeLate returns a connection that was accepted for a use that was closed meanwhile, or nil.
+func (p *port) takeLate() (c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.late) > 0 {
+		c, p.late = p.late[0], p.late[1:]
+	}
+	return c
+}
+
+// leave keeps a connection for the next Accept.
+func (p *port) leave(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late = append(p.late, c)
+}
+
+// sweep closes the late connections of a port that is closed.
+func (p *ports) sweep(port *port) {
+	p.mu.Lock()
+	gone := p.open[port.address] != port
+	p.mu.Unlock()
+	for c := (net.Conn)(nil); gone; c.Close() {
+		if c = port.takeLate(); c == nil {
+			return
+		}
+	}
+}
+
+// packets receive the datagrams of a port for one input.
+type packets struct{ *use }
+
+// receive reads a datagram with its control messages.
+func (p *packets) receive(b, control []byte) (d datagram, err error) {
+	err = p.wait(func() (err error) {
+		d, err = receive(p.port.raw, b, control)
+		return err
+	})
+	if err == nil || !p.isClosed() {
+		return d, err
+	}
+	return d, net.ErrClosed
+}
+
+// A datagram is one that was received.
+type datagram struct {
+	n       int    // bytes
+	cut     bool   // there were more
+	from    string // the sender: an IP address, a path or a uid
+	dropped uint32 // datagrams that the kernel had dropped since the socket was made
+	counts  bool   // dropped is known
+}
+
+// localAddress returns the address of a socket.
+func localAddress(s socket) net.Addr {
+	switch s := s.(type) {
+	case net.Listener:
+		return s.Addr()
+	case net.PacketConn:
+		return s.LocalAddr()
+	}
+	return nil
+}
+
+// An address is one of a configuration.
+type address struct {
+	network string // tcp, unix, udp, unixgram or systemd
+	name    string // HOST:PORT, a path, or the name of a socket
+}
+
+func (a address) String() string { return a.network + ":" + a.name }
+
+// parseAddress reads an address of a socket for streams, or for datagrams.
+func parseAddress(s string, datagrams bool) (address, error) {
+	want, networks := "tcp:HOST:PORT, unix:PATH or systemd:NAME", []string{"tcp", "unix", "systemd"}
+	if datagrams {
+		want, networks = "udp:HOST:PORT, unixgram:PATH or systemd:NAME", []string{"udp", "unixgram", "systemd"}
+	}
+	network, name, ok := strings.Cut(s, ":")
+	if !ok || !slices.Contains(networks, network) {
+		if _, _, err := net.SplitHostPort(s); err != nil || datagrams {
+			return address{}, fmt.Errorf("%q is not an address: write %s", s, want)
+		}
+		network, name = "tcp", s
+	}
+	a := address{network, name}
+	switch network {
+	case "tcp", "udp":
+		if _, _, err := net.SplitHostPort(name); err != nil {
+			return a, fmt.Errorf("%q: %w; write %s:HOST:PORT, an IPv6 host in brackets", s, err, network)
+		}
+	case "unix", "unixgram":
+		switch {
+		case name == "" || strings.HasPrefix(name, "@"):
+			return a, fmt.Errorf("%q: the path of a socket is missing: abstract names have no owner and no mode", s)
+		case len(name) > maxSocketPath:
+			return a, fmt.Errorf("%q: the path has %d bytes, that of a socket %d at most", s, len(name), maxSocketPath)
+		}
+	case "systemd":
+		if name == "" {
+			return a, fmt.Errorf("%q: the name of a socket is missing: that of FileDescriptorName= in the socket unit", s)
+		}
+	}
+	return a, nil
+}
+
+// maxSocketPath is one less than the bytes of sun_path; 104 is that of the BSDs and of macOS.
+const maxSocketPath = 103
+
+// mayListen reports an error if an address is open to other machines, and a does not allow that.
+func (a address) mayListen(to access) error {
+	if a.network != "tcp" && a.network != "udp" {
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(a.name)
+	ip := net.ParseIP(host)
+	return remoteRefused(a.String(), host != "localhost" && (ip == nil || !ip.IsLoopback()), to)
+}
+
+// mayAccept is mayListen for an open socket.
+func mayAccept(name string, local net.Addr, to access) error {
+	var ip net.IP
+	switch l := local.(type) {
+	case *net.TCPAddr:
+		ip = l.IP
+	case *net.UDPAddr:
+		ip = l.IP
+	default:
+		return nil
+	}
+	return remoteRefused(fmt.Sprintf("%s (%v)", name, local), !ip.IsLoopback(), to)
+}
+
+func remoteRefused(name string, remote bool, to access) error {
+	switch {
+	case !remote || to.allowRemote || to.tls != nil:
+		return nil
+	case strings.HasPrefix(name, "udp:"):
+		return fmt.Errorf("%s: other machines can send to it, and datagrams can be forged: listen on 127.0.0.1, or set allow_remote: true", name)
+	}
+	return fmt.Errorf("%s: other machines can connect to it: listen on 127.0.0.1 or on a unix socket, or set tls with certificate and key, or allow_remote: true", name)
+}

@@ -18,11 +18,17 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/daemon"
+	"github.com/symfilter/symfilter/internal/service"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	inherited, err := service.Inherited() // before other files are opened
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "symfilterd:", err)
+		return 1
+	}
 	flags := flag.NewFlagSet("symfilterd", flag.ContinueOnError)
 	path := flags.String("config", "", "the configuration `FILE`")
 	check := flags.Bool("check", false, "check the configuration, and end")
@@ -42,7 +48,7 @@ func run(args []string) int {
 	signal.Notify(hup, syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	d, err := daemon.New(conf, daemon.Options{Log: log, Stdin: os.Stdin, Stdout: os.Stdout})
+	d, err := daemon.New(conf, daemon.Options{Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited})
 	if err != nil {
 		log.Error(err.Error())
 		return 1

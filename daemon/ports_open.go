@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+)
+
+// staleTime bounds the question whether a process listens on a unix socket that exists.
+const staleTime = time.Second
+
+// listen opens the socket of an address that is not systemd's. release removes its file; it is nil
+// if there is none.
+func (a address) listen(to access) (s socket, release func(), err error) {
+	unix := a.network == "unix" || a.network == "unixgram"
+	mode := to.mode
+	if mode == 0 {
+		mode = defaultSocketMode
+	}
+	conf := net.ListenConfig{}
+	if unix {
+		if err := a.clear(); err != nil {
+			return nil, nil, fmt.Errorf("listen on %v: %w", a, err)
+		}
+		conf.Control = createWithMode(fs.FileMode(mode))
+	}
+	switch a.network {
+	case "tcp", "unix":
+		l, err := conf.Listen(context.Background(), a.network, a.name)
+		if err != nil {
+			return nil, nil, plainListenError(a, err)
+		}
+		s = l.(socket)
+	default:
+		c, err := conf.ListenPacket(context.Background(), a.network, a.name)
+		if err != nil {
+			return nil, nil, plainListenError(a, err)
+		}
+		prepareDatagrams(c)
+		s = c
+	}
+	if !unix {
+		return s, nil, nil
+	}
+	if l, ok := s.(*net.UnixListener); ok {
+		l.SetUnlinkOnClose(false) // release looks whether the file is ours
+	}
+	release, err = a.own(fs.FileMode(mode))
+	if err != nil {
+		s.Close()
+		return nil, nil, fmt.Errorf("listen on %v: %w", a, err)
+	}
+	return s, release, nil
+}
+
+// plainListenError returns the error of listening on a, with the address named once.
+func plainListenError(a address, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return fmt.Errorf("listen on %v: %w", a, err)
+}
+
+// own sets the mode of the socket's file, which the process's umask may have cut. The function that
+// it returns removes that file, unless it was replaced.
+func (a address) own(mode fs.FileMode) (release func(), err error) {
+	if err := os.Chmod(a.name, mode); err != nil {
+		return nil, err
+	}
+	made, err := os.Lstat(a.name)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if now, err := os.Lstat(a.name); err == nil && os.SameFile(made, now) {
+			os.Remove(a.name) // a file that remains is stale: the next start removes it
+		}
+	}, nil
+}
+
+// clear removes a socket that an ended process has left at the path of a.
+func (a address) clear() error {
+	info, err := os.Lstat(a.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return errors.New("the file is not a socket, and is not replaced: choose another path, or remove it")
+	}
+	for _, network := range []string{"unix", "unixgram"} {
+		c, err := net.DialTimeout(network, a.name, staleTime)
+		if err == nil {
+			c.Close()
+			return errors.New("another process listens there")
+		}
+		if !refused(err) && !wrongType(err) {
+			return fmt.Errorf("does another process listen there? %w", err)
+		}
+	}
+	return os.Remove(a.name)
+}

@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync/atomic"
+)
+
+// certificates are those of a listener. A reload reads their files again; connections live on with
+// the ones that they began with.
+type certificates struct {
+	conf      TLS
+	protocols []string
+	now       atomic.Pointer[tls.Config]
+	outer     *tls.Config
+}
+
+// certificates reads the files of conf, and again at each reload until the listener is closed.
+func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error) {
+	c := &certificates{conf: conf, protocols: protocols}
+	now, err := conf.load(protocols)
+	if err != nil {
+		return nil, err
+	}
+	c.now.Store(now)
+	c.outer = &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.now.Load(), nil },
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.certs[c] = struct{}{}
+	return c, nil
+}
+
+// reread reads the files of the certificates that a new configuration names, and the old one named
+// already. commit makes them those of new connections.
+func (p *ports) reread(named []*TLS) (commit func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fresh := make(map[*certificates]*tls.Config)
+	for c := range p.certs {
+		if !slices.ContainsFunc(named, func(t *TLS) bool { return t != nil && *t == c.conf }) {
+			continue // its listener is about to be closed
+		}
+		if fresh[c], err = c.conf.load(c.protocols); err != nil {
+			return nil, err
+		}
+	}
+	return func() {
+		for c, now := range fresh {
+			c.now.Store(now)
+		}
+	}, nil
+}
+
+// server returns the TLS server side of a connection.
+func (c *certificates) server(conn net.Conn) *tls.Conn { return tls.Server(conn, c.outer) }
+
+// load reads the files of a listener's certificate.
+func (t TLS) load(protocols []string) (*tls.Config, error) {
+	if t.Certificate == "" || t.Key == "" {
+		return nil, errors.New("tls: certificate and key are needed: the names of PEM files")
+	}
+	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls: certificate %s with key %s: %w", t.Certificate, t.Key, err)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols}
+	if t.ClientCA == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(t.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("tls: client_ca: %w", err)
+	}
+	c.ClientCAs = x509.NewCertPool()
+	if !c.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("tls: client_ca %s: no certificate in PEM", t.ClientCA)
+	}
+	c.ClientAuth = tls.RequireAndVerifyClientCert
+	return c, nil
+}
+
+// certificates returns the TLS of the listeners of c, some of them nil.
+func (c *Config) certificates() []*TLS {
+	all := []*TLS{c.Admin.TLS}
+	for _, p := range c.Pipelines {
+		all = append(all, p.Input.TLS)
+	}
+	return all
+}

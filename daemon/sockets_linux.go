@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"net"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// receiveBuffer is the size of a UDP socket's buffer in the kernel, which also bounds it by
+// net.core.rmem_max: a device that crashes sends some thousand lines at once.
+const receiveBuffer = 8 << 20
+
+// createWithMode returns a Control that makes bind create a socket with a mode: there is no time at
+// which others may connect.
+func createWithMode(mode fs.FileMode) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) (err error) {
+		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {
+			return e
+		}
+		return err
+	}
+}
+
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// wrongType reports that a unix socket is of another type than the one that connects.
+func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
+
+// prepareDatagrams raises the buffer of a socket, and asks for the number of datagrams that were
+// dropped, or for the sender's credentials. A kernel that refuses one of these counts no drops, or
+// names no sender.
+func prepareDatagrams(c net.PacketConn) {
+	switch c := c.(type) {
+	case *net.UDPConn:
+		c.SetReadBuffer(receiveBuffer)
+		setOption(c, unix.SO_RXQ_OVFL)
+	case *net.UnixConn:
+		setOption(c, unix.SO_PASSCRED)
+	}
+}
+
+func setOption(c syscall.Conn, option int) {
+	if raw, err := c.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, 1) })
+	}
+}
+
+// controlSize is the room for the control messages of a datagram.
+var controlSize = unix.CmsgSpace(4) + unix.CmsgSpace(unix.SizeofUcred)
+
+// receive reads a datagram.
+func receive(s socket, b, control []byte) (d datagram, err error) {
+	var flags, controls int
+	switch c := s.(type) {
+	case *net.UDPConn:
+		n, m, f, from, err := c.ReadMsgUDPAddrPort(b, control)
+		if err != nil {
+			return d, err
+		}
+		d.n, controls, flags, d.from = n, m, f, from.Addr().Unmap().WithZone("").String()
+	case *net.UnixConn:
+		n, m, f, from, err := c.ReadMsgUnix(b, control)
+		if err != nil {
+			return d, err
+		}
+		if d.n, controls, flags = n, m, f; from != nil {
+			d.from = from.Name
+		}
+	}
+	d.cut = flags&unix.MSG_TRUNC != 0
+	messages, err := unix.ParseSocketControlMessage(control[:controls])
+	if err != nil {
+		return d, nil // the datagram itself is whole
+	}
+	for _, m := range messages {
+		switch {
+		case m.Header.Level != unix.SOL_SOCKET:
+		case m.Header.Type == unix.SO_RXQ_OVFL && len(m.Data) >= 4:
+			d.dropped, d.counts = binary.NativeEndian.Uint32(m.Data), true
+		case m.Header.Type == unix.SCM_CREDENTIALS && d.from == "":
+			if cred, err := unix.ParseUnixCredentials(&m); err == nil {
+				d.from = strconv.Itoa(int(cred.Uid))
+			}
+		}
+	}
+	return d, nil
+}
+
+// peerUser returns the uid of the process that has connected.
+func peerUser(c *net.UnixConn) (uid string) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return ""
+	}
+	raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			uid = strconv.Itoa(int(cred.Uid))
+		}
+	})
+	return uid
+}

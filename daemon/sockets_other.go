@@ -1,0 +1,38 @@
+//go:build !linux
+
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"syscall"
+)
+
+// controlSize is 0: no control message is asked for.
+const controlSize = 0
+
+// createWithMode returns no Control: the mode is set after bind.
+func createWithMode(fs.FileMode) func(network, address string, c syscall.RawConn) error { return nil }
+
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
+
+func prepareDatagrams(net.PacketConn) {}
+
+// receive reads a datagram. Dropped ones are not counted.
+func receive(s socket, b, _ []byte) (d datagram, err error) {
+	n, from, err := s.(net.PacketConn).ReadFrom(b)
+	d.n = n
+	switch a := from.(type) {
+	case *net.UDPAddr:
+		d.from = a.AddrPort().Addr().Unmap().WithZone("").String()
+	case *net.UnixAddr:
+		d.from = a.Name
+	}
+	return d, err
+}
+
+// peerUser returns no uid.
+func peerUser(*net.UnixConn) string { return "" }
