@@ -48,6 +48,8 @@ func New(c *Config, o Options) (*Daemon, error) {
 		house: &house{log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o},
 		conf:  &Config{}, pipelines: make(map[string]*pipeline),
 	}
+	d.house.limits.Store(&c.Limits)
+	d.house.webs = newWebs(o.Log, &room{most: func() int { return d.house.limits.Load().Connections }})
 	change, err := d.prepare(c)
 	if err != nil {
 		return nil, err
@@ -93,6 +95,7 @@ func (d *Daemon) tick(now time.Time) bool {
 func (d *Daemon) end() error {
 	d.one.Lock()
 	defer d.one.Unlock()
+	d.house.webs.stopping.Store(true)
 	cut := time.AfterFunc(stopPatience, func() {
 		for _, p := range d.pipelines {
 			p.stage.Load().end()
@@ -202,6 +205,8 @@ func (c *change) discard() {
 
 // commit makes the change.
 func (d *Daemon) commit(c *change) {
+	d.house.webs.swap.Lock()
+	defer d.house.webs.swap.Unlock()
 	d.house.limits.Store(&c.conf.Limits)
 	c.certs()
 	for name, p := range d.pipelines {
@@ -224,6 +229,9 @@ func (d *Daemon) commit(c *change) {
 	}
 	for name, in := range c.inputs {
 		d.pipelines[name].start(in)
+		if h, ok := in.(*httpInput); ok {
+			<-h.ready
+		}
 	}
 	if d.symbols != nil {
 		d.symbols.release()
@@ -253,6 +261,8 @@ func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 		return openFiles(p, c)
 	case c.Stdin:
 		return &stdin{p: p, in: d.house.options.Stdin}, nil
+	case c.HTTP != "", c.Journal != "":
+		return openHTTP(p, c)
 	}
 	return nil, errors.New("no input is given: set one of files, stdin, listen, http and journal_upload")
 }

@@ -32,6 +32,7 @@ const (
 type house struct {
 	log       *slog.Logger
 	ports     *ports
+	webs      *webs
 	unpacking *input.Memory // for all compressed inputs
 	limits    atomic.Pointer[Limits]
 	options   Options

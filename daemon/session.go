@@ -27,13 +27,18 @@ type session struct {
 	peer string    // names the stream in the output's path
 	own  io.Writer // takes the output in place of the pipeline's; nil: none does
 
+	// adjust changes the options of the filter; nil: nothing does. It is set before the first Write.
+	adjust func(*filter.Options)
+	plain  bool // the lines are not unpacked, whatever they look like
+
 	mu      sync.Mutex
 	stage   *stage
 	in      *input.Writer // nil while the session is parked
 	filter  *filter.Filter
 	parked  []byte // the context of a parked session; nil: a new one
 	counted filter.Stats
-	quiet   bool // lines are read for their context only
+	total   [2]int64 // addresses with a name and without, of all filters so far
+	quiet   bool     // lines are read for their context only
 	written int64
 	used    time.Time
 	timer   *time.Timer
@@ -91,6 +96,9 @@ func (s *session) begin() {
 	o := s.stage.options
 	o.Context = s.p.waits
 	o.Evicted = s.p.evicted
+	if s.adjust != nil {
+		s.adjust(&o)
+	}
 	s.filter = filter.New(emitter{s}, o)
 	s.counted = filter.Stats{}
 	log := func() io.WriteCloser { return s.filter }
@@ -103,7 +111,7 @@ func (s *session) begin() {
 		},
 		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are no logs: they pass unchanged
 		Fields: s.stage.conf.Input.JSONFields,
-		Memory: s.p.house.unpacking,
+		Memory: s.p.house.unpacking, Unpacked: s.plain,
 	})
 }
 
@@ -125,7 +133,16 @@ func (s *session) park() bool {
 func (s *session) count() {
 	now := s.filter.Stats()
 	s.p.counts.add(now, s.counted)
+	s.total[0] += now.Resolved - s.counted.Resolved
+	s.total[1] += now.Unresolved - s.counted.Unresolved
 	s.counted = now
+}
+
+// tally returns the numbers of addresses with a name and of those without.
+func (s *session) tally() (resolved, unresolved int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total[0], s.total[1]
 }
 
 // await starts the timer that prints what is kept, or stops it.
@@ -263,6 +280,9 @@ func (s *session) emit(p []byte) (written int, err error) {
 	}
 	for {
 		st := s.p.stage.Load()
+		if st.out == nil { // a reload has made it the peer
+			return written, errReplaced
+		}
 		begin := time.Now()
 		n, err := st.out.write(st.live, s.peer, p[written:])
 		s.p.counts.blocked.Add(int64(time.Since(begin)))

@@ -79,6 +79,10 @@ type Translators struct {
 	Damaged func(*UnpackError)
 
 	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
+
+	// Unpacked means that the caller has unpacked the input: one that begins like a compressed file is
+	// not unpacked again.
+	Unpacked bool
 }
 
 // A Writer passes its input to the translator for its format. Until the format is known it keeps
@@ -100,7 +104,9 @@ type Writer struct {
 }
 
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
-func New(f Format, t Translators) *Writer { return &Writer{t: t, format: f} }
+func New(f Format, t Translators) *Writer {
+	return &Writer{t: t, format: f, inside: t.Unpacked}
+}
 
 // Write translates p, or keeps it while the format is not known. An input that is packed is
 // unpacked in a goroutine that Close waits for.

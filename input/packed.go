@@ -18,7 +18,7 @@ type codec struct {
 	magics []string // beginnings of its files
 
 	// open returns a reader of the unpacked bytes, and takes its memory from the lease. An error
-	// means that the input only begins like the format, or wraps errNoMemory.
+	// means that the input only begins like the format, or wraps ErrNoMemory.
 	open func(packed io.Reader, memory *lease) (io.Reader, error)
 }
 
@@ -67,6 +67,39 @@ func codecOf(head []byte) (c *codec, undecided bool) {
 		}
 	}
 	return nil, undecided
+}
+
+// LongestMagic is the number of bytes that always decide whether an input is packed.
+const LongestMagic = 10
+
+// Packed returns the format of a compressed input that begins with head: gzip, zstd, xz or bzip2. It
+// returns "" for other inputs. If head is too short to decide, undecided is true.
+func Packed(head []byte) (format string, undecided bool) {
+	c, undecided := codecOf(head)
+	if c == nil {
+		return "", undecided
+	}
+	return c.name, false
+}
+
+// Unpack returns a reader of what r, of the format that Packed has returned, unpacks to. It reads no
+// more of r than it needs for what it returns. The memory for it is taken from memory until done is
+// called; if there is too little, the error wraps ErrNoMemory. The caller bounds the size.
+func Unpack(format string, r io.Reader, memory *Memory) (plain io.Reader, done func(), err error) {
+	l := &lease{of: memory}
+	for _, c := range codecs {
+		if c.name == format {
+			plain, err = c.unpacked(r, l)
+		}
+	}
+	if plain == nil && err == nil {
+		err = fmt.Errorf("%q is not the format of a compressed file", format)
+	}
+	if err != nil {
+		l.end()
+		return nil, nil, err
+	}
+	return plain, l.end, nil
 }
 
 func openGzip(packed io.Reader, _ *lease) (io.Reader, error) {
@@ -182,8 +215,8 @@ const DefaultMemory = 256 << 20
 // NewMemory returns a Memory of n bytes.
 func NewMemory(n int64) *Memory { return &Memory{total: uint64(max(n, 0)), left: uint64(max(n, 0))} }
 
-// errNoMemory is wrapped by the error for an input whose windows the Memory cannot hold.
-var errNoMemory = errors.New("not enough memory for compressed inputs")
+// ErrNoMemory is wrapped by the error for an input whose windows the Memory cannot hold.
+var ErrNoMemory = errors.New("not enough memory for compressed inputs")
 
 // A lease is what one input has of a Memory.
 type lease struct {
@@ -199,7 +232,7 @@ func (l *lease) take(n uint64) error {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	if n-l.n > l.of.left {
-		return fmt.Errorf("%w: it needs %d MiB, of which %d of %d are left", errNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
+		return fmt.Errorf("%w: it needs %d MiB, of which %d of %d are left", ErrNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
 	}
 	l.of.left -= n - l.n
 	l.n = n

@@ -61,7 +61,7 @@ func (u *unpacker) unpack() error {
 		n, err = io.ReadAtLeast(z, first, 1)
 	}
 	head, all := packed.stop()
-	if all && n == 0 && err != nil && !errors.Is(err, errNoMemory) && !(z != nil && isEnd(err)) {
+	if all && n == 0 && err != nil && !errors.Is(err, ErrNoMemory) && !(z != nil && isEnd(err)) {
 		u.mu.Lock()
 		u.plain = true
 		u.mu.Unlock()
@@ -118,7 +118,7 @@ func (e *UnpackError) Error() string {
 		return fmt.Sprintf("the %s file is cut off, or other data follows its end; what it holds up to there is printed", e.Format)
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("the %s file is cut off; what it holds up to there is printed", e.Format)
-	case errors.Is(e.Err, errNoMemory), errors.Is(e.Err, zstd.ErrWindowSizeExceeded):
+	case errors.Is(e.Err, ErrNoMemory), errors.Is(e.Err, zstd.ErrWindowSizeExceeded):
 		return fmt.Sprintf("unpack the %s file: %v; unpack it with %[1]s -dc, and pass the output to symfilter, or raise --max-memory", e.Format, e.Err)
 	}
 	return fmt.Sprintf("not a valid %s file: %v; what comes after that is left out", e.Format, e.Err)

@@ -1,0 +1,263 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// lingers is how long the end of an answer may take to reach its peer after the input was stopped.
+const lingers = 2 * time.Second
+
+// Trailers of an answer: the addresses of the body with a name, and those without one. If the answer
+// has no body, they are in its header.
+const (
+	resolvedHeader   = "Symfilter-Resolved"
+	unresolvedHeader = "Symfilter-Unresolved"
+)
+
+// errStopped is the error of a request whose input was stopped.
+var errStopped = errors.New("symfilterd is stopping, or its configuration was changed; send the request again")
+
+// filter filters the body of a request. Each block of it is answered, or written to the pipeline's
+// output, before the next one is read.
+func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
+	ask, err := h.ask(r)
+	if err != nil {
+		refuseError(w, err)
+		return
+	}
+	if ask.key != "" {
+		if !h.hold(ask.key) {
+			refuse(w, http.StatusConflict, fmt.Sprintf("another request with the key %q is open; wait for its answer, or name another key", ask.key))
+			return
+		}
+		defer h.drop(ask.key)
+	}
+	body, done, err := h.unpacked(r)
+	if err != nil {
+		refuseError(w, err)
+		return
+	}
+	defer done()
+	control := http.NewResponseController(w)
+	control.EnableFullDuplex() // an error is that of HTTP/2, which is so anyway
+	ctx := h.running()
+	defer context.AfterFunc(ctx, func() {
+		control.SetReadDeadline(time.Now())
+		control.SetWriteDeadline(time.Now().Add(lingers))
+	})()
+	a := &answer{w: w, control: control, json: ask.json}
+	s := h.p.session(ask.from, nil)
+	if s.plain = true; ask.peer {
+		s.own, s.adjust = a, ask.adjust
+	}
+	err = copyLines(s, body, !ask.peer)
+	if e := s.Close(); e != nil {
+		err = &outputError{e}
+	}
+	if err == nil {
+		a.finish(ask.peer, s)
+		return
+	}
+	if ctx.Err() != nil {
+		err = errStopped
+	}
+	h.p.log.Debug("a request has failed", "peer", ask.from, "error", err)
+	if a.begun { // the peer must not take the answer for whole
+		panic(http.ErrAbortHandler)
+	}
+	refuseError(w, err)
+}
+
+// copyLines gives the lines of a body to the session. With end, a last line that has no end gets
+// one.
+func copyLines(s *session, body io.Reader, end bool) error {
+	b := blocks{r: body}
+	defer b.free()
+	for {
+		lines, err := b.next()
+		if end && err != nil && len(lines) > 0 && lines[len(lines)-1] != '\n' {
+			lines = append(lines, '\n')
+		}
+		if len(lines) > 0 {
+			if _, err := s.Write(lines); err != nil {
+				return &outputError{err}
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// An outputError is an error of the output of a request.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "the output does not take the lines: " + e.err.Error() }
+
+// A refusal is an error with the status of the answer.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// refusef returns a refusal.
+func refusef(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
+// refuseError answers a request that has failed, before its answer has begun.
+func refuseError(w http.ResponseWriter, err error) {
+	var known *refusal
+	var output *outputError
+	switch {
+	case errors.As(err, &known):
+		switch known.status {
+		case http.StatusMethodNotAllowed:
+			w.Header().Set("Allow", "POST, PUT")
+		case http.StatusUnsupportedMediaType:
+			w.Header().Set("Accept-Encoding", "gzip, zstd")
+		}
+		refuse(w, known.status, known.text)
+	case errors.Is(err, errStopped):
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+	case errors.As(err, &output):
+		refuse(w, http.StatusServiceUnavailable, err.Error()+"; send the request again later")
+	default:
+		refuse(w, http.StatusBadRequest, "the body ends too early, or is not valid: "+err.Error()+"; send the request again")
+	}
+}
+
+// An answer is the body of an answer, which is sent at once with each block.
+type answer struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	json    bool
+	begun   bool
+}
+
+// begin sends the header.
+func (a *answer) begin() {
+	h := a.w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	if a.json {
+		h.Set("Content-Type", "application/x-ndjson")
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Trailer", resolvedHeader+", "+unresolvedHeader)
+	a.begun = true
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if !a.begun {
+		a.begin()
+	}
+	n, err := a.w.Write(p)
+	if err == nil {
+		err = a.control.Flush()
+	}
+	return n, err
+}
+
+// finish ends the answer to a request all of whose lines are written.
+func (a *answer) finish(peer bool, s *session) {
+	if peer && !a.begun {
+		a.begin()
+		a.control.Flush()
+	}
+	resolved, unresolved := s.tally()
+	a.w.Header().Set(resolvedHeader, strconv.FormatInt(resolved, 10))
+	a.w.Header().Set(unresolvedHeader, strconv.FormatInt(unresolved, 10))
+	if !peer {
+		a.w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// smallBlock is the size of the reads of a stream that sends little: quiet streams hold no more.
+const smallBlock = 4 << 10
+
+// quietReads is the number of small reads in a row after which a stream gives its large block back.
+const quietReads = 64
+
+var blockPool = sync.Pool{New: func() any { return new([block + 1]byte) }}
+
+// blocks cuts what a reader reads into whole lines.
+type blocks struct {
+	r     io.Reader
+	buf   []byte
+	large *[block + 1]byte // the memory of buf; nil: it is a small one
+	have  int              // bytes in buf
+	given int              // of them, those that next has returned
+	few   int              // small reads in a row
+}
+
+// next returns the lines that have come, up to the last line end, and those of a line that is
+// longer than a block in parts. They are valid until the next call, and have room for one more byte.
+// With an error of the reader it returns all that is left.
+func (b *blocks) next() ([]byte, error) {
+	if b.buf == nil {
+		b.buf = make([]byte, smallBlock, smallBlock+1)
+	}
+	b.resize()
+	for {
+		n, err := b.r.Read(b.buf[b.have:])
+		from := b.have
+		b.have += n
+		if b.few++; n > smallBlock/2 {
+			b.few = 0
+		}
+		switch {
+		case err != nil:
+			b.given = b.have
+		case b.have == len(b.buf) && b.large == nil:
+			b.resize()
+			continue
+		default:
+			if b.given = from + lastLineEnd(b.buf[from:b.have]); b.given == from {
+				b.given = 0
+			}
+			if b.given == 0 && b.have == len(b.buf) {
+				b.given = b.have
+			}
+		}
+		if b.given > 0 || err != nil {
+			return b.buf[:b.given], err
+		}
+	}
+}
+
+// resize forgets what was given, and takes a block of the size that the stream needs.
+func (b *blocks) resize() {
+	rest := b.buf[b.given:b.have]
+	switch {
+	case b.large == nil && len(rest) == len(b.buf):
+		b.large = blockPool.Get().(*[block + 1]byte)
+		b.buf = b.large[:block]
+	case b.large != nil && b.few >= quietReads && len(rest) < smallBlock:
+		small := make([]byte, smallBlock, smallBlock+1)
+		b.have = copy(small, rest)
+		b.free()
+		b.buf, b.given = small, 0
+		return
+	}
+	b.have, b.given = copy(b.buf, rest), 0
+}
+
+// free gives a large block back. The lines that next has returned are not valid any more.
+func (b *blocks) free() {
+	if b.large != nil {
+		blockPool.Put(b.large)
+		b.large, b.buf = nil, nil
+	}
+}

@@ -1,0 +1,260 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// resolved is the output for crash.
+const resolved = "before\n[[[ELF module #0x0 \"libledger.so\"; BuildID=aabbccdd [0x1000-0x1fff](rx)]]]\n" +
+	"    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n"
+
+// freeAddress returns an address on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// serving starts a daemon with an input http on the address for each pipeline of text, in which ADDR
+// is the address.
+func serving(t *testing.T, text string) (d *Daemon, url, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	addr := freeAddress(t)
+	d, _ = started(t, configuration(t, dir, webConfig(addr, text)), Options{})
+	return d, "http://" + addr, dir
+}
+
+// webConfig is a configuration with pipelines.
+func webConfig(addr, pipelines string) string {
+	return "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n" + strings.ReplaceAll(pipelines, "ADDR", addr)
+}
+
+const peerPipeline = "  service: {input: {http: \"ADDR\"}, output: {peer: true}}\n"
+
+// post sends a request and returns its answer as text.
+func post(t *testing.T, method, url string, body io.Reader, headers ...string) string {
+	t.Helper()
+	r, err := http.NewRequest(method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return answerOf(t, http.DefaultClient, r)
+}
+
+// answerOf returns the status, some headers, the body and the trailers of the answer to r.
+func answerOf(t *testing.T, c *http.Client, r *http.Request) string {
+	t.Helper()
+	got, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	text := fmt.Sprintf("%d %s\n%s", got.StatusCode, got.Header.Get("Content-Type"), body)
+	for _, name := range []string{"Allow", "Accept-Encoding", "Retry-After", resolvedHeader, unresolvedHeader} {
+		if v := got.Header.Get(name); v != "" {
+			text += "header " + name + ": " + v + "\n"
+		}
+		if v := got.Trailer.Get(name); v != "" {
+			text += "trailer " + name + ": " + v + "\n"
+		}
+	}
+	if err != nil {
+		text += "error " + err.Error() + "\n"
+	}
+	return text
+}
+
+func gzipped(s string) *bytes.Buffer {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, s)
+	z.Close()
+	return &b
+}
+
+func zstandard(t *testing.T, s string) *bytes.Buffer {
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(z, s)
+	z.Close()
+	return &b
+}
+
+const (
+	plainText = "200 text/plain; charset=utf-8\n"
+	counts1   = "trailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 1\n"
+)
+
+// unsized hides the length of a body, so that it is sent in chunks.
+type unsized struct{ io.Reader }
+
+func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
+	_, url, _ := serving(t, peerPipeline)
+	url += "/v1/filter"
+	zeros := strings.Repeat("0", 20<<20)
+	answerJSON := `{"v":1,"text":"plain"}` + "\n"
+	for _, test := range []struct {
+		name, method, query string
+		body                io.Reader
+		headers             []string
+		want                string
+	}{
+		{"a log", "POST", "", strings.NewReader(crash), nil, plainText + resolved + counts1},
+		{"in chunks", "POST", "", unsized{strings.NewReader(crash)}, nil, plainText + resolved + counts1},
+		{"by PUT, as curl -T does", "PUT", "", strings.NewReader(crash), nil, plainText + resolved + counts1},
+		{"no last line end", "POST", "", strings.NewReader("a\nb"), nil, plainText + "a\nbtrailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 0\n"},
+		{"an empty log", "POST", "", strings.NewReader(""), nil, plainText + "trailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 0\n"},
+		{"gzip", "POST", "", gzipped(crash), []string{"Content-Encoding", "gzip"}, plainText + resolved + counts1},
+		{"zstd", "POST", "", zstandard(t, crash), []string{"Content-Encoding", "zstd"}, plainText + resolved + counts1},
+		{"gzip without its name", "POST", "", gzipped(crash), nil, plainText + resolved + counts1},
+		{"a type of forms, which curl --data-binary sends", "POST", "", strings.NewReader(crash), []string{"Content-Type", "application/x-www-form-urlencoded"}, plainText + resolved + counts1},
+		{"json by the URL", "POST", "?format=json", strings.NewReader("plain\n"), nil, "200 application/x-ndjson\n" + answerJSON + "trailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 0\n"},
+		{"json by Accept", "POST", "", strings.NewReader("plain\n"), []string{"Accept", "text/html, text/plain;q=0.1, application/x-ndjson;q=0.5"},
+			"200 application/x-ndjson\n" + answerJSON + "trailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 0\n"},
+		{"nothing that is accepted", "POST", "", strings.NewReader("plain\n"), []string{"Accept", "image/png"},
+			"406 text/plain; charset=utf-8\nthe answer may be text/plain or application/x-ndjson; accept one of them\n"},
+		{"GET", "GET", "", nil, nil, "405 text/plain; charset=utf-8\nsend the log with POST: curl -T FILE URL\nheader Allow: POST, PUT\n"},
+		{"another type", "POST", "", strings.NewReader("x"), []string{"Content-Type", "multipart/form-data; boundary=x"},
+			"415 text/plain; charset=utf-8\na body of the type \"multipart/form-data; boundary=x\" is not read; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE\nheader Accept-Encoding: gzip, zstd\n"},
+		{"another encoding", "POST", "", strings.NewReader("x"), []string{"Content-Encoding", "br"},
+			"415 text/plain; charset=utf-8\nthe encoding \"br\" of the body is unknown; use gzip or zstd, or none\nheader Accept-Encoding: gzip, zstd\n"},
+		{"an unknown parameter", "POST", "?keys=1", strings.NewReader("x"), nil,
+			"400 text/plain; charset=utf-8\n\"keys\" in the URL is unknown, or there twice; it may have ?key= and ?format=\n"},
+		{"another format", "POST", "?format=html", strings.NewReader("x"), nil,
+			"400 text/plain; charset=utf-8\n?format=\"html\" is neither text nor json\n"},
+		{"a key with a control character", "POST", "?key=%0a", strings.NewReader("x"), nil,
+			"400 text/plain; charset=utf-8\nthe key is not text of at most 256 bytes without control characters\n"},
+		{"no gzip", "POST", "", strings.NewReader("plain text\n"), []string{"Content-Encoding", "gzip"},
+			"400 text/plain; charset=utf-8\nthe body is not a valid gzip file: gzip: invalid header; send it again, or unpacked\n"},
+		{"gzip that is cut", "POST", "", bytes.NewReader(gzipped(strings.Repeat(" ", 1000) + "\n").Bytes()[:28]), []string{"Content-Encoding", "gzip"},
+			plainText + strings.Repeat(" ", 1000) + "\nerror unexpected EOF\n"},
+		{"a bomb", "POST", "", gzipped(zeros), []string{"Content-Encoding", "gzip"}, "bomb"},
+		{"a bomb of zstd without its name", "POST", "", zstandard(t, zeros), nil, "bomb"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := post(t, test.method, url+test.query, test.body, test.headers...)
+			if test.want == "bomb" { // what was unpacked before is answered, and the answer is cut
+				if text, ok := strings.CutSuffix(got, "error unexpected EOF\n"); !ok || strings.Trim(text[len(plainText):], "0") != "" {
+					t.Errorf("got %.200q (%d bytes)", got, len(got))
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each line is answered before the next one is sent.
+func TestAnswersComeLineByLine(t *testing.T) {
+	_, url, _ := serving(t, peerPipeline)
+	r, w := io.Pipe()
+	request, err := http.NewRequest("POST", url+"/v1/filter", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { io.WriteString(w, "first\n") }()
+	got, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	lines := bufio.NewReader(got.Body)
+	for _, line := range []string{"first\n", "second\n", "third\n"} {
+		if line != "first\n" {
+			io.WriteString(w, line)
+		}
+		if answer, err := lines.ReadString('\n'); answer != line {
+			t.Fatalf("got %q, %v, want %q", answer, err, line)
+		}
+	}
+	w.Close()
+	if rest, err := io.ReadAll(lines); len(rest) > 0 || err != nil {
+		t.Errorf("got %q, %v after the last line", rest, err)
+	}
+}
+
+// A request to a pipeline with a file is answered when the file has its lines.
+func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
+	_, url, dir := serving(t, "  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
+	want := "204 \nheader Symfilter-Resolved: 0\nheader Symfilter-Unresolved: 1\n"
+	for range 2 {
+		if diff := cmp.Diff(want, post(t, "POST", url+"/app", strings.NewReader(strings.TrimSuffix(crash, "\n")))); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "out.log"))
+	if diff := cmp.Diff(resolved+resolved, string(got)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if got, want := post(t, "POST", url+"/v1/filter", strings.NewReader("x")), "404 text/plain; charset=utf-8\nno pipeline has this path; POST to the path of an input http or journal_upload of the configuration\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A reload gives a path to another pipeline. No request in between finds no path.
+func TestReloadsSwapPathsAtOnce(t *testing.T) {
+	dir, addr := t.TempDir(), freeAddress(t)
+	text := "  one: {input: {http: \"ADDR\"}, output: {peer: true}, filter: {color: never}}\n"
+	other := "  two: {input: {http: \"ADDR\"}, output: {peer: true}}\n  more: {input: {http: \"ADDR\", path: /more}, output: {peer: true}}\n"
+	d, _ := started(t, configuration(t, dir, webConfig(addr, text)), Options{})
+	stop, bad := make(chan struct{}), make(chan string, 1)
+	go func() {
+		defer close(bad)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			got, err := http.Post("http://"+addr+"/v1/filter", "text/plain", strings.NewReader("a\n"))
+			if err != nil {
+				bad <- err.Error()
+				return
+			}
+			got.Body.Close()
+			if got.StatusCode != 200 && got.StatusCode != 503 {
+				bad <- got.Status
+				return
+			}
+		}
+	}()
+	for i := range 10 {
+		if i%2 == 0 {
+			text, other = other, text
+		}
+		if err := d.Reload(configuration(t, dir, webConfig(addr, text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	for text := range bad {
+		t.Error(text)
+	}
+}

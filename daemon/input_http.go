@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Paths of the inputs, if the configuration gives none. systemd-journal-upload appends its own
+// to the URL that it is given.
+const (
+	filterPath = "/v1/filter"
+	uploadPath = "/upload"
+)
+
+// An httpInput is the input of a pipeline that takes paths of an HTTP server: logs to filter, or
+// journals.
+type httpInput struct {
+	p     *pipeline
+	web   *web
+	paths []string
+	serve func(http.ResponseWriter, *http.Request)
+	ready chan struct{} // closed when the first run has its paths, or cannot have them
+	once  sync.Once
+
+	mu       sync.Mutex
+	ctx      context.Context // of the run; nil: none runs
+	requests sync.WaitGroup
+	keys     map[string]bool // of the requests that are served
+}
+
+// openHTTP opens the address of an input for logs or for journals.
+func openHTTP(p *pipeline, c Input) (runner, error) {
+	h := &httpInput{p: p, keys: make(map[string]bool), ready: make(chan struct{})}
+	address, path := c.HTTP, c.Path
+	if h.serve = h.filter; c.Journal != "" {
+		j := &journalInput{h: h}
+		address, h.serve = c.Journal, j.upload
+		if path == "" {
+			path = uploadPath
+		}
+		if !strings.HasSuffix(path, uploadPath) {
+			h.paths = append(h.paths, strings.TrimSuffix(path, "/")+uploadPath)
+		}
+	} else if path == "" {
+		path = filterPath
+	}
+	if !strings.HasPrefix(path, "/") {
+		return nil, errors.New("path: " + strconv.Quote(path) + " does not begin with /, as " + filterPath + " does")
+	}
+	h.paths = append(h.paths, path)
+	var secure *tls.Config
+	var err error
+	h.web, err = p.house.webs.open(address, secure, func() (net.Listener, error) { return net.Listen("tcp", address) })
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *httpInput) run(ctx context.Context) error {
+	h.mu.Lock()
+	h.ctx = ctx
+	h.mu.Unlock()
+	defer h.once.Do(func() { close(h.ready) })
+	defer func() {
+		for _, path := range h.paths {
+			h.web.leave(path, h)
+		}
+		h.mu.Lock()
+		h.ctx = nil
+		h.mu.Unlock()
+		h.requests.Wait()
+	}()
+	for _, path := range h.paths {
+		if err := h.web.take(path, h); err != nil {
+			return err
+		}
+	}
+	h.once.Do(func() { close(h.ready) })
+	<-ctx.Done()
+	return nil
+}
+
+func (h *httpInput) close() error {
+	h.web.release()
+	return nil
+}
+
+// begin begins a request, which ends with requests.Done. It reports false if no run is on.
+func (h *httpInput) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx == nil {
+		return false
+	}
+	h.requests.Add(1)
+	return true
+}
+
+// running returns the context of the run.
+func (h *httpInput) running() context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx == nil { // it has ended since the request began
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return ctx
+	}
+	return h.ctx
+}
+
+// hold takes a key for a request. It reports false if another one has it.
+func (h *httpInput) hold(key string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.keys[key] {
+		return false
+	}
+	h.keys[key] = true
+	return true
+}
+
+// drop gives a key back.
+func (h *httpInput) drop(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.keys, key)
+}
