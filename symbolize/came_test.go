@@ -4,6 +4,8 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,10 +33,15 @@ func TestFilesThatComeAreReported(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var calls, found int
+				var found int
+				var mu sync.Mutex // many goroutines call Came
 				var ids []buildid.ID
 				s := New(Options{
-					Came: func(id buildid.ID) { calls, ids = calls+1, append(ids, id) },
+					Came: func(id buildid.ID) {
+						mu.Lock()
+						defer mu.Unlock()
+						ids = append(ids, id)
+					},
 					Finders: []Finder{finderFunc(func(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 						if found == len(test.files) {
 							return nil, fs.ErrNotExist
@@ -48,7 +55,9 @@ func TestFilesThatComeAreReported(t *testing.T) {
 				for range test.files {
 					s.Code(context.Background(), nil, l)
 					synctest.Wait()
-					got = append(got, calls)
+					mu.Lock()
+					got = append(got, len(ids))
+					mu.Unlock()
 					found++
 					e := s.cache.existing(whole.id, "")
 					e.mu.Lock()
@@ -75,9 +84,9 @@ func TestAFileAtHandIsReportedFirst(t *testing.T) {
 	stripped := f.variant(t, "--strip-debug")
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
-		calls := 0
+		var calls atomic.Int32 // many goroutines call Came
 		s := New(Options{
-			Came:    func(buildid.ID) { calls++ },
+			Came:    func(buildid.ID) { calls.Add(1) },
 			Finders: []Finder{oneFile{fixture: stripped}},
 			Servers: []Finder{finderFunc(func(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 				<-answer
@@ -87,12 +96,12 @@ func TestAFileAtHandIsReportedFirst(t *testing.T) {
 		defer s.Close()
 		s.Prefetch(f.id, "")
 		synctest.Wait()
-		if calls != 1 {
+		if calls := calls.Load(); calls != 1 {
 			t.Errorf("%d calls while the server is asked, want 1", calls)
 		}
 		close(answer)
 		synctest.Wait()
-		if calls != 2 {
+		if calls := calls.Load(); calls != 2 {
 			t.Errorf("%d calls in all, want 2", calls)
 		}
 	})
