@@ -80,7 +80,6 @@ type Reader struct {
 
 	*tables          // nil until the first line is read, which in most logs never happens
 	only    []string // names of the dialects; nil for all
-	sifted  []int32  // memory of Sift
 
 	line   Line
 	bare   bare  // the line, if it has colours

@@ -65,13 +65,27 @@ func (r *Reader) Sift(b []byte, from int, marks *MarkBytes, steps []Step) []Step
 		return steps
 	}
 	f := &r.of[anchor0x]
-	r.sifted = flatten(r.sifted[:0], steps)
-	left, unsure := f.siftWords(b, from, marks, r.sifted)
+	var memory [siftSize]int32
+	left := steps[:0]
+	for len(steps) > 0 {
+		var list []int32
+		list, steps = flatten(memory[:0], steps)
+		left = f.sift(b, from, marks, list, left)
+	}
+	return left
+}
+
+// siftSize is the number of offsets that are sifted together, which is more than most blocks have. Their
+// memory is the stack's: a Reader would hold it for as long as its log is followed.
+const siftSize = 256
+
+// sift is Sift for the offsets in list. It appends the steps to steps.
+func (f *fits) sift(b []byte, from int, marks *MarkBytes, list []int32, steps []Step) []Step {
+	left, unsure := f.siftWords(b, from, marks, list)
 	if unsure < len(left) {
 		left = siftWhole(b, from, left)
 	}
 	left = f.siftNumbers(b, from, left)
-	steps = steps[:0]
 	for _, at := range left {
 		n, first := len(steps), int(at)&^63
 		if n == 0 || steps[n-1].At != first {
@@ -176,13 +190,14 @@ func (p *near) unsure(back, before, further byte) uint64 {
 // isSet returns 1 if x is not 0, else 0.
 func isSet(x uint64) uint64 { return (x | -x) >> 63 }
 
-// flatten appends the offsets of the marks of steps to list. Nearly all steps have one or two marks, so
-// that it writes two of each step without a jump.
-func flatten(list []int32, steps []Step) []int32 {
-	for _, s := range steps {
+// flatten appends the offsets of the marks of steps to list, while it has room for those of any step, and
+// returns the other steps. Nearly all steps have one or two marks, so that it writes two of each step
+// without a jump.
+func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
+	for i, s := range steps {
 		n := len(list)
 		if cap(list)-n < 64 {
-			list = slices.Grow(list, 1024)
+			return list, steps[i:]
 		}
 		to, left := (*[64]int32)(list[n:n+64]), s.Marks
 		to[0] = int32(s.At + bits.TrailingZeros64(left))
@@ -195,7 +210,7 @@ func flatten(list []int32, steps []Step) []int32 {
 		}
 		list = list[:n+bits.OnesCount64(s.Marks)]
 	}
-	return list
+	return list, nil
 }
 
 // unsureMark is set in an entry of a list if not only grammars of wordNumber may have the number.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,31 @@ func TestKindsOfMarks(t *testing.T) {
 	}
 }
 
+// Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has sifted.
+func TestSiftKeepsNoMemory(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	const count, most = 1000, 1536
+	log := bytes.Repeat([]byte("a line with the numbers 0x1000 and 0x2000\n"), 100)
+	NewReader(nil).load()
+	readers := make([]*Reader, count)
+	steps := numbersOf(log, 0, false)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for i := range readers {
+		readers[i] = NewReader(nil)
+		readers[i].Sift(log, 0, numberMarks, slices.Clone(steps))
+	}
+	if got := int(heap()-before) / count; got > most {
+		t.Errorf("a Reader takes %d bytes, want at most %d", got, most)
+	}
+	runtime.KeepAlive(readers)
+}
+
 func TestFlattenListsEachMark(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 5))
 	for range 100 {
@@ -132,7 +158,13 @@ func TestFlattenListsEachMark(t *testing.T) {
 			}
 			steps = append(steps, s)
 		}
-		if got := flatten(nil, steps); !slices.Equal(got, want) {
+		var got []int32
+		for rest := steps; len(rest) > 0; {
+			var list []int32
+			list, rest = flatten(make([]int32, 0, siftSize), rest)
+			got = append(got, list...)
+		}
+		if !slices.Equal(got, want) {
 			t.Fatalf("%v: got %v, want %v", steps, got, want)
 		}
 	}
