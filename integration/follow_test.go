@@ -230,7 +230,7 @@ func TestAThousandFiles(t *testing.T) {
 	if long() {
 		idle = time.Minute
 	}
-	const files, maxPeak, instances = 1000, 64 << 20, 1
+	const files, maxPeak, instances = 1000, 60 << 20, 1
 	dir := t.TempDir()
 	for i := range files {
 		sub := filepath.Join(dir, strconv.Itoa(i%50))

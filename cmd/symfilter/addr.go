@@ -130,7 +130,7 @@ func (c *config) asker(std standard, files []string) (*asker, error) {
 	a.servers = servers
 	c.confine(a.diag, files, true)
 	offHeap := limitHeap(c.maxMemory)
-	tuneGarbage()
+	tuneGarbage(garbageSmall)
 	c.warnOfUseless(a.diag, false)
 	symbols := c.symbols(servers)
 	symbols.Symbolizer.OffHeap = offHeap

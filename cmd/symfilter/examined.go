@@ -29,7 +29,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 	}
 	symbols := c.symbols(client)
 	symbols.Symbolizer.OffHeap = limitHeap(c.maxMemory)
-	tuneGarbage()
+	tuneGarbage(garbageSmall)
 	opened, err := symbols.Open()
 	if err != nil {
 		return err

@@ -7,8 +7,9 @@ import (
 )
 
 // The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap does
-// not pay; a large heap is mostly tables without pointers, which cost the collector little. Figures
-// are in ARCHITECTURE.md under Decisions.
+// not pay in a run that ends; a process that follows files stays, and so would its garbage. A large heap
+// is mostly tables without pointers, which cost the collector little. Figures are in ARCHITECTURE.md
+// under Decisions.
 const (
 	garbageSmall  = 300
 	garbageMedium = 100
@@ -29,24 +30,25 @@ func limitHeap(maxMemory memorySize) (offHeap func(bytes int64)) {
 	}
 }
 
-// tuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC.
-func tuneGarbage() {
+// tuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC. That
+// of a small heap is small.
+func tuneGarbage(small int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbageSmall)
-		afterCollection(garbageSmall)
+		debug.SetGCPercent(small)
+		afterCollection(small, small)
 	}
 }
 
 // afterCollection re-evaluates the percentage, now percent, after the next collection: the finalizer
-// of an unreachable object runs then.
-func afterCollection(percent int) {
+// of an unreachable object runs then. small is the percentage of a small heap.
+func afterCollection(small, percent int) {
 	type mark struct{ _ *int } // a pointer keeps the object out of a block shared with others, whose finalizer might never run
 	runtime.SetFinalizer(new(mark), func(*mark) {
 		// package runtime/metrics knows the live heap, but its initialisation takes 4 % of the start of
 		// the process; the next collection is due when the heap has grown by percent since the last
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		want := garbageSmall
+		want := small
 		switch live := m.NextGC / uint64(100+percent) * 100; {
 		case live > largeHeap:
 			want = garbageLarge
@@ -56,6 +58,6 @@ func afterCollection(percent int) {
 		if want != percent {
 			debug.SetGCPercent(want)
 		}
-		afterCollection(want)
+		afterCollection(small, want)
 	})
 }

@@ -96,7 +96,11 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return exitIO, err
 	}
 	offHeap := limitHeap(c.maxMemory)
-	tuneGarbage()
+	if c.follow.on {
+		tuneGarbage(garbageMedium)
+	} else {
+		tuneGarbage(garbageSmall)
+	}
 	c.warnOfUseless(r.diag, len(files) == 0)
 	symbols := c.symbols(r.servers)
 	symbols.Symbolizer.OffHeap = offHeap
