@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/written"
 )
 
 const (
@@ -99,7 +99,7 @@ func (o *commonOutput) write(b []byte) error {
 		case err == nil && n < len(part):
 			return io.ErrShortWrite
 		case err == nil:
-		case !isFull(err):
+		case !written.IsFull(err):
 			return err
 		default:
 			if pause == 0 {
@@ -126,25 +126,6 @@ func (o *commonOutput) endLine() error {
 	defer o.mu.Unlock()
 	return o.write([]byte{'\n'})
 }
-
-// takenBy returns a function that returns how many bytes of the output its reader has taken; unread
-// reports how many the reader has not read.
-func (o *commonOutput) takenBy(unread func() (n int64, ok bool)) func() int64 {
-	var mu sync.Mutex
-	taken := int64(0)
-	return func() int64 {
-		mu.Lock()
-		defer mu.Unlock()
-		written := o.written.Load() // loaded before unread is counted, so that the result is never too large
-		if n, ok := unread(); ok {
-			taken = max(taken, written-n)
-		}
-		return taken
-	}
-}
-
-// isFull reports whether err may pass once there is space on the disk.
-func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // named returns lines with the name of their file before each.
 func (w *fileLines) named(p []byte) []byte {

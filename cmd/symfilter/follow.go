@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/follow"
+	"github.com/symfilter/symfilter/internal/written"
 )
 
 // followPatience is how long the end waits for output that blocks, if files are followed: with the
@@ -117,9 +118,9 @@ func (p *pursuit) run(files []string) int {
 	if p.dumps != nil {
 		o.Workers = 1 // all files share one list
 	}
-	if unread := unread(p.stream.out); flags.state != "" && unread != nil {
+	if unread := written.Unread(p.stream.out); flags.state != "" && unread != nil {
 		p.out.part = pipePart
-		o.Taken = p.out.takenBy(unread)
+		o.Taken = written.Taken(p.out.written.Load, unread)
 	}
 	if flags.state != "" && self.Mode().IsRegular() {
 		o.Sync = p.stream.out.Sync
@@ -129,7 +130,7 @@ func (p *pursuit) run(files []string) int {
 		p.diag.line("--follow: %v", err)
 		return exitIO
 	}
-	if flags.state != "" && isTorn(p.stream.out) { // no other process has the checkpoint, and prints to the output
+	if flags.state != "" && written.IsTorn(p.stream.out) { // no other process has the checkpoint, and prints to the output
 		if err := p.out.endLine(); err != nil {
 			p.diag.line("write standard output: %v", bare(err))
 			return exitIO
@@ -147,7 +148,7 @@ func (p *pursuit) run(files []string) int {
 		stop()
 	}()
 	p.stop.hangups.onHangup(f.Look, ctx.Done())
-	awaitClosed(p.stream.out, stop)
+	written.AwaitClosed(p.stream.out, stop)
 	go p.remind(ctx)
 	err = f.Run(ctx)
 	p.unread = p.stop.signal() == 0
@@ -218,23 +219,4 @@ func (p *pursuit) tell(e follow.Event) {
 		e.Message = e.Name + ": " + e.Message
 	}
 	p.diag.printf("%s", e.Message)
-}
-
-// isTorn reports whether out is a regular file whose last line is unfinished because a run was
-// killed.
-func isTorn(out *os.File) bool {
-	info, err := out.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return false
-	}
-	var f *os.File
-	err = errors.ErrUnsupported
-	control(out, func(fd uintptr) { f, err = os.Open(fmt.Sprintf("/dev/fd/%d", fd)) }) // out itself may not be open for reading
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var last [1]byte
-	_, err = f.ReadAt(last[:], info.Size()-1)
-	return err == nil && last[0] != '\n'
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/follow"
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/written"
 )
 
 // Lines of several files are printed one after the other, whole, however they
@@ -96,7 +97,7 @@ func TestTornLinesAreEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer out.Close()
-		if isTorn(out) {
+		if written.IsTorn(out) {
 			if err := (&commonOutput{w: out}).endLine(); err != nil {
 				t.Error(err)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -113,22 +112,10 @@ func (f *followed) silent() {
 func (f *followed) takeIn(lines []byte) (int, error) {
 	n := len(lines)
 	f.sniffer.look(lines)
-	for len(lines) > 0 {
-		i := bytes.Index(lines, []byte("{{{"))
-		if i < 0 {
-			break
+	for line := range input.ContextLines(lines) {
+		if _, err := f.engine.Write(line); err != nil {
+			return 0, err
 		}
-		start := bytes.LastIndexByte(lines[:i], '\n') + 1
-		end := len(lines)
-		if j := bytes.IndexByte(lines[i:], '\n'); j >= 0 {
-			end = i + j + 1
-		}
-		if line := lines[start:end]; isContext(line) {
-			if _, err := f.engine.Write(line); err != nil {
-				return 0, err
-			}
-		}
-		lines = lines[end:]
 	}
 	return n, nil
 }
@@ -146,16 +133,6 @@ func (f *followed) beQuiet(on bool) {
 	}
 	f.out.quiet = on
 	f.sniffer.setPast(on)
-}
-
-// isContext reports whether a line may change what later lines mean.
-func isContext(line []byte) bool {
-	for _, tag := range []string{"{{{reset", "{{{module:", "{{{mmap:"} {
-		if bytes.Contains(line, []byte(tag)) {
-			return true
-		}
-	}
-	return false
 }
 
 // Close ends the lines.
@@ -210,8 +187,7 @@ func (f *followed) rotated() (*follow.Sink, error) {
 	if err := f.input.Decide(); err != nil { // lines kept so far come before those of the next file
 		return nil, err
 	}
-	switch f.input.Format() {
-	case input.Markup, input.CRI, input.Docker, input.JSON, input.Journal:
+	if f.input.Format().Continues() {
 		return nil, nil
 	}
 	return f.p.sink(f.name)
@@ -247,8 +223,7 @@ func (f *followed) restore(context []byte) error {
 // drop ends the engine without printing anything. A report's reader, which has no context, would
 // report that its input is empty.
 func (f *followed) drop() {
-	switch f.input.Format() {
-	case input.Markup, input.CRI, input.Docker, input.JSON, input.Journal:
+	if f.input.Format().Continues() {
 		quiet := f.out.quiet
 		f.out.quiet = true
 		f.engine.Close() // prints nothing: no error

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/written"
 )
 
 // lastTerminal is the time after a hang-up in which its cause is awaited: a shell may signal its
@@ -24,16 +26,10 @@ type hangups struct {
 
 // hangups returns nil if a hang-up ends the run.
 func (c *config) hangups(files []string, in *os.File) *hangups {
-	if !c.follow.on && !((len(files) == 0 || slices.Contains(files, "-")) && isPipe(in)) {
+	if !c.follow.on && !((len(files) == 0 || slices.Contains(files, "-")) && written.IsPipe(in)) {
 		return nil
 	}
 	return &hangups{started: hasTerminal(), again: make(chan struct{}, 1)}
-}
-
-// isPipe reports whether f is a pipe or a socket.
-func isPipe(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
 // hasTerminal reports whether the process has a controlling terminal. When a terminal is gone, all

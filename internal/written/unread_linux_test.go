@@ -1,4 +1,4 @@
-package main
+package written
 
 import (
 	"net"
@@ -14,12 +14,12 @@ func TestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if unread(file) != nil {
+	if Unread(file) != nil {
 		t.Error("a file has a reader")
 	}
 	check := func(name string, r, w *os.File, exact bool) {
 		t.Helper()
-		n := unread(w)
+		n := Unread(w)
 		if n == nil {
 			t.Fatalf("%s: not known", name)
 		}

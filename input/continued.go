@@ -1,0 +1,50 @@
+package input
+
+import (
+	"bytes"
+	"iter"
+)
+
+// Continues reports whether an input of the format goes on in another file, such as the one that
+// takes the place of a rotated log. Formats with a beginning and an end start again in it.
+func (f Format) Continues() bool {
+	switch f {
+	case Markup, CRI, Docker, JSON, Journal:
+		return true
+	}
+	return false
+}
+
+// contextTags begin the elements that may change what later lines mean.
+var contextTags = [][]byte{[]byte("{{{reset"), []byte("{{{module:"), []byte("{{{mmap:")}
+
+// ContextLines returns those of the lines of a log of markup that may change what later lines mean:
+// the others need not be filtered if they are not printed.
+func ContextLines(lines []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(lines) > 0 {
+			i := bytes.Index(lines, []byte("{{{"))
+			if i < 0 {
+				return
+			}
+			start, end := bytes.LastIndexByte(lines[:i], '\n')+1, len(lines)
+			if j := bytes.IndexByte(lines[i:], '\n'); j >= 0 {
+				end = i + j + 1
+			}
+			if line := lines[start:end]; isContext(line) && !yield(line) {
+				return
+			}
+			lines = lines[end:]
+		}
+	}
+}
+
+// isContext reports whether a line may change what later lines mean.
+func isContext(line []byte) bool {
+	for _, tag := range contextTags {
+		if bytes.Contains(line, tag) {
+			return true
+		}
+	}
+	return false
+}

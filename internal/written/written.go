@@ -1,0 +1,67 @@
+// Package written answers what has become of bytes that were written: whether their reader has read
+// them, whether they end within a line, and whether a write that failed may succeed later.
+package written
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// IsFull reports whether err, of a write, may pass once there is space on the disk.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// IsTorn reports whether f is a regular file whose last line is unfinished, because a process was
+// killed while it wrote. f need not be open for reading.
+func IsTorn(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], info.Size()-1); err == nil {
+		return last[0] != '\n'
+	}
+	var again *os.File
+	err = errors.ErrUnsupported
+	control(f, func(fd uintptr) { again, err = os.Open(fmt.Sprintf("/dev/fd/%d", fd)) })
+	if err != nil {
+		return false
+	}
+	defer again.Close()
+	_, err = again.ReadAt(last[:], info.Size()-1)
+	return err == nil && last[0] != '\n'
+}
+
+// IsPipe reports whether f is a pipe or a socket.
+func IsPipe(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+}
+
+// Taken returns a function that returns how many of the bytes written their readers have taken.
+// total reports how many were written; it may be late. unread reports how many of them are not read
+// yet, or false if that is not known. The result never decreases, and is never too large. The
+// function is safe for concurrent use.
+func Taken(total func() int64, unread func() (n int64, ok bool)) func() int64 {
+	var mu sync.Mutex
+	taken := int64(0)
+	return func() int64 {
+		mu.Lock()
+		defer mu.Unlock()
+		written := total() // before unread is counted
+		if n, ok := unread(); ok {
+			taken = max(taken, written-n)
+		}
+		return taken
+	}
+}
+
+// control calls use with the descriptor of f.
+func control(f syscall.Conn, use func(fd uintptr)) {
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(use)
+	}
+}
