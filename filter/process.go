@@ -29,6 +29,15 @@ type processes struct {
 	entered   bool                     // the caller names the process of each line: see Enter
 }
 
+// weight returns the size of p in units of weight.
+func (p *process) weight() int {
+	n := p.space.weight()
+	if p.facts != nil {
+		n += p.facts.Size() / weightBytes
+	}
+	return n
+}
+
 // setProcess makes p the current process.
 func (f *lineFilter) setProcess(p *process) {
 	f.process, f.processKey = p, p.key
@@ -138,9 +147,9 @@ func (f *lineFilter) changeProcess(key string) {
 		p = &process{key: key}
 		f.all[key] = p
 	}
-	f.grown += max(0, f.process.space.weight()-f.began)
+	f.grown += max(0, f.process.weight()-f.began)
 	f.setProcess(p)
-	f.began = p.space.weight()
+	f.began = p.weight()
 	if len(f.all) > f.limits.Processes || f.grown > f.limits.weight()/4 {
 		f.grown = 0
 		f.evict()
@@ -155,7 +164,7 @@ func (f *processes) evict() {
 	for _, p := range f.all {
 		if p != f.process {
 			idle = append(idle, p)
-			held += p.space.weight()
+			held += p.weight()
 		}
 	}
 	most := f.limits.weight()
@@ -175,7 +184,7 @@ func (f *processes) evict() {
 		if p.hex != nil {
 			f.openDicts--
 		}
-		held -= p.space.weight()
+		held -= p.weight()
 		delete(f.all, p.key)
 		f.evictions++
 		if f.evicted != nil {

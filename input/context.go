@@ -69,12 +69,41 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	return checkpoint.Append(dst, s), true
 }
 
+// A processKeeper has processes from which another one can continue.
+type processKeeper interface {
+	AppendProcesses(dst []byte) []byte
+	ProcessesChanged() bool
+	Restore(context []byte) error
+}
+
+// A log is the filter of a log of one stream.
+type log struct{ *filter.Filter }
+
+func (l log) AppendProcesses(dst []byte) []byte { return filter.AppendProcesses(l.Filter, dst) }
+func (l log) ProcessesChanged() bool            { return filter.ProcessesChanged(l.Filter) }
+
+// processes returns the processes of the input, or nil if it has none.
+func (w *Writer) processes() processKeeper {
+	if w.packed != nil {
+		return nil
+	}
+	switch dst := w.dst.(type) {
+	case *Envelope:
+		return log{dst.f}
+	case *filter.Filter:
+		return log{dst}
+	case *Reply:
+		return dst
+	}
+	return nil
+}
+
 // AppendProcesses appends the context of the processes of the input so far; see
 // [filter.AppendProcesses]. It returns false if there is none: while the format is unknown,
 // for a compressed input, and for formats that are not logs.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
-	if f := w.log(); f != nil {
-		return filter.AppendProcesses(f, dst), true
+	if p := w.processes(); p != nil {
+		return p.AppendProcesses(dst), true
 	}
 	return dst, false
 }
@@ -82,22 +111,8 @@ func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 // ProcessesChanged reports whether the context of AppendProcesses has changed since the last call of
 // ProcessesChanged. It costs little.
 func (w *Writer) ProcessesChanged() bool {
-	f := w.log()
-	return f != nil && filter.ProcessesChanged(f)
-}
-
-// log returns the filter of the log that the input is, or nil.
-func (w *Writer) log() *filter.Filter {
-	if w.packed != nil {
-		return nil
-	}
-	switch dst := w.dst.(type) {
-	case *Envelope:
-		return dst.f
-	case *filter.Filter:
-		return dst
-	}
-	return nil
+	p := w.processes()
+	return p != nil && p.ProcessesChanged()
 }
 
 // Remember lets a new Writer, to which nothing was written yet, continue with the processes of an
@@ -107,16 +122,16 @@ func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err
 	}
-	w.processes = context
+	w.earlier = context
 	return nil
 }
 
 // remember gives the translator, which is new, the processes of an earlier input.
 func (w *Writer) remember() {
-	if f := w.log(); f != nil && len(w.processes) > 0 {
-		f.Restore(w.processes) // Remember has checked it
+	if p := w.processes(); p != nil && len(w.earlier) > 0 {
+		p.Restore(w.earlier) // Remember has checked it
 	}
-	w.processes = nil
+	w.earlier = nil
 }
 
 // Restore sets the state of a new Writer, to which nothing was written yet, to a context of

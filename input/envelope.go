@@ -23,7 +23,8 @@ type Envelope struct {
 	format Format
 	docker bool // the format is Docker's
 	c      container
-	names  []string // the members of JSON that are filtered
+	names  []string  // the members of JSON that are filtered
+	keys   keyReader // names the process of a record; without names, there is one process
 	f      *filter.Filter
 	out    sealer
 
@@ -47,6 +48,7 @@ type Envelope struct {
 	found   []field // scratch: the fields of a record
 	inner   []byte  // scratch: the texts of the fields, in a line of a container
 	given   []byte  // scratch: a line for the filter
+	key     []byte  // scratch: the key of a record
 }
 
 // A stream is one of the container's two output streams.
@@ -380,6 +382,7 @@ func (e *Envelope) bareLine(line []byte, flush func()) bool {
 		return false
 	}
 	flush() // a hexdict that begins or ends with the line changes how the next line is read
+	e.enter(nil)
 	e.filterBare(line)
 	return true
 }
@@ -393,6 +396,7 @@ func (e *Envelope) filterLine(l *seal) {
 			return
 		}
 	}
+	e.enter(nil)
 	e.given = append(append(e.given[:0], l.text...), '\n')
 	l.line = e.f.Line() + 1
 	l.last = l.line + int64(bytes.Count(l.text, newline))

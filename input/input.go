@@ -100,7 +100,7 @@ type Writer struct {
 	dst     io.WriteCloser // nil until the format is known
 	watch   *reportWatch   // of a log whose format was recognised; nil after its beginning
 
-	processes []byte // context of an earlier input, until the format is known; see Remember
+	earlier []byte // context of the processes of an earlier input, until the format is known; see Remember
 }
 
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.

@@ -28,6 +28,9 @@ type jsonScan struct {
 	text   []byte // texts of the fields, one after the other
 	begun  bool   // the value of a field has begun, at least
 	deep   bool   // the line is deeper than maxDepth
+
+	keys   []string // the members of which values has the values
+	values [][2]int // offsets of their values in b, without quotes; by the index in keys
 }
 
 // jsonFields appends to fields the values of a line that must be filtered, in their order, with
@@ -117,8 +120,13 @@ func (s *jsonScan) object(depth int) bool {
 			s.path = append(s.path, '.')
 		}
 		s.path = append(s.path, name...)
+		s.blanks()
+		from = s.at
 		if !s.value(depth) {
 			return false
+		}
+		if len(s.keys) > 0 && s.arrays == 0 {
+			s.noteKey(from)
 		}
 		s.path = s.path[:outside]
 		if s.blanks(); s.next('}') {

@@ -115,6 +115,11 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 // filterRecord passes the texts of a record to the filter, each on lines of its own. A text of
 // several lines may have a whole trace; a trace of several records has a frame in each.
 func (e *Envelope) filterRecord(l *seal) {
+	if len(l.parts) > 0 { // the record is a line of a container
+		e.enter(l.text)
+	} else {
+		e.enter(bytes.TrimSuffix(l.raw, newline))
+	}
 	l.line = e.f.Line() + 1
 	l.last = l.line - 1
 	several := false

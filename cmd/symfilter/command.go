@@ -73,6 +73,8 @@ type inputFlags struct {
 	process   processKey
 
 	contextFile fileName
+	keys        []string // the values of --json-key, separated
+	reply       bool
 }
 
 // outputFlags describe the output.

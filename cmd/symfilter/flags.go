@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -107,6 +108,18 @@ func (n *fileName) Set(s string) error {
 		return errEmpty
 	}
 	*n = fileName(s)
+	return nil
+}
+
+// A nameList is a list of names with commas between them.
+type nameList []string
+
+func (l *nameList) Set(s string) error {
+	names := strings.Split(s, ",")
+	if slices.Contains(names, "") {
+		return errors.New("an empty name: write NAME or NAME,NAME")
+	}
+	*l = append(*l, names...)
 	return nil
 }
 
@@ -240,6 +253,9 @@ func (c *config) check() error {
 	if err := c.findings.check(c); err != nil {
 		return err
 	}
+	if err := c.checkRecords(); err != nil {
+		return err
+	}
 	if c.output != outputMarkup {
 		return nil
 	}
@@ -253,6 +269,35 @@ func (c *config) check() error {
 		usedFlag{"--process-key", c.process.Regexp != nil},
 		usedFlag{"--omit-module-lines", c.noModules},
 		usedFlag{"--module-lines", c.moduleLines != ""})
+}
+
+// checkRecords returns an error if the flags for records contradict each other.
+func (c *config) checkRecords() error {
+	name := c.inputName()
+	if len(c.keys) > 0 {
+		if c.process.Regexp != nil {
+			return usageError{errors.New("--json-key contradicts --process-key: remove one of them")}
+		}
+		if named := name != "" && name != input.Auto.String(); named && !slices.Contains([]input.Format{input.JSON, input.Journal, input.CRI, input.Docker}, c.inputFormat()) {
+			return usageError{fmt.Errorf("--json-key is for logs whose lines are objects in JSON, not --input=%s: remove one of them", name)}
+		}
+	}
+	if !c.reply {
+		return nil
+	}
+	if name != input.JSON.String() {
+		return usageError{errors.New("--reply needs --input=json: add it")}
+	}
+	for _, o := range c.outputs {
+		if o.form != outputText || o.file != "" {
+			return usageError{fmt.Errorf("--reply prints replies, not %s: remove one of them", o.flag())}
+		}
+	}
+	return refuse("has no effect with --reply: remove one of them",
+		usedFlag{"--follow", c.follow.on},
+		usedFlag{"--process-key", c.process.Regexp != nil},
+		usedFlag{"--source", c.source.lines.on},
+		usedFlag{"--dumpfile-output", c.dumps != ""})
 }
 
 // checkTable returns an error if the flags for the table of a profile cannot be used.

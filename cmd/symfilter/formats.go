@@ -109,6 +109,7 @@ type arrival struct {
 	diagnose func(string)             // reports diagnostics; may be nil
 	damaged  func(*input.UnpackError) // nil: the error of Close reports it
 	filter   *filter.Filter           // filters a log; for markup it writes to batch
+	lines    *filter.Lines            // filters in place of filter; nil unless --reply is set
 	options  filter.Options           // of filter
 	batch    *batch
 	cut      bool         // the reading was stopped before the end of the input
@@ -129,7 +130,13 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 	t := input.Translators{
 		Markup: func() io.WriteCloser { return at.filter },
 		Container: func(f input.Format) io.WriteCloser {
+			if r.c.reply {
+				return r.replies(at)
+			}
 			e := input.NewEnvelope(f, at.options, at.batch.w, r.c.fields...)
+			if len(r.c.keys) > 0 {
+				e.KeyBy(r.c.keys...)
+			}
 			at.filter = e.Filter()
 			return e
 		},
@@ -153,6 +160,15 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		input:       w,
 		sniffer:     sniffed,
 	}
+}
+
+// replies returns what answers lines of JSON.
+func (r *reports) replies(at *arrival) io.WriteCloser {
+	o := at.options
+	o.Look, o.Color = filter.Look{}, filter.ColorKeep // another program gets the replies
+	reply := input.NewReply(o, at.batch.w, r.c.keys, r.c.fields)
+	at.lines = reply.Lines()
+	return reply
 }
 
 // encoded reports the encoding of an input.

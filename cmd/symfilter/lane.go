@@ -93,7 +93,12 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	format := l.c.inputFormat()
 	e := l.reports.engine(format, at)
 	e.cut = func() { at.cut = true }
-	e.counts = func() counts { return countsOf(at.filter) }
+	e.counts = func() counts {
+		if at.lines != nil {
+			return countsOf(at.lines)
+		}
+		return countsOf(at.filter)
+	}
 	e.end = func() {
 		if l.found != nil {
 			l.found.ended(label, format == input.Valgrind || format == input.RTrace)
@@ -104,6 +109,8 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		r.stream.unresolved.add(e.counts())
 		if stats := at.filter.Stats(); l.c.process.Regexp != nil && stats.Elements > 0 && stats.Keyed == 0 {
 			r.diag.sum("%s: --process-key matches no line with markup, so all lines are those of one process", label)
+		} else if len(l.c.keys) > 0 && !l.c.reply && stats.Elements > 0 && stats.Keyed == 0 {
+			r.diag.sum("%s: no line with markup has a member of --json-key, so all lines are those of one process", label)
 		}
 	}
 	return e

@@ -30,7 +30,10 @@ type counts struct {
 }
 
 // countsOf returns the counts of a log.
-func countsOf(f *filter.Filter) counts {
+func countsOf(f interface {
+	Unresolved() ([]filter.Unresolved, int64)
+	Stats() filter.Stats
+}) counts {
 	modules, failed := f.Unresolved()
 	stats := f.Stats()
 	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests, wild: stats.Wild}

@@ -18,6 +18,7 @@
 //	markup FuzzLeadingBT, sgr FuzzSGR            by FuzzScan        no stream
 //	input FuzzEnvelope                           the log            a complete line is out when Write returns
 //	input FuzzRecords                            the log            no promise for a trace that is held back
+//	input FuzzReply                              the lines          a reply to each line is out when Write returns
 //	input FuzzRecognise                          4 KiB are read     its own: output after 8 KiB
 //	follow FuzzLines                             the file           its own: each whole line, after each read
 //	follow FuzzCheckpoint                        nothing to repeat  no stream

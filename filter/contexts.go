@@ -1,0 +1,94 @@
+package filter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/symfilter/symfilter/internal/checkpoint"
+)
+
+// Contexts holds the Contexts of the logs whose records [Lines] filter, by key. They stay within
+// [Limits]: the ones idle longest are dropped. One goroutine at a time may use Contexts.
+type Contexts struct{ all processes }
+
+// NewContexts returns empty Contexts within the limits l. evicted is called as [Options.Evicted] is;
+// it may be nil.
+func NewContexts(l Limits, evicted func(key, reason string)) *Contexts {
+	none := new(process)
+	return &Contexts{processes{
+		process: none, all: map[string]*process{"": none},
+		limits: l.orDefault(), evicted: evicted,
+	}}
+}
+
+// Of returns the Context with the given key, which is empty if there was none. It is valid until the
+// next call of Of.
+func (c *Contexts) Of(key []byte) *Context {
+	a := &c.all
+	p := a.process
+	if len(key) > maxKey || p.key != string(key) {
+		p = c.other(shortKey(key))
+	}
+	a.turn++
+	p.used = a.turn
+	return &p.Context
+}
+
+// other makes the process with the given key the current one.
+func (c *Contexts) other(key []byte) *process {
+	a := &c.all
+	p := a.all[string(key)]
+	if p == nil {
+		p = &process{key: string(key)}
+		a.all[p.key] = p
+	}
+	a.grown += max(0, a.process.weight()-a.began)
+	a.process, a.began = p, p.weight()
+	if len(a.all) > a.limits.Processes || a.grown > a.limits.weight()/4 {
+		a.grown = 0
+		a.evict()
+	}
+	return p
+}
+
+// shortKey returns key if it has at most maxKey bytes, otherwise its beginning with a hash of the
+// whole: logs of different keys must not share a Context.
+func shortKey(key []byte) []byte {
+	if len(key) <= maxKey {
+		return key
+	}
+	hash := sha256.Sum256(key)
+	return hex.AppendEncode(key[:maxKey-2*len(hash):maxKey-2*len(hash)], hash[:])
+}
+
+// Len returns the number of Contexts, one of which is for records without a key.
+func (c *Contexts) Len() int { return len(c.all.all) }
+
+// Evicted returns the number of Contexts that were dropped so far.
+func (c *Contexts) Evicted() int64 { return c.all.evictions }
+
+// AppendProcesses appends all Contexts in the form of the function AppendProcesses.
+func (c *Contexts) AppendProcesses(dst []byte) []byte {
+	a := &c.all
+	return checkpoint.Append(dst, savedFilter{Version: checkpoint.Version, Turn: a.turn, Process: a.process.saved(), Idle: a.savedIdle()})
+}
+
+// Restore sets c, which must be new, from the output of either AppendProcesses. The error is that of
+// [Filter.Restore]; then c is unchanged.
+func (c *Contexts) Restore(context []byte) error {
+	var s savedFilter
+	if err := checkpoint.Decode(context, &s); err != nil {
+		return err
+	}
+	restored, err := s.processes(max(c.all.limits.Processes, maxProcesses))
+	if err != nil {
+		return err
+	}
+	a := &c.all
+	a.turn, a.process = s.Turn, restored[0]
+	for _, p := range restored {
+		a.all[p.key] = p
+	}
+	a.evict()
+	return nil
+}

@@ -1,0 +1,119 @@
+package input
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// KeyBy lets the values of these members of a record name its process, which has its own modules and
+// maps; records without any of them are of one more process. The members are in the form of
+// [DefaultFields]; those of a journal's entry are its fields. A log whose lines are not records has
+// one process. It is called before the first Write, and before Restore.
+func (e *Envelope) KeyBy(members ...string) {
+	e.keys.names = members
+	e.enter(nil)
+}
+
+// enter makes the process of a record that of the next lines.
+func (e *Envelope) enter(record []byte) {
+	if len(e.keys.names) == 0 {
+		return
+	}
+	if e.format == Journal && len(record) > 0 && record[0] != '{' {
+		e.key = journalKey(e.key[:0], record, e.keys.names)
+	} else {
+		e.key = e.keys.append(e.key[:0], record)
+	}
+	filter.Enter(e.f, e.key)
+}
+
+// keyBlank separates the values of a key.
+const keyBlank = ' '
+
+// A keyReader reads the keys of lines of JSON. It keeps its memory for the next line.
+type keyReader struct {
+	names  []string // the members that are a key
+	values [][2]int // see jsonScan
+	path   []byte
+}
+
+// append appends the key of a line: the values of the members, in their order, with a blank between
+// them. A value that is not a string is what is written. The key is empty if the line is not an
+// object in JSON, or has none of the members.
+func (k *keyReader) append(dst, line []byte) []byte {
+	if len(k.names) == 0 {
+		return dst
+	}
+	if k.values == nil {
+		k.values = make([][2]int, len(k.names))
+	}
+	clear(k.values)
+	s := jsonScan{b: line, keys: k.names, values: k.values, path: k.path[:0]}
+	ok := s.line()
+	k.path = s.path
+	if !ok {
+		return dst
+	}
+	return appendKey(dst, len(k.names), func(dst []byte, i int) []byte {
+		from, to := k.values[i][0], k.values[i][1]
+		if from == 0 || line[from-1] != '"' {
+			return append(dst, line[from:to]...)
+		}
+		dst, _ = unquote(dst, line[from:to])
+		return dst
+	})
+}
+
+// appendKey appends n values, of which value appends one, with blanks between them; nothing if all
+// are empty.
+func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
+	start := len(dst)
+	empty := true
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, keyBlank)
+		}
+		had := len(dst)
+		dst = value(dst, i)
+		empty = empty && len(dst) == had
+	}
+	if empty {
+		return dst[:start]
+	}
+	return dst
+}
+
+// noteKey notes the value that ends at s.at, if its member is one of keys. The last member with a
+// name wins, as in most readers.
+func (s *jsonScan) noteKey(from int) {
+	for i, name := range s.keys {
+		if string(s.path) != name {
+			continue
+		}
+		to := s.at
+		if s.b[from] == '"' {
+			from, to = from+1, to-1
+		}
+		s.values[i] = [2]int{from, to}
+		return
+	}
+}
+
+// journalKey is keyReader.append for an entry of a journal.
+func journalKey(dst, entry []byte, names []string) []byte {
+	values := make([][]byte, len(names))
+	for at := 0; at < len(entry); {
+		n, _, _, end := fieldLength(entry[at:], 0)
+		if n == 0 || end {
+			break
+		}
+		name, value := fieldValue(entry[at : at+n])
+		if i := slices.Index(names, string(name)); i >= 0 {
+			values[i] = value
+		}
+		at += n
+	}
+	return appendKey(dst, len(names), func(dst []byte, i int) []byte { return append(dst, bytes.TrimSpace(values[i])...) })
+}

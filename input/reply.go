@@ -1,0 +1,213 @@
+package input
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/lines"
+)
+
+// A Reply answers each line of JSON with one object on a line, as a program does that changes the
+// messages of another one, such as rsyslog's mmexternal: the object has the members whose strings
+// filtering changes, with their new strings, at their place in the object, and no others. It is {}
+// if nothing changes; if the text has only modules and maps, of which nothing is printed; and for a
+// line that is not an object in JSON, or is longer than 1 MiB.
+//
+// A reply is written before the next line is read, so that no part of a line is held back for a
+// later one: the frames of a raw backtrace without build IDs are judged line by line, and a module
+// and its maps are merged within one string only. One goroutine at a time may use a Reply.
+type Reply struct {
+	w        io.Writer
+	names    []string  // the members that are filtered
+	keys     keyReader // names the process of a line
+	lines    *filter.Lines
+	contexts *filter.Contexts
+	changed  bool // the contexts have changed since the last call of ProcessesChanged
+
+	cut    lines.Cutter
+	err    error
+	out    []byte  // the replies to write
+	fields []field // scratch: of the current line
+	text   []byte  // scratch: their texts
+	got    []byte  // scratch: the new texts
+	key    []byte  // scratch
+}
+
+// noChange is the reply for a line that stays as it is.
+const noChange = "{}\n"
+
+// NewReply returns a Reply that filters with the options o, and writes to w. keys are the members
+// whose values name the process of a line, fields the members that are filtered; both are in the
+// form of [DefaultFields], which are used if fields is empty. Options of the output have no effect.
+func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
+	r := &Reply{w: w, names: fields, keys: keyReader{names: keys}, cut: lines.Cutter{Max: maxLine}}
+	if len(fields) == 0 {
+		r.names = DefaultFields()
+	}
+	o.Output, o.Printer, o.Terminal = filter.Text, nil, false
+	r.lines, r.contexts = filter.NewLines(o), filter.NewContexts(o.Limits, o.Evicted)
+	return r
+}
+
+// Lines returns the Lines of the Reply, for their counts. Callers must not call Append.
+func (r *Reply) Lines() *filter.Lines { return r.lines }
+
+// Write answers the lines in p, and keeps an unfinished one. When it returns, all replies are
+// written.
+func (r *Reply) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0 && r.err == nil; {
+		var b []byte
+		var kind lines.Kind
+		switch b, kind, rest = r.cut.Line(rest); kind {
+		case lines.Whole:
+			r.line(b)
+		case lines.Rest:
+			if b[len(b)-1] == '\n' {
+				r.out = append(r.out, noChange...)
+			}
+		}
+		if len(r.out) >= bufSize {
+			r.flush()
+		}
+	}
+	r.flush()
+	if r.err != nil {
+		return 0, r.err
+	}
+	return len(p), nil
+}
+
+// Close answers the last line, if it has no line end.
+func (r *Reply) Close() error {
+	switch tail, long := r.cut.Finish(); {
+	case long:
+		r.out = append(r.out, noChange...)
+	case len(tail) > 0:
+		r.line(tail)
+	}
+	r.flush()
+	return r.err
+}
+
+func (r *Reply) flush() {
+	if len(r.out) > 0 && r.err == nil {
+		_, r.err = r.w.Write(r.out)
+	}
+	if r.out = r.out[:0]; cap(r.out) > 4*bufSize {
+		r.out = nil
+	}
+}
+
+// line appends the reply for a line.
+func (r *Reply) line(line []byte) {
+	line = bytes.TrimRight(line, "\r\n")
+	fields, ok := jsonFields(r.fields[:0], line, r.names, &r.text)
+	r.fields = fields[:0]
+	if !ok || len(fields) > 0 && fields[0].form == wholeLine {
+		r.out = append(r.out, noChange...)
+		return
+	}
+	r.key = r.keys.append(r.key[:0], line)
+	context := r.contexts.Of(r.key)
+	c := changes{b: line}
+	r.got = r.got[:0]
+	for i := range fields {
+		f := &fields[i]
+		from := len(r.got)
+		var outcome filter.Outcome
+		r.got, outcome = r.lines.Append(r.got, context, f.text)
+		r.changed = r.changed || outcome.Changed
+		if len(r.got) > maxRecord {
+			c.fields = nil
+			break
+		}
+		if out := r.got[from:]; len(out) > 0 && !bytes.Equal(out, f.text) {
+			f.text = out
+			c.fields = append(c.fields, *f)
+		}
+	}
+	if cap(r.got)+cap(r.text) > maxScratch {
+		defer func() { r.got, r.text = nil, nil }()
+	}
+	if len(c.fields) == 0 {
+		r.out = append(r.out, noChange...)
+		return
+	}
+	r.out = append(c.append(r.out), '\n')
+}
+
+// AppendProcesses appends the contexts of all processes; see [filter.AppendProcesses].
+func (r *Reply) AppendProcesses(dst []byte) []byte { return r.contexts.AppendProcesses(dst) }
+
+// ProcessesChanged reports whether the contexts have changed since its last call.
+func (r *Reply) ProcessesChanged() bool {
+	changed := r.changed
+	r.changed = false
+	return changed
+}
+
+// Restore sets the contexts of a new Reply from an output of AppendProcesses.
+func (r *Reply) Restore(context []byte) error { return r.contexts.Restore(context) }
+
+// changes makes an object of the members of a line that change.
+type changes struct {
+	b      []byte  // the line, an object in JSON
+	fields []field // those that change, in their order, with their new texts
+}
+
+// append appends the object.
+func (c *changes) append(dst []byte) []byte {
+	s := jsonScan{b: c.b}
+	s.blanks()
+	s.at++ // the brace
+	return c.object(dst, &s, 1)
+}
+
+// object appends the members that change, of the object whose opening brace s has read. It is for
+// an object in which jsonFields has found all of c.fields, so that the object is valid, and not too
+// deep.
+func (c *changes) object(dst []byte, s *jsonScan, depth int) []byte {
+	dst = append(dst, '{')
+	for n := 0; len(c.fields) > 0; {
+		s.blanks()
+		if s.next(',') {
+			s.blanks()
+		}
+		name := s.at
+		if !s.next('"') || !s.str() {
+			break // the end of the object
+		}
+		end := s.at
+		s.blanks()
+		s.next(':')
+		s.blanks()
+		from, object := s.at, s.at < len(s.b) && s.b[s.at] == '{'
+		if !s.value(depth) {
+			break
+		}
+		if len(c.fields) == 0 || c.fields[0].from >= s.at {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, c.b[name:end]...), ':')
+		if object {
+			inner := jsonScan{b: c.b, at: from + 1}
+			dst = c.object(dst, &inner, depth+1)
+			continue
+		}
+		f := &c.fields[0]
+		quoted := f.form != byteArray
+		if quoted {
+			dst = append(dst, '"')
+		}
+		dst = f.append(dst, c.b, f.text, false)
+		if quoted {
+			dst = append(dst, '"')
+		}
+		c.fields = c.fields[1:]
+	}
+	return append(dst, '}')
+}
