@@ -7,13 +7,16 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/service"
 )
@@ -30,26 +33,45 @@ type Options struct {
 	Stdin     io.Reader
 	Stdout    *os.File
 	Inherited *service.Sockets // of the service manager; nil: none
+	Manager   *service.Manager // gets messages about the daemon; nil: none
+	Version   string           // for the metrics
 }
 
 // A Daemon runs the pipelines of a configuration.
 type Daemon struct {
-	house *house
+	house   *house
+	answers http.Handler // of the admin listener
+	phase   atomic.Int32
+	view    atomic.Pointer[view]
 
 	one       sync.Mutex // guards what follows, and is held by a reload
 	conf      *Config
 	symbols   *symbols
 	pipelines map[string]*pipeline
+	admin     *admin // nil: none
+}
+
+// A view is what metrics and health show of a daemon. A reload replaces it, and never changes it.
+type view struct {
+	pipelines []*pipeline // sorted by name
+	symbols   *symbols
 }
 
 // New opens the inputs and outputs of c. Nothing is read before [Daemon.Run].
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
-		house: &house{log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o},
-		conf:  &Config{}, pipelines: make(map[string]*pipeline),
+		house: &house{
+			log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
+			measures: newMeasures(), began: time.Now(),
+		},
+		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
 	d.house.limits.Store(&c.Limits)
 	d.house.webs = newWebs(o.Log, &room{most: func() int { return d.house.limits.Load().Connections }})
+	if d.house.options.Manager == nil {
+		d.house.options.Manager = new(service.Manager)
+	}
+	d.answers = d.newAnswers()
 	change, err := d.prepare(c)
 	if err != nil {
 		return nil, err
@@ -61,6 +83,12 @@ func New(c *Config, o Options) (*Daemon, error) {
 // Run runs the pipelines until ctx is done, or all their inputs have ended. Then they stop reading,
 // and what was read is written, within 5 seconds.
 func (d *Daemon) Run(ctx context.Context) error {
+	d.begin()
+	managed, cancel := context.WithCancel(context.Background())
+	var manager sync.WaitGroup
+	manager.Go(func() { d.manage(managed) })
+	defer manager.Wait()
+	defer cancel()
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()
 	for {
@@ -96,6 +124,7 @@ func (d *Daemon) end() error {
 	d.one.Lock()
 	defer d.one.Unlock()
 	d.house.webs.stopping.Store(true)
+	defer d.stopping()()
 	cut := time.AfterFunc(stopPatience, func() {
 		for _, p := range d.pipelines {
 			p.stage.Load().end()
@@ -111,6 +140,9 @@ func (d *Daemon) end() error {
 	for _, p := range d.pipelines {
 		errs = append(errs, p.stage.Load().close())
 	}
+	if d.admin != nil {
+		d.admin.close()
+	}
 	d.symbols.release()
 	d.house.ports.close()
 	return errors.Join(errs...)
@@ -124,6 +156,7 @@ type change struct {
 	inputs  map[string]runner // of those whose input is new or differs
 	made    map[string]*pipeline
 	certs   func() // takes the certificates that were read again
+	admin   *admin // set if its configuration differs; nil: none
 }
 
 // Reload replaces the configuration: pipelines that do not differ go on; of those that do, the
@@ -160,7 +193,7 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	}
 	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
 		ch.symbols = d.symbols.share()
-	} else if ch.symbols, err = openSymbols(c.Symbols, nil); err != nil {
+	} else if ch.symbols, err = openSymbols(c.Symbols, d.house.measures.observe); err != nil {
 		return nil, fmt.Errorf("symbols: %w", err)
 	}
 	same := ch.symbols == d.symbols && c.Limits == d.conf.Limits && c.State == d.conf.State
@@ -187,6 +220,11 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			return nil, fmt.Errorf("pipelines.%s.input: %w", name, err)
 		}
 	}
+	if c.Admin.Listen != "" && !reflect.DeepEqual(c.Admin, d.conf.Admin) {
+		if ch.admin, err = d.openAdmin(c.Admin); err != nil {
+			return nil, fmt.Errorf("admin: %w", err)
+		}
+	}
 	return ch, nil
 }
 
@@ -197,6 +235,9 @@ func (c *change) discard() {
 	}
 	for _, in := range c.inputs {
 		in.close()
+	}
+	if c.admin != nil {
+		c.admin.close()
 	}
 	if c.symbols != nil {
 		c.symbols.release()
@@ -233,14 +274,44 @@ func (d *Daemon) commit(c *change) {
 			<-h.ready
 		}
 	}
+	d.show(c)
 	if d.symbols != nil {
 		d.symbols.release()
 	}
 	d.conf, d.symbols = c.conf, c.symbols
 }
 
+// show makes the change visible to metrics and health.
+func (d *Daemon) show(c *change) {
+	m := d.house.measures
+	now := &view{symbols: c.symbols}
+	for _, name := range slices.Sorted(maps.Keys(d.pipelines)) {
+		now.pipelines = append(now.pipelines, d.pipelines[name])
+	}
+	d.view.Store(now)
+	if c.symbols != d.symbols {
+		var before *debuginfod.Client
+		if d.symbols != nil {
+			before = d.symbols.Servers
+		}
+		m.nameServers(before, c.symbols.Servers)
+	}
+	if d.admin != nil && !reflect.DeepEqual(c.conf.Admin, d.conf.Admin) {
+		d.admin.close()
+		d.admin = nil
+	}
+	if c.admin != nil {
+		d.admin = c.admin
+		c.admin.serve(d.house.log)
+	}
+	m.reloadError.Store(nil)
+	m.reloaded.Store(time.Now().UnixNano())
+}
+
 // closeStage closes a stage that was replaced.
 func (p *pipeline) closeStage(s *stage) {
+	failed, _ := s.attempts()
+	p.counts.outErrors.Add(failed)
 	if err := s.close(); err != nil {
 		p.log.Error("closing the output", "error", err)
 	}

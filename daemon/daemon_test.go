@@ -13,6 +13,9 @@ import (
 
 const crash = "before\n{{{reset}}}\n{{{module:0:libledger.so:elf:aabbccdd}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{bt:0:0x1004:pc}}}\nafter\n"
 
+// noLog is the log of daemons in tests.
+var noLog = slog.New(slog.DiscardHandler)
+
 // configuration returns the configuration of text, in which DIR is a folder of the test.
 func configuration(t *testing.T, dir, text string) *Config {
 	t.Helper()
@@ -26,7 +29,7 @@ func configuration(t *testing.T, dir, text string) *Config {
 // started returns a daemon that runs until the test ends or stop is called, which returns its error.
 func started(t *testing.T, c *Config, o Options) (d *Daemon, stop func() error) {
 	t.Helper()
-	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	o.Log = noLog
 	d, err := New(c, o)
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,8 @@ func (f *files) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.p.house.measures.follows(f.p, follower)
+	defer f.p.house.measures.unfollows(follower)
 	err = follower.Run(ctx)
 	if ctx.Err() != nil {
 		return nil

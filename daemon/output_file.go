@@ -23,6 +23,7 @@ type fileOutput struct {
 
 	mu   sync.Mutex
 	file *os.File
+	trouble
 }
 
 func newFileOutput(f *os.File, _ Output) *fileOutput { return &fileOutput{file: f} }
@@ -43,8 +44,10 @@ func (o *fileOutput) write(ctx context.Context, _ string, p []byte) (written int
 		n, err := o.file.Write(p[written:])
 		written += n
 		if err == nil || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+			o.succeed()
 			return written, err
 		}
+		o.fail(err)
 		select {
 		case <-ctx.Done():
 			return written, errReplaced

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 )
 
@@ -36,7 +35,13 @@ type house struct {
 	unpacking *input.Memory // for all compressed inputs
 	limits    atomic.Pointer[Limits]
 	options   Options
+	measures  *measures
+	began     time.Time
 }
+
+// clock returns the nanoseconds since the start of the daemon, at least 1. It does not jump with the
+// time of the day.
+func (h *house) clock() int64 { return max(1, int64(time.Since(h.began))) }
 
 // A pipeline carries the lines of one input through the filters of its sessions to one output.
 type pipeline struct {
@@ -51,7 +56,8 @@ type pipeline struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	trouble  error // why the input is not open; nil: it is
+	trouble  error     // why the input is not open; nil: it is
+	failed   time.Time // when the last run began that has failed
 
 	stop context.CancelFunc // ends the input
 	done chan struct{}      // the input has ended
@@ -79,15 +85,16 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		p.setTrouble(nil)
+		works := time.AfterFunc(restartFirst, func() { p.works(begin) }) // it does not fail at once
 		err := in.run(ctx)
+		works.Stop()
 		if err == nil || ctx.Err() != nil {
 			if err := in.close(); err != nil {
 				p.log.Warn("closing the input", "error", err)
 			}
 			return
 		}
-		p.setTrouble(err)
+		p.fails(begin, err)
 		p.log.Error("the input has failed; it is opened again after a pause", "error", err, "pause", pause)
 		if time.Since(begin) > restartMost {
 			pause = restartFirst
@@ -137,28 +144,18 @@ func (p *pipeline) rest(now time.Time) {
 	}
 }
 
-func (p *pipeline) setTrouble(err error) {
+// works records that the input runs since begin, unless it has failed meanwhile.
+func (p *pipeline) works(begin time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.trouble = err
+	if p.failed.Before(begin) {
+		p.trouble = nil
+	}
 }
 
-// evicted counts a process that a filter has dropped.
-func (p *pipeline) evicted(_, _ string) { p.counts.evictedLimit.Add(1) }
-
-// counts are what the metrics of a pipeline show.
-type counts struct {
-	inLines, inBytes, inLost atomic.Int64
-	outBytes                 atomic.Int64
-	blocked                  atomic.Int64 // ns of writing
-	resolved, unresolved     atomic.Int64
-	pending                  atomic.Int64
-	evictedLimit             atomic.Int64
-}
-
-// add adds what has come to now since before.
-func (c *counts) add(now, before filter.Stats) {
-	c.resolved.Add(now.Resolved - before.Resolved)
-	c.unresolved.Add(now.Unresolved - before.Unresolved)
-	c.pending.Add(now.Pending - before.Pending)
+// fails records why the input has failed that ran since begin.
+func (p *pipeline) fails(begin time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trouble, p.failed = err, begin
 }

@@ -44,6 +44,9 @@ type session struct {
 	timer   *time.Timer
 	err     error // of the timer's goroutine
 	ended   bool
+
+	processes int64 // contexts that are counted for the session
+	turn      turn
 }
 
 // session returns a session for a new stream of the pipeline. own takes its output; if it is nil,
@@ -65,6 +68,8 @@ func (s *session) Write(lines []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
+	s.working()
+	defer s.rests()
 	s.wake()
 	s.used = time.Now()
 	n, err := s.in.Write(lines)
@@ -95,10 +100,11 @@ func (s *session) wake() {
 func (s *session) begin() {
 	o := s.stage.options
 	o.Context = s.p.waits
-	o.Evicted = s.p.evicted
 	if s.adjust != nil {
 		s.adjust(&o)
 	}
+	o.Evicted = s.p.house.measures.evictedProcess
+	o.Patience.Asked = s.asked
 	s.filter = filter.New(emitter{s}, o)
 	s.counted = filter.Stats{}
 	log := func() io.WriteCloser { return s.filter }
@@ -132,10 +138,36 @@ func (s *session) park() bool {
 // count adds what the filter has counted since the last call to the counts of the pipeline.
 func (s *session) count() {
 	now := s.filter.Stats()
-	s.p.counts.add(now, s.counted)
 	s.total[0] += now.Resolved - s.counted.Resolved
 	s.total[1] += now.Unresolved - s.counted.Unresolved
+	s.p.house.measures.add(&now, &s.counted)
 	s.counted = now
+	s.setProcesses(now.Processes)
+}
+
+// setProcesses sets the number of the session's contexts.
+func (s *session) setProcesses(n int64) {
+	s.p.house.measures.contexts.Add(n - s.processes)
+	s.processes = n
+}
+
+// working begins work that the watchdog watches.
+func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
+
+// rests ends it.
+func (s *session) rests() { s.turn.since.Store(0) }
+
+// asked is called after each question to the symbolizer.
+func (s *session) asked(took time.Duration) {
+	s.p.house.measures.lookups.Observe(took.Seconds())
+	s.progress()
+}
+
+// progress records progress of the work that the watchdog watches, if there is any.
+func (s *session) progress() {
+	if s.turn.since.Load() != 0 {
+		s.working()
+	}
 }
 
 // tally returns the numbers of addresses with a name and of those without.
@@ -164,6 +196,8 @@ func (s *session) silent() {
 	if s.ended || s.err != nil || s.in == nil {
 		return
 	}
+	s.working()
+	defer s.rests()
 	s.err = s.in.Flush()
 	s.count()
 	if s.err == nil && s.in.Undecided() { // a packed input is being unpacked
@@ -184,7 +218,9 @@ func (s *session) restage(to *stage) {
 
 // rest parks the session if it is idle since the time given.
 func (s *session) rest(since time.Time) {
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return // it works
+	}
 	defer s.mu.Unlock()
 	if s.in != nil && s.used.Before(since) && !s.ended && s.err == nil {
 		s.park()
@@ -197,6 +233,8 @@ func (s *session) Close() error {
 	defer s.mu.Unlock()
 	var err error
 	if !s.ended {
+		s.working()
+		defer s.rests()
 		s.wake()
 		err = s.in.Close()
 		s.count()
@@ -254,6 +292,7 @@ func (s *session) finish() {
 		s.timer.Stop()
 	}
 	s.in, s.filter = nil, nil
+	s.setProcesses(0)
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	delete(s.p.sessions, s)
@@ -275,17 +314,29 @@ func (e emitter) Write(p []byte) (int, error) {
 
 // emit writes to the output; if a reload replaces that meanwhile, the rest goes to the new one.
 func (s *session) emit(p []byte) (written int, err error) {
+	s.turn.writing.Store(true)
+	defer func() {
+		s.progress()
+		s.turn.writing.Store(false)
+	}()
+	c := &s.p.counts
 	if s.own != nil {
-		return s.own.Write(p)
+		if written, err = s.own.Write(p); err != nil {
+			c.outErrors.Add(1)
+		}
+		return written, err
 	}
 	for {
 		st := s.p.stage.Load()
 		if st.out == nil { // a reload has made it the peer
 			return written, errReplaced
 		}
-		begin := time.Now()
+		c.writes.begin(time.Now())
 		n, err := st.out.write(st.live, s.peer, p[written:])
-		s.p.counts.blocked.Add(int64(time.Since(begin)))
+		c.writes.end(time.Now(), err)
+		if err != nil && !errors.Is(err, errReplaced) {
+			c.outErrors.Add(1)
+		}
 		written += n
 		if err == nil || !errors.Is(err, errReplaced) || s.p.stage.Load() == st {
 			return written, err

@@ -106,3 +106,12 @@ func (s *stage) close() error {
 	}
 	return s.out.close()
 }
+
+// attempts returns how often the output has failed and kept trying, and why it fails at present; nil
+// if it does not.
+func (s *stage) attempts() (failed int64, now error) {
+	if out, ok := s.out.(attempting); ok {
+		return out.attempts()
+	}
+	return 0, nil
+}

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/symfilter/symfilter/daemon"
@@ -43,25 +44,30 @@ func run(args []string) int {
 	if *check {
 		return 0
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	level := new(slog.LevelVar)
+	log := slog.New(service.NewHandler(os.Stderr, service.Format(conf.Log.Format), level))
+	if err := level.UnmarshalText([]byte(conf.Log.Level)); err != nil {
+		log.Error("log.level: use debug, info, warn or error", "error", err)
+		return 2
+	}
+	manager, err := service.Connect()
+	if err != nil {
+		log.Warn(err.Error())
+	}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	d, err := daemon.New(conf, daemon.Options{Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited})
+	d, err := daemon.New(conf, daemon.Options{
+		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: version(),
+	})
 	if err != nil {
 		log.Error(err.Error())
 		return 1
 	}
 	go func() {
 		for range hup {
-			c, err := load(*path)
-			if err == nil {
-				err = d.Reload(c)
-			}
-			if err != nil {
-				log.Error("the configuration was not reloaded", "error", err)
-			}
+			d.Refresh(func() (*daemon.Config, error) { return load(*path) }) // it logs its error
 		}
 	}()
 	if err := d.Run(ctx); err != nil {
@@ -81,4 +87,12 @@ func load(path string) (*daemon.Config, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// version returns the version of the module that the program was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
 }

@@ -314,3 +314,23 @@ func TestEveryPackageSaysItsIdeaFirst(t *testing.T) {
 		}
 	}
 }
+
+// The command starts as fast as it does because it links nothing of the daemon.
+func TestTheCommandLinksNothingOfTheDaemon(t *testing.T) {
+	for _, tt := range []struct {
+		pkg  string
+		want bool // it links them: the test can fail
+	}{{"cmd/symfilter", false}, {"cmd/symfilterd", true}} {
+		out, err := exec.Command("go", "list", "-deps", module+"/"+tt.pkg).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		for _, root := range []string{module + "/daemon", module + "/internal/service", "github.com/prometheus", "google.golang.org/protobuf", "go.yaml.in/yaml"} {
+			got := slices.ContainsFunc(linked, func(p string) bool { return under(p, []string{root}) })
+			if got != tt.want {
+				t.Errorf("%s links %s: %v, want %v", tt.pkg, root, got, tt.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Bounds of the admin listener. Its answers are small, and few ask at once.
+const (
+	adminConnections = 32
+	adminHeader      = 8 << 10          // bytes of a request's header
+	adminRead        = 5 * time.Second  // for a whole request
+	adminWrite       = 15 * time.Second // for a request and its answer
+	adminScrapes     = 4                // of metrics, at once
+)
+
+// An admin is the listener for health and metrics.
+type admin struct {
+	listeners listeners
+	server    *http.Server
+	slots     chan struct{} // a value for each open connection
+}
+
+// openAdmin opens the listener of c. It answers from serve on.
+func (d *Daemon) openAdmin(c Admin) (*admin, error) {
+	all, err := d.house.ports.listen(c.Listen, access{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"http/1.1"}})
+	if err != nil {
+		return nil, err
+	}
+	a := &admin{listeners: all, slots: make(chan struct{}, adminConnections)}
+	a.server = &http.Server{
+		Handler: d.answers, ReadTimeout: adminRead, WriteTimeout: adminWrite, MaxHeaderBytes: adminHeader,
+		ErrorLog: slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug), // what clients do wrong
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				<-a.slots
+			}
+		},
+	}
+	a.server.SetKeepAlivesEnabled(false) // a client that is idle would take the place of another
+	return a, nil
+}
+
+// serve answers requests until close is called.
+func (a *admin) serve(log *slog.Logger) {
+	for _, l := range a.listeners {
+		go func() {
+			if err := a.server.Serve(&boundedListener{l, a.slots}); !errors.Is(err, http.ErrServerClosed) {
+				log.Error("the admin listener has ended", "error", err)
+			}
+		}()
+	}
+}
+
+// close ends serve. Answers that are being written get a second.
+func (a *admin) close() {
+	defer a.listeners.Close() // if serve was never called
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if a.server.Shutdown(ctx) != nil {
+		a.server.Close()
+	}
+}
+
+// A boundedListener accepts as many connections as it has slots; others wait in the system's queue.
+type boundedListener struct {
+	net.Listener
+	slots chan struct{} // the owner of a connection that has ended takes a value out
+}
+
+// Accept implements [net.Listener].
+func (l *boundedListener) Accept() (net.Conn, error) {
+	l.slots <- struct{}{}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+	}
+	return c, err
+}
+
+// newAnswers returns the handler of the admin listener. It has three paths, and changes nothing.
+func (d *Daemon) newAnswers() http.Handler {
+	metrics := promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(d.house.log.Handler(), slog.LevelError),
+		MaxRequestsInFlight: adminScrapes,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		answer := metrics.ServeHTTP
+		switch r.URL.Path {
+		case "/metrics":
+		case "/healthz":
+			answer = d.health
+		case "/readyz":
+			answer = d.readiness
+		default:
+			http.Error(w, "paths are /healthz, /readyz and /metrics", http.StatusNotFound)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+			return
+		}
+		answer(w, r)
+	})
+}
+
+// health answers whether a restart would help: a filter makes no progress.
+func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
+	answer := struct {
+		Healthy bool   `json:"healthy"`
+		Stuck   string `json:"stuck,omitempty"` // a pipeline
+	}{Stuck: d.stuck(stuckAfter)}
+	answer.Healthy = answer.Stuck == ""
+	writeJSON(w, answer.Healthy, answer)
+}
+
+// readiness answers whether all lines come through, and what is wrong if they do not.
+func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
+	answer := struct {
+		Ready    bool      `json:"ready"`
+		Problems []problem `json:"problems,omitempty"`
+	}{Problems: d.problems(time.Now())}
+	answer.Ready = isReady(answer.Problems)
+	writeJSON(w, answer.Ready, answer)
+}
+
+// writeJSON answers with 200 or 503.
+func writeJSON(w http.ResponseWriter, good bool, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	if !good {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	json.NewEncoder(w).Encode(v) // an error means that the client has gone
+}

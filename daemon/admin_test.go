@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// idle is a configuration whose one pipeline waits for standard input.
+const idle = `
+symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
+pipelines:
+  app: {input: {stdin: true}, output: {file: DIR/out.log}}
+`
+
+// adminAnswer returns what the admin listener of d answers.
+func adminAnswer(t *testing.T, d *Daemon, method, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	d.answers.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	return w
+}
+
+// blocked is an input that never has a line.
+func blocked(t *testing.T) net.Conn {
+	t.Helper()
+	r, w := net.Pipe()
+	t.Cleanup(func() { w.Close() })
+	return r
+}
+
+func TestTheAdminListenerHasThreePathsAndChangesNothing(t *testing.T) {
+	d, _ := started(t, configuration(t, t.TempDir(), idle), Options{Stdin: blocked(t)})
+	for d.phase.Load() == int32(starting) {
+		time.Sleep(time.Millisecond)
+	}
+	const notFound, notAllowed = "paths are /healthz, /readyz and /metrics\n", "only GET and HEAD\n"
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		body         string // begins so
+	}{
+		{"GET", "/healthz", 200, `{"healthy":true}` + "\n"},
+		{"GET", "/readyz", 200, `{"ready":true}` + "\n"},
+		{"GET", "/metrics", 200, "# HELP symfilter_build_info "},
+		{"GET", "/metrics?name[]=x", 200, ""},
+		{"HEAD", "/readyz", 200, ""},
+		{"GET", "/", 404, notFound},
+		{"GET", "/-/reload", 404, notFound},
+		{"GET", "/debug/pprof/", 404, notFound},
+		{"GET", "/metrics/", 404, notFound},
+		{"GET", "//metrics", 404, notFound},
+		{"POST", "/-/reload", 404, notFound},
+		{"POST", "/metrics", 405, notAllowed},
+		{"PUT", "/healthz", 405, notAllowed},
+		{"DELETE", "/readyz", 405, notAllowed},
+		{"OPTIONS", "/readyz", 405, notAllowed},
+	} {
+		got := adminAnswer(t, d, tt.method, tt.path)
+		if got.Code != tt.status || !strings.HasPrefix(got.Body.String(), tt.body) || got.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: got %d %v %.100q, want %d %q", tt.method, tt.path, got.Code, got.Header(), got.Body, tt.status, tt.body)
+		}
+	}
+}
+
+// What the metrics show can be read by anybody who connects, so other machines need permission.
+func TestTheAdminListenerIsForThisMachineAlone(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		admin string
+		want  string // of the error, which begins so; "": none
+	}{
+		{"listen: '127.0.0.1:0'", ""},
+		{"listen: 'unix:DIR/admin.sock'", ""},
+		{"listen: ':0', allow_remote: true", ""},
+		{"listen: ':0'", `admin: `},
+		{"listen: '0.0.0.0:0'", `admin: `},
+		{"listen: '192.0.2.1:0'", `admin: `},
+		{"listen: 'example.com:0'", `admin: `},
+		{"listen: '127.0.0.1'", `admin: `},
+	} {
+		d, err := New(configuration(t, dir, "admin: {"+tt.admin+"}\n"+idle), Options{Log: noLog, Stdin: strings.NewReader("")})
+		if err == nil {
+			d.end()
+		}
+		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v, want %q", tt.admin, err, tt.want)
+		}
+	}
+}
+
+// A client that sends too much, or nothing, is cut off; others are answered meanwhile.
+func TestHostileClientsOfTheAdminListenerAreCutOff(t *testing.T) {
+	d, _ := started(t, configuration(t, t.TempDir(), "admin: {listen: '127.0.0.1:0'}\n"+idle), Options{Stdin: blocked(t)})
+	address := d.admin.listeners[0].Addr().String()
+	silent, err := net.Dial("tcp", address) // holds its place for adminRead
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, tt := range []struct{ name, request, want string }{
+		{"a request", "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n", `^HTTP/1\.1 200 OK\r\n`},
+		{"a large header", "GET /readyz HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", `^HTTP/1\.1 431 `},
+		{"two lengths", "GET /readyz HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", `^HTTP/1\.1 400 `},
+		{"a length and chunks", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", `^HTTP/1\.1 40[04] [^#]*$`},
+		{"no HTTP", "\x16\x03\x01\x00\xa5\x01\r\n\r\n", `^HTTP/1\.1 400 `},
+		{"an encoded path", "GET /%6detrics%2f..%2f HTTP/1.1\r\nHost: a\r\n\r\n", `^HTTP/1\.1 404 `},
+	} {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(time.Minute))
+		c.Write([]byte(tt.request)) // fails if the server has had enough
+		got := make([]byte, 4096)
+		n, _ := c.Read(got)
+		if !regexp.MustCompile(tt.want).Match(got[:n]) {
+			t.Errorf("%s: got %q, want %s", tt.name, got[:n], tt.want)
+		}
+		c.Close()
+	}
+}
+
+// Each connection takes a slot until it has ended, also one that is reset.
+func TestConnectionsToTheAdminListenerEnd(t *testing.T) {
+	d, _ := started(t, configuration(t, t.TempDir(), "admin: {listen: '127.0.0.1:0'}\n"+idle), Options{Stdin: blocked(t)})
+	address := d.admin.listeners[0].Addr().String()
+	for i := range 3 * adminConnections {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			c.(*net.TCPConn).SetLinger(0)
+		}
+		c.Close()
+	}
+	client := http.Client{Timeout: time.Minute}
+	got, err := client.Get("http://" + address + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Body.Close(); got.StatusCode != 200 {
+		t.Errorf("got %s", got.Status)
+	}
+}

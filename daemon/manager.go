@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// stuckAfter is how long a filter may work without progress if no watchdog gives a time. A block
+	// of 256 KiB takes milliseconds.
+	stuckAfter = 30 * time.Second
+
+	// reportEvery is how often the status is looked at if there is no watchdog.
+	reportEvery = 5 * time.Second
+
+	// slowStop is how long a stop may take before the service manager is asked for more time.
+	slowStop = time.Second
+)
+
+// isStuck reports whether a session of the pipeline has been in its filter for longer than the given
+// time without progress, the time that a line may wait for debug files not included. A session that
+// is idle, that waits for input or for its output is not stuck: a restart would not help.
+func (p *pipeline) isStuck(after time.Duration) bool {
+	patience := p.stage.Load().conf.Patience
+	limit := int64(after) + int64(max(patience.Local, patience.Servers))
+	now := p.house.clock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.sessions {
+		if s.turn.stuck(now, limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin reports that the daemon runs.
+func (d *Daemon) begin() {
+	d.phase.CompareAndSwap(int32(starting), int32(running))
+	d.tell(d.house.options.Manager.Ready(d.status()))
+}
+
+// stopping reports that the daemon stops, and asks for more time if that takes longer than usual,
+// such as for an output that does not take what was read. The returned function ends the latter.
+func (d *Daemon) stopping() (end func()) {
+	m := d.house.options.Manager
+	d.phase.Store(int32(stopping))
+	d.tell(m.Stopping(d.status()))
+	slow := time.AfterFunc(slowStop, func() {
+		d.tell(m.Extend(stopPatience + slowStop))
+		d.tell(m.Status(d.status()))
+	})
+	return func() { slow.Stop() }
+}
+
+// Refresh reloads the configuration that load returns, as [Daemon.Reload] does, and reports that to
+// the service manager, the log and the metrics. If it cannot be used, nothing has changed.
+func (d *Daemon) Refresh(load func() (*Config, error)) error {
+	m := d.house.options.Manager
+	d.tell(m.Reloading("reading the configuration"))
+	c, err := load()
+	if err == nil {
+		err = d.Reload(c)
+	}
+	if err != nil {
+		d.house.measures.reloadError.Store(&err)
+		d.house.log.Error("the configuration was not reloaded; the one before stays in use", "error", err)
+	} else {
+		d.house.log.Info("the configuration was reloaded")
+	}
+	d.tell(m.Ready(d.status()))
+	return err
+}
+
+// manage reports to the service manager until ctx is done: that the daemon is alive, while all
+// pipelines turn within half of the watchdog's interval, and a status when it changes.
+func (d *Daemon) manage(ctx context.Context) {
+	m := d.house.options.Manager
+	every := reportEvery
+	if m.Watchdog() > 0 {
+		every = m.Watchdog() / 2
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	shown := ""
+	for {
+		if text := d.status(); text != shown {
+			shown = text
+			d.tell(m.Status(text))
+		}
+		if m.Watchdog() > 0 {
+			if name := d.stuck(m.Watchdog() / 2); name == "" {
+				d.tell(m.Alive())
+			} else {
+				d.house.log.Error("no progress: the service manager is not told that the daemon is alive", "pipeline", name)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tell logs the error of a message to the service manager.
+func (d *Daemon) tell(err error) {
+	if err != nil {
+		d.house.log.Warn("the service manager was not reached", "error", err)
+	}
+}
+
+// stuck returns the name of a pipeline that is stuck, "" if none is.
+func (d *Daemon) stuck(after time.Duration) string {
+	for _, p := range d.view.Load().pipelines {
+		if p.isStuck(after) {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// status returns a line about the daemon for people.
+func (d *Daemon) status() string {
+	return status(len(d.view.Load().pipelines), d.problems(time.Now()))
+}

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// blockedTooLong is how long an output may take no line before the daemon is not ready.
+const blockedTooLong = 30 * time.Second
+
+// A phase is what a daemon does.
+type phase int32
+
+const (
+	starting phase = iota
+	running
+	stopping
+)
+
+// A problem is something that an operator has to look at.
+type problem struct {
+	Part     string `json:"part"` // daemon, configuration, input, output or filter
+	Pipeline string `json:"pipeline,omitempty"`
+	Problem  string `json:"problem"`
+	Ready    bool   `json:"ready"` // the daemon works in spite of it
+}
+
+// problems returns what is wrong: first of the whole daemon, then of each pipeline, sorted by name.
+// It waits for nothing that an input, an output or a reload may hold.
+func (d *Daemon) problems(now time.Time) (all []problem) {
+	switch phase(d.phase.Load()) {
+	case starting:
+		all = append(all, problem{Part: "daemon", Problem: "starting"})
+	case stopping:
+		all = append(all, problem{Part: "daemon", Problem: "stopping"})
+	}
+	if err := d.house.measures.reloadError.Load(); err != nil {
+		// The configuration before is in use: to take a daemon that works out of service for a mistake
+		// in a file would make an outage of it.
+		all = append(all, problem{Part: "configuration", Problem: (*err).Error(), Ready: true})
+	}
+	for _, p := range d.view.Load().pipelines {
+		p.mu.Lock()
+		trouble := p.trouble
+		p.mu.Unlock()
+		if trouble != nil {
+			all = append(all, problem{Part: "input", Pipeline: p.name, Problem: trouble.Error()})
+		}
+		if text := p.outputProblem(now); text != "" {
+			all = append(all, problem{Part: "output", Pipeline: p.name, Problem: text})
+		}
+		if p.isStuck(stuckAfter) {
+			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress; please report it with a stack trace (SIGQUIT)"})
+		}
+	}
+	return all
+}
+
+// outputProblem returns what is wrong with the output; "" if nothing is.
+func (p *pipeline) outputProblem(now time.Time) string {
+	_, stalled, failed := p.counts.writes.state(now)
+	_, trying := p.stage.Load().attempts()
+	switch {
+	case trying != nil:
+		return "failing: " + trying.Error()
+	case stalled >= blockedTooLong:
+		return fmt.Sprintf("blocked for %d s", int(stalled.Seconds()))
+	case failed != nil:
+		return "failing: " + failed.Error()
+	}
+	return ""
+}
+
+// isReady reports whether the daemon works in spite of the problems.
+func isReady(all []problem) bool {
+	for _, p := range all {
+		if !p.Ready {
+			return false
+		}
+	}
+	return true
+}
+
+// status returns one line for people about n pipelines.
+func status(n int, all []problem) string {
+	text := fmt.Sprintf("%d pipelines", n)
+	if n == 1 {
+		text = "1 pipeline"
+	}
+	for _, p := range all {
+		text += "; " + strings.Join(append(p.where(), p.Problem), ": ")
+	}
+	return text
+}
+
+// where returns the parts of the place of p.
+func (p *problem) where() []string {
+	switch {
+	case p.Pipeline != "":
+		return []string{p.Part + " of " + p.Pipeline}
+	case p.Part == "configuration":
+		return []string{"the last reload has failed"}
+	}
+	return nil
+}
