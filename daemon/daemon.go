@@ -67,7 +67,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
 	d.house.limits.Store(&c.Limits)
-	d.house.webs = newWebs(o.Log, &room{most: func() int { return d.house.limits.Load().Connections }})
+	d.house.webs = newWebs(o.Log, d.house.ports, &room{most: func() int { return d.house.limits.Load().Connections }})
 	if d.house.options.Manager == nil {
 		d.house.options.Manager = new(service.Manager)
 	}
@@ -188,6 +188,9 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			ch.discard()
 		}
 	}()
+	if err := checkWebs(c); err != nil {
+		return nil, err
+	}
 	if ch.certs, err = d.house.ports.reread(c.certificates()); err != nil {
 		return nil, err
 	}

@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"net"
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -34,29 +31,40 @@ type httpInput struct {
 	keys     map[string]bool // of the requests that are served
 }
 
+// webPaths returns the address and the paths of an HTTP server that an input has; the address of
+// another input is empty.
+func (c *Input) webPaths() (address string, paths []string) {
+	switch {
+	case c.HTTP != "" && c.Path == "":
+		return c.HTTP, []string{filterPath}
+	case c.HTTP != "":
+		return c.HTTP, []string{c.Path}
+	case c.Journal == "":
+		return "", nil
+	case strings.HasSuffix(c.Path, uploadPath):
+		return c.Journal, []string{c.Path}
+	case c.Path == "" || c.Path == "/":
+		return c.Journal, []string{uploadPath}
+	}
+	return c.Journal, []string{c.Path, strings.TrimSuffix(c.Path, "/") + uploadPath}
+}
+
 // openHTTP opens the address of an input for logs or for journals.
 func openHTTP(p *pipeline, c Input) (runner, error) {
 	h := &httpInput{p: p, keys: make(map[string]bool), ready: make(chan struct{})}
-	address, path := c.HTTP, c.Path
 	if h.serve = h.filter; c.Journal != "" {
 		j := &journalInput{h: h}
-		address, h.serve = c.Journal, j.upload
-		if path == "" {
-			path = uploadPath
-		}
-		if !strings.HasSuffix(path, uploadPath) {
-			h.paths = append(h.paths, strings.TrimSuffix(path, "/")+uploadPath)
-		}
-	} else if path == "" {
-		path = filterPath
+		h.serve = j.upload
 	}
-	if !strings.HasPrefix(path, "/") {
-		return nil, errors.New("path: " + strconv.Quote(path) + " does not begin with /, as " + filterPath + " does")
+	address, paths := c.webPaths()
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/") {
+			return nil, fmt.Errorf("path: %q does not begin with /, as %s does", path, filterPath)
+		}
 	}
-	h.paths = append(h.paths, path)
-	var secure *tls.Config
+	h.paths = paths
 	var err error
-	h.web, err = p.house.webs.open(address, secure, func() (net.Listener, error) { return net.Listen("tcp", address) })
+	h.web, err = p.house.webs.open(address, &c)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,15 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,71 +30,67 @@ const (
 
 // webs are the HTTP servers of all pipelines, one for each address. Many goroutines may use them.
 type webs struct {
-	log  *slog.Logger
-	room *room
+	log   *slog.Logger
+	ports *ports
+	room  *room
 
 	stopping atomic.Bool  // all requests are refused
 	swap     sync.RWMutex // held by a reload while it swaps paths, so that no request finds none
 
 	mu  sync.Mutex
-	all map[string]*web // by address
+	all map[string]*web // by address and TLS
 }
 
 // A web is the HTTP server of one address, on which pipelines have paths.
 type web struct {
-	address string
-	of      *webs
-	listen  net.Listener
-	server  *http.Server
+	key    string // in webs.all
+	of     *webs
+	listen listeners
+	server *http.Server
 
 	users int  // guarded by of.mu
 	runs  bool // guarded by of.mu
 
 	mu     sync.Mutex
 	routes map[string]*httpInput // by path
+	seats  map[net.Conn]seat     // of open connections
 }
 
-func newWebs(log *slog.Logger, r *room) *webs {
-	return &webs{log: log, room: r, all: make(map[string]*web)}
+func newWebs(log *slog.Logger, p *ports, r *room) *webs {
+	return &webs{log: log, ports: p, room: r, all: make(map[string]*web)}
 }
 
-// open returns the server of the address for one more user, who calls release. listen is called if
-// the address has no server yet.
-func (s *webs) open(address string, secure *tls.Config, listen func() (net.Listener, error)) (*web, error) {
+// open returns the server of an input's address for one more user, who calls release. With other TLS
+// than before a reload it is another server, which takes the port over.
+func (s *webs) open(address string, c *Input) (*web, error) {
+	key := address
+	if c.TLS != nil {
+		key = fmt.Sprint(address, *c.TLS)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.all[address]
+	w := s.all[key]
 	if w == nil {
-		l, err := listen()
+		all, err := s.ports.listen(address, access{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"h2", "http/1.1"}, mode: c.Mode})
 		if err != nil {
 			return nil, err
 		}
-		l = roomy{l, s.room}
-		if secure != nil {
-			l = tls.NewListener(l, secure)
-		}
-		w = &web{address: address, of: s, listen: l, routes: make(map[string]*httpInput)}
+		w = &web{key: key, of: s, listen: all, routes: make(map[string]*httpInput), seats: make(map[net.Conn]seat)}
 		w.server = &http.Server{
 			Handler:           w,
 			ReadHeaderTimeout: headerTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeader,
 			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-			ErrorLog:          slog.NewLogLogger(quiet{s.log.Handler()}, slog.LevelDebug),
-			ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // hostile peers can cause these without end
+			ConnContext:       w.seated,
+			ConnState:         w.leaves,
 		}
-		s.all[address] = w
+		s.all[key] = w
 	}
 	w.users++
 	return w, nil
 }
-
-// quiet is a handler of records about single connections, which hostile peers could cause without
-// end: they are for debugging.
-type quiet struct{ slog.Handler }
-
-// connKey is the key of a request's connection in its context.
-type connKey struct{}
 
 // release ends a use of w. The last one stops the server.
 func (w *web) release() {
@@ -100,7 +98,7 @@ func (w *web) release() {
 	w.users--
 	last, runs := w.users == 0, w.runs
 	if last {
-		delete(w.of.all, w.address)
+		delete(w.of.all, w.key)
 	}
 	w.of.mu.Unlock()
 	switch {
@@ -118,22 +116,25 @@ func (w *web) release() {
 // take gives the path to h, and starts the server if that has not happened.
 func (w *web) take(path string, h *httpInput) error {
 	w.mu.Lock()
-	if other := w.routes[path]; other != nil {
+	if other := w.routes[path]; other != nil && other != h {
 		w.mu.Unlock()
-		return fmt.Errorf("the path %s of %s is that of the pipeline %s; give one of them another path", path, w.address, other.p.name)
+		return fmt.Errorf("the path %s is that of the pipeline %s; give one of them another path", path, other.p.name)
 	}
 	w.routes[path] = h
 	w.mu.Unlock()
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
-	if !w.runs {
-		w.runs = true
+	for _, l := range w.listen {
+		if w.runs {
+			break
+		}
 		go func() {
-			if err := w.server.Serve(w.listen); !errors.Is(err, http.ErrServerClosed) {
-				w.of.log.Error("the HTTP listener has failed", "address", w.address, "error", err)
+			if err := w.server.Serve(&seats{l, w}); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+				w.of.log.Error("an HTTP listener has failed", "address", l.Addr(), "error", err)
 			}
 		}()
 	}
+	w.runs = true
 	return nil
 }
 
@@ -162,7 +163,7 @@ func (w *web) route(path string) *httpInput {
 // ServeHTTP passes a request to the pipeline that has its path.
 func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.Header().Set("X-Content-Type-Options", "nosniff")
-	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && isRefused(c) {
+	if s, ok := r.Context().Value(seat{}).(seat); ok && s.refused {
 		refuse(to, http.StatusTooManyRequests, "limits.connections connections are open; close some, raise the limit, or try again later")
 		return
 	}
@@ -201,53 +202,99 @@ type room struct {
 	refused atomic.Int64 // open connections beyond the limit
 }
 
-// roomy counts the connections of a listener, and marks those beyond the limit.
-type roomy struct {
-	net.Listener
-	room *room
+// take takes a seat for a connection. One beyond the limit is refused by an answer; ok is false if
+// there are too many of those, too.
+func (r *room) take() (s seat, ok bool) {
+	if r.used.Add(1) <= int64(r.most()) {
+		return seat{of: &r.used}, true
+	}
+	r.used.Add(-1)
+	if r.refused.Add(1) <= refusedAtOnce {
+		return seat{&r.refused, true}, true
+	}
+	r.refused.Add(-1)
+	return seat{}, false
 }
 
-// Accept returns the next connection. One beyond the limit is marked, so that its request is
-// answered; if there are too many of those, it is closed.
-func (l roomy) Accept() (net.Conn, error) {
+// A seat is that of a connection in a room.
+type seat struct {
+	of      *atomic.Int64
+	refused bool
+}
+
+// seats is a listener whose connections have seats.
+type seats struct {
+	net.Listener
+	w *web
+}
+
+// Accept returns the next connection that has a seat.
+func (l *seats) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		count := &l.room.used
-		if count.Add(1) > int64(l.room.most()) {
-			count.Add(-1)
-			count = &l.room.refused
-			if count.Add(1) > refusedAtOnce {
-				count.Add(-1)
-				c.Close()
-				continue
+		if s, ok := l.w.of.room.take(); ok {
+			l.w.mu.Lock()
+			l.w.seats[c] = s
+			l.w.mu.Unlock()
+			return c, nil
+		}
+		c.Close()
+	}
+}
+
+// seated returns the context of a connection, which has its seat.
+func (w *web) seated(ctx context.Context, c net.Conn) context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return context.WithValue(ctx, seat{}, w.seats[c])
+}
+
+// leaves gives the seat of a connection back when it is closed.
+func (w *web) leaves(c net.Conn, state http.ConnState) {
+	if state != http.StateClosed && state != http.StateHijacked {
+		return
+	}
+	w.mu.Lock()
+	s, ok := w.seats[c]
+	delete(w.seats, c)
+	w.mu.Unlock()
+	if ok {
+		s.of.Add(-1)
+	}
+}
+
+// checkWebs reports an error if inputs of c share an address, but cannot: each needs a path of its
+// own there, and all the same TLS.
+func checkWebs(c *Config) error {
+	type user struct {
+		name string
+		in   *Input
+	}
+	users := make(map[string][]user)
+	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
+		in := c.Pipelines[name].Input
+		at, paths := in.webPaths()
+		if at == "" {
+			continue
+		}
+		if a, err := parseAddress(at, false); err == nil {
+			at = a.String()
+		}
+		for _, other := range users[at] {
+			_, others := other.in.webPaths()
+			if !reflect.DeepEqual(in.TLS, other.in.TLS) {
+				return fmt.Errorf("pipelines.%s.input.tls: the pipeline %s has other tls on %s; give both the same", name, other.name, at)
+			}
+			for _, path := range paths {
+				if slices.Contains(others, path) {
+					return fmt.Errorf("pipelines.%s.input.path: %s on %s is that of the pipeline %s; give one of them another path", name, path, at, other.name)
+				}
 			}
 		}
-		return &counted{Conn: c, count: count, refused: count == &l.room.refused}, nil
+		users[at] = append(users[at], user{name, &in})
 	}
-}
-
-// A counted connection leaves its count when it is closed.
-type counted struct {
-	net.Conn
-	count   *atomic.Int64
-	refused bool
-	once    sync.Once
-}
-
-// Close closes the connection.
-func (c *counted) Close() error {
-	c.once.Do(func() { c.count.Add(-1) })
-	return c.Conn.Close()
-}
-
-// isRefused reports whether c is a connection beyond the limit.
-func isRefused(c net.Conn) bool {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
-	}
-	k, ok := c.(*counted)
-	return ok && k.refused
+	return nil
 }
