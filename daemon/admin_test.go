@@ -67,6 +67,19 @@ func TestTheAdminListenerHasThreePathsAndChangesNothing(t *testing.T) {
 	}
 }
 
+// An input that cannot be opened is an error, at the start and at a reload.
+func TestInputsThatCannotBeOpenedAreErrors(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := started(t, configuration(t, dir, idle), Options{Stdin: blocked(t)})
+	broken := configuration(t, dir, strings.Replace(idle, "stdin: true", "http: '192.0.2.1:0', path: /v1/filter", 1))
+	if err := d.Reload(broken); err == nil || !strings.HasPrefix(err.Error(), "pipelines.app.input: ") {
+		t.Errorf("a reload: got error %v", err)
+	}
+	if _, err := New(broken, Options{Log: noLog}); err == nil || !strings.HasPrefix(err.Error(), "pipelines.app.input: ") {
+		t.Errorf("the start: got error %v", err)
+	}
+}
+
 // What the metrics show can be read by anybody who connects, so other machines need permission.
 func TestTheAdminListenerIsForThisMachineAlone(t *testing.T) {
 	dir := t.TempDir()

@@ -219,9 +219,11 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			p = newPipeline(name, d.house, statePath(c.State, name), stage)
 		}
 		ch.made[name] = p
-		if ch.inputs[name], err = d.openInput(p, now.Input); err != nil {
+		in, err := d.openInput(p, now.Input)
+		if err != nil {
 			return nil, fmt.Errorf("pipelines.%s.input: %w", name, err)
 		}
+		ch.inputs[name] = in
 	}
 	if c.Admin.Listen != "" && !reflect.DeepEqual(c.Admin, d.conf.Admin) {
 		if ch.admin, err = d.openAdmin(c.Admin); err != nil {

@@ -85,6 +85,7 @@ var (
 		"golang.org/x/term",
 	}
 	testParties = []string{
+		"github.com/prometheus/common", // reads what the daemon exposes
 		"github.com/go-delve/delve/pkg/dwarf/godwarf",
 		"github.com/google/go-cmp",
 		"github.com/google/pprof", // reads what profile prints, and the inputs that profile reads
