@@ -71,7 +71,7 @@ func TestTheAdminListenerHasThreePathsAndChangesNothing(t *testing.T) {
 func TestInputsThatCannotBeOpenedAreErrors(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, idle), Options{Stdin: blocked(t)})
-	broken := configuration(t, dir, strings.Replace(idle, "stdin: true", "http: '192.0.2.1:0', path: /v1/filter", 1))
+	broken := configuration(t, dir, strings.Replace(idle, "stdin: true", "http: '192.0.2.1:0', path: /v1/filter, allow_remote: true", 1))
 	if err := d.Reload(broken); err == nil || !strings.HasPrefix(err.Error(), "pipelines.app.input: ") {
 		t.Errorf("a reload: got error %v", err)
 	}
@@ -90,15 +90,18 @@ func TestTheAdminListenerIsForThisMachineAlone(t *testing.T) {
 		{"listen: '127.0.0.1:0'", ""},
 		{"listen: 'unix:DIR/admin.sock'", ""},
 		{"listen: ':0', allow_remote: true", ""},
-		{"listen: ':0'", `admin: `},
-		{"listen: '0.0.0.0:0'", `admin: `},
-		{"listen: '192.0.2.1:0'", `admin: `},
-		{"listen: 'example.com:0'", `admin: `},
-		{"listen: '127.0.0.1'", `admin: `},
+		{"listen: ':0'", "1:9: admin.listen: "},
+		{"listen: '0.0.0.0:0'", "1:9: admin.listen: "},
+		{"listen: '192.0.2.1:0'", "1:9: admin.listen: "},
+		{"listen: 'example.com:0'", "1:9: admin.listen: "},
+		{"listen: '127.0.0.1'", "1:9: admin.listen: "},
 	} {
-		d, err := New(configuration(t, dir, "admin: {"+tt.admin+"}\n"+idle), Options{Log: noLog, Stdin: strings.NewReader("")})
+		c, err := Parse([]byte(strings.ReplaceAll("admin: {"+tt.admin+"}\n"+idle, "DIR", dir)))
 		if err == nil {
-			d.end()
+			var d *Daemon
+			if d, err = New(c, Options{Log: noLog, Stdin: strings.NewReader("")}); err == nil {
+				d.end()
+			}
 		}
 		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want %q", tt.admin, err, tt.want)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/follow"
@@ -172,7 +173,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // UnmarshalText reads a mode.
 func (m *Mode) UnmarshalText(text []byte) error {
-	v, err := strconv.ParseUint(string(text), 8, 32)
+	v, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
 	if err != nil || v > 0o777 {
 		return fmt.Errorf("%q is not a file's mode in octal, such as 0640", text)
 	}

@@ -2,42 +2,495 @@ package daemon
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
+	"encoding"
 	"fmt"
 	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Parse reads a configuration, and sets what it leaves out to its default.
-func Parse(text []byte) (*Config, error) {
-	c := &Config{
-		Log:     Log{Level: "info", Format: "auto"},
-		Symbols: Symbols{MaxMemory: symbolize.DefaultMaxMemory},
-		Limits:  Limits{Contexts: 10000, ContextBytes: 256 << 20, Connections: 256, Line: 1 << 20, Idle: Duration(time.Hour)},
-	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+// Load reads and parses a configuration file. An error is about reading it, or [Faults].
+func Load(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
 		return nil, err
 	}
-	if len(c.Pipelines) == 0 {
-		return nil, errors.New("pipelines: none is given; name at least one, with an input and an output")
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	c, err := Parse(text)
+	if faults, ok := err.(Faults); ok {
+		for i := range faults {
+			faults[i].File = path
+		}
+	}
+	return c, err
+}
+
+// Parse reads a configuration, and sets what it leaves out to its default. An error is [Faults].
+// Nothing but text is looked at: [Config.Inspect] examines files and folders.
+func Parse(text []byte) (*Config, error) {
+	p := &parser{at: make(map[string]*yaml.Node), sections: make(map[reflect.Type]*Section)}
+	all := Sections()
+	for i := range all {
+		p.sections[all[i].of] = &all[i]
+	}
+	c := &Config{}
+	p.presets(reflect.ValueOf(c).Elem())
+	if root := p.document(text); root != nil {
+		p.structure(root, reflect.ValueOf(c).Elem(), "", 0)
+		p.compare(c)
+	}
+	if len(p.faults) > 0 {
+		slices.SortStableFunc(p.faults, func(a, b Fault) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return nil, p.faults
 	}
 	return c, nil
 }
 
-// UnmarshalYAML reads "system" or a list.
-func (u *URLs) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		if n.Value != "system" {
-			return fmt.Errorf("line %d: debuginfod_urls: %q is neither system nor a list of URLs", n.Line, n.Value)
+// A parser reads one file. It reports each fault, and reads on.
+type parser struct {
+	sections map[reflect.Type]*Section
+	faults   Faults
+	at       map[string]*yaml.Node // the keys that are given, by path
+	nodes    int                   // visited
+	spent    bool                  // there are too many
+}
+
+// fault records a fault at a node; nil: of the whole file.
+func (p *parser) fault(n *yaml.Node, key, format string, args ...any) {
+	f := Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
+	if n != nil {
+		f.Line, f.Column = n.Line, n.Column
+	}
+	p.faults = append(p.faults, f)
+}
+
+// yamlLine returns the expression for the line of an error of the YAML reader.
+func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`) }
+
+// document returns the value of the one document in text, or nil after a fault.
+func (p *parser) document(text []byte) *yaml.Node {
+	switch {
+	case len(text) > maxFile:
+		p.fault(nil, "", "the file is larger than 1 MiB, which no configuration needs: is it the right file?")
+		return nil
+	case !utf8.Valid(text):
+		at := 1
+		for rest := text; utf8.Valid(rest[:bytes.IndexByte(rest, '\n')+1]) && bytes.IndexByte(rest, '\n') >= 0; at++ {
+			rest = rest[bytes.IndexByte(rest, '\n')+1:]
 		}
-		u.System = true
+		p.fault(&yaml.Node{Line: at, Column: 1}, "", "not text in UTF-8: save it in UTF-8")
 		return nil
 	}
-	return n.Decode(&u.List)
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	err := d.Decode(&first)
+	if err == io.EOF || err == nil && (len(first.Content) == 0 || first.Content[0].Tag == "!!null") {
+		p.fault(nil, "", "the file is empty: it needs pipelines, each with an input and an output")
+		return nil
+	}
+	if err == nil {
+		if err = d.Decode(&second); err == nil {
+			p.fault(&second, "", "a second document begins: a configuration is one document")
+			return nil
+		}
+	}
+	if err != io.EOF {
+		m := yamlLine().FindStringSubmatch(err.Error())
+		line, _ := strconv.Atoi(m[1])
+		var at *yaml.Node
+		if line > 0 {
+			at = &yaml.Node{Line: line, Column: 1}
+		}
+		p.fault(at, "", "not YAML: %s", strings.TrimPrefix(err.Error(), m[0]))
+		return nil
+	}
+	return first.Content[0]
+}
+
+// presets sets the defaults of a struct and of those in it.
+func (p *parser) presets(v reflect.Value) {
+	s := p.sections[v.Type()]
+	for i := range v.NumField() {
+		field := v.Field(i)
+		k := s.key(v.Type().Field(i).Tag.Get("yaml"))
+		switch {
+		case field.Kind() == reflect.Struct && p.sections[field.Type()] != nil:
+			p.presets(field)
+		case k != nil && k.Default != "":
+			p.scalar(&yaml.Node{Kind: yaml.ScalarNode, Tag: implied(k, field), Value: k.Default}, field, k, s.full(k.Name))
+		}
+	}
+}
+
+// implied returns the tag of a default.
+func implied(k *Key, v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Bool:
+		return "!!bool"
+	case v.Kind() == reflect.Int:
+		return "!!int"
+	}
+	return "!!str"
+}
+
+// resolve returns the node that an alias stands for, or nil if the file is too large or too deep.
+func (p *parser) resolve(n *yaml.Node, path string, depth int) *yaml.Node {
+	p.nodes++
+	if p.nodes > maxNodes || depth > maxDepth {
+		if !p.spent {
+			p.spent = true
+			p.fault(n, path, "the file has more than %d values or %d levels, aliases included: remove some", maxNodes, maxDepth)
+		}
+		return nil
+	}
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// structure reads a mapping into a struct.
+func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int) {
+	at := n
+	if n = p.resolve(n, path, depth); n == nil || p.spent {
+		return
+	}
+	s := p.sections[v.Type()]
+	if n.Kind != yaml.MappingNode {
+		names := make([]string, len(s.Keys))
+		for i := range s.Keys {
+			names[i] = s.Keys[i].Name
+		}
+		p.fault(at, path, "%s is given, and a section is wanted: indented lines of KEY: VALUE, with the keys %s", describe(n), listed(names, "and"))
+		return
+	}
+	fields := make(map[string]reflect.Value)
+	for i := range v.NumField() {
+		fields[v.Type().Field(i).Tag.Get("yaml")] = v.Field(i)
+	}
+	p.mapping(n, path, func(name string, key, value *yaml.Node) {
+		k := s.key(name)
+		if k == nil {
+			p.unknown(key, path, name, s)
+			return
+		}
+		full := join(path, name)
+		p.at[full] = key
+		p.value(value, fields[name], k, full, depth+1)
+	})
+	if p.spent {
+		return
+	}
+	for _, k := range s.Keys {
+		if k.section && k.least > 0 && p.at[join(path, k.Name)] == nil {
+			p.fault(p.keyAt(at, path), join(path, k.Name), "missing: every configuration needs it: %s", k.Text)
+		}
+	}
+}
+
+// keyAt returns the node of the key of a path, or other.
+func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
+	if n := p.at[path]; n != nil {
+		return n
+	}
+	return other
+}
+
+// mapping calls visit for each key of a mapping that has no fault.
+func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key, value *yaml.Node)) {
+	lines := make(map[string]int)
+	for i := 0; i+1 < len(n.Content) && !p.spent; i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch {
+		case key.Tag == "!!merge":
+			p.fault(key, path, "<< is not read: give a whole section by an alias, as in patience: *slow")
+			continue
+		case key.Kind != yaml.ScalarNode:
+			p.fault(key, path, "a key is %s: write a name", describe(key))
+			continue
+		}
+		if before, twice := lines[key.Value]; twice {
+			p.fault(key, join(path, key.Value), "given twice: also in line %d; remove one", before)
+			continue
+		}
+		lines[key.Value] = key.Line
+		visit(key.Value, key, value)
+	}
+}
+
+// unknown reports an unknown key, with what may be meant.
+func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
+	var names, elsewhere []string
+	for _, k := range s.Keys {
+		names = append(names, k.Name)
+	}
+	if near := nearest(name, names); near != "" {
+		p.fault(n, join(path, printable(name)), "unknown; did you mean %q?", near)
+		return
+	}
+	for _, other := range Sections() {
+		if other.key(name) != nil {
+			elsewhere = append(elsewhere, strings.TrimSuffix("the section "+other.Path, " "))
+		}
+	}
+	if len(elsewhere) > 0 {
+		p.fault(n, join(path, printable(name)), "unknown here: it is a key of %s", strings.ReplaceAll(listed(elsewhere, "and"), "the section,", "the file itself,"))
+		return
+	}
+	p.fault(n, join(path, printable(name)), "unknown; the keys here are %s", listed(names, "and"))
+}
+
+// printable returns a name from the file for a message.
+func printable(name string) string {
+	if len(name) > 64 {
+		name = strings.ToValidUTF8(name[:64], "") + "…"
+	}
+	quoted := strconv.Quote(name)
+	if quoted[1:len(quoted)-1] == name {
+		return name
+	}
+	return quoted
+}
+
+// value reads the value of a key.
+func (p *parser) value(n *yaml.Node, v reflect.Value, k *Key, path string, depth int) {
+	at := n
+	if n = p.resolve(n, path, depth); n == nil {
+		return
+	}
+	switch {
+	case n.Tag == "!!null" && n.Kind == yaml.ScalarNode:
+		p.fault(p.keyAt(at, path), path, "has no value: give it one, or remove the key")
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		p.presets(v.Elem())
+		p.structure(at, v.Elem(), path, depth)
+	case v.Kind() == reflect.Map:
+		p.pipelines(n, v.Addr().Interface().(*map[string]Pipeline), k, path, depth)
+	case k.section:
+		p.structure(at, v, path, depth)
+	case v.Type() == kindOf[URLs]() && n.Kind == yaml.ScalarNode:
+		if n.Value != "system" {
+			p.fault(at, path, "%q is neither system nor a list of URLs: write [https://…]", printable(n.Value))
+			return
+		}
+		v.Addr().Interface().(*URLs).System = true
+	case v.Type() == kindOf[URLs]():
+		p.list(n, reflect.ValueOf(&v.Addr().Interface().(*URLs).List).Elem(), k, path, depth)
+	case v.Kind() == reflect.Slice:
+		p.list(n, v, k, path, depth)
+	case n.Kind != yaml.ScalarNode:
+		p.fault(at, path, "%s is given, and one value is wanted: %s", describe(n), k.wanted())
+	default:
+		p.scalar(n, v, k, path)
+	}
+}
+
+// pipelines reads the mapping of pipelines.
+func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path string, depth int) {
+	if n.Kind != yaml.MappingNode {
+		p.fault(n, path, "%s is given, and pipelines by name are wanted: NAME: {input: …, output: …}", describe(n))
+		return
+	}
+	if len(n.Content)/2 > int(k.most) {
+		p.fault(n, path, "%d pipelines; at most %d are run", len(n.Content)/2, k.most)
+		return
+	}
+	if len(n.Content) == 0 {
+		p.fault(n, path, "none is given; name at least one, with an input and an output")
+		return
+	}
+	all := make(map[string]Pipeline)
+	p.mapping(n, path, func(name string, key, value *yaml.Node) {
+		if !pipelineName().MatchString(name) {
+			p.fault(key, join(path, printable(name)), "not a name of a pipeline: use a letter or digit, then letters, digits, and . _ - (at most 64)")
+		}
+		full := join(path, name)
+		p.at[full] = key
+		var one Pipeline
+		p.presets(reflect.ValueOf(&one).Elem())
+		if value.Tag == "!!null" {
+			p.fault(key, full, "has no value: give it an input and an output")
+			return
+		}
+		p.structure(value, reflect.ValueOf(&one).Elem(), full, depth+1)
+		all[name] = one
+	})
+	*to = all
+}
+
+// pipelineName returns the expression for names of pipelines, which are values of labels and parts
+// of files' names.
+func pipelineName() *regexp.Regexp { return regexp.MustCompile(namePattern) }
+
+// list reads a list of strings.
+func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth int) {
+	switch {
+	case n.Kind != yaml.SequenceNode:
+		p.fault(n, path, "%s is given, and a list is wanted: write [%s]", describe(n), cmp.Or(printable(n.Value), "…"))
+		return
+	case int64(len(n.Content)) < k.least:
+		p.fault(n, path, "the list is empty; it needs at least %d", k.least)
+		return
+	case int64(len(n.Content)) > k.most:
+		p.fault(n, path, "the list has %d values, at most %d are read", len(n.Content), k.most)
+		return
+	}
+	all := make([]string, 0, len(n.Content))
+	for i, item := range n.Content {
+		at := item
+		if item = p.resolve(item, path, depth+1); item == nil {
+			return
+		}
+		full := path + "[" + strconv.Itoa(i) + "]"
+		p.at[full] = at
+		if s, ok := p.text(item, full); ok {
+			all = append(all, s)
+		}
+	}
+	v.Set(reflect.ValueOf(all))
+}
+
+// text returns a string that is not empty.
+func (p *parser) text(n *yaml.Node, path string) (string, bool) {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
+		p.fault(n, path, "%s is given, and text is wanted", describe(n))
+	case n.Tag != "!!str":
+		p.fault(n, path, "%s is given, and text is wanted: write it in quotes, %q", describe(n), printable(n.Value))
+	case n.Value == "":
+		p.fault(n, path, "is empty: give it a value, or remove the key")
+	case strings.ContainsRune(n.Value, 0):
+		p.fault(n, path, "has a NUL character, which no path or address may have")
+	default:
+		return n.Value, true
+	}
+	return "", false
+}
+
+// scalar reads one value, which is within the bounds of its key.
+func (p *parser) scalar(n *yaml.Node, v reflect.Value, k *Key, path string) {
+	switch to := v.Addr().Interface().(type) {
+	case *bool:
+		if n.Tag != "!!bool" {
+			p.fault(n, path, "%s is given, and true or false is wanted", describe(n))
+			return
+		}
+		*to = strings.EqualFold(n.Value, "true")
+	case *int:
+		var number int64
+		if n.Tag != "!!int" || n.Decode(&number) != nil {
+			p.fault(n, path, "%s is given, and %s is wanted", describe(n), k.wanted())
+			return
+		}
+		if p.within(n, number, k, path) {
+			*to = int(number)
+		}
+	case *string:
+		s, ok := p.text(n, path)
+		if ok && len(k.Words) > 0 && !slices.Contains(k.Words, s) {
+			if near := nearest(s, k.Words); near != "" {
+				p.fault(n, path, "%q is not one of %s; did you mean %q?", printable(s), listed(k.Words, "and"), near)
+			} else {
+				p.fault(n, path, "%q is not one of %s", printable(s), listed(k.Words, "and"))
+			}
+			return
+		}
+		*to = s
+	case encoding.TextUnmarshaler:
+		if n.Tag != "!!str" && n.Tag != "!!int" {
+			p.fault(n, path, "%s is given, and %s is wanted", describe(n), k.wanted())
+			return
+		}
+		if err := to.UnmarshalText([]byte(n.Value)); err != nil {
+			p.fault(n, path, "%q is not %s", printable(n.Value), k.wanted())
+			return
+		}
+		if v.CanInt() {
+			p.within(n, v.Int(), k, path)
+		}
+	}
+}
+
+// within checks a number against the bounds of its key.
+func (p *parser) within(n *yaml.Node, number int64, k *Key, path string) bool {
+	if k.least == 0 && k.most == 0 || number >= k.least && number <= k.most {
+		return true
+	}
+	p.fault(n, path, "%s is out of range: from %s to %s", printable(n.Value), k.amount(k.least), k.amount(k.most))
+	return false
+}
+
+// amount returns a bound of a key as the file would have it.
+func (k *Key) amount(n int64) string {
+	switch k.kind {
+	case kindOf[Size]():
+		for _, u := range []struct {
+			bytes int64
+			name  string
+		}{{gib, "GiB"}, {mib, "MiB"}, {kib, "KiB"}} {
+			if n >= u.bytes && n%u.bytes == 0 {
+				return strconv.FormatInt(n/u.bytes, 10) + u.name
+			}
+		}
+	case kindOf[Duration]():
+		text := time.Duration(n).String()
+		text = strings.TrimSuffix(text, "m0s") + strings.Repeat("m", strings.Count(text, "m0s"))
+		return strings.TrimSuffix(text, "h0m") + strings.Repeat("h", strings.Count(text, "h0m"))
+	}
+	return strings.TrimSpace(strconv.FormatInt(n, 10) + " " + k.Unit)
+}
+
+// wanted describes the values of a key.
+func (k *Key) wanted() string {
+	switch k.kind {
+	case kindOf[Size]():
+		return "a number of bytes, such as 4096, 64KiB, 512MiB or 1GiB"
+	case kindOf[Duration]():
+		return "a duration, such as 500ms, 10s or 1h"
+	case kindOf[Mode]():
+		return "the permissions of a file in octal, such as 0640"
+	case kindOf[StartAt]():
+		return "beginning, end, or a duration such as 1h"
+	}
+	if k.kind.Kind() == reflect.Int {
+		return "a number of " + k.Unit
+	}
+	return k.Kind()
+}
+
+// describe names what a node is.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a section"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!null":
+		return "nothing"
+	case "!!int", "!!float":
+		return "the number " + printable(n.Value)
+	case "!!bool":
+		return printable(n.Value)
+	case "!!str":
+		return strconv.Quote(printable(n.Value))
+	}
+	return "a value of the type " + printable(n.Tag)
 }

@@ -27,7 +27,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	inherited, err := service.Inherited() // before other files are opened
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "symfilterd:", err)
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	flags := flag.NewFlagSet("symfilterd", flag.ContinueOnError)
@@ -36,9 +36,9 @@ func run(args []string) int {
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	conf, err := load(*path)
+	conf, err := daemon.Load(*path)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "symfilterd:", err)
+		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	if *check {
@@ -67,7 +67,7 @@ func run(args []string) int {
 	}
 	go func() {
 		for range hup {
-			d.Refresh(func() (*daemon.Config, error) { return load(*path) }) // it logs its error
+			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(*path) }) // it logs its error
 		}
 	}()
 	if err := d.Run(ctx); err != nil {
@@ -75,18 +75,6 @@ func run(args []string) int {
 		return 1
 	}
 	return 0
-}
-
-func load(path string) (*daemon.Config, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := daemon.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
 }
 
 // version returns the version of the module that the program was built from.

@@ -27,6 +27,7 @@
 //	rtrace FuzzRtrace                            the report         none before the end: calls are sorted
 //	profile FuzzGperftools, FuzzJemalloc         the profile        none before the end: values are sums
 //	profile FuzzPprof                            equal IDs fail     none before the end: values are sums
+//	daemon FuzzConfig                            a file has at most 1 MiB   no stream
 //	escape FuzzEscape                            the text           no stream
 //	buildid FuzzIDsFile                          the file           no stream
 //	symbolize FuzzDemangle                       at most 4 KiB, and a budget of steps

@@ -1,0 +1,299 @@
+package daemon
+
+import (
+	"cmp"
+	"maps"
+	"net"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// peerField is the part of the path of a file output that the peer of a connection replaces.
+const peerField = "{peer}"
+
+// compare reports keys that contradict each other, and texts that cannot be meant.
+func (p *parser) compare(c *Config) {
+	if p.spent {
+		return
+	}
+	p.admin(&c.Admin)
+	for i, u := range c.Symbols.DebuginfodURLs.List {
+		p.serverURL(u, "symbols.debuginfod_urls", i)
+	}
+	names := slices.Sorted(maps.Keys(c.Pipelines))
+	for _, name := range names {
+		one := c.Pipelines[name]
+		p.pipeline(&one, "pipelines."+name)
+	}
+	p.together(c, names)
+}
+
+// given returns the node of a key, or nil.
+func (p *parser) given(path, name string) *yaml.Node { return p.at[join(path, name)] }
+
+// item returns the node of an item of a list, or the list's key.
+func (p *parser) item(path string, i int) *yaml.Node {
+	return p.keyAt(p.at[path], path+"["+strconv.Itoa(i)+"]")
+}
+
+// admin checks the admin section.
+func (p *parser) admin(a *Admin) {
+	p.useless("admin", p.sections[kindOf[Admin]()])
+	if a.Listen != "" {
+		p.listener("admin", "listen", a.Listen, false, a.AllowRemote, a.TLS)
+	}
+	p.halves("admin.tls", a.TLS, true)
+}
+
+// pipeline checks one pipeline.
+func (p *parser) pipeline(c *Pipeline, path string) {
+	in, out := path+".input", path+".output"
+	if p.at[in] != nil {
+		p.one(in, p.sections[kindOf[Input]()])
+		p.input(&c.Input, in)
+	}
+	if p.at[out] != nil {
+		p.one(out, p.sections[kindOf[Output]()])
+		p.output(c, out)
+	}
+	for i, m := range c.Filter.PrefixMap {
+		if from, _, ok := strings.Cut(m, "="); !ok || from == "" {
+			p.fault(p.item(path+".filter.prefix_map", i), path+".filter.prefix_map", "%q is not OLD=NEW", printable(m))
+		}
+	}
+	if waits := path + ".patience"; c.Patience.Never {
+		for _, name := range []string{"local", "servers", "per_minute"} {
+			if n := p.given(waits, name); n != nil {
+				p.fault(n, join(waits, name), "has no effect with never: true: remove one of the two")
+			}
+		}
+	}
+}
+
+// one reports a section that has none, or several, of the keys of which it needs one, and keys that
+// have no effect beside that one.
+func (p *parser) one(path string, s *Section) {
+	var found []string
+	for _, name := range s.One {
+		n := p.given(path, name)
+		if n == nil {
+			continue
+		}
+		if found = append(found, name); len(found) > 1 {
+			p.fault(n, join(path, name), "given beside %s: a pipeline has one; write a pipeline for each", found[0])
+		}
+	}
+	if len(found) == 0 {
+		p.fault(p.at[path], path, "none is given: set one of %s", listed(s.One, "and"))
+	} else if len(found) == 1 {
+		p.useless(path, s)
+	}
+}
+
+// useless reports keys that have no effect.
+func (p *parser) useless(path string, s *Section) {
+	for _, k := range s.Keys {
+		n := p.given(path, k.Name)
+		if n == nil || k.With == nil {
+			continue
+		}
+		if !slices.ContainsFunc(k.With, func(name string) bool { return p.given(path, name) != nil }) {
+			p.fault(n, join(path, k.Name), "has no effect without %s: remove it", listed(k.With, "or"))
+		}
+	}
+}
+
+// input checks an input.
+func (p *parser) input(c *Input, path string) {
+	for name, patterns := range map[string][]string{"files": c.Files, "exclude_path": c.ExcludePath} {
+		for i, pattern := range patterns {
+			if _, err := filepath.Match(pattern, ""); err != nil {
+				p.fault(p.item(join(path, name), i), join(path, name), "%q is not a pattern: a [ has no ], or a \\ is last; write \\[ for a bracket", printable(pattern))
+			}
+		}
+	}
+	if n := p.given(path, "stdin"); n != nil && !c.Stdin && p.complete(path+".stdin") {
+		p.fault(n, path+".stdin", "false has no effect: remove the key")
+	}
+	network, _, _ := strings.Cut(c.Listen, ":")
+	datagrams := network == "udp" || network == "unixgram"
+	for name, address := range map[string]string{"listen": c.Listen, "http": c.HTTP, "journal_upload": c.Journal} {
+		if address != "" {
+			p.listener(path, name, address, datagrams && name == "listen", c.AllowRemote, c.TLS)
+		}
+	}
+	if n := p.given(path, "framing"); n != nil && datagrams {
+		p.fault(n, path+".framing", "has no effect: a datagram is a message; remove it")
+	}
+	if n := p.given(path, "path"); n != nil && !strings.HasPrefix(c.Path, "/") {
+		p.fault(n, path+".path", "%q does not begin with /, as /v1/filter does", printable(c.Path))
+	}
+	if n := p.given(path, "key"); n != nil && c.Key != "" {
+		if _, err := filter.ProcessKey(c.Key); err != nil {
+			p.fault(n, path+".key", "%v", err)
+		}
+	}
+	p.halves(path+".tls", c.TLS, true)
+}
+
+// listener checks the address of a listener, and who may connect to it.
+func (p *parser) listener(path, name, address string, datagrams, remote bool, tls *TLS) {
+	n, key := p.given(path, name), join(path, name)
+	a, err := parseAddress(address, datagrams)
+	switch {
+	case err != nil:
+		p.fault(n, key, "%v", err)
+		return
+	case a.network == "tcp" || a.network == "udp":
+		if _, port, err := net.SplitHostPort(a.name); err == nil {
+			if _, err := net.LookupPort(a.network, port); err != nil {
+				p.fault(n, key, "%q has no port from 0 to 65535", printable(address))
+			}
+		}
+		if tls == nil || datagrams {
+			if err := a.mayListen(access{allowRemote: remote}); err != nil {
+				p.fault(n, key, "%v", err)
+			}
+		}
+	}
+	if tls != nil && (datagrams || a.network == "unix") {
+		p.fault(p.given(path, "tls"), path+".tls", "has no effect with %s: remove it", a.network)
+	}
+	if mode := p.given(path, "mode"); mode != nil && !strings.HasPrefix(a.network, "unix") {
+		p.fault(mode, path+".mode", "has no effect with %s: remove it", a.network)
+	}
+}
+
+// halves checks the files of a TLS section.
+func (p *parser) halves(path string, c *TLS, server bool) {
+	switch {
+	case c == nil || !p.complete(path):
+	case c.Certificate != "" && c.Key == "":
+		p.fault(p.at[path], path, "certificate has no key: give both")
+	case c.Key != "" && c.Certificate == "":
+		p.fault(p.at[path], path, "key has no certificate: give both")
+	case server && c.Certificate == "":
+		p.fault(p.at[path], path, "a listener needs certificate and key")
+	}
+}
+
+// complete reports whether no value of a section has a fault.
+func (p *parser) complete(path string) bool {
+	return !slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path || strings.HasPrefix(f.Key, path+".") })
+}
+
+// output checks an output against the input of its pipeline.
+func (p *parser) output(c *Pipeline, path string) {
+	out, in := &c.Output, &c.Input
+	if n := p.given(path, "peer"); n != nil {
+		network, _, _ := strings.Cut(in.Listen, ":")
+		switch {
+		case !out.Peer && p.complete(path+".peer"):
+			p.fault(n, path+".peer", "false has no effect: remove the key")
+		case in.Journal != "":
+			p.fault(n, path+".peer", "systemd-journal-upload reads no answer: set another output")
+		case network == "udp" || network == "unixgram":
+			p.fault(n, path+".peer", "a sender of datagrams reads no answer: set another output")
+		case in.HTTP == "" && in.Listen == "" && (in.Stdin || in.Files != nil):
+			p.fault(n, path+".peer", "the input has no peer to answer: set file or stdout, or the input listen or http")
+		}
+	}
+	fields := strings.Count(out.File, peerField)
+	if n := p.given(path, "file"); n != nil && fields > 0 && (in.Stdin || in.Files != nil) {
+		p.fault(n, path+".file", "%s needs the input listen, http or journal_upload: this one has no peers", peerField)
+	} else if n != nil && strings.HasSuffix(out.File, "/") {
+		p.fault(n, path+".file", "%q is a folder: append the name of a file", printable(out.File))
+	}
+	if n := p.given(path, "open_files"); n != nil && out.File != "" && fields == 0 {
+		p.fault(n, path+".open_files", "has no effect without %s in file: remove it", peerField)
+	}
+	if n := p.given(path, "connect"); n != nil && out.Connect != "" {
+		a, err := parseAddress(out.Connect, false)
+		if err == nil && a.network == "systemd" || err != nil {
+			p.fault(n, path+".connect", "%q is not an address: write tcp:HOST:PORT or unix:PATH", printable(out.Connect))
+		}
+		if out.TLS != nil && a.network == "unix" {
+			p.fault(p.given(path, "tls"), path+".tls", "has no effect with unix: remove it")
+		}
+	}
+	p.halves(path+".tls", out.TLS, false)
+	for _, pattern := range in.Files {
+		if matches, err := filepath.Match(pattern, out.File); err == nil && matches && out.File != "" && !slices.ContainsFunc(in.ExcludePath, func(e string) bool { ok, _ := filepath.Match(e, out.File); return ok }) {
+			p.fault(p.given(path, "file"), path+".file", "the input's pattern %q matches it, so that its own lines would be read: write elsewhere, or name it in exclude_path", printable(pattern))
+			break
+		}
+	}
+}
+
+// together checks what pipelines share.
+func (p *parser) together(c *Config, names []string) {
+	owner := make(map[string]string) // paths of keys by what they name
+	claim := func(what, path, name, problem string) {
+		key := join(path, name)
+		if first, taken := owner[what]; taken && p.at[key] != nil {
+			p.fault(p.at[key], key, problem, first)
+			return
+		}
+		owner[what] = key
+	}
+	const twice = "%s has it too: give each its own"
+	if c.Admin.Listen != "" {
+		claim(canonical(c.Admin.Listen), "admin", "listen", twice)
+	}
+	secured := make(map[string]string) // pipelines by the address of HTTP
+	for _, name := range names {
+		in, out := c.Pipelines[name].Input, c.Pipelines[name].Output
+		path := "pipelines." + name
+		switch {
+		case in.Stdin:
+			claim("stdin", path+".input", "stdin", "%s reads it: standard input has one reader")
+		case in.Listen != "":
+			claim(canonical(in.Listen), path+".input", "listen", twice)
+			if other, taken := secured[canonical(in.Listen)]; taken {
+				p.fault(p.given(path+".input", "listen"), path+".input.listen", twice, "pipelines."+other+".input")
+			}
+		case in.HTTP != "" || in.Journal != "":
+			address, key, below := in.HTTP, "http", cmp.Or(in.Path, filterPath)
+			if in.HTTP == "" {
+				address, key, below = in.Journal, "journal_upload", cmp.Or(in.Path, uploadPath)
+			}
+			claim(canonical(address)+" "+below, path+".input", key, "%s has this address and this path too: give each another path")
+			if at, taken := owner[canonical(address)]; taken {
+				p.fault(p.given(path+".input", key), path+".input."+key, "%s has this address: give each its own", at)
+			}
+			if other, taken := secured[canonical(address)]; !taken {
+				secured[canonical(address)] = name
+			} else if !reflect.DeepEqual(c.Pipelines[other].Input.TLS, in.TLS) {
+				p.fault(p.given(path+".input", key), path+".input."+key, "pipelines.%s has this address with other certificates: tls must be the same", other)
+			}
+		}
+		if out.File != "" {
+			claim("file "+filepath.Clean(out.File), path+".output", "file", "%s appends to it too: give each its own")
+		}
+	}
+}
+
+// canonical returns an address in one form.
+func canonical(address string) string {
+	a, err := parseAddress(address, strings.HasPrefix(address, "udp:") || strings.HasPrefix(address, "unixgram:"))
+	if err != nil {
+		return address
+	}
+	return a.String()
+}
+
+// serverURL checks the URL of a debuginfod server.
+func (p *parser) serverURL(text, path string, i int) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		p.fault(p.item(path, i), path, "%q is not a URL of a server: write https://HOST", printable(text))
+	}
+}

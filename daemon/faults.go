@@ -1,0 +1,101 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Fault is a mistake in a configuration file.
+type Fault struct {
+	File         string // empty if [Parse] was given the text alone
+	Line, Column int    // from 1 on, in bytes; 0: of the whole file
+	Key          string // such as pipelines.app.input.files; empty: of the whole file
+	Problem      string // what is wrong, and what to do
+}
+
+// String returns FILE:LINE:COLUMN: KEY: PROBLEM.
+func (f Fault) String() string {
+	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File + ":")
+	}
+	if f.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", f.Line, max(f.Column, 1))
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	if f.Key != "" {
+		b.WriteString(f.Key + ": ")
+	}
+	return b.String() + f.Problem
+}
+
+// Faults are all mistakes in a configuration file, in the order of their lines. It is the error of
+// [Parse] and [Load].
+type Faults []Fault
+
+// Error returns a line for each of the first 50.
+func (f Faults) Error() string {
+	var b strings.Builder
+	for i, fault := range f {
+		if i == maxFaults {
+			fmt.Fprintf(&b, "\n%d more mistakes are not shown", len(f)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(fault.String())
+	}
+	return b.String()
+}
+
+// nearest returns the word that is most similar to the given one, or "" if none is.
+func nearest(word string, words []string) string {
+	best, least := "", 1+min(3, max(1, len(word)/3))
+	for _, w := range words {
+		if len(word) >= 3 && (strings.HasPrefix(w, word) || strings.HasPrefix(word, w)) {
+			return w
+		}
+		if d := distance(strings.ToLower(word), w, least); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance returns the number of letters that are missing, added, replaced or exchanged between a
+// and b, or a number of at least most.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) >= most || len(b)-len(a) >= most {
+		return most
+	}
+	before, last, now := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		now[0] = i + 1
+		for j := range len(b) {
+			replaced := last[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			now[j+1] = min(last[j+1]+1, now[j]+1, replaced)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				now[j+1] = min(now[j+1], before[j-1]+1)
+			}
+		}
+		before, last, now = last, now, before
+	}
+	return last[len(b)]
+}
+
+// listed joins words as prose has them: a, b and c.
+func listed(words []string, and string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " " + and + " " + words[len(words)-1]
+}

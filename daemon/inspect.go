@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Inspect looks at the files and folders that c names, without opening inputs and outputs. Faults
+// are those for which the daemon would not start on this machine; notes are what may be meant.
+func (c *Config) Inspect() (notes []string, faults Faults) {
+	i := &inspection{}
+	i.tls("admin.tls", c.Admin.TLS)
+	i.symbols(&c.Symbols)
+	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
+		p := c.Pipelines[name]
+		path := "pipelines." + name
+		i.tls(path+".input.tls", p.Input.TLS)
+		i.tls(path+".output.tls", p.Output.TLS)
+		i.input(c, path+".input", &p.Input)
+		if p.Output.File != "" {
+			before, _, _ := strings.Cut(p.Output.File, peerField)
+			i.folder(path+".output.file", filepath.Dir(before+"x"), i.fault)
+			if info, err := os.Stat(p.Output.File); err == nil && info.IsDir() {
+				i.fault(path+".output.file", "%s is a folder: append the name of a file", p.Output.File)
+			}
+		}
+		for what, address := range map[string]string{"input.listen": p.Input.Listen, "input.http": p.Input.HTTP, "input.journal_upload": p.Input.Journal} {
+			i.socket(path+"."+what, address)
+		}
+	}
+	i.socket("admin.listen", c.Admin.Listen)
+	if info, err := os.Stat(c.State); c.State != "" && err == nil && !info.IsDir() {
+		i.fault("state", "%s is not a folder: name another one", c.State)
+	}
+	return i.notes, i.faults
+}
+
+// An inspection is what Inspect has found.
+type inspection struct {
+	notes  []string
+	faults Faults
+}
+
+func (i *inspection) fault(key, format string, args ...any) {
+	i.faults = append(i.faults, Fault{Key: key, Problem: fmt.Sprintf(format, args...)})
+}
+
+func (i *inspection) note(key, format string, args ...any) {
+	i.notes = append(i.notes, key+": "+fmt.Sprintf(format, args...))
+}
+
+// folder reports a folder that does not exist.
+func (i *inspection) folder(key, dir string, report func(key, format string, args ...any)) {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		report(key, "the folder %s does not exist: make it", dir)
+	case err != nil:
+		report(key, "%v", err)
+	case !info.IsDir():
+		report(key, "%s is not a folder", dir)
+	}
+}
+
+// socket reports a unix socket whose folder does not exist.
+func (i *inspection) socket(key, address string) {
+	for _, network := range []string{"unix:", "unixgram:"} {
+		if path, ok := strings.CutPrefix(address, network); ok {
+			i.folder(key, filepath.Dir(path), i.note) // a service manager makes it at the start
+		}
+	}
+}
+
+// input inspects an input.
+func (i *inspection) input(c *Config, path string, in *Input) {
+	for _, pattern := range in.Files {
+		dir := filepath.Dir(pattern)
+		for strings.ContainsAny(dir, `*?[\`) {
+			dir = filepath.Dir(dir)
+		}
+		i.folder(path+".files", dir, i.note)
+	}
+	if in.Files != nil && c.State == "" {
+		i.note(path+".files", "no state is set: after a restart files are read from %s again, whatever was written before", startName(in.StartAt))
+	}
+}
+
+// startName names where files begin.
+func startName(s StartAt) string {
+	switch {
+	case s == 0:
+		return "their beginning"
+	case s < 0:
+		return "their end"
+	}
+	return "start_at"
+}
+
+// symbols inspects where debug files are.
+func (i *inspection) symbols(s *Symbols) {
+	for _, list := range []struct {
+		key   string
+		paths []string
+	}{
+		{"symbols.symbol_paths", s.SymbolPaths}, {"symbols.ids_files", s.IDsFiles},
+		{"symbols.build_id_directories", s.BuildIDDirectories}, {"symbols.debug_file_directories", s.DebugFileDirectories},
+	} {
+		for _, path := range list.paths {
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				i.note(list.key, "%s does not exist", path)
+			} else if err != nil {
+				i.note(list.key, "%v", err)
+			}
+		}
+	}
+}
+
+// tls loads certificates.
+func (i *inspection) tls(path string, c *TLS) {
+	if c == nil {
+		return
+	}
+	if c.Certificate != "" {
+		if _, err := tls.LoadX509KeyPair(c.Certificate, c.Key); err != nil {
+			i.fault(path, "%v: certificate and key must be files in the form of PEM, of one pair", err)
+		}
+	}
+	if c.ClientCA != "" {
+		text, err := os.ReadFile(c.ClientCA)
+		if err != nil {
+			i.fault(path+".client_ca", "%v", err)
+		} else if !x509.NewCertPool().AppendCertsFromPEM(text) {
+			i.fault(path+".client_ca", "%s has no certificate in the form of PEM", c.ClientCA)
+		}
+	}
+}
