@@ -1,0 +1,362 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// collectorPart returns the path of a file that scripts/fetch-collectors unpacked, and needs it.
+func collectorPart(t *testing.T, name string) string {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(home, ".cache", "symfilter-collectors", name)
+	need(t, file)
+	return file
+}
+
+// collectorLibraries returns the environment in which the unpacked programs find their libraries.
+func collectorLibraries(t *testing.T) []string {
+	folders := []string{"usr/lib/x86_64-linux-gnu", "usr/lib/syslog-ng", "lib/x86_64-linux-gnu"}
+	for i, f := range folders {
+		folders[i] = filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(collectorPart(t, "usr/sbin/rsyslogd")))), f)
+	}
+	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(folders, ":"), noSystemDebug)
+}
+
+// A collector is a collector of logs that runs with the files of an example, in a folder of the test.
+type collector struct {
+	*exec.Cmd
+	t        *testing.T
+	dir      string
+	port     int
+	messages messages // on its standard error
+	sent     net.Conn
+}
+
+// debugFlags let symfilter find the debug files of the fixture.
+func debugFlags() string {
+	return "--no-default-debug-directories --debug-file-directory=" + checkout + "/testdata/debug"
+}
+
+// exampleIn copies an example to dir, with paths in dir, and returns the path of the copy.
+func (c *collector) exampleIn(name string) string {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "examples", name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	text := strings.NewReplacer(
+		"/usr/bin/symfilter", command+" "+debugFlags(),
+		"/etc/rsyslog.d/", c.dir+"/", "/etc/syslog-ng/", c.dir+"/", "/var/lib/symfilter/", c.dir+"/", "/var/log/", c.dir+"/",
+		"5140", strconv.Itoa(c.port),
+	).Replace(string(b))
+	path := filepath.Join(c.dir, filepath.Base(name))
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	return path
+}
+
+// newCollector returns a collector that is not started yet, with a free port.
+func newCollector(t *testing.T) *collector {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return &collector{t: t, dir: t.TempDir(), port: l.Addr().(*net.TCPAddr).Port}
+}
+
+// start starts the program, and connects to it once it listens.
+func (c *collector) start(name string, args ...string) {
+	c.t.Helper()
+	c.Cmd = exec.Command(name, args...)
+	c.Dir, c.Env, c.Stdout, c.Stderr = c.dir, collectorLibraries(c.t), &c.messages, &c.messages
+	if err := c.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if c.sent != nil {
+			c.sent.Close()
+		}
+		c.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
+		c.Wait()
+		kill.Stop()
+		if c.t.Failed() {
+			c.t.Logf("%s printed:\n%s", filepath.Base(name), c.messages.String())
+		}
+	})
+	c.until("a connection", func() (ok bool) {
+		var err error
+		c.sent, err = net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(c.port))
+		return err == nil
+	})
+}
+
+// until waits until done reports true.
+func (c *collector) until(what string, done func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("%s: not within a minute\n%s", what, c.messages.String())
+		}
+	}
+}
+
+// send sends messages.
+func (c *collector) send(messages string) {
+	c.t.Helper()
+	if _, err := c.sent.Write([]byte(messages)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// printed waits until the file of the example ends with end, and returns its contents.
+func (c *collector) printed(end string) (all string) {
+	c.t.Helper()
+	c.until("symbolized.log ends with "+end, func() bool {
+		b, _ := os.ReadFile(filepath.Join(c.dir, "symbolized.log"))
+		all = string(b)
+		return strings.HasSuffix(all, end)
+	})
+	return all
+}
+
+// symfilter returns the number of the symfilter that the collector, or a shell of its, has started.
+func (c *collector) symfilter() (pid int) {
+	c.t.Helper()
+	c.until("a symfilter", func() bool {
+		pid = descendant(c.Process.Pid, "symfilter")
+		return pid != 0
+	})
+	return pid
+}
+
+// descendant returns the number of a process with this name that the process pid, or one that it has
+// started, has started; 0 if there is none.
+func descendant(pid int, name string) int {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, children := range threads {
+		b, _ := os.ReadFile(children)
+		for _, word := range strings.Fields(string(b)) {
+			child, _ := strconv.Atoi(word)
+			if comm, _ := os.ReadFile("/proc/" + word + "/comm"); string(comm) == name+"\n" {
+				return child
+			}
+			if found := descendant(child, name); found != 0 {
+				return found
+			}
+		}
+	}
+	return 0
+}
+
+// wantSame calls reload, which must not end the symfilter of the collector.
+func (c *collector) wantSame(reload func()) {
+	c.t.Helper()
+	before := c.symfilter()
+	reload()
+	if after := c.symfilter(); after != before {
+		c.t.Errorf("after a reload, symfilter is process %d, and was %d", after, before)
+	}
+}
+
+// logOfTwo returns n lines of the fixture, of two processes in turn, each with text before it.
+func logOfTwo(t *testing.T, n int, before, between string) string {
+	log, _ := fixture(t)
+	var b strings.Builder
+	for lines := 0; lines < n; {
+		for pid := range 2 {
+			for line := range strings.Lines(log) {
+				if lines++; lines > n {
+					break
+				}
+				fmt.Fprintf(&b, "%s app[%d]:%s%s", before, pid, between, line)
+			}
+		}
+	}
+	return b.String()
+}
+
+const (
+	sentBefore    = "<13>Nov 20 10:00:00 web"
+	printedEnd    = " web app[7]: the end\n"
+	endOfMessages = sentBefore + " app[7]: the end\n"
+)
+
+// timePrinted returns the time that the collector has printed before each line: that of the messages
+// has no year and no zone.
+func timePrinted(t *testing.T, printed string) string {
+	t.Helper()
+	when, _, ok := strings.Cut(printed, " ")
+	if !ok {
+		t.Fatalf("no time in %.100q", printed)
+	}
+	return when
+}
+
+// wantLines fails the test unless the collector prints what symfilter prints of the same lines.
+func (c *collector) wantLines(n int) {
+	c.t.Helper()
+	c.send(logOfTwo(c.t, n, sentBefore, " ") + endOfMessages)
+	got := c.printed(printedEnd)
+	before := timePrinted(c.t, got) + " web"
+	args := append(strings.Fields(debugFlags()), "--quiet", "--process-key=syslog")
+	want := run(c.t, []byte(logOfTwo(c.t, n, before, " ")+before+" app[7]: the end\n"), command, args...)
+	if got != want {
+		c.t.Errorf("%d messages (-want +got)\n%.5000s", n, cmp.Diff(want, got))
+	}
+}
+
+// wantRestart fails the test unless frames are resolved after symfilter was killed.
+func (c *collector) wantRestart() {
+	c.t.Helper()
+	log, _ := fixture(c.t)
+	modules, frames, ok := strings.Cut(log, "00:06:44.998")
+	if !ok {
+		c.t.Fatal("the fixture has other times")
+	}
+	_, frames, _ = strings.Cut(frames, "\n")
+	sealed := func(lines string) (all string) {
+		for line := range strings.Lines(lines) {
+			all += sentBefore + " app[3]: " + line
+		}
+		return all
+	}
+	c.send(sealed(modules))
+	context, _ := filepath.Glob(filepath.Join(c.dir, "*.context"))
+	c.until("the context is saved", func() bool {
+		b, _ := os.ReadFile(strings.Join(context, ""))
+		return bytes.Contains(b, []byte(`"key":"app[3]"`)) || bytes.Contains(b, []byte(`"key":"web app[3]:"`))
+	})
+	old := c.symfilter()
+	syscall.Kill(old, syscall.SIGKILL)
+	c.until("another symfilter", func() bool {
+		c.send(sentBefore + " app[4]: again\n")
+		return syscall.Kill(old, 0) != nil && c.symfilter() != old
+	})
+	c.send(sealed(frames) + sentBefore + " app[4]: the last\n")
+	got := c.printed(" web app[4]: the last\n")
+	got = got[strings.LastIndex(got, " app[4]: again\n"):]
+	if strings.Contains(got, "(no module)") || !strings.Contains(got, "ledger::Book::total(unsigned int) const /src/inventory/ledger.cc:27:16 (libledger.so+0x1917)") {
+		c.t.Errorf("after a restart:\n%s", got)
+	}
+}
+
+// rsyslog starts rsyslogd with an example.
+func rsyslog(t *testing.T, example string) *collector {
+	c := newCollector(t)
+	daemon := collectorPart(t, "usr/sbin/rsyslogd")
+	c.exampleIn("rsyslog/symfilter-omprog")
+	config := c.exampleIn(example)
+	main := fmt.Sprintf("global(workDirectory=%q)\ninclude(file=%q)\n", c.dir, config)
+	if err := os.WriteFile(filepath.Join(c.dir, "rsyslog.conf"), []byte(main), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.start(daemon, "-n", "-f", filepath.Join(c.dir, "rsyslog.conf"), "-i", filepath.Join(c.dir, "pid"), "-M", collectorPart(t, "usr/lib/x86_64-linux-gnu/rsyslog"))
+	return c
+}
+
+// What rsyslog passes to symfilter is printed as the same lines are.
+func TestRsyslog(t *testing.T) {
+	c := rsyslog(t, "rsyslog/omprog.conf")
+	c.wantLines(fuzztest.LongOr(180_000, 6_000))
+	c.wantSame(func() { // rsyslogd passes the signal on, and symfilter saves its context
+		context := filepath.Join(c.dir, "rsyslog.context")
+		before, err := os.Stat(context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Process.Signal(syscall.SIGHUP)
+		c.until("a saved context", func() bool {
+			after, err := os.Stat(context)
+			return err == nil && !os.SameFile(before, after)
+		})
+	})
+	c.wantRestart()
+}
+
+// rsyslog gets a reply to each message, and the messages change as the replies have it.
+func TestRsyslogGetsReplies(t *testing.T) {
+	c := rsyslog(t, "rsyslog/mmexternal.conf")
+	n := fuzztest.LongOr(60_000, 4_000)
+	c.send(logOfTwo(t, n, sentBefore, " ") + endOfMessages)
+	got := c.printed(printedEnd)
+	when := timePrinted(t, got)
+
+	var in bytes.Buffer
+	var tags, texts []string
+	for line := range strings.Lines(logOfTwo(t, n, "", " ") + " app[7]: the end\n") {
+		tag, text, _ := strings.Cut(strings.TrimSuffix(line[1:], "\n"), ": ")
+		record, _ := json.Marshal(map[string]string{"msg": " " + text, "hostname": "web", "syslogtag": tag + ":"})
+		in.Write(append(record, '\n'))
+		tags, texts = append(tags, tag), append(texts, " "+text)
+	}
+	args := append(strings.Fields(debugFlags()), "--quiet", "--input=json", "--json-key=hostname,syslogtag", "--reply")
+	var want strings.Builder
+	replies := strings.Split(strings.TrimSuffix(run(t, in.Bytes(), command, args...), "\n"), "\n")
+	if len(replies) != n+1 {
+		t.Fatalf("%d replies, want %d", len(replies), n+1)
+	}
+	for i, reply := range replies {
+		var changed struct{ Msg *string }
+		if err := json.Unmarshal([]byte(reply), &changed); err != nil {
+			t.Fatalf("%s: %v", reply, err)
+		}
+		if changed.Msg != nil {
+			texts[i] = *changed.Msg
+		}
+		fmt.Fprintf(&want, "%s web %s:%s\n", when, tags[i], texts[i])
+	}
+	if got != want.String() {
+		t.Errorf("(-want +got)\n%.5000s", cmp.Diff(want.String(), got))
+	}
+	c.wantRestart()
+}
+
+// What syslog-ng passes to symfilter is printed as the same lines are.
+func TestSyslogNG(t *testing.T) {
+	c := newCollector(t)
+	daemon := collectorPart(t, "usr/sbin/syslog-ng")
+	modules, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(daemon)), "lib/syslog-ng/*/libafprog.so"))
+	if len(modules) != 1 {
+		t.Fatalf("syslog-ng has the modules %q", modules)
+	}
+	version := filepath.Base(filepath.Dir(modules[0]))
+	c.exampleIn("syslog-ng/symfilter-program")
+	main := fmt.Sprintf("@version: %s\n@include %q\n", version, c.exampleIn("syslog-ng/symfilter.conf"))
+	if err := os.WriteFile(filepath.Join(c.dir, "syslog-ng.conf"), []byte(main), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.start(daemon, "-F", "--no-caps", "-f", filepath.Join(c.dir, "syslog-ng.conf"), "--module-path="+filepath.Dir(modules[0]),
+		"-p", filepath.Join(c.dir, "pid"), "-R", filepath.Join(c.dir, "persist"), "-c", filepath.Join(c.dir, "control"))
+	c.wantLines(fuzztest.LongOr(180_000, 6_000))
+	c.wantSame(func() {
+		reload := exec.Command(filepath.Join(filepath.Dir(daemon), "syslog-ng-ctl"), "reload", "-c", filepath.Join(c.dir, "control"))
+		reload.Env = collectorLibraries(t)
+		if out, err := reload.CombinedOutput(); err != nil {
+			t.Fatalf("syslog-ng-ctl reload: %v\n%s", err, out)
+		}
+	})
+	c.wantRestart()
+}
