@@ -12,6 +12,7 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -129,8 +130,8 @@ func (c *config) asker(std standard, files []string) (*asker, error) {
 	}
 	a.servers = servers
 	c.confine(a.diag, files, true)
-	offHeap := limitHeap(c.maxMemory)
-	tuneGarbage(garbageSmall)
+	offHeap := startup.LimitHeap(int64(c.maxMemory))
+	startup.TuneGarbage(startup.GarbageSmall)
 	c.warnOfUseless(a.diag, false)
 	symbols := c.symbols(servers)
 	symbols.Symbolizer.OffHeap = offHeap

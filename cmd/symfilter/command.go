@@ -7,7 +7,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -209,7 +209,7 @@ func (d dispatched) run(std standard) (int, error) {
 		_, err := io.WriteString(std.text, helpPage(d.command))
 		return exitOK, err
 	case c.version:
-		_, err := fmt.Fprintf(std.text, "symfilter %s\n", version())
+		_, err := fmt.Fprintf(std.text, "symfilter %s\n", startup.Version())
 		return exitOK, err
 	}
 	if err := c.checkWords(); err != nil {
@@ -253,31 +253,3 @@ func (l *lastError) Write(b []byte) (int, error) {
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
-
-// version returns the module's version, with the commit if the toolchain recorded one.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(unknown)"
-	}
-	v := info.Main.Version
-	if commit := buildSetting("vcs.revision"); len(commit) >= 12 && !strings.Contains(v, commit[:12]) {
-		v += " " + commit[:12]
-	}
-	if buildSetting("vcs.modified") == "true" {
-		v += " (modified)"
-	}
-	return v + " " + info.GoVersion
-}
-
-// buildSetting returns a setting that the toolchain recorded about the build.
-func buildSetting(key string) string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == key {
-				return s.Value
-			}
-		}
-	}
-	return ""
-}

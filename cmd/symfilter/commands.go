@@ -5,9 +5,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/symfilter/symfilter/internal/startup"
 )
 
 // A command is what the first word of the command line names: a row of the table of commands.
@@ -114,16 +114,6 @@ func runHelp(_ *config, args []string, std standard) (int, error) {
 }
 
 func runMan(_ *config, _ []string, std standard) (int, error) {
-	_, err := io.WriteString(std.text, manPage(release(version()), builtAt()))
+	_, err := io.WriteString(std.text, manPage(startup.Release(startup.Version()), startup.BuiltAt()))
 	return exitOK, err
-}
-
-// builtAt returns the date of a reproducible build: SOURCE_DATE_EPOCH, or the date of the commit; ""
-// if neither is known.
-func builtAt() string {
-	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		return time.Unix(seconds, 0).UTC().Format(time.DateOnly)
-	}
-	date, _, _ := strings.Cut(buildSetting("vcs.time"), "T")
-	return date
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -28,8 +29,8 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		defer in.Close()
 	}
 	symbols := c.symbols(client)
-	symbols.Symbolizer.OffHeap = limitHeap(c.maxMemory)
-	tuneGarbage(garbageSmall)
+	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
+	startup.TuneGarbage(startup.GarbageSmall)
 	opened, err := symbols.Open()
 	if err != nil {
 		return err

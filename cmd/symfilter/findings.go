@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/publish"
+	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/source"
 )
@@ -134,7 +135,7 @@ func (f *found) result() *publish.Result {
 	flags := &f.c.findings
 	r := &publish.Result{
 		Findings: f.Findings,
-		Version:  release(version()),
+		Version:  startup.Release(startup.Version()),
 		Empty:    f.gate.empty,
 		SARIF:    publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},
 		JUnit:    publish.JUnitOptions{ByFinding: flags.cases == caseFinding, Strict: flags.schema == junitXUnit},

@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
+	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -77,7 +78,7 @@ func runLLVM(args []string, std standard) int {
 		io.WriteString(stdout, llvmHelp())
 		return exitOK
 	case o.version:
-		fmt.Fprintf(stdout, "symfilter %s\n", version())
+		fmt.Fprintf(stdout, "symfilter %s\n", startup.Version())
 		return exitOK
 	}
 	if err := fromEnvironment(o.own, os.LookupEnv); err != nil {
@@ -99,7 +100,7 @@ func runLLVM(args []string, std standard) int {
 // filterLLVM filters stdin to stdout as LLVM's filter does, and returns the exit code, which does
 // not report read errors: neither does LLVM's.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
-	offHeap := limitHeap(c.maxMemory)
+	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
 	defer c.close()
 	var network []symbolize.Finder

@@ -14,6 +14,8 @@ package main
 
 import (
 	"os"
+
+	"github.com/symfilter/symfilter/internal/startup"
 )
 
 // Exit codes.
@@ -27,7 +29,7 @@ const (
 )
 
 func main() {
-	if err := checkDescriptors(); err != nil {
+	if err := startup.CheckDescriptors(); err != nil {
 		os.Stderr.WriteString("symfilter: " + err.Error() + "\n")
 		os.Exit(exitIO)
 	}

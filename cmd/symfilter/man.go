@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/troff"
 )
 
 // The sections of the manual page after the flags and the topics.
@@ -40,68 +42,33 @@ A hang-up signal (SIGHUP) does not end a run that follows files or reads from a 
 // same bytes for the same version and date.
 func manPage(version, date string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses replaced by function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff("symfilter "+version))
+	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses replaced by function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff.Escape("symfilter "+version))
 	for _, cmd := range commands() {
-		b.WriteString(troff(cmd.usage()) + "\n")
+		b.WriteString(troff.Escape(cmd.usage()) + "\n")
 	}
-	b.WriteString(".fi\n.SH DESCRIPTION\n" + troffText(filterText) + ".SH COMMANDS\n")
+	b.WriteString(".fi\n.SH DESCRIPTION\n" + troff.Text(filterText) + ".SH COMMANDS\n")
 	for _, cmd := range commands()[1:] {
-		b.WriteString(".SS " + troff(cmd.usage()) + "\n" + troffText(cmd.text))
+		b.WriteString(".SS " + troff.Escape(cmd.usage()) + "\n" + troff.Text(cmd.text))
 	}
 	b.WriteString(".SH OPTIONS\n")
 	for _, g := range options {
-		b.WriteString(".SS " + troff(g.title) + "\n")
+		b.WriteString(".SS " + troff.Escape(g.title) + "\n")
 		for i := range g.flags {
 			o := &g.flags[i]
-			b.WriteString(".TP\n.B " + troff(o.spelling()) + "\n" + troff(o.fullText()+o.remarks()) + "\n")
+			b.WriteString(".TP\n.B " + troff.Escape(o.spelling()) + "\n" + troff.Escape(o.fullText()+o.remarks()) + "\n")
 		}
 		if g.note != "" {
-			b.WriteString(".P\n" + troff(g.note) + "\n")
+			b.WriteString(".P\n" + troff.Escape(g.note) + "\n")
 		}
 	}
 	for _, t := range topics() {
 		if t.section != "" {
-			b.WriteString(".SH " + t.section + "\n" + troffText(t.text))
+			b.WriteString(".SH " + t.section + "\n" + troff.Text(t.text))
 		}
 	}
 	for _, section := range manSections {
-		b.WriteString(".SH " + section.title + "\n" + troffText(section.text))
+		b.WriteString(".SH " + section.title + "\n" + troff.Text(section.text))
 	}
 	b.WriteString(".SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
 	return b.String()
-}
-
-// troffText renders paragraphs, which empty lines separate. Those that begin with blanks are examples.
-func troffText(text string) string {
-	var b strings.Builder
-	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
-		if i > 0 {
-			b.WriteString(".P\n")
-		}
-		if example := strings.ReplaceAll("\n"+paragraph, "\n  ", "\n"); strings.HasPrefix(paragraph, "  ") {
-			b.WriteString(".nf\n" + troff(example[1:]) + "\n.fi\n")
-		} else {
-			b.WriteString(troff(paragraph) + "\n")
-		}
-	}
-	return b.String()
-}
-
-// release returns the first word of a version: the rest does not fit into the foot of a page.
-func release(version string) string {
-	word, _, _ := strings.Cut(version, " ")
-	return word
-}
-
-// troff escapes what troff would interpret: backslashes, dashes, and dots and quotes at the start of
-// a line.
-func troff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(s)
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			lines[i] = `\&` + line
-		}
-	}
-	return strings.Join(lines, "\n")
 }

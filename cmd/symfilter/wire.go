@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -24,9 +25,7 @@ const (
 	closeWait = time.Second      // at the end, for work in the background
 )
 
-const (
-	overhead = 32 << 20 // bytes beside --max-memory that the garbage collector may leave: the runtime and the current lines
-)
+const ()
 
 // A filterRun is a run that filters inputs: what its lanes share.
 type filterRun struct {
@@ -95,11 +94,11 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err := c.rtrace.load(); err != nil {
 		return exitIO, err
 	}
-	offHeap := limitHeap(c.maxMemory)
+	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	if c.follow.on {
-		tuneGarbage(garbageMedium)
+		startup.TuneGarbage(startup.GarbageMedium)
 	} else {
-		tuneGarbage(garbageSmall)
+		startup.TuneGarbage(startup.GarbageSmall)
 	}
 	c.warnOfUseless(r.diag, len(files) == 0)
 	symbols := c.symbols(r.servers)

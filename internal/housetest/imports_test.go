@@ -56,6 +56,8 @@ var direction = map[string][]string{
 	"internal/sandbox":  {},
 	"internal/serial":   {},
 	"internal/service":  {},
+	"internal/startup":  {},
+	"internal/troff":    {},
 	"internal/written":  {},
 	"internal/disasm":   {},
 	"internal/demangle": {},

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package startup
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // runtime, which otherwise ends the program with a dump of its stacks.
 const neededDescriptors = 3
 
-// checkDescriptors returns an error if fewer files may be opened than any run needs.
-func checkDescriptors() error {
+// CheckDescriptors returns an error if fewer files may be opened than any run needs.
+func CheckDescriptors() error {
 	var open []int
 	defer func() {
 		for _, fd := range open {

@@ -1,4 +1,4 @@
-package main
+package startup
 
 import (
 	"os"
@@ -11,28 +11,30 @@ import (
 // is mostly tables without pointers, which cost the collector little. Figures are in ARCHITECTURE.md
 // under Decisions.
 const (
-	garbageSmall  = 300
-	garbageMedium = 100
+	GarbageSmall  = 300 // of a run that ends
+	GarbageMedium = 100
 	garbageLarge  = 30
 	mediumHeap    = 24 << 20 // bytes of live heap
 	largeHeap     = 80 << 20
 
-	leastHeap = 8 // the heap may have 1/8 of --max-memory, whatever is held outside of it
+	leastHeap = 8 // the heap may have 1/8 of the limit, whatever is held outside of it
+
+	overhead = 32 << 20 // bytes beside the limit that the collector may leave: the runtime and the current lines
 )
 
-// limitHeap limits the heap to --max-memory. It returns a function that takes the number of bytes held
+// LimitHeap limits the heap to maxMemory bytes. It returns a function that takes the number of bytes held
 // outside of the heap, and lowers the limit by them.
-func limitHeap(maxMemory memorySize) (offHeap func(bytes int64)) {
-	debug.SetMemoryLimit(int64(maxMemory) + overhead)
+func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
+	debug.SetMemoryLimit(maxMemory + overhead)
 	return func(bytes int64) {
-		left := max(int64(maxMemory)-bytes, int64(maxMemory)/leastHeap)
+		left := max(maxMemory-bytes, maxMemory/leastHeap)
 		debug.SetMemoryLimit(left + overhead)
 	}
 }
 
-// tuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC. That
+// TuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC. That
 // of a small heap is small.
-func tuneGarbage(small int) {
+func TuneGarbage(small int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(small)
 		afterCollection(small, small)
@@ -53,7 +55,7 @@ func afterCollection(small, percent int) {
 		case live > largeHeap:
 			want = garbageLarge
 		case live > mediumHeap:
-			want = garbageMedium
+			want = GarbageMedium
 		}
 		if want != percent {
 			debug.SetGCPercent(want)
