@@ -44,6 +44,8 @@ type Daemon struct {
 	phase   atomic.Int32
 	view    atomic.Pointer[view]
 
+	unreached atomic.Bool // the last message to the service manager was not sent
+
 	one       sync.Mutex // guards what follows, and is held by a reload
 	conf      *Config
 	symbols   *symbols

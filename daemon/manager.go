@@ -103,9 +103,9 @@ func (d *Daemon) manage(ctx context.Context) {
 	}
 }
 
-// tell logs the error of a message to the service manager.
+// tell logs the error of a message to the service manager, unless the message before had one, too.
 func (d *Daemon) tell(err error) {
-	if err != nil {
+	if failed := d.unreached.Swap(err != nil); err != nil && !failed {
 		d.house.log.Warn("the service manager was not reached", "error", err)
 	}
 }

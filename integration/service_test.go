@@ -1,0 +1,215 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A serviceManager takes messages of a service as systemd does.
+type serviceManager struct {
+	t    *testing.T
+	conn *net.UnixConn
+	env  []string // of the service
+}
+
+// newServiceManager returns a service manager, with a watchdog if the interval is not 0.
+func newServiceManager(t *testing.T, watchdog time.Duration) *serviceManager {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "manager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	m := &serviceManager{t, conn, []string{"NOTIFY_SOCKET=" + path}}
+	if watchdog > 0 {
+		m.env = append(m.env, fmt.Sprintf("WATCHDOG_USEC=%d", watchdog.Microseconds()))
+	}
+	return m
+}
+
+// expect waits for a message that the pattern matches as a whole, and returns the others before it.
+func (m *serviceManager) expect(pattern string) (others []string) {
+	m.t.Helper()
+	m.conn.SetReadDeadline(time.Now().Add(time.Minute))
+	re := regexp.MustCompile(`^(?:` + pattern + `)$`)
+	b := make([]byte, 4096)
+	for {
+		n, err := m.conn.Read(b)
+		if err != nil {
+			m.t.Fatalf("no %s, but %q: %v", pattern, others, err)
+		}
+		if re.Match(b[:n]) {
+			return others
+		}
+		others = append(others, string(b[:n]))
+	}
+}
+
+// want checks that messages are all of the kinds that the pattern names.
+func want(t *testing.T, when string, messages []string, pattern string) {
+	t.Helper()
+	for _, m := range messages {
+		if !regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(m) {
+			t.Errorf("%s: got %q, want %s", when, m, pattern)
+		}
+	}
+}
+
+// exit waits until the daemon has ended with 0.
+func (d *runningDaemon) exit() {
+	d.t.Helper()
+	select {
+	case <-d.exited:
+		if d.err != nil {
+			d.t.Errorf("symfilterd ends with %v", d.err)
+		}
+	case <-time.After(time.Minute):
+		d.t.Fatal("symfilterd does not end")
+	}
+}
+
+const oneFile = `
+symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
+pipelines:
+  app: {input: {files: ["DIR/*.log"]}, output: {file: DIR/out}}
+`
+
+// The life of a service with Type=notify-reload and WatchdogSec=: its start, a reload, one that
+// fails, the next one, and its end.
+func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
+	m := newServiceManager(t, 200*time.Millisecond)
+	d := startDaemon(t, oneFile, m.env...)
+	if before := m.expect("READY=1\nSTATUS=1 pipeline"); len(before) > 0 {
+		t.Errorf("before READY=1 came %q", before)
+	}
+	const alive = "WATCHDOG=1|STATUS=1 pipeline"
+	for range 3 {
+		want(t, "while it runs", m.expect("WATCHDOG=1"), alive)
+	}
+	d.configure(strings.Replace(oneFile, "pipelines:", "pipelines:\n  web: {input: {http: 'unix:DIR/web', path: /v1/filter}, output: {peer: true}}", 1))
+	d.signal(syscall.SIGHUP)
+	want(t, "before the reload", m.expect("RELOADING=1\nMONOTONIC_USEC=[0-9]+\nSTATUS=reading the configuration"), alive)
+	want(t, "during the reload", m.expect("READY=1\nSTATUS=2 pipelines"), "WATCHDOG=1")
+
+	d.configure(strings.Replace(oneFile, "input:", "imput:", 1))
+	d.signal(syscall.SIGHUP)
+	m.expect("(?s)RELOADING=1\n.*")
+	m.expect("READY=1\nSTATUS=2 pipelines; the last reload has failed: .*imput.*")
+	if status, text := d.get("/readyz"); status != http.StatusOK || !strings.Contains(text, `"part":"configuration"`) || !strings.Contains(text, "imput") {
+		t.Errorf("/readyz after a reload that failed: got %d %s", status, text)
+	}
+	d.configure(oneFile)
+	d.signal(syscall.SIGHUP)
+	m.expect("READY=1\nSTATUS=1 pipeline")
+	d.ready()
+
+	if err := os.WriteFile(d.path("a.log"), []byte("a line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for got := []byte(nil); string(got) != "a line\n"; got, _ = os.ReadFile(d.path("out")) {
+		m.expect("WATCHDOG=1")
+	}
+	d.signal(syscall.SIGTERM)
+	m.expect("STOPPING=1\nSTATUS=1 pipeline; stopping")
+	d.exit()
+}
+
+// An output that does not take its lines delays the end by 5 seconds at most. The watchdog is told
+// that the daemon is alive, and the service manager that it needs the time.
+func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
+	t.Parallel()
+	m := newServiceManager(t, 100*time.Millisecond)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.log"), []byte(strings.Repeat("a line\n", 100<<10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, strings.NewReplacer("DIR/*.log", dir+"/*.log", "DIR/out", "/dev/full").Replace(oneFile), m.env...)
+	m.expect("(?s)READY=1\n.*")
+	want(t, "before it is told", m.expect("STATUS=1 pipeline; output of app: failing: write /dev/full: no space left on device"), "WATCHDOG=1|STATUS=1 pipeline")
+	for range 3 {
+		m.expect("WATCHDOG=1")
+	}
+	began := time.Now()
+	d.signal(syscall.SIGTERM)
+	m.expect("(?s)STOPPING=1\n.*")
+	m.expect("EXTEND_TIMEOUT_USEC=[0-9]+")
+	m.expect("WATCHDOG=1")
+	go func() { // systemd reads on
+		for b := make([]byte, 4096); ; {
+			if _, err := m.conn.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	<-d.exited
+	if took := time.Since(began); took > 20*time.Second { // 5 on a machine that has time
+		t.Errorf("the end took %v", took)
+	}
+}
+
+// Lines of the log have the priorities of the journal if standard error is its stream, and times
+// otherwise.
+func TestTheLogHasThePrioritiesOfTheJournal(t *testing.T) {
+	for _, tt := range []struct{ name, format, journal, want string }{
+		{"elsewhere", "auto", "0:0", `^time=\S+ level=ERROR msg="the configuration was not reloaded`},
+		{"the journal", "auto", "", `^<3>the configuration was not reloaded; the one before stays in use error=`},
+		{"JSON for the journal", "json", "", `^<3>\{"time":"[^"]+","level":"ERROR","msg":"the configuration was not reloaded`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, err := os.Create(filepath.Join(dir, "stderr"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			info, err := file.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st := info.Sys().(*syscall.Stat_t); tt.journal == "" {
+				tt.journal = fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+			}
+			m := newServiceManager(t, 0)
+			path := filepath.Join(dir, "c.yaml")
+			text := "log: {format: " + tt.format + "}\n" + strings.ReplaceAll(oneFile, "DIR", dir)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(daemonCommand(t), "--config", path)
+			cmd.Env = append(append(os.Environ(), m.env...), "JOURNAL_STREAM="+tt.journal)
+			cmd.Stderr = file
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			m.expect("(?s)READY=1\n.*")
+			os.WriteFile(path, []byte("pipelines: 1"), 0o600)
+			cmd.Process.Signal(syscall.SIGHUP)
+			m.expect("(?s)READY=1\n.*failed.*")
+			cmd.Process.Signal(syscall.SIGTERM)
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+			got, err := os.ReadFile(file.Name())
+			if err != nil || !regexp.MustCompile(tt.want).Match(got) {
+				t.Errorf("got %q, want %s", got, tt.want)
+			}
+		})
+	}
+}
