@@ -33,6 +33,9 @@ func (g *generation) sameUpTo(old *generation, n int64) (last []byte, same bool)
 // compared lines are equal to each other, the files are not taken for copies: the same line may
 // have been logged many times.
 func (g *generation) copies(old *generation) bool {
+	if g.contents != nil || old.contents != nil {
+		return false
+	}
 	last, same := g.sameUpTo(old, min(g.size, old.size))
 	if !same {
 		return false
@@ -97,16 +100,30 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		}
 		copied.close()
 	}
+	copies, rest, again, err := s.unpackedCopies(beside, g, now, copies, rest)
+	if err != nil {
+		s.unclaim(copies)
+		return nil, false, err
+	}
+	continued = continued || again
 	first := (*generation)(nil)
 	if rest >= 0 {
 		first, continued = copies[rest], true
 		copies = slices.Delete(copies, rest, rest+1)
 	}
-	sortByAge(copies, nil, beside.all)
+	sortByAge(copies, nil, beside.named())
 	if first != nil {
 		copies = slices.Insert(copies, 0, first)
 	}
 	return copies, continued, nil
+}
+
+// unclaim closes files that were claimed, and are to be opened again later.
+func (s *source) unclaim(all []*generation) {
+	for _, g := range all {
+		s.f.files.forget(g)
+		g.close()
+	}
 }
 
 // isOfNow reports whether copied is a copy of the current content of the file: such a copy is still
@@ -121,10 +138,10 @@ func (s *source) isOfNow(copied, now *generation) bool {
 
 // continues reports whether g holds all bytes that were read of old.
 func (g *generation) continues(old *generation) bool {
-	if g.size < old.look || !bytes.HasPrefix(g.head, old.head) || len(old.recent) == 0 {
+	if g.contents == nil && g.size < old.look || !bytes.HasPrefix(g.head, old.head) || len(old.recent) == 0 {
 		return false
 	}
 	b := make([]byte, len(old.recent))
-	_, err := g.ReadAt(b, old.look-int64(len(b)))
-	return (err == nil || err == io.EOF) && bytes.Equal(b, old.recent)
+	n, err := g.ReadAt(b, old.look-int64(len(b)))
+	return (err == nil || err == io.EOF) && bytes.Equal(b[:n], old.recent)
 }

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,6 +54,9 @@ type disk struct {
 	open  atomic.Int64         // files that are open
 	since func() time.Duration // a monotonic clock
 
+	ctx    context.Context // ends the unpacking of compressed files
+	unpack unpacker        // Options.Unpack
+
 	listings, opens atomic.Int64 // totals, used by tests
 
 	mu      sync.Mutex
@@ -61,7 +65,7 @@ type disk struct {
 
 func newDisk(full func()) *disk {
 	begin := time.Now()
-	return &disk{room: descriptors(), full: full, since: func() time.Duration { return time.Since(begin) }, folders: make(map[string]*folder)}
+	return &disk{ctx: context.Background(), room: descriptors(), full: full, since: func() time.Duration { return time.Since(begin) }, folders: make(map[string]*folder)}
 }
 
 // A folder is the cached listing of one folder.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -89,7 +90,14 @@ func (f *files) leave(s *source, g *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.byID[g.id]; r == nil || !r.active { // else it is read by another source
-		f.byID[g.id] = &record{owner: s, mark: mark{Dev: g.id.dev, Ino: g.id.ino, Head: hash(g.head), Len: len(g.head), Off: g.size, Time: g.mtime}}
+		m := mark{Dev: g.id.dev, Ino: g.id.ino, Head: hash(g.head), Len: len(g.head), Off: g.size, Time: g.mtime}
+		if s.f.o.Unpack != nil && !beginsPacked(g.head) { // its archive may have to be recognised
+			before := make([]byte, min(m.Off, recentSize))
+			if _, err := g.ReadAt(before, m.Off-int64(len(before))); err == nil || err == io.EOF {
+				m.Before = hash(before)
+			}
+		}
+		f.byID[g.id] = &record{owner: s, mark: m}
 	}
 }
 
@@ -150,7 +158,9 @@ func (f *files) prune(s *source, there *family, now *generation) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range s.removeGone(there.all, now) {
+	gone := s.removeGone(slices.Concat(there.all, there.packed), now)
+	s.keepMarks(gone...)
+	for _, m := range gone {
 		if r := f.byID[fileID{m.Dev, m.Ino}]; r != nil && r.owner == s && !r.active {
 			delete(f.byID, fileID{m.Dev, m.Ino})
 		}
@@ -213,6 +223,11 @@ func (s *source) knownSiblings() *string {
 			all = append(all, c.fingerprint())
 		}
 	}
+	for _, c := range s.family.packed {
+		if s.knowsArchive(c) {
+			all = append(all, c.fingerprint())
+		}
+	}
 	slices.Sort(all)
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(all, "")))
 	return &text
@@ -226,17 +241,24 @@ func (f *files) inactive(id fileID) bool {
 	return r != nil && !r.active
 }
 
+// fingerprints returns those in Beside.
+func (s *savedSource) fingerprints() (all []string) {
+	if s.Beside != nil {
+		prints, _ := base64.RawStdEncoding.DecodeString(*s.Beside)
+		for p := range slices.Chunk(prints, fingerprintSize) {
+			all = append(all, string(p))
+		}
+	}
+	return all
+}
+
 // ignoreSaved records which of all must not be read according to a checkpoint: the files it lists
 // as read, and the siblings it lists. Other files are newer, whatever their time. A checkpoint of
 // an earlier version has no list of siblings: then files last written before since are older.
 func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Time) {
-	var beside []string
-	if saved.Beside != nil {
-		prints, _ := base64.RawStdEncoding.DecodeString(*saved.Beside)
-		for p := range slices.Chunk(prints, fingerprintSize) {
-			beside = append(beside, string(p))
-		}
-	}
+	beside := saved.fingerprints()
+	rest := slices.Clone(saved.Read)
+	defer func() { s.keepMarks(rest...) }()
 	for i, g := range all {
 		if g == nil {
 			continue
@@ -245,6 +267,7 @@ func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Ti
 		switch {
 		case read >= 0:
 			m := saved.Read[read]
+			rest = slices.DeleteFunc(rest, func(r mark) bool { return r == m })
 			m.Dev = g.id.dev
 			s.f.files.addRead(s, m)
 			s.readFiles = append(s.readFiles, m)

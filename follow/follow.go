@@ -103,6 +103,12 @@ type Options struct {
 	// Open returns the sink for a file's lines. It is called when the file first exists.
 	Open func(name string) (*Sink, error)
 
+	// Unpack returns a reader of the contents of a file that is compressed with gzip, zstd, xz or
+	// bzip2, and a function that frees its memory, which should be bounded. It is called by several
+	// goroutines. With it, a rotated file that was compressed before all of its lines were read is
+	// read to its end; if it is nil, these lines are lost, which is reported.
+	Unpack func(packed io.Reader) (contents io.Reader, done func(), err error)
+
 	// Start is the place at which reading begins.
 	Start Start
 
@@ -230,6 +236,7 @@ func New(o Options) (*Follower, error) {
 	f := &Follower{o: o, sources: make(map[string]*source), looks: make(chan struct{}, 1)}
 	f.files.byID = make(map[fileID]*record)
 	f.disk = newDisk(f.notifyFull)
+	f.disk.unpack = o.Unpack
 	if !o.Poll {
 		f.open = fsnotify.NewWatcher
 	}

@@ -157,6 +157,26 @@ func (r *running) end() error {
 	return err
 }
 
+// looking calls do while Look is called again and again: a folder that takes long to be listed is
+// not listed at every look.
+func (r *running) looking(do func()) {
+	r.t.Helper()
+	end, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		for {
+			r.f.Look()
+			select {
+			case <-end:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	defer func() { close(end); <-ended }()
+	do()
+}
+
 // until waits for a condition.
 func (r *running) until(what string, ok func() bool) {
 	r.t.Helper()

@@ -46,8 +46,10 @@ type generation struct {
 	largest int64
 	// offset to which it may be read for now: bytes after it may be younger than lines in another
 	// file; 0: no limit
-	until  int64
-	copied bool // a copy of a truncated file, which does not grow
+	until    int64
+	copied   bool      // it does not grow: a copy of a truncated file, or compressed
+	archive  sibling   // of the file, which is still open
+	contents *contents // of a compressed file, to which all offsets refer; nil: it is not compressed
 }
 
 // openRegular opens path if it is a regular file. It opens nothing else: to open a device can have
@@ -111,7 +113,7 @@ func (g *generation) readHead() error {
 	}
 	b := make([]byte, headSize)
 	n, err := g.ReadAt(b, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !(n > 0 && isDamage(err)) {
 		return err
 	}
 	if !bytes.HasPrefix(b[:n], g.head) {
@@ -121,7 +123,20 @@ func (g *generation) readHead() error {
 	return nil
 }
 
-func (g *generation) close() { g.Close() }
+// ReadAt implements [io.ReaderAt]. It reads the contents of a compressed file.
+func (g *generation) ReadAt(p []byte, off int64) (int, error) {
+	if g.contents != nil {
+		return g.contents.ReadAt(p, off)
+	}
+	return g.handle.ReadAt(p, off)
+}
+
+func (g *generation) close() {
+	if g.contents != nil {
+		g.contents.release()
+	}
+	g.Close()
+}
 
 // unfinished reports whether the file has bytes after the last line end.
 func (g *generation) unfinished() bool { return g.look > g.off }
@@ -141,6 +156,9 @@ func (g *generation) seek(off int64) error {
 // there may be more. The error is errTruncated if bytes that were read have changed, or one of emit
 // or of reading.
 func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
+	if g.contents != nil {
+		return g.unpackedLines(ctx, buf, emit)
+	}
 	info, err := g.Stat()
 	if err != nil {
 		return false, err
@@ -392,11 +410,11 @@ func (m mark) sameBeginning(g *generation) bool {
 // holds reports whether g has all bytes that were read of the file of m, judged by its beginning
 // and the bytes before the place.
 func (m mark) holds(g *generation) bool {
-	if g.size < m.Off || !m.sameBeginning(g) {
+	if g.contents == nil && g.size < m.Off || !m.sameBeginning(g) {
 		return false
 	}
 	before := make([]byte, min(m.Off, recentSize))
-	if _, err := g.ReadAt(before, m.Off-int64(len(before))); err != nil && err != io.EOF {
+	if n, err := g.ReadAt(before, m.Off-int64(len(before))); err != nil && (err != io.EOF || n < len(before)) {
 		return false
 	}
 	return hash(before) == m.Before

@@ -59,6 +59,8 @@ type savedSource struct {
 	Real    string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
 	// fingerprints of the siblings that are not to be read; see entry
 	Beside *string `json:"beside,omitempty"`
+	// Beside has the compressed siblings, too
+	Archives bool `json:"archives,omitempty"`
 }
 
 // An entry is the JSON of a savedSource. Its siblings may be hundreds, and seldom change: a record
@@ -97,6 +99,7 @@ func (e entry) equal(other entry) bool {
 // savedReading is a place in a file up to which lines were printed.
 type savedReading struct {
 	mark
+	Size   int64 `json:"size,omitempty"`   // of the file, if it had more bytes than were printed
 	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
 	// nothing was printed yet: the lines after Quiet are printed, even with Replay

@@ -15,11 +15,12 @@ func TestLookExaminesAllFiles(t *testing.T) {
 	r.expect(path, "one\n")
 	write(t, path, "two\n")
 	r.f.Look()
-	r.expect(path, "one\ntwo\n")
+	r.expect(path, "one\ntwo\n") // the name has its file: no folder is listed
 	rename(t, path, path+".1")
 	write(t, path, "three\n")
 	write(t, filepath.Join(dir, "new.txt"), "new\n")
-	r.f.Look()
-	r.expect(path, "one\ntwo\nthree\n")
-	r.expect(filepath.Join(dir, "new.txt"), "new\n")
+	r.looking(func() {
+		r.expect(path, "one\ntwo\nthree\n")
+		r.expect(filepath.Join(dir, "new.txt"), "new\n")
+	})
 }

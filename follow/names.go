@@ -120,14 +120,14 @@ func sortByAge(files []*generation, before []string, all []sibling) {
 	if len(files) < 2 {
 		return
 	}
-	of := shape(files[0].name)
+	of := shape(files[0].rotatedName())
 	var names []sibling
 	for _, g := range files {
-		if shape(g.name) != of {
+		if shape(g.rotatedName()) != of {
 			slices.SortStableFunc(files, func(a, b *generation) int { return a.mtime.Compare(b.mtime) })
 			return
 		}
-		names = append(names, sibling{path: g.name, mtime: g.mtime})
+		names = append(names, sibling{path: g.rotatedName(), mtime: g.mtime})
 	}
 	votes := 0
 	for _, older := range before {
@@ -142,12 +142,12 @@ func sortByAge(files []*generation, before []string, all []sibling) {
 	}
 	if votes == 0 { // short numbers count down with age, as logrotate's do; dates count up
 		votes = -1
-		if name := filepath.Base(files[0].name); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
+		if name := filepath.Base(files[0].rotatedName()); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
 			votes = 1
 		}
 	}
 	slices.SortStableFunc(files, func(a, b *generation) int {
-		c := compareNumbers(a.name, b.name)
+		c := compareNumbers(a.rotatedName(), b.rotatedName())
 		if votes < 0 {
 			c = -c
 		}

@@ -70,6 +70,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.watcher = newWatcher(f.open, f.notify)
+	f.disk.ctx = ctx
 	n := f.o.Workers
 	if n <= 0 {
 		n = workers

@@ -104,7 +104,7 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	f := unstarted(t, o)
 	f.disk.room = room
 	f.saver.restore(f.sources[path])
-	_, all, err := f.sources[path].openAll()
+	_, all, _, err := f.sources[path].openAll()
 	if open := f.disk.open.Load(); err != nil || len(all) != files+1 || open > room+1 {
 		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(all), files+1, open, err, room+1)
 	}

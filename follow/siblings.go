@@ -21,6 +21,7 @@ type sibling struct {
 type family struct {
 	all      []sibling
 	archives map[string]bool // paths that compressed files had before they were compressed
+	packed   []sibling       // these compressed files
 	lists    []listing       // of the folders
 	of       [2]string       // resolved paths of the files whose siblings these are
 	// files may be missing, since a folder or a file in it could not be looked at: no permission, no
@@ -88,6 +89,9 @@ func (f *family) addSiblings(path string, l listing) {
 			f.put(dir + name)
 		} else if packed := packedBase(name); packed != "" && isRotated(base, packed) {
 			f.archives[dir+packed] = true
+			if c, err := siblingAt(dir + name); err == nil {
+				f.packed = append(f.packed, c)
+			}
 		}
 	}
 }
@@ -166,6 +170,8 @@ func (s *source) discover(before predecessor) error {
 			return err
 		}
 		unseen := s.unseen(beside, before, g)
+		archives, pending := s.unseenArchives(beside, before)
+		unseen = append(unseen, archives...)
 		// a file that was renamed meanwhile may be missing among those opened
 		if !s.settled(g, beside) {
 			if closeAll(append(unseen, g)); try < maxTries {
@@ -174,8 +180,9 @@ func (s *source) discover(before predecessor) error {
 			s.gaps, s.attention = true, true
 			return nil
 		}
-		s.gaps, s.family = false, beside
+		s.gaps, s.family = pending, beside
 		s.rename(beside.all)
+		s.rename(beside.packed)
 		s.f.files.prune(s, beside, g)
 		s.reread(beside.all)
 		for _, u := range unseen {
@@ -192,7 +199,7 @@ func (s *source) discover(before predecessor) error {
 				older[len(older)-1] = last
 				older = older[:len(older)-1]
 			}
-			sortByAge(older, names(s.reading()), beside.all)
+			sortByAge(older, names(s.reading()), beside.named())
 		}
 		s.wait(s.fresh(g))
 		if real, err := filepath.EvalSymlinks(s.path); err == nil {
@@ -220,7 +227,7 @@ func (s *source) wait(g *generation) {
 // names returns the names of files.
 func names(all []*generation) (names []string) {
 	for _, g := range all {
-		names = append(names, g.name)
+		names = append(names, g.rotatedName())
 	}
 	return names
 }
@@ -229,8 +236,11 @@ func names(all []*generation) (names []string) {
 func (s *source) rename(all []sibling) {
 	for _, g := range s.held() {
 		for _, c := range all {
-			if c.id == g.id {
+			switch c.id {
+			case g.id:
 				g.name = c.path
+			case g.archive.id:
+				g.archive.path = c.path
 			}
 		}
 	}
@@ -283,8 +293,11 @@ func (s *source) isCurrent(beside *family) bool {
 	s.family = beside
 	again, err := s.siblings()
 	s.family = family
-	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, func(a, b sibling) bool { return a.path == b.path && a.id == b.id }))
+	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, sameFile) && slices.EqualFunc(beside.packed, again.packed, sameFile))
 }
+
+// sameFile reports whether the same file is at the same path.
+func sameFile(a, b sibling) bool { return a.path == b.path && a.id == b.id }
 
 // steady returns the siblings at a moment when no file is being renamed.
 func (s *source) steady() (beside *family, err error) {

@@ -44,6 +44,11 @@ type source struct {
 	since       time.Time
 	truncatedID fileID // ID of a file that was truncated, while a copy of it is read
 	readFiles   []mark // files that were read and still exist
+	gone        []mark // those that no longer exist, or are not to be read; at most maxMarks
+	foreign     string // name of an archive that cannot be unpacked
+	// archives that are not to be read, with the time of their last change
+	archives map[fileID]time.Time
+	cut      map[fileID]cutArchive // archives that may still be written
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
 	lastMessage string       // the last message of trouble or routine
@@ -120,7 +125,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	unchanged := same && id == s.cur.id && info.Size() == s.cur.look && info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)
 	g := s.cur
 	g.until = 0
-	if !unchanged && s.attentive() {
+	if !unchanged && g.contents == nil && s.attentive() {
 		// lines written to it after this moment may be younger than those read from other files now
 		if info, err := g.Stat(); err == nil {
 			g.until = max(info.Size(), 1)
@@ -140,6 +145,12 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 			return more, nil
 		}
 		return true, err
+	case isDamage(err):
+		grows := s.mayGrow(g)
+		if !grows {
+			s.damaged(g, err)
+		}
+		return more || !grows, nil
 	case errors.Is(err, errMoved):
 		err = s.moved(ctx, g)
 		return !s.gaps, err
@@ -252,6 +263,12 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 		g.looked = time.Now()
 		again, err := g.lines(ctx, buf, s.emit(g))
 		quiet := time.Since(g.moved)
+		if isDamage(err) {
+			if again = s.mayGrow(g); !again {
+				s.damaged(g, err)
+			}
+			err = nil
+		}
 		switch {
 		case isSinkError(err), ctx.Err() != nil:
 			s.old = append(kept, s.old[i:]...)
@@ -344,7 +361,10 @@ func (s *source) makeCurrent(g *generation) error {
 	}
 	last := g.out // of a file that has its name again
 	g.out = s.out
-	s.cur, s.seen, s.read = g, g.mtime, time.Now()
+	s.cur, s.read = g, time.Now()
+	if g.contents == nil || s.seen.IsZero() { // the time of an archive may be that of its compression
+		s.seen = g.mtime
+	}
 	if g.hole {
 		s.truncatedID = fileID{}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // unsaved reports whether something has changed since the last snapshot.
@@ -25,6 +24,10 @@ func (s *source) snapshot() {
 		return
 	}
 	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):], Beside: s.knownSiblings()}
+	if s.f.o.Unpack != nil {
+		all.Archives = all.Beside != nil
+		all.Read = slices.Concat(s.gone[max(0, len(s.gone)-maxKnown):], all.Read)
+	}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
 		all.Context, replays[0] = s.out.context()
@@ -39,6 +42,9 @@ func (s *source) snapshot() {
 			r.Sink = len(sinks)
 			context, replay := g.out.context()
 			sinks, replays, r.Context = append(sinks, g.out), append(replays, replay), context
+		}
+		if s.f.o.Unpack != nil && g.size > g.off {
+			r.Size = g.size
 		}
 		if g.silent > g.off {
 			r.Quiet = g.silent
@@ -83,7 +89,7 @@ func (s *source) resume() (bool, error) {
 		return s.begin()
 	}
 	s.real = saved.Real
-	now, all, err := s.openAll()
+	now, all, beside, err := s.openAll()
 	if errors.Is(err, errLater) {
 		s.attention = true
 		return false, nil
@@ -93,7 +99,23 @@ func (s *source) resume() (bool, error) {
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {
 		last, older = older[n-1], older[:n-1]
 	}
-	found := claim(all, last.mark)
+	archives, later := s.archivesSince(saved, beside, last.mark)
+	defer func() { closeAll(archives) }()
+	if later {
+		s.attention = true
+		return false, nil
+	}
+	found, broken := claim(all, last.mark), (*generation)(nil)
+	if found == nil {
+		found, broken = claimArchive(archives, last.mark)
+	}
+	if broken != nil { // its lines were printed already
+		s.archives[broken.id] = broken.mtime
+	}
+	if s.f.disk.ctx.Err() != nil {
+		closeAll([]*generation{found})
+		return false, nil
+	}
 	if found == nil && now == nil {
 		s.noFile(err)
 		return false, nil
@@ -108,8 +130,11 @@ func (s *source) resume() (bool, error) {
 			last.Replay = true
 		}
 	}
-	if err := s.resumeOlder(all, older); err != nil {
+	if err := s.resumeOlder(all, archives, older); err != nil {
 		return false, err
+	}
+	if len(beside.packed) > 0 {
+		s.seen = last.Time
 	}
 	s.ignoreSaved(saved, all, last.Time)
 	s.dirty = true
@@ -121,8 +146,9 @@ func (s *source) resume() (bool, error) {
 		return true, s.makeCurrent(found)
 	}
 	if last.Len > 0 {
-		s.lostTrack(now, last)
-		if copied := claimCopy(all, last.mark); copied != nil && s.f.files.claim(copied, s) == nil {
+		copied := claimCopy(all, last.mark)
+		s.lostTrack(now, last, copied, broken)
+		if copied != nil && s.f.files.claim(copied, s) == nil {
 			if now != nil && now.id.ino == last.Ino {
 				s.truncatedID = now.id
 			}
@@ -145,13 +171,14 @@ func (s *source) resume() (bool, error) {
 
 // openAll opens the file that the name leads to, and its siblings, as they are at one moment. all
 // contains now. The error is errLater if not all can be opened at the moment.
-func (s *source) openAll() (now *generation, all []*generation, err error) {
+func (s *source) openAll() (now *generation, all []*generation, beside *family, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
-		beside, later := s.siblings()
+		var later error
+		beside, later = s.siblings()
 		if later != nil {
 			closeAll([]*generation{now})
-			return nil, nil, later
+			return nil, nil, nil, later
 		}
 		if try == maxTries || s.settled(now, beside) {
 			if now != nil {
@@ -162,7 +189,7 @@ func (s *source) openAll() (now *generation, all []*generation, err error) {
 				switch {
 				case tooMany(err): // a file that is left out would be taken for a new file later
 					closeAll(all)
-					return nil, nil, errLater
+					return nil, nil, nil, errLater
 				case err != nil:
 				case now != nil && g.id == now.id:
 					g.close()
@@ -171,7 +198,7 @@ func (s *source) openAll() (now *generation, all []*generation, err error) {
 					all = append(all, g)
 				}
 			}
-			return now, all, err
+			return now, all, beside, err
 		}
 		if now != nil {
 			now.close()
@@ -219,10 +246,16 @@ func (g *generation) resume(r savedReading) error {
 // resumeOlder continues with files, of those in all, that had already lost their name. Each sink
 // that differed from that of the name gets its context back, even if its file is gone: then it
 // prints its held records.
-func (s *source) resumeOlder(all []*generation, older []savedReading) error {
+func (s *source) resumeOlder(all, archives []*generation, older []savedReading) error {
 	sinks := make(map[int]*outlet)
 	for _, r := range older {
 		g := claim(all, r.mark)
+		if g == nil && !s.leaveArchive(archives, r) {
+			g, _ = claimArchive(archives, r.mark)
+		}
+		if g == nil {
+			s.keepMarks(r.mark)
+		}
 		if g == nil && r.Context == "" {
 			continue
 		}
@@ -265,14 +298,21 @@ func (s *source) resumeOld(g *generation, r savedReading, out *outlet) {
 	s.old = append(s.old, g)
 }
 
-// lostTrack reports why reading does not continue at the place of the checkpoint.
-func (s *source) lostTrack(now *generation, last savedReading) {
-	if now != nil && now.id.ino == last.Ino {
-		s.lose(Event{Message: fmt.Sprintf("no longer holds the %d bytes that were read: it was truncated or replaced; it is read from its beginning", last.Off)})
-		s.truncatedID = now.id
+// lostTrack reports why reading does not continue at the place of the checkpoint. copied is a copy of
+// what the file held, broken a damaged archive.
+func (s *source) lostTrack(now *generation, last savedReading, copied, broken *generation) {
+	if now == nil || now.id.ino != last.Ino {
+		s.lostFile(last, broken)
 		return
 	}
-	s.lose(Event{Message: fmt.Sprintf("the file that was read up to byte %d is gone; lines written to it since %s are lost", last.Off, last.Time.Format(time.DateTime))})
+	s.truncatedID = now.id
+	e := Event{Message: fmt.Sprintf("no longer holds the %d bytes that were read: it was truncated or replaced; it is read from its beginning", last.Off), Lost: max(0, last.Size-last.Off)}
+	if copied != nil {
+		e.Lost = 0
+		s.notify(e)
+		return
+	}
+	s.lose(e)
 }
 
 // hasMeta reports whether a name contains characters of a pattern.

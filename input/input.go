@@ -40,11 +40,25 @@ func (f Format) String() string { return Names()[f] }
 // UTF-16. Damage is an error of the reader. The memory for unpacking is taken from memory until
 // done is called.
 func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error) {
+	z, done, err := Unpacked(r, memory)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, ok := z.(*bufio.Reader)
+	if !ok {
+		b = bufio.NewReader(z)
+	}
+	return recoded(b), done, nil
+}
+
+// Unpacked returns a reader of the bytes of r: unpacked if r is compressed. Damage is an error of
+// the reader. The memory for unpacking is taken from memory until done is called.
+func Unpacked(r io.Reader, memory *Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
 	c, _ := codecOf(head)
 	if c == nil {
-		return recoded(b), func() {}, nil
+		return b, func() {}, nil
 	}
 	l := &lease{of: memory}
 	z, err := c.unpacked(b, l)
@@ -52,7 +66,7 @@ func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error
 		l.end()
 		return nil, nil, fmt.Errorf("unpack: %w", err)
 	}
-	return recoded(bufio.NewReader(z)), l.end, nil
+	return z, l.end, nil
 }
 
 // Translators make the writer that takes an input of each format.

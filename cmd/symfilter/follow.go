@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/follow"
+	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -71,6 +72,7 @@ type pursuit struct {
 	w      io.Writer // to standard output
 	dumps  *dumpList
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
+	packed *input.Memory // for rotated files that were compressed
 
 	one  sync.Mutex             // guards live, and the moves of counts from it to the tally of the stream
 	live map[*followed]struct{} // whose counts are not in the tally yet
@@ -108,6 +110,7 @@ func (p *pursuit) run(files []string) int {
 	o := follow.Options{
 		Names:      files,
 		Open:       p.sink,
+		Unpack:     func(r io.Reader) (io.Reader, func(), error) { return input.Unpacked(r, p.packed) },
 		Start:      flags.start.Start,
 		State:      string(flags.state),
 		Poll:       flags.poll,

@@ -32,6 +32,8 @@ A file that is removed or truncated before symfilter has seen it is lost. The lo
 
 If a log was copied and truncated, the part that was not read is read from the copy.
 
+A file that was renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end is read on in the compressed file: the text at its beginning and before the place up to which it was read shows which one it is, whether its time was kept or not. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. What is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
+
 If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
 	{"SIGNALS", `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination signal it prints what is complete, and ends. A second signal ends it at once.
 

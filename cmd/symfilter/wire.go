@@ -165,7 +165,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	var code int
 	if c.follow.on {
-		code = (&pursuit{stream: s, c: c, w: r.lanes[0].w, dumps: r.dumps, engine: r.engine, remindOf: func(sum counts) { s.printUnresolved(c, sym, sum) }}).follow(files)
+		code = (&pursuit{stream: s, c: c, w: r.lanes[0].w, dumps: r.dumps, engine: r.engine, packed: shared.packed, remindOf: func(sum counts) { s.printUnresolved(c, sym, sum) }}).follow(files)
 	} else {
 		code = s.files(files, std.in)
 	}

@@ -1,0 +1,383 @@
+package follow
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unpackGzip is an Options.Unpack.
+func unpackGzip(r io.Reader) (io.Reader, func(), error) {
+	z, err := gzip.NewReader(r)
+	return z, func() {}, err
+}
+
+// gzipped returns the bytes of a gzip file.
+func gzipped(t *testing.T, contents string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(z, contents); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// compress replaces a file by path.gz, as gzip does. If it does not keep the time, the file gets
+// that of its compression, as from a pipe.
+func compress(t *testing.T, path string, keepsTime bool) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".gz", gzipped(t, string(text)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if keepsTime {
+		if err := os.Chtimes(path+".gz", time.Time{}, info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shift renames the rotated files of path, of which there are at most most: app.log.1.gz to
+// app.log.2.gz, and path to app.log.1.
+func shift(t *testing.T, path string, most int) {
+	t.Helper()
+	shiftRotated(path, most)
+	rename(t, path, path+".1")
+}
+
+func shiftRotated(path string, most int) {
+	for i := most; i > 0; i-- {
+		for _, end := range []string{"", ".gz"} {
+			os.Rename(fmt.Sprintf("%s.%d%s", path, i, end), fmt.Sprintf("%s.%d%s", path, i+1, end))
+		}
+	}
+}
+
+// A day is what happens to a log between two runs, or two looks.
+type day struct {
+	t         *testing.T
+	path      string
+	keepsTime bool
+	dated     int // number of rotations with a date in the name
+	all       strings.Builder
+	lines     int
+}
+
+func (d *day) write(n int) {
+	d.t.Helper()
+	var b strings.Builder
+	for range n {
+		fmt.Fprintf(&b, "line %d of %s\n", d.lines, strings.Repeat("some text ", d.lines%5))
+		d.lines++
+	}
+	d.all.WriteString(b.String())
+	write(d.t, d.path, b.String())
+}
+
+// rotate renames the file by a number, and compresses it, or the one before it if delayed is set.
+func (d *day) rotate(delayed bool) {
+	d.t.Helper()
+	shift(d.t, d.path, 60)
+	n := 1
+	if delayed {
+		n = 2
+	}
+	if path := fmt.Sprintf("%s.%d", d.path, n); exists(path) {
+		compress(d.t, path, d.keepsTime)
+	}
+}
+
+// rotateDated renames the file by a date, and compresses it.
+func (d *day) rotateDated() {
+	d.t.Helper()
+	d.dated++
+	path := fmt.Sprintf("%s-202611%02d", d.path, d.dated)
+	rename(d.t, d.path, path)
+	compress(d.t, path, d.keepsTime)
+}
+
+// copyTruncate copies the file to a number, truncates it, and compresses the copy.
+func (d *day) copyTruncate() {
+	d.t.Helper()
+	shiftRotated(d.path, 60)
+	copyTruncate(d.t, d.path, d.path+".1")
+	compress(d.t, d.path+".1", d.keepsTime)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// days are ways in which a log is rotated and compressed while nobody reads it.
+var days = map[string]func(d *day){
+	"once":             func(d *day) { d.write(10); d.rotate(false); d.write(3) },
+	"once, at its end": func(d *day) { d.rotate(false); d.write(3) },
+	"three times": func(d *day) {
+		d.write(10)
+		d.rotate(false)
+		d.write(5)
+		d.rotate(false)
+		d.write(7)
+		d.rotate(false)
+		d.write(3)
+	},
+	"twelve times": func(d *day) {
+		for range 12 {
+			d.write(10)
+			d.rotate(false)
+		}
+		d.write(1)
+	},
+	"with a delay": func(d *day) {
+		d.write(10)
+		d.rotate(true)
+		d.write(5)
+		d.rotate(true)
+		d.write(7)
+		d.rotate(true)
+		d.write(3)
+	},
+	"without a new one": func(d *day) { d.write(10); d.rotate(false); d.write(4); d.rotate(false) },
+	"by dates":          func(d *day) { d.write(10); d.rotateDated(); d.write(10); d.rotateDated(); d.write(2) },
+	"copied":            func(d *day) { d.write(10); d.copyTruncate(); d.write(3) },
+	"copied twice":      func(d *day) { d.write(10); d.copyTruncate(); d.write(4); d.copyTruncate(); d.write(3) },
+	"empty":             func(d *day) { d.rotate(false); write(d.t, d.path, ""); d.rotate(false); d.write(3) },
+	"larger files":      func(d *day) { d.write(20000); d.rotate(false); d.write(20000); d.rotate(false); d.write(3) },
+}
+
+// While no run is active, files are rotated and compressed. The next run reads on in them, at the
+// byte at which the last one has ended.
+func TestCompressedFilesAreReadOn(t *testing.T) {
+	for name, happens := range days {
+		for _, keepsTime := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/keepsTime=%v", name, keepsTime), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				d := &day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: keepsTime}
+				o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+				l := newLog()
+				write(t, d.path, "before the first run\n")
+				shift(t, d.path, 0)
+				compress(t, d.path+".1", keepsTime)
+				for range 3 {
+					d.write(10)
+					again(t, l, o, d.path, d.all.String())
+					happens(d)
+					again(t, l, o, d.path, d.all.String())
+					if !exists(d.path) {
+						write(t, d.path, "")
+					}
+				}
+				again(t, l, o, d.path, d.all.String())
+				l.expectMessages(t, "")
+			})
+		}
+	}
+}
+
+// The same happens between two looks of a run.
+func TestCompressedFilesBetweenTwoLooksAreRead(t *testing.T) {
+	for name, happens := range days {
+		for _, keepsTime := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/keepsTime=%v", name, keepsTime), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				d := &day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: keepsTime}
+				l := newLog()
+				write(t, d.path, "before the first run\n")
+				shift(t, d.path, 0)
+				d.write(10)
+				r := begin(t, l, Options{Names: []string{d.path}, Unpack: unpackGzip, Poll: true, Interval: time.Hour})
+				r.looking(func() { r.expect(d.path, d.all.String()) })
+				compress(t, d.path+".1", keepsTime)
+				for range 3 {
+					happens(d)
+					if !exists(d.path) {
+						d.write(1)
+					}
+					r.looking(func() { r.expect(d.path, d.all.String()) })
+				}
+				if err := r.end(); err != nil {
+					t.Error(err)
+				}
+				r.expect(d.path, d.all.String())
+				l.expectMessages(t, "")
+			})
+		}
+	}
+}
+
+// expectMessages compares what was told with a text.
+func (l *log) expectMessages(t *testing.T, want string) {
+	t.Helper()
+	got := l.messages()
+	if copied := regexp.MustCompile(`app.log: was truncated, .* is read from .*\n?`); want == "" { // by copyTruncate
+		got = copied.ReplaceAllString(got, "")
+	}
+	if got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A run that ends in the midst of a compressed file is continued there, also if the file gets
+// another name or is compressed again.
+func TestCheckpointsWithinCompressedFiles(t *testing.T) {
+	for name, happens := range map[string]func(t *testing.T, d *day){
+		"as it is": func(*testing.T, *day) {},
+		"renamed":  func(t *testing.T, d *day) { d.write(3); d.rotate(false); d.write(3) },
+		"compressed again": func(t *testing.T, d *day) {
+			b, _ := os.ReadFile(d.path + ".1.gz")
+			z, _, _ := unpackGzip(bytes.NewReader(b))
+			text, _ := io.ReadAll(z)
+			os.Remove(d.path + ".1.gz")
+			os.WriteFile(d.path+".1.bz2", gzipped(t, string(text)), 0o666)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d := &day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: true}
+			o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+			l := newLog()
+			d.write(10)
+			again(t, l, o, d.path, d.all.String())
+			d.write(40000)
+			d.rotate(false)
+			d.write(10)
+			for stop := true; stop; {
+				stop = false
+				enough := errors.New("enough")
+				p := o
+				p.Open = func(name string) (*Sink, error) {
+					sink, err := l.open(name)
+					sink.WriteCloser = &limited{sink.WriteCloser, 2, enough}
+					return sink, err
+				}
+				r := begin(t, l, p)
+				r.until("the sink has enough, or all is read", func() bool {
+					select {
+					case err := <-r.done:
+						stop = errors.Is(err, enough)
+						r.done <- err
+						return true
+					default:
+						return l.text(d.path) == d.all.String()
+					}
+				})
+				r.end()
+				happens(t, d)
+				happens = func(*testing.T, *day) {}
+			}
+			again(t, l, o, d.path, d.all.String())
+			l.expectMessages(t, "")
+		})
+	}
+}
+
+// limited passes a few writes on, and fails then.
+type limited struct {
+	io.WriteCloser
+	left int
+	err  error
+}
+
+func (w *limited) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, w.err
+	}
+	return w.WriteCloser.Write(p)
+}
+
+// What cannot be read is reported, to the byte if the file has its size.
+func TestLossesOfCompressedFilesAreTold(t *testing.T) {
+	first := strings.Repeat("a line that is read before\n", 3000) // more than a block
+	rest := strings.Repeat("the rest of the file is what it is\n", 30000)
+	// the header of a block that is stored as it is, after others of block bytes
+	const header, head, block = 10, 5, 65535
+	damaged := func(b []byte, at int) []byte { b[header+at/block*(head+block)+1] ^= 1; return b }
+	last := "\nthe last line\n"
+	for name, test := range map[string]struct {
+		packed func(b []byte) []byte
+		suffix string
+		lost   int64 // -1: it is compared with the message only
+		told   string
+	}{
+		"whole":                    {func(b []byte) []byte { return b }, ".gz", 0, ""},
+		"the checksum is wrong":    {func(b []byte) []byte { b[len(b)-5] ^= 1; return b }, ".gz", 0, `app.log: app.log.1.gz is damaged \(gzip: invalid checksum\): all of its \d+ bytes are read, but some of them may be wrong`},
+		"damaged in the middle":    {func(b []byte) []byte { return damaged(b, len(b)/2) }, ".gz", -1, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): the other \d+ bytes are lost`},
+		"damaged before the place": {func(b []byte) []byte { return damaged(b, len(first)) }, ".gz", int64(len(rest)), `app.log: the file that was read up to byte 81000 is in app.log.1.gz, which is damaged after \d+ bytes of its contents; its last 1050000 bytes are lost`},
+		"in a format that is new":  {func(b []byte) []byte { return append([]byte("LZIP\x01"), b...) }, ".lz4", 0, `app.log: the file that was read up to byte 81000 is gone, and app.log.1.lz4 is in a format that cannot be unpacked; lines written to it since .* are lost`},
+		"gone":                     {nil, "", 0, `app.log: the file that was read up to byte 81000 is gone; lines written to it since .* are lost`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+			write(t, path, first)
+			hour := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(path, hour, hour); err != nil {
+				t.Fatal(err)
+			}
+			again(t, newLog(), o, path, first)
+			rename(t, path, filepath.Join(dir, "keeps-its-inode"))
+			if test.packed != nil {
+				b := test.packed(gzipped(t, first+rest))
+				if err := os.WriteFile(path+".1"+test.suffix, b, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				half := time.Now().Add(-time.Hour / 2) // it is not written any more
+				if err := os.Chtimes(path+".1"+test.suffix, half, half); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, path, last)
+			r := begin(t, newLog(), o)
+			r.until("the last line is read", func() bool { return strings.HasSuffix(r.text(path), last) })
+			stats := r.f.Stats()
+			if err := r.end(); err != nil {
+				t.Error(err)
+			}
+			if test.told == "" {
+				r.expectMessages()
+			} else {
+				r.expectMessages(test.told)
+			}
+			read := strings.TrimSuffix(r.text(path), last)
+			if !strings.HasPrefix(rest, strings.TrimSuffix(read, "\n")) {
+				t.Errorf("read %.200q", read)
+			}
+			switch {
+			case test.lost >= 0 && stats.LostBytes != test.lost:
+				t.Errorf("%d bytes are lost, want %d", stats.LostBytes, test.lost)
+			case test.lost < 0 && (stats.LostBytes <= 0 || int64(len(read))+stats.LostBytes < int64(len(rest)) || int64(len(read))+stats.LostBytes > int64(len(rest))+1):
+				t.Errorf("%d bytes are read, and %d lost, of %d", len(read), stats.LostBytes, len(rest))
+			}
+		})
+	}
+}
