@@ -63,6 +63,15 @@ func (k *Key) Kind() string {
 	return "text"
 }
 
+// Range returns the bounds of a number, or "" if it has none.
+func (k *Key) Range() string {
+	number := k.kind == kindOf[Size]() || k.kind == kindOf[Duration]() || k.kind.Kind() == reflect.Int
+	if k.section || !number || k.most == 0 {
+		return ""
+	}
+	return k.amount(k.least) + " to " + k.amount(k.most)
+}
+
 // kindOf returns the type T.
 func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
@@ -101,7 +110,7 @@ func Sections() []Section {
 			{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},
 			{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
 		}},
-		{Path: "….tls", of: kindOf[TLS](), Text: "Certificates, in files in the form of PEM. They are read again at each reload. `admin`, an `input` and an `output` may have this section.", Keys: []Key{
+		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in files in the form of PEM. They are read again at each reload. They are a section of `admin`, of an `input` and of an `output`.", Keys: []Key{
 			{Name: "certificate", Text: "own certificate, with those that lead to the authority"},
 			{Name: "key", Text: "its private key"},
 			{Name: "client_ca", Text: "of a listener: those who connect need a certificate of one of these authorities; of `connect`: the authorities of the server, in place of the system's"},

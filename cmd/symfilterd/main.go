@@ -10,77 +10,127 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/symfilter/symfilter/daemon"
 	"github.com/symfilter/symfilter/internal/service"
+	"github.com/symfilter/symfilter/internal/startup"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+// Exit codes.
+const (
+	exitOK    = 0
+	exitIO    = 1
+	exitUsage = 2
+)
 
+func main() {
+	if err := startup.CheckDescriptors(); err != nil {
+		os.Stderr.WriteString("symfilterd: " + err.Error() + "\n")
+		os.Exit(exitIO)
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+// run runs the command line, and returns the exit code.
 func run(args []string) int {
 	inherited, err := service.Inherited() // before other files are opened
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		fmt.Fprintf(os.Stderr, "symfilterd: %v\n", err)
+		return exitIO
 	}
-	flags := flag.NewFlagSet("symfilterd", flag.ContinueOnError)
-	path := flags.String("config", "", "the configuration `FILE`")
-	check := flags.Bool("check", false, "check the configuration, and end")
-	if err := flags.Parse(args); err != nil {
-		return 2
+	o, err := parse(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "symfilterd: %v\n", err)
+		return exitUsage
 	}
-	conf, err := daemon.Load(*path)
+	if o.print != nil {
+		if err := o.print(os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "symfilterd: %v\n", err)
+			return exitIO
+		}
+		return exitOK
+	}
+	conf, err := daemon.Load(o.config)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return exitUsage
 	}
-	if *check {
-		return 0
+	if o.check {
+		return check(conf, o.config, os.Stderr)
 	}
+	return serve(conf, o.config, inherited)
+}
+
+// check reports what is wrong with the files and folders of a configuration.
+func check(conf *daemon.Config, path string, to io.Writer) int {
+	notes, faults := conf.Inspect()
+	for _, n := range notes {
+		fmt.Fprintf(to, "%s: note: %s\n", path, n)
+	}
+	if len(faults) == 0 {
+		return exitOK
+	}
+	for i := range faults {
+		faults[i].File = path
+	}
+	fmt.Fprintln(to, faults)
+	return exitUsage
+}
+
+// serve runs the daemon.
+func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // one that comes before the end of the start is not lost
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	startup.TuneGarbage(startup.GarbageMedium)
+	startup.LimitHeap(heapLimit(conf))
+
 	level := new(slog.LevelVar)
+	level.UnmarshalText([]byte(conf.Log.Level)) // one of the words that Parse takes
 	log := slog.New(service.NewHandler(os.Stderr, service.Format(conf.Log.Format), level))
-	if err := level.UnmarshalText([]byte(conf.Log.Level)); err != nil {
-		log.Error("log.level: use debug, info, warn or error", "error", err)
-		return 2
-	}
 	manager, err := service.Connect()
 	if err != nil {
 		log.Warn(err.Error())
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
+	notes, _ := conf.Inspect()
+	for _, n := range notes {
+		log.Warn(n)
+	}
 	d, err := daemon.New(conf, daemon.Options{
-		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: version(),
+		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(startup.Version()),
 	})
 	if err != nil {
 		log.Error(err.Error())
-		return 1
+		return exitIO
 	}
 	go func() {
 		for range hup {
-			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(*path) }) // it logs its error
+			d.Refresh(func() (*daemon.Config, error) { // it logs its error
+				c, err := daemon.Load(path)
+				if err == nil {
+					level.UnmarshalText([]byte(c.Log.Level))
+					startup.LimitHeap(heapLimit(c))
+				}
+				return c, err
+			})
 		}
 	}()
 	if err := d.Run(ctx); err != nil {
 		log.Error(err.Error())
-		return 1
+		return exitIO
 	}
-	return 0
+	return exitOK
 }
 
-// version returns the version of the module that the program was built from.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
+// heapLimit returns the bytes of memory that the collector keeps the process below, if it can: those
+// for debug files, as much again by half for unpacking, and the contexts.
+func heapLimit(c *daemon.Config) int64 {
+	return int64(c.Symbols.MaxMemory) + int64(c.Symbols.MaxMemory)/2 + int64(c.Limits.ContextBytes)
 }
