@@ -12,6 +12,7 @@ import (
 // counts are what the metrics of one pipeline show.
 type counts struct {
 	inLines, inBytes, inLost atomic.Int64
+	inLostDatagrams          atomic.Int64 // whose bytes are not known
 	connections              atomic.Int64 // open ones
 	outBytes                 atomic.Int64
 	outErrors                atomic.Int64 // failed writes, those of replaced outputs included

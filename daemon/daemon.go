@@ -69,6 +69,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
 	d.house.limits.Store(&c.Limits)
+	d.house.contexts = &contexts{house: d.house}
 	d.house.webs = newWebs(o.Log, d.house.ports, &room{most: func() int { return d.house.limits.Load().Connections }})
 	if d.house.options.Manager == nil {
 		d.house.options.Manager = new(service.Manager)
@@ -110,6 +111,7 @@ func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
 	defer d.one.Unlock()
 	running := false
+	d.house.contexts.expire(now)
 	for _, p := range d.pipelines {
 		p.rest(now)
 		select {
@@ -261,6 +263,7 @@ func (d *Daemon) commit(c *change) {
 		if _, stays := c.conf.Pipelines[name]; !stays {
 			p.halt()
 			p.closeStage(p.stage.Load())
+			p.memory.forget()
 			delete(d.pipelines, name)
 		}
 	}
@@ -339,6 +342,8 @@ func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 		return openFiles(p, c)
 	case c.Stdin:
 		return &stdin{p: p, in: d.house.options.Stdin}, nil
+	case c.Listen != "":
+		return openListen(p, c)
 	case c.HTTP != "", c.Journal != "":
 		return openHTTP(p, c)
 	}

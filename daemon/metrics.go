@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,6 +98,7 @@ func newSeries(kind prometheus.ValueType, name, help string, labels ...string) s
 type seriesList struct {
 	buildInfo                                                       series
 	inputLines, inputBytes, inputLost, inputLag, inputConnections   series
+	inputLostDatagrams                                              series
 	outputBytes, outputErrors, outputBlocked                        series
 	elements, contexts, evicted, modules, cache                     series
 	memory, memoryLimit                                             series
@@ -108,11 +110,12 @@ func newSeriesList() *seriesList {
 	return &seriesList{
 		buildInfo: newSeries(gauge, "build_info", "The value is 1; the labels are the versions of symfilterd and of Go.", "version", "goversion"),
 
-		inputLines:       newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
-		inputBytes:       newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
-		inputLost:        newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
-		inputLag:         newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
-		inputConnections: newSeries(gauge, "input_connections", "Open connections, by pipeline.", "input"),
+		inputLines:         newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
+		inputBytes:         newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
+		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
+		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel has dropped because they came too fast; their bytes are not known. By pipeline.", "input"),
+		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
+		inputConnections:   newSeries(gauge, "input_connections", "Open connections, by pipeline.", "input"),
 
 		outputBytes:   newSeries(counter, "output_bytes_total", "Bytes written, by pipeline.", "output"),
 		outputErrors:  newSeries(counter, "output_errors_total", "Failed writes, by pipeline.", "output"),
@@ -159,6 +162,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		count(c.inputLines, n.inLines.Load(), p.name)
 		count(c.inputBytes, n.inBytes.Load(), p.name)
 		count(c.inputLost, n.inLost.Load(), p.name)
+		if strings.HasPrefix(in.Listen, "udp:") || strings.HasPrefix(in.Listen, "systemd:") {
+			count(c.inputLostDatagrams, n.inLostDatagrams.Load(), p.name)
+		}
 		if len(in.Files) > 0 {
 			count(c.inputLag, followed.lag[p.name], p.name)
 		} else if !in.Stdin {

@@ -36,6 +36,7 @@ type house struct {
 	limits    atomic.Pointer[Limits]
 	options   Options
 	measures  *measures
+	contexts  *contexts
 	began     time.Time
 }
 
@@ -53,6 +54,7 @@ type pipeline struct {
 
 	stage  atomic.Pointer[stage]
 	counts counts
+	memory *memory // of the peers of sockets
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -70,6 +72,7 @@ func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 		waits: context.Background(), sessions: make(map[*session]struct{}),
 	}
 	p.stage.Store(first)
+	p.memory = &memory{p: p, peers: make(map[string]*peer)}
 	return p
 }
 
@@ -114,8 +117,8 @@ func (p *pipeline) halt() {
 	}
 }
 
-// replace makes a stage that of the pipeline, and of its sessions. It returns the one before, which
-// nobody uses any more.
+// replace makes a stage that of the pipeline, and of its sessions; a session that works at present
+// takes it over when it has written what it has. replace returns the stage before.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Swap(to)
@@ -126,7 +129,7 @@ func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Unlock()
 	before.end() // a write that blocks goes on with the new output
 	for _, s := range all {
-		s.restage(to)
+		s.restage()
 	}
 	return before
 }

@@ -32,15 +32,20 @@ func newPorts(inherited *service.Sockets) *ports {
 
 // A port is one socket, which listens or receives datagrams.
 type port struct {
-	address string // key in ports.open
-	raw     socket
-	release func() // removes the socket's file; nil: it has none
-	uses    []*use // guarded by ports.mu
-	turn    chan struct{}
+	address   string // key in ports.open
+	inherited bool   // from the service manager
+	raw       socket
+	release   func() // removes the socket's file; nil: it has none
+	uses      []*use // guarded by ports.mu
+	turn      chan struct{}
 
 	mu      sync.Mutex
 	waiting *use       // is in raw; nil: none
 	late    []net.Conn // accepted when their use was already closed
+
+	heritage []*connection // of the stream input before, for the next one
+	dropped  uint32        // datagrams, as far as they were counted; of the use that waits in raw
+	counting bool          // dropped is set
 }
 
 // A socket is a net.Listener or a net.PacketConn.
@@ -178,6 +183,7 @@ func (p *ports) openInherited(at address, datagrams bool) (keys []string, err er
 	}
 	for i, s := range sockets {
 		p.add(key(i), s, nil)
+		p.open[key(i)].inherited = true
 		keys = append(keys, key(i))
 	}
 	return keys, nil
@@ -222,9 +228,15 @@ func (p *ports) drop(all []*use) {
 		if port.release != nil {
 			port.release()
 		}
+		port.mu.Lock()
 		for _, c := range port.late {
 			c.Close()
 		}
+		for _, c := range port.heritage {
+			c.end()
+		}
+		port.late, port.heritage = nil, nil
+		port.mu.Unlock()
 	}
 }
 
@@ -385,7 +397,13 @@ type packets struct{ *use }
 // receive reads a datagram with its control messages.
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
-		d, err = receive(p.port.raw, b, control)
+		if d, err = receive(p.port.raw, b, control); d.counts {
+			// what was dropped from an inherited socket before its first datagram, an earlier process may have counted
+			if p.port.counting || !p.port.inherited {
+				d.lost = d.dropped - p.port.dropped // it wraps around
+			}
+			p.port.dropped, p.port.counting = d.dropped, true
+		}
 		return err
 	})
 	if err == nil || !p.isClosed() {
@@ -401,6 +419,7 @@ type datagram struct {
 	from    string // the sender: an IP address, a path or a uid
 	dropped uint32 // datagrams that the kernel had dropped since the socket was made
 	counts  bool   // dropped is known
+	lost    uint32 // of them, those since the datagram before
 }
 
 // localAddress returns the address of a socket.

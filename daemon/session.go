@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
@@ -20,6 +21,9 @@ const (
 	parkAfter = 5 * time.Second
 )
 
+// errEnded is the error of a Write to a session that has ended.
+var errEnded = errors.New("the stream has ended")
+
 // A session filters the lines of one stream: a file, a connection, a request, a sender of datagrams.
 // Its methods are for one goroutine at a time; the timers, and a reload, take turns with it.
 type session struct {
@@ -27,9 +31,14 @@ type session struct {
 	peer string    // names the stream in the output's path
 	own  io.Writer // takes the output in place of the pipeline's; nil: none does
 
+	ownIfPeer bool // own takes it only while the pipeline's output is the peer
+
 	// adjust changes the options of the filter; nil: nothing does. It is set before the first Write.
 	adjust func(*filter.Options)
 	plain  bool // the lines are not unpacked, whatever they look like
+
+	memory *memory // has the context when the session has ended; nil: nothing does
+	share  share   // of the limits
 
 	mu      sync.Mutex
 	stage   *stage
@@ -45,7 +54,11 @@ type session struct {
 	err     error // of the timer's goroutine
 	ended   bool
 
-	processes int64 // contexts that are counted for the session
+	past      []byte                 // context of an earlier stream of the peer, until there is a filter
+	changed   bool                   // the context has changed since snapshot was made
+	snapshot  atomic.Pointer[[]byte] // the context for memory
+	weighed   time.Time              // when the bytes of the context were last added up
+	processes int64                  // contexts that are counted for the session
 	turn      turn
 }
 
@@ -56,6 +69,7 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.stage = p.stage.Load()
+	s.stage.join()
 	p.sessions[s] = struct{}{}
 	return s
 }
@@ -68,15 +82,26 @@ func (s *session) Write(lines []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
+	if s.ended {
+		return 0, errEnded
+	}
 	s.working()
 	defer s.rests()
+	s.adopt()
 	s.wake()
+	if s.stage.options.ProcessKey != nil {
+		filter.SetLimits(s.filter, s.p.house.contexts.limits(s))
+	}
 	s.used = time.Now()
 	n, err := s.in.Write(lines)
 	s.p.counts.inLines.Add(int64(countLines(lines)))
 	s.p.counts.inBytes.Add(int64(n))
 	s.count()
+	if e := s.weigh(); err == nil {
+		err = e
+	}
 	s.await()
+	s.adopt()
 	return n, err
 }
 
@@ -85,8 +110,12 @@ func (s *session) wake() {
 	if s.in != nil {
 		return
 	}
+	room := s.p.house.contexts.enter(s)
 	s.begin()
 	if s.parked == nil {
+		if room {
+			s.remember()
+		}
 		return
 	}
 	if err := s.in.Restore(s.parked); err != nil {
@@ -105,6 +134,7 @@ func (s *session) begin() {
 	}
 	o.Evicted = s.p.house.measures.evictedProcess
 	o.Patience.Asked = s.asked
+	s.awaken()
 	s.filter = filter.New(emitter{s}, o)
 	s.counted = filter.Stats{}
 	log := func() io.WriteCloser { return s.filter }
@@ -131,7 +161,11 @@ func (s *session) park() bool {
 		return false
 	}
 	s.count()
-	s.in, s.filter, s.parked = nil, nil, context
+	s.note()
+	s.keepSnapshot()
+	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
+	s.sleep()
+	s.parked = context
 	return true
 }
 
@@ -179,7 +213,7 @@ func (s *session) tally() (resolved, unresolved int64) {
 
 // await starts the timer that prints what is kept, or stops it.
 func (s *session) await() {
-	switch kept := s.in.Unfinished(); {
+	switch kept := s.in != nil && s.in.Unfinished(); {
 	case kept && s.timer == nil:
 		s.timer = time.AfterFunc(silence, s.silent)
 	case kept:
@@ -200,20 +234,15 @@ func (s *session) silent() {
 	defer s.rests()
 	s.err = s.in.Flush()
 	s.count()
+	if err := s.weigh(); s.err == nil {
+		s.err = err
+	}
+	if s.in == nil {
+		return
+	}
 	if s.err == nil && s.in.Undecided() { // a packed input is being unpacked
 		s.timer.Reset(silence)
 	}
-}
-
-// restage moves the session to a stage that replaces its own.
-func (s *session) restage(to *stage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stage != to && !s.park() {
-		s.in.Close() // its format has no context
-		s.in, s.filter, s.parked = nil, nil, nil
-	}
-	s.stage = to
 }
 
 // rest parks the session if it is idle since the time given.
@@ -293,6 +322,8 @@ func (s *session) finish() {
 	}
 	s.in, s.filter = nil, nil
 	s.setProcesses(0)
+	s.p.house.contexts.leave(s)
+	s.stage.leave()
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	delete(s.p.sessions, s)
@@ -320,7 +351,7 @@ func (s *session) emit(p []byte) (written int, err error) {
 		s.turn.writing.Store(false)
 	}()
 	c := &s.p.counts
-	if s.own != nil {
+	if s.own != nil && !s.ownIfPeer {
 		if written, err = s.own.Write(p); err != nil {
 			c.outErrors.Add(1)
 		}
@@ -328,12 +359,20 @@ func (s *session) emit(p []byte) (written int, err error) {
 	}
 	for {
 		st := s.p.stage.Load()
-		if st.out == nil { // a reload has made it the peer
+		var n int
+		switch {
+		case st.out != nil && !st.beginWrite():
+			err = errReplaced
+		case st.out != nil:
+			c.writes.begin(time.Now())
+			n, err = st.out.write(st.live, s.peer, p[written:])
+			c.writes.end(time.Now(), err)
+			st.writers.Done()
+		case s.own == nil: // a reload has made it the peer
 			return written, errReplaced
+		default: // a peer that does not read stops its own lines only: the output is not blocked
+			n, err = s.own.Write(p[written:])
 		}
-		c.writes.begin(time.Now())
-		n, err := st.out.write(st.live, s.peer, p[written:])
-		c.writes.end(time.Now(), err)
 		if err != nil && !errors.Is(err, errReplaced) {
 			c.outErrors.Add(1)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
@@ -38,6 +39,11 @@ type stage struct {
 
 	live context.Context // until the stage is replaced
 	end  context.CancelFunc
+
+	mu      sync.Mutex
+	users   int // sessions
+	closed  bool
+	writers sync.WaitGroup // in writes to out
 }
 
 // newStage opens the output of c. The stage takes over a use of the symbols.
@@ -97,10 +103,48 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// close ends the stage: no session uses it.
+// join makes a session a user of the stage.
+func (s *stage) join() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+}
+
+// leave ends join. The last session of a closed stage gives its symbols back.
+func (s *stage) leave() {
+	s.mu.Lock()
+	s.users--
+	last := s.users == 0 && s.closed
+	s.mu.Unlock()
+	if last {
+		s.symbols.release()
+	}
+}
+
+// beginWrite begins a write to out, which ends with writers.Done. It reports false if the stage is
+// closed.
+func (s *stage) beginWrite() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.writers.Add(1)
+	return true
+}
+
+// close ends the stage: no session writes to its output. A session that waits for its peer may still
+// use the symbols.
 func (s *stage) close() error {
 	s.end()
-	s.symbols.release()
+	s.mu.Lock()
+	s.closed = true
+	last := s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.symbols.release()
+	}
+	s.writers.Wait()
 	if s.out == nil {
 		return nil
 	}

@@ -66,7 +66,7 @@ var direction = map[string][]string{
 	"internal/pagetest": {},                    // only tests may import it
 	"follow":            {},
 	// a binary of its own: what it links does not slow the start of the command
-	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/service", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
+	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/service", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}

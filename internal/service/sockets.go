@@ -78,6 +78,11 @@ func (s *Sockets) PacketConns(name string) (all []net.PacketConn, err error) {
 	return all, s.missing(name, "ListenDatagram", len(all))
 }
 
+// Datagrams reports whether there is a socket with a name that receives datagrams.
+func (s *Sockets) Datagrams(name string) bool {
+	return slices.ContainsFunc(s.all, func(k socket) bool { return k.name == name && !k.stream })
+}
+
 // missing returns the error for a name of which n sockets of a kind were found.
 func (s *Sockets) missing(name, kind string, n int) error {
 	switch {

@@ -1,0 +1,234 @@
+package daemon
+
+import (
+	"container/list"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// awakeMost is the number of sessions with a filter. One that has shown a frame takes 150 KB, its
+// context 1.5 KB: beyond this number, those that were woken first are parked.
+const awakeMost = 256
+
+// contexts hold the streams of all pipelines to the limits of the configuration: their number, that
+// of the processes in them, and their bytes. At a limit, contexts of connections that have ended are
+// dropped first, those idle longest; those of live streams never are for a new one. Many goroutines
+// may use contexts.
+type contexts struct {
+	house *house
+	told  seldom // that a limit is reached
+
+	mu    sync.Mutex
+	n     int // of live streams, with their processes, and of kept
+	bytes int64
+	kept  list.List // of *peer with a context, idle longest first
+	awake list.List // of *session with a filter, woken first
+}
+
+// A share is what a session takes of the limits. Its fields are guarded by contexts.mu.
+type share struct {
+	n     int // processes, at least 1; 0: the session does not count
+	bytes int64
+	awake *list.Element
+}
+
+// enter counts a session. It reports false if there is no room.
+func (c *contexts) enter(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.share.n > 0 {
+		return true
+	}
+	l := c.house.limits.Load()
+	for c.n >= l.Contexts && c.dropOldest() {
+	}
+	if c.n >= l.Contexts {
+		c.tell("contexts", int64(l.Contexts))
+		return false
+	}
+	s.share.n = 1
+	c.n++
+	return true
+}
+
+// set updates the share of a session that was entered. It reports false if it exceeds what is left.
+func (c *contexts) set(s *session, n int, bytes int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.share.n == 0 {
+		return true
+	}
+	more := bytes > s.share.bytes
+	c.n += n - s.share.n
+	c.bytes += bytes - s.share.bytes
+	s.share.n, s.share.bytes = n, bytes
+	l := c.house.limits.Load()
+	for (c.bytes > int64(l.ContextBytes) || c.n > l.Contexts) && c.dropOldest() {
+	}
+	if more && c.bytes > int64(l.ContextBytes) {
+		c.tell("context_bytes", int64(l.ContextBytes))
+		return false
+	}
+	return true
+}
+
+// leave ends the share of a session.
+func (c *contexts) leave(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n -= s.share.n
+	c.bytes -= s.share.bytes
+	c.sleepLocked(s)
+	s.share = share{}
+}
+
+// borrow counts bytes that are no context: the buffer of a long line. It reports false if there is
+// no room for them.
+func (c *contexts) borrow(n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.house.limits.Load()
+	for n > 0 && c.bytes+int64(n) > int64(l.ContextBytes) && c.dropOldest() {
+	}
+	if n > 0 && c.bytes+int64(n) > int64(l.ContextBytes) {
+		c.tell("context_bytes", int64(l.ContextBytes))
+		return false
+	}
+	c.bytes += int64(n)
+	return true
+}
+
+// limits returns those for the processes of a session: what it has, and what is left.
+func (c *contexts) limits(s *session) filter.Limits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.house.limits.Load()
+	return filter.Limits{
+		Processes:    max(1, s.share.n+l.Contexts-c.n+c.kept.Len()),
+		ContextBytes: max(1, s.share.bytes+int64(l.ContextBytes)-c.bytes),
+	}
+}
+
+// wake counts a session with a filter. It returns the session that is to be parked for it, if any.
+func (c *contexts) wake(s *session) (park *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.share.awake != nil {
+		return nil
+	}
+	if c.awake.Len() >= awakeMost {
+		park = c.awake.Front().Value.(*session)
+		c.awake.MoveToBack(park.share.awake) // if it works at present, another one is next
+	}
+	s.share.awake = c.awake.PushBack(s)
+	return park
+}
+
+// sleep ends wake.
+func (c *contexts) sleep(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sleepLocked(s)
+}
+
+func (c *contexts) sleepLocked(s *session) {
+	if s.share.awake != nil {
+		c.awake.Remove(s.share.awake)
+		s.share.awake = nil
+	}
+}
+
+// keep keeps the context of a peer that has no connection. c.mu is held.
+func (c *contexts) keep(q *peer, context []byte, used time.Time) {
+	l := c.house.limits.Load()
+	size := int64(len(context) + len(q.name))
+	for (c.n >= l.Contexts || c.bytes+size > int64(l.ContextBytes)) && c.dropOldest() {
+	}
+	if c.n >= l.Contexts || c.bytes+size > int64(l.ContextBytes) {
+		c.house.measures.evicted[evictedLimit].Add(1)
+		return
+	}
+	c.n++
+	c.bytes += size
+	c.house.measures.contexts.Add(1)
+	q.kept, q.used = context, used
+	at := c.kept.Back() // contexts that were saved come in any order
+	for at != nil && at.Value.(*peer).used.After(used) {
+		at = at.Prev()
+	}
+	if at == nil {
+		q.place = c.kept.PushFront(q)
+	} else {
+		q.place = c.kept.InsertAfter(q, at)
+	}
+}
+
+// take returns the context that is kept for a peer, and no longer keeps it. c.mu is held.
+func (c *contexts) take(q *peer) (context []byte) {
+	if q.place == nil {
+		return nil
+	}
+	c.kept.Remove(q.place)
+	c.n--
+	c.bytes -= int64(len(q.kept) + len(q.name))
+	c.house.measures.contexts.Add(-1)
+	context, q.kept, q.place = q.kept, nil, nil
+	return context
+}
+
+// drop forgets what is kept for a peer. c.mu is held.
+func (c *contexts) drop(q *peer, why eviction) {
+	c.take(q)
+	q.memory.changed.Store(true)
+	c.house.measures.evicted[why].Add(1)
+	q.memory.tidy(q)
+}
+
+// dropOldest drops the context that is kept for the longest time. c.mu is held.
+func (c *contexts) dropOldest() bool {
+	oldest := c.kept.Front()
+	if oldest == nil {
+		return false
+	}
+	c.drop(oldest.Value.(*peer), evictedLimit)
+	return true
+}
+
+// expire drops the contexts of peers that have had no connection for limits.idle.
+func (c *contexts) expire(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	idle := time.Duration(c.house.limits.Load().Idle)
+	for oldest := c.kept.Front(); idle > 0 && oldest != nil && now.Sub(oldest.Value.(*peer).used) > idle; oldest = c.kept.Front() {
+		c.drop(oldest.Value.(*peer), evictedIdle)
+	}
+}
+
+// tell logs that a limit is reached.
+func (c *contexts) tell(limit string, value int64) {
+	if n, ok := c.told.may(time.Now()); ok {
+		c.house.log.Warn("limits."+limit+" is reached: new streams are not remembered from line to line, and their frames may have no module; raise it, or separate fewer processes",
+			"limit", value, "times", n)
+	}
+}
+
+// seldom lets messages that hostile peers can cause without end pass once a minute.
+type seldom struct {
+	next    atomic.Int64 // Unix nanoseconds
+	skipped atomic.Int64
+}
+
+const seldomPause = time.Minute
+
+// may reports whether a message may be logged, with the number of its occurrences since the last one.
+func (s *seldom) may(now time.Time) (n int64, ok bool) {
+	next := s.next.Load()
+	if now.UnixNano() < next || !s.next.CompareAndSwap(next, now.Add(seldomPause).UnixNano()) {
+		s.skipped.Add(1)
+		return 0, false
+	}
+	return s.skipped.Swap(0) + 1, true
+}

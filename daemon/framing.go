@@ -1,0 +1,221 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A framing is how the messages of a stream are told apart.
+type framing uint8
+
+const (
+	byLines  framing = iota // each ends with a line end
+	byOctets                // each has its length before it: "11 <13>message", RFC 6587 section 3.4.1
+	byEither                // octets if the stream begins with a length and a priority; else lines
+)
+
+// framingOf returns the framing with a name.
+func framingOf(name string) (framing, error) {
+	switch name {
+	case "", "lines":
+		return byLines, nil
+	case "octets":
+		return byOctets, nil
+	case "auto":
+		return byEither, nil
+	}
+	return 0, fmt.Errorf("framing: %q is none of lines, octets and auto", name)
+}
+
+const (
+	smallFrame = 4 << 10 // bytes of the buffer of a stream that is quiet
+	shrinkFrom = 8       // small reads in a row after which a large buffer is given back
+	maxDigits  = 9       // of the length of a message
+)
+
+// A framer cuts a stream into whole lines. A message of several lines stays as it is; one without a
+// line end gets one. One goroutine at a time may use a framer.
+type framer struct {
+	framing framing
+	most    int  // bytes of a line; a longer one is cut
+	end     bool // lines that were cut, and the last one, get a line end: others follow them in the output
+
+	// grow asks for n bytes more than block, or gives -n back. If it reports false, the line is cut.
+	grow func(n int) bool
+	// malformed is called for text in the place of a length, which becomes a line.
+	malformed func(text []byte)
+
+	buf   []byte // with room for one more byte
+	have  int    // bytes in buf
+	given int    // of them, those that take has returned
+	few   int    // small reads in a row
+	need  int    // bytes of the current message; 0: its length is next
+	line  bool   // up to the next line end, there is no length
+	out   []byte // the lines of messages with a length
+}
+
+// room returns the memory for the next read.
+func (f *framer) room() []byte {
+	f.have = copy(f.buf, f.buf[f.given:f.have])
+	f.given = 0
+	if f.buf == nil || f.few >= shrinkFrom && len(f.buf) > smallFrame && f.have < smallFrame {
+		f.resize(smallFrame)
+	}
+	return f.buf[f.have:]
+}
+
+// resize makes the buffer one of n bytes. It reports whether that was granted.
+func (f *framer) resize(n int) bool {
+	if more := max(0, n-block) - max(0, len(f.buf)-block); more != 0 && f.grow != nil && !f.grow(more) && more > 0 {
+		return false
+	}
+	buf := make([]byte, n, n+1)
+	copy(buf, f.buf[:f.have])
+	f.buf, f.few = buf, 0
+	return true
+}
+
+// take returns the whole lines so far, after n bytes were read into room. They are valid until the
+// next call of room.
+func (f *framer) take(n int) []byte {
+	f.have += n
+	if f.few++; n > smallFrame/2 {
+		f.few = 0
+	}
+	if f.framing == byEither && !f.decide() {
+		return nil
+	}
+	lines := f.cut()
+	if f.given > 0 || f.have < len(f.buf) {
+		return lines
+	}
+	if most := max(f.most, smallFrame); len(f.buf) < most {
+		if f.resize(min(block, most)) && f.have < len(f.buf) || f.resize(most) {
+			return lines
+		}
+	}
+	f.given = f.have // the line is too long
+	if f.need > 0 {
+		f.need = max(0, f.need-f.have)
+	}
+	return f.ended(f.buf[:f.have])
+}
+
+// ended returns a line that was cut, with a line end.
+func (f *framer) ended(line []byte) []byte {
+	if n := len(line); f.end && n > 0 && line[n-1] != '\n' {
+		line = append(line, '\n')
+	}
+	return line
+}
+
+// rest returns what is left at the end of the stream.
+func (f *framer) rest() []byte {
+	left := f.buf[f.given:f.have]
+	f.given = f.have
+	return f.ended(left)
+}
+
+// left returns the bytes that were not taken yet.
+func (f *framer) left() []byte { return f.buf[f.given:f.have] }
+
+// free gives the memory back.
+func (f *framer) free() {
+	f.have, f.given = 0, 0
+	f.resize(0)
+}
+
+// decide chooses the framing by the beginning of the stream, if that is long enough.
+func (f *framer) decide() bool {
+	_, size, state := length(f.buf[:f.have])
+	switch {
+	case state == unfinished || state == valid && size == f.have:
+		return false
+	case state == valid && f.buf[size] == '<': // the priority of a message of syslog
+		f.framing = byOctets
+	default:
+		f.framing = byLines
+	}
+	return true
+}
+
+// cut returns the whole lines of the buffer, and sets given.
+func (f *framer) cut() []byte {
+	if f.framing == byLines {
+		f.given = lastLineEnd(f.buf[:f.have])
+		return f.buf[:f.given]
+	}
+	f.out = f.out[:0]
+	if cap(f.out) > block && f.few > shrinkFrom {
+		f.out = nil
+	}
+	for f.next() {
+	}
+	return f.out
+}
+
+// next takes the next message, or its length, or a line in its place. It returns false if that is
+// not complete.
+func (f *framer) next() bool {
+	b := f.buf[f.given:f.have]
+	switch {
+	case len(b) == 0:
+		return false
+	case f.need > 0:
+		if len(b) < f.need {
+			return false
+		}
+		f.out = append(f.out, b[:f.need]...)
+		if b[f.need-1] != '\n' {
+			f.out = append(f.out, '\n')
+		}
+		f.given += f.need
+		f.need = 0
+	case f.line:
+		n := bytes.IndexByte(b, '\n') + 1
+		if n == 0 {
+			return false
+		}
+		f.out = append(f.out, b[:n]...)
+		f.given += n
+		f.line = false
+	case b[0] == '\n': // some senders end a message with one that they have not counted
+		f.given++
+	default:
+		n, size, state := length(b)
+		switch {
+		case state == unfinished:
+			return false
+		case state == valid && n <= max(f.most, smallFrame):
+			f.need = n
+			f.given += size
+		default:
+			f.line = true
+			if f.malformed != nil {
+				f.malformed(b)
+			}
+		}
+	}
+	return true
+}
+
+// State of a length.
+const (
+	invalid = iota
+	unfinished
+	valid
+)
+
+// length reads the length of a message, and the blank after it. size is the bytes of both.
+func length(b []byte) (n, size, state int) {
+	for i, c := range b {
+		switch {
+		case c == ' ' && i > 0:
+			return n, i + 1, valid
+		case c < '0' || c > '9' || c == '0' && i == 0 || i == maxDigits:
+			return 0, 0, invalid
+		}
+		n = 10*n + int(c-'0')
+	}
+	return 0, 0, unfinished
+}

@@ -1,0 +1,209 @@
+package daemon
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// senderShare is the part of limits.contexts that the senders of one input may have: the addresses
+// of UDP can be forged, and must not use up what other inputs need.
+const senderShare = 2
+
+// datagrams reads lines from a UDP or unixgram socket. A datagram has one line or several; its last
+// line needs no line end. All datagrams of a sender are one session: a sender is an IP address, the
+// path of a socket, or a uid.
+type datagrams struct {
+	p       *pipeline
+	packets []*packets
+
+	dropped, failed, cut seldom
+	lost                 int64 // since it was last told; guarded by mu
+
+	mu      sync.Mutex
+	senders map[string]*sender
+	order   list.List // of *sender, idle longest first
+}
+
+// A sender is a peer that sends datagrams.
+type sender struct {
+	name    string
+	session *session
+	used    time.Time
+	place   *list.Element
+}
+
+// openDatagrams opens the socket of an input.
+func openDatagrams(p *pipeline, c Input) (runner, error) {
+	if c.Framing != "" {
+		return nil, errors.New("framing: there is none for datagrams, each of which is a message; leave it out")
+	}
+	all, err := p.house.ports.packets(c.Listen, access{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
+	if err != nil {
+		return nil, err
+	}
+	return &datagrams{p: p, packets: all, senders: make(map[string]*sender)}, nil
+}
+
+func (d *datagrams) close() error {
+	for _, s := range d.packets {
+		s.Close()
+	}
+	return nil
+}
+
+func (d *datagrams) run(ctx context.Context) error {
+	if err := d.p.memory.open(contextsPath(d.p.state)); err != nil {
+		d.p.log.Error("contexts of senders are not saved", "error", err)
+	}
+	defer d.p.memory.close()
+	ended := make(chan struct{})
+	var background, readers sync.WaitGroup
+	background.Go(func() { d.p.memory.saveUntil(ended) })
+	background.Go(func() { d.restUntil(ended) })
+	errs := make(chan error, len(d.packets))
+	for _, s := range d.packets {
+		readers.Go(func() {
+			if err := d.read(ctx, s); err != nil {
+				errs <- err
+			}
+		})
+	}
+	var err error
+	select {
+	case err = <-errs:
+	case <-ctx.Done():
+	}
+	d.close()
+	readers.Wait()
+	close(ended)
+	background.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.order.Len() > 0 {
+		d.end(d.order.Front().Value.(*sender))
+	}
+	return err
+}
+
+// read reads the datagrams of a socket until ctx is done, or the output takes no more.
+func (d *datagrams) read(ctx context.Context, from *packets) error {
+	buf, control := make([]byte, block, block+1), make([]byte, controlSize)
+	for ctx.Err() == nil {
+		g, err := from.receive(buf, control)
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			if n, ok := d.failed.may(time.Now()); ok {
+				d.p.log.Error("a datagram cannot be received; the next one is", "error", err, "times", n)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		if g.lost > 0 {
+			d.lose(int64(g.lost))
+		}
+		if g.cut {
+			if n, ok := d.cut.may(time.Now()); ok {
+				d.p.log.Warn("a datagram is cut", "peer", g.from, "bytes", g.n, "times", n)
+			}
+		}
+		if g.n == 0 {
+			continue
+		}
+		lines := buf[:g.n]
+		if lines[g.n-1] != '\n' {
+			lines = append(lines, '\n')
+		}
+		if err := d.give(g.from, lines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lose counts datagrams that the kernel has dropped because they came faster than they were read.
+// Their bytes are not known.
+func (d *datagrams) lose(n int64) {
+	d.p.counts.inLostDatagrams.Add(n)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lost += n
+	if _, ok := d.dropped.may(time.Now()); ok {
+		d.p.log.Warn("the kernel has dropped datagrams: they came faster than the output took them; raise net.core.rmem_max, or use tcp:", "datagrams", d.lost)
+		d.lost = 0
+	}
+}
+
+// give filters the lines of a datagram.
+func (d *datagrams) give(from string, lines []byte) error {
+	d.mu.Lock()
+	if from == "" {
+		from = "unknown"
+	}
+	s := d.senders[from]
+	if s == nil {
+		s = &sender{name: from, session: d.p.memory.enter(from, nil, true)}
+		s.place = d.order.PushBack(s)
+		d.senders[from] = s
+		most := max(1, d.p.house.limits.Load().Contexts/senderShare)
+		for len(d.senders) > most {
+			d.end(d.order.Front().Value.(*sender))
+		}
+	} else {
+		d.order.MoveToBack(s.place)
+	}
+	s.used = time.Now()
+	session := s.session
+	d.mu.Unlock()
+	_, err := session.Write(lines)
+	if errors.Is(err, errEnded) { // by another goroutine, for a new sender
+		return d.give(from, lines)
+	}
+	return err
+}
+
+// end ends the session of a sender, whose context is kept. d.mu is held.
+func (d *datagrams) end(s *sender) {
+	d.order.Remove(s.place)
+	delete(d.senders, s.name)
+	if err := d.p.memory.leave(s.session); err != nil {
+		d.p.log.Error("the last lines of a sender are not written", "peer", s.name, "error", err)
+	}
+}
+
+// restUntil ends the sessions of senders that are idle until done is closed: those without a context
+// soon, so that forged addresses cost nothing for long. What is kept of the others expires like that
+// of connections.
+func (d *datagrams) restUntil(done <-chan struct{}) {
+	tick := time.NewTicker(restEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case now := <-tick.C:
+			d.rest(now)
+		}
+	}
+}
+
+func (d *datagrams) rest(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at := d.order.Front(); at != nil; {
+		s := at.Value.(*sender)
+		at = at.Next()
+		if now.Sub(s.used) < 2*parkAfter {
+			return
+		}
+		d.end(s)
+	}
+}

@@ -1,0 +1,292 @@
+package daemon
+
+import (
+	"container/list"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/contextfile"
+)
+
+const (
+	maxPeerName = 128         // bytes; that of a socket's path is the longest
+	leaveWait   = time.Second // longest wait of a new connection for the end of the one before it
+	saveEvery   = time.Second // shortest time between two saves
+)
+
+// A memory has the contexts of a pipeline's peers. That of a connection that has ended is kept for
+// the next one from the same peer, so that a device that connects again is still resolved; it is
+// saved with those of open connections. If a peer has several connections at once, each with a
+// context of its own, it is not known which one a later connection continues: then none is kept.
+// With a key, all connections of a peer share one context, in which the key tells the processes
+// apart. Many goroutines may use a memory.
+type memory struct {
+	p       *pipeline
+	changed atomic.Bool // since the last save
+
+	peers map[string]*peer // guarded by contexts.mu
+
+	path string // of the file; empty: none
+	file *contextfile.File
+}
+
+// A peer is one that sends lines. Its fields are guarded by contexts.mu.
+type peer struct {
+	memory  *memory
+	name    string
+	open    int           // connections
+	several bool          // there were several at once since the first of them
+	session *session      // the only one; nil: there is none, or several
+	leaving chan struct{} // closed when the session has ended that is just ending
+
+	kept  []byte // context, while no connection is open
+	used  time.Time
+	place *list.Element
+}
+
+// enter returns the session of a new connection, or of all those of the peer if it is shared. The
+// caller calls leave.
+func (m *memory) enter(name string, own io.Writer, shared bool) *session {
+	c := m.p.house.contexts
+	name = name[:min(len(name), maxPeerName)]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := m.peers[name]
+	if q != nil && q.leaving != nil {
+		leaving := q.leaving
+		c.mu.Unlock()
+		select {
+		case <-leaving:
+		case <-time.After(leaveWait):
+		}
+		c.mu.Lock()
+		q = m.peers[name]
+	}
+	if q == nil {
+		q = &peer{memory: m, name: name}
+		m.peers[name] = q
+	}
+	q.open++
+	if shared && q.session != nil && q.leaving == nil {
+		return q.session
+	}
+	s := m.p.session(name, own)
+	s.memory, s.plain, s.ownIfPeer = m, true, own != nil
+	switch {
+	case q.open == 1 || shared:
+		q.session, s.past = s, c.take(q)
+	default:
+		q.several, q.session = true, nil
+	}
+	return s
+}
+
+// leave ends the use of a session: what it holds back is printed. If it is the last one, its context
+// is kept.
+func (m *memory) leave(s *session) error {
+	c := m.p.house.contexts
+	c.mu.Lock()
+	q := m.peers[s.peer]
+	if q.session == s && q.open > 1 { // shared
+		q.open--
+		c.mu.Unlock()
+		return nil
+	}
+	only := q.session == s
+	left := make(chan struct{})
+	if only {
+		q.leaving = left
+	}
+	c.mu.Unlock()
+	context, err := s.depart()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(left)
+	if q.open--; only {
+		q.leaving = nil
+	}
+	if q.session == s {
+		q.session = nil
+		if len(context) > 0 && !q.several && q.open == 0 {
+			c.keep(q, context, s.used)
+		}
+	}
+	m.changed.Store(true)
+	m.tidy(q)
+	return err
+}
+
+// tidy forgets a peer of which nothing is known. contexts.mu is held.
+func (m *memory) tidy(q *peer) {
+	if q.open > 0 {
+		return
+	}
+	if q.several = false; q.place == nil && m.peers[q.name] == q {
+		delete(m.peers, q.name)
+	}
+}
+
+// forget drops all that is kept, and changes no file: the pipeline is removed.
+func (m *memory) forget() {
+	c := m.p.house.contexts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range m.peers {
+		c.take(q)
+	}
+	clear(m.peers)
+}
+
+// A savedPeer is a context in the file.
+type savedPeer struct {
+	Peer    checkpoint.Text `json:"peer"`
+	Used    int64           `json:"used"` // Unix seconds
+	Context json.RawMessage `json:"context"`
+}
+
+type savedPeers struct {
+	Version int                        `json:"v"`
+	Peers   checkpoint.List[savedPeer] `json:"peers"`
+}
+
+// open opens the file at path, in a folder that is made, and reads the contexts in it. Without a
+// path there is none.
+func (m *memory) open(path string) error {
+	m.close()
+	if m.path = path; path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, content, unusable, err := contextfile.Open(path)
+	if err != nil {
+		return err
+	}
+	m.file = file
+	if unusable != nil {
+		m.p.log.Warn("the saved contexts are not used", "file", path, "error", unusable)
+	}
+	if len(content) == 0 {
+		return nil
+	}
+	if err := m.restore(content); err != nil {
+		m.p.log.Warn("the saved contexts are not used", "file", path, "error", err)
+	}
+	return nil
+}
+
+// restore keeps the contexts of a file, for peers that are not known yet.
+func (m *memory) restore(content []byte) error {
+	var s savedPeers
+	if err := checkpoint.Decode(content, &s); err != nil {
+		return err
+	}
+	for _, q := range s.Peers {
+		if len(q.Peer) == 0 || len(q.Peer) > maxPeerName || len(q.Context) == 0 {
+			return checkpoint.Damaged("%.20q is not a peer with a context", string(q.Peer))
+		}
+	}
+	c := m.p.house.contexts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, saved := range s.Peers {
+		name, used := string(saved.Peer), time.Unix(saved.Used, 0)
+		if m.peers[name] != nil {
+			continue
+		}
+		if used.After(now) { // the clock was set
+			used = now
+		}
+		q := &peer{memory: m, name: name}
+		m.peers[name] = q
+		c.keep(q, saved.Context, used)
+		m.tidy(q)
+	}
+	return nil
+}
+
+// save replaces the file by the contexts of now, if they have changed.
+func (m *memory) save() error {
+	if m.file == nil || !m.changed.Swap(false) {
+		return nil
+	}
+	type known struct {
+		savedPeer
+		session *session
+	}
+	var all []known
+	c := m.p.house.contexts
+	c.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(m.peers)) {
+		q := m.peers[name]
+		all = append(all, known{savedPeer{checkpoint.Text(name), q.used.Unix(), q.kept}, q.session})
+	}
+	c.mu.Unlock()
+	s := savedPeers{Version: checkpoint.Version, Peers: []savedPeer{}}
+	for _, q := range all {
+		if q.session != nil {
+			var used time.Time
+			if q.Context, used = q.session.saved(); !used.IsZero() {
+				q.Used = used.Unix()
+			}
+		}
+		if len(q.Context) > 0 {
+			s.Peers = append(s.Peers, q.savedPeer)
+		}
+	}
+	if err := m.file.Save(checkpoint.Append(nil, s)); err != nil {
+		m.changed.Store(true)
+		return err
+	}
+	return nil
+}
+
+// saveUntil saves contexts that have changed, a second later at most, until done is closed. On a
+// machine that takes long for it, it pauses 20 times as long as a save takes.
+func (m *memory) saveUntil(done <-chan struct{}) {
+	var told seldom
+	for pause := saveEvery; ; {
+		select {
+		case <-done:
+			return
+		case <-time.After(pause):
+		}
+		begin := time.Now()
+		if err := m.save(); err != nil {
+			if n, ok := told.may(time.Now()); ok {
+				m.p.log.Error("contexts are not saved; it is tried again", "file", m.path, "error", err, "times", n)
+			}
+		}
+		pause = max(saveEvery, 20*time.Since(begin))
+	}
+}
+
+// close saves the contexts, and closes the file.
+func (m *memory) close() {
+	if m.file == nil {
+		return
+	}
+	if err := m.save(); err != nil {
+		m.p.log.Error("contexts are not saved", "file", m.path, "error", err)
+	}
+	m.file.Close()
+	m.file = nil
+}
+
+// contextsPath returns the file of a pipeline's contexts.
+func contextsPath(state string) string {
+	if state == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s.contexts", state)
+}
