@@ -100,6 +100,11 @@ type Options struct {
 	// not a pattern.
 	Names []string
 
+	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they are
+	// named or match a pattern. One without a separator is matched with the last part of a path, any
+	// other with the whole path and with each of its folders.
+	Exclude []string
+
 	// Open returns the sink for a file's lines. It is called when the file first exists.
 	Open func(name string) (*Sink, error)
 
@@ -208,6 +213,7 @@ type Event struct {
 type Follower struct {
 	o        Options
 	patterns []string // absolute
+	excluded exclusions
 	watcher  *watcher
 	files    files
 	disk     *disk
@@ -240,6 +246,10 @@ func New(o Options) (*Follower, error) {
 	if !o.Poll {
 		f.open = fsnotify.NewWatcher
 	}
+	var err error
+	if f.excluded, err = newExclusions(o.Exclude); err != nil {
+		return nil, err
+	}
 	for _, name := range o.Names {
 		path, err := filepath.Abs(name)
 		if err != nil {
@@ -255,11 +265,13 @@ func New(o Options) (*Follower, error) {
 		if o.State != "" && resolved(path) == resolved(o.State) {
 			return nil, fmt.Errorf("%s is a followed file: name another file for the checkpoint", o.State)
 		}
-		if f.sources[path] == nil {
+		if f.sources[path] == nil && !f.excluded.match(path) {
 			f.sources[path] = &source{f: f, name: name, path: path, start: o.Start}
 		}
 	}
-	var err error
+	if len(f.sources)+len(f.patterns) == 0 {
+		return nil, errors.New("all names of files to follow are excluded")
+	}
 	f.saver, err = newSaver(o.State, f.patterns, o)
 	return f, err
 }

@@ -358,7 +358,7 @@ func (r *run) match(atStart bool) {
 		}
 		paths, _ := filepath.Glob(p) // no error: the pattern was checked before
 		for _, path := range paths {
-			if r.sources[path] == nil && !isPacked(path) {
+			if r.sources[path] == nil && !isPacked(path) && !r.excluded.match(path) {
 				pattern[path] = p
 			}
 		}

@@ -30,6 +30,7 @@ type followFlags struct {
 	poll     bool
 	wait     waitFor
 	withName bool
+	exclude  []string
 }
 
 // check returns what is wrong with the flags and the files together.
@@ -37,7 +38,8 @@ func (f *followFlags) check(c *config, files []string) error {
 	if !f.on {
 		return refuse("needs --follow: add it",
 			usedFlag{"--state", f.state != ""}, usedFlag{"--start-at", f.start.set}, usedFlag{"--poll", f.poll},
-			usedFlag{"--rotate-wait", f.wait.set}, usedFlag{"--with-filename", f.withName})
+			usedFlag{"--rotate-wait", f.wait.set}, usedFlag{"--with-filename", f.withName},
+			usedFlag{"--exclude-path", len(f.exclude) > 0})
 	}
 	if len(files) == 0 {
 		return usageError{errors.New("--follow: no FILE is given; standard input needs no --follow")}
@@ -109,6 +111,7 @@ func (p *pursuit) run(files []string) int {
 	p.out = commonOutput{w: p.w, tell: p.diag.line, stop: p.stop.reading, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
 	o := follow.Options{
 		Names:      files,
+		Exclude:    flags.exclude,
 		Open:       p.sink,
 		Unpack:     func(r io.Reader) (io.Reader, func(), error) { return input.Unpacked(r, p.packed) },
 		Start:      flags.start.Start,
