@@ -15,6 +15,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
 # Static: it runs in any container.
 build:
 	@scripts/build-static symfilter
+	@scripts/build-static symfilterd symfilterd
 
 # Everything a change has to pass.
 test: install-deps check-format check-modules vet staticcheck unit work integration fuzz

@@ -128,6 +128,10 @@ func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^FROM golang:1\.\d+\.\d+-\w+(@sha256:[0-9a-f]{64})? AS build$`,
 		`(?m)^RUN scripts/build-static /symfilter$`,
+		`(?m)^RUN scripts/build-static /symfilterd symfilterd$`,
+		`(?m)^FROM scratch AS symfilterd$`,
+		`(?m)^COPY --from=build /symfilterd /symfilterd$`,
+		`(?m)^ENTRYPOINT \["/symfilterd"\]$`,
 		`(?m)^FROM scratch$`,
 		`(?m)^COPY --from=build /symfilter /symfilter$`,
 		`(?m)^USER 65532:65532$`,
