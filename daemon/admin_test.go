@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -162,5 +163,59 @@ func TestConnectionsToTheAdminListenerEnd(t *testing.T) {
 	}
 	if got.Body.Close(); got.StatusCode != 200 {
 		t.Errorf("got %s", got.Status)
+	}
+}
+
+// The admin listener may have TLS, with certificates of its clients, and a reload moves it.
+func TestTheAdminListenerHasTLSAndMoves(t *testing.T) {
+	dir := t.TempDir()
+	cert, pool := certificate(t, dir, "server")
+	text := func(listen string) string {
+		return "admin: {listen: '" + listen + "', tls: {certificate: " + cert.Certificate + ", key: " + cert.Key + "}}\n" + idle
+	}
+	d, _ := started(t, configuration(t, dir, text("127.0.0.1:0")), Options{Stdin: blocked(t)})
+	get := func() (address, got string) {
+		d.one.Lock()
+		address = d.admin.listeners[0].Addr().String()
+		d.one.Unlock()
+		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}}
+		r, err := client.Get("https://" + address + "/healthz")
+		if err != nil {
+			return address, err.Error()
+		}
+		defer r.Body.Close()
+		return address, r.Status
+	}
+	first, got := get()
+	if got != "200 OK" {
+		t.Errorf("got %s", got)
+	}
+	if r, err := http.Get("http://" + first + "/healthz"); err == nil && r.StatusCode != http.StatusBadRequest {
+		t.Errorf("without TLS: got %s", r.Status)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, tt := range []struct{ listen, fails string }{
+		{taken.Addr().String(), "admin: "},
+		{"localhost:0", ""},
+	} {
+		err := d.Reload(configuration(t, dir, text(tt.listen)))
+		if (err == nil) != (tt.fails == "") || err != nil && !strings.HasPrefix(err.Error(), tt.fails) {
+			t.Errorf("a reload to %s: got error %v", tt.listen, err)
+		}
+		address, got := get()
+		if got != "200 OK" || (address == first) != (err != nil) {
+			t.Errorf("after a reload to %s: got %s from %s, before from %s", tt.listen, got, address, first)
+		}
+	}
+	if c, err := net.Dial("tcp", first); err == nil {
+		c.Close()
+		t.Errorf("%s is still open", first)
+	}
+	if err := d.Reload(configuration(t, dir, idle)); err != nil || d.admin != nil {
+		t.Errorf("the listener was taken out: got %v, error %v", d.admin, err)
 	}
 }

@@ -115,7 +115,7 @@ func newSeriesList() *seriesList {
 		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
 		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel has dropped because they came too fast; their bytes are not known. By pipeline.", "input"),
 		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
-		inputConnections:   newSeries(gauge, "input_connections", "Open connections, by pipeline.", "input"),
+		inputConnections:   newSeries(gauge, "input_connections", "Open connections, of HTTP those with a request that is not answered yet, by pipeline.", "input"),
 
 		outputBytes:   newSeries(counter, "output_bytes_total", "Bytes written, by pipeline.", "output"),
 		outputErrors:  newSeries(counter, "output_errors_total", "Failed writes, by pipeline.", "output"),

@@ -51,6 +51,7 @@ type moving struct {
 	t      *testing.T
 	dir    string
 	conf   string
+	short  string   // a folder for sockets, whose paths have at most 107 bytes
 	in     net.Conn // standard input
 	stdout *os.File // the end that the test reads
 	server *httptest.Server
@@ -161,6 +162,16 @@ memory_bytes{of=frames} 0 >`},
 				time.Sleep(time.Millisecond)
 			}
 		}, "checkpoint_age_seconds 0 >\ncheckpoint_errors_total 0 >"},
+		{"a request is open", strings.NewReplacer("{stdin: true}", "{http: 'unix:SHORT/web', path: /v1/filter}", "{file: DIR/out.log}", "{peer: true}").Replace(movingFile), func(m *moving) {
+			c, err := net.Dial("unix", filepath.Join(m.short, "web"))
+			if err != nil {
+				m.t.Error(err)
+				return
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
+			<-m.t.Context().Done()
+		}, "input_connections{input=app} 0 1\ninput_bytes_total{input=app} 0 4\noutput_bytes_total{output=app} 0 4"},
 		{"the disk is full", strings.ReplaceAll(movingFile, "DIR/out.log", "/dev/full"), lines("one"), "output_errors_total{output=app} 0 >\noutput_blocked_seconds_total{output=app} 0 >"},
 		{"the output blocks", strings.ReplaceAll(movingFile, "file: DIR/out.log", "stdout: text"), lines(strings.Repeat("x\n", 100<<10)), "output_blocked_seconds_total{output=app} 0 >"},
 		{"a reload fails", movingFile, func(m *moving) { m.reload(strings.Replace(m.conf, "out.log", "none/out.log", 1)) }, "config_last_reload_successful 1 0"},
@@ -173,9 +184,14 @@ memory_bytes{of=frames} 0 >`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			var err error
 			m := &moving{t: t, dir: t.TempDir(), server: httptest.NewServer(http.HandlerFunc(serve))}
 			t.Cleanup(m.server.Close)
-			m.conf = strings.NewReplacer("DIR", m.dir, "SERVER", m.server.URL).Replace(tt.config)
+			if m.short, err = os.MkdirTemp("", "moving"); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(m.short) })
+			m.conf = strings.NewReplacer("DIR", m.dir, "SHORT", m.short, "SERVER", m.server.URL).Replace(tt.config)
 			in, out := net.Pipe()
 			read, write, err := os.Pipe()
 			if err != nil {

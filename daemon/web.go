@@ -177,6 +177,8 @@ func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.requests.Done()
+	h.p.counts.connections.Add(1)
+	defer h.p.counts.connections.Add(-1)
 	h.serve(to, r)
 }
 
