@@ -38,9 +38,6 @@ type sender struct {
 
 // openDatagrams opens the socket of an input.
 func openDatagrams(p *pipeline, c Input) (runner, error) {
-	if c.Framing != "" {
-		return nil, errors.New("framing: there is none for datagrams, each of which is a message; leave it out")
-	}
 	all, err := p.house.ports.packets(c.Listen, access{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {
 		return nil, err

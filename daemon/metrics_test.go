@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -51,6 +52,7 @@ type moving struct {
 	t      *testing.T
 	dir    string
 	conf   string
+	free   string   // HOST:PORT on which nobody listens
 	short  string   // a folder for sockets, whose paths have at most 107 bytes
 	in     net.Conn // standard input
 	stdout *os.File // the end that the test reads
@@ -74,6 +76,27 @@ func (m *moving) write(name, text string) {
 	if _, err := f.WriteString(text); err != nil {
 		m.t.Error(err)
 	}
+}
+
+// dial connects to an input.
+func (m *moving) dial(network, address string) net.Conn {
+	c, err := net.Dial(network, address)
+	if err != nil {
+		m.t.Error(err)
+		c, _ = net.Pipe()
+	}
+	return c
+}
+
+// freePort returns an address on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // Modules of the logs in these tests: one whose debug file is there, one whose is not.
@@ -163,15 +186,33 @@ memory_bytes{of=frames} 0 >`},
 			}
 		}, "checkpoint_age_seconds 0 >\ncheckpoint_errors_total 0 >"},
 		{"a request is open", strings.NewReplacer("{stdin: true}", "{http: 'unix:SHORT/web', path: /v1/filter}", "{file: DIR/out.log}", "{peer: true}").Replace(movingFile), func(m *moving) {
-			c, err := net.Dial("unix", filepath.Join(m.short, "web"))
-			if err != nil {
-				m.t.Error(err)
-				return
-			}
+			c := m.dial("unix", filepath.Join(m.short, "web"))
 			defer c.Close()
 			fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
 			<-m.t.Context().Done()
 		}, "input_connections{input=app} 0 1\ninput_bytes_total{input=app} 0 4\noutput_bytes_total{output=app} 0 4"},
+		{"a connection is open", strings.Replace(movingFile, "{stdin: true}", "{listen: 'unix:SHORT/s'}", 1), func(m *moving) {
+			c := m.dial("unix", filepath.Join(m.short, "s"))
+			defer c.Close()
+			<-m.t.Context().Done()
+		}, "input_connections{input=app} 0 1"},
+		{"no connection of a peer comes for limits.idle", strings.Replace(movingFile, "{stdin: true}", "{listen: 'tcp:FREE'}", 1) + "limits: {idle: 1s}\n", func(m *moving) {
+			c := m.dial("tcp", m.free)
+			fmt.Fprintln(c, known)
+			c.Close()
+		}, "contexts_evicted_total{reason=idle} 0 1"},
+		{"datagrams come too fast", strings.NewReplacer("{stdin: true}", "{listen: 'udp:FREE'}", "{file: DIR/out.log}", "{stdout: text}").Replace(movingFile), func(m *moving) {
+			c := m.dial("udp", m.free)
+			defer c.Close()
+			for range 20_000 { // 20 MB; the pipe of the output takes 64 KiB, and the socket at most some MiB
+				c.Write(bytes.Repeat([]byte("x"), 1000))
+			}
+			go io.Copy(io.Discard, m.stdout)
+			for m.t.Context().Err() == nil { // the kernel has the number in the next datagram
+				c.Write([]byte("x"))
+				time.Sleep(time.Millisecond)
+			}
+		}, "input_lost_datagrams_total{input=app} 0 >"},
 		{"the disk is full", strings.ReplaceAll(movingFile, "DIR/out.log", "/dev/full"), lines("one"), "output_errors_total{output=app} 0 >\noutput_blocked_seconds_total{output=app} 0 >"},
 		{"the output blocks", strings.ReplaceAll(movingFile, "file: DIR/out.log", "stdout: text"), lines(strings.Repeat("x\n", 100<<10)), "output_blocked_seconds_total{output=app} 0 >"},
 		{"a reload fails", movingFile, func(m *moving) { m.reload(strings.Replace(m.conf, "out.log", "none/out.log", 1)) }, "config_last_reload_successful 1 0"},
@@ -191,7 +232,8 @@ memory_bytes{of=frames} 0 >`},
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.RemoveAll(m.short) })
-			m.conf = strings.NewReplacer("DIR", m.dir, "SHORT", m.short, "SERVER", m.server.URL).Replace(tt.config)
+			m.free = freePort(t)
+			m.conf = strings.NewReplacer("DIR", m.dir, "SHORT", m.short, "FREE", m.free, "SERVER", m.server.URL).Replace(tt.config)
 			in, out := net.Pipe()
 			read, write, err := os.Pipe()
 			if err != nil {
