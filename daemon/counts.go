@@ -67,6 +67,15 @@ func (t *tallies) follows(p *pipeline, f *follow.Follower) {
 	t.followers[f] = p
 }
 
+// look has all followers examine their files.
+func (t *tallies) look() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := range t.followers {
+		f.Look()
+	}
+}
+
 // unfollows ends follows.
 func (t *tallies) unfollows(f *follow.Follower) {
 	t.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
@@ -64,7 +63,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
 			log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
-			measures: newMeasures(), began: time.Now(),
+			measures: newMeasures(), began: time.Now(), outputs: newOutputs(o.Log, o.Stdout),
 		},
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
@@ -137,6 +136,7 @@ func (d *Daemon) end() error {
 	defer cut.Stop()
 	var all sync.WaitGroup
 	for _, p := range d.pipelines {
+		p.last.Store(d.house.states.isPrivate(d.conf.State))
 		all.Go(p.halt)
 	}
 	all.Wait()
@@ -149,7 +149,7 @@ func (d *Daemon) end() error {
 	}
 	d.symbols.release()
 	d.house.ports.close()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.house.states.remove())...)
 }
 
 // A change is a configuration whose parts are open, and what is done with them.
@@ -174,6 +174,7 @@ func (d *Daemon) Reload(c *Config) error {
 		return err
 	}
 	d.commit(change)
+	d.house.measures.look()
 	for name, p := range d.pipelines {
 		if st := p.stage.Load(); change.fresh[name] == nil && st.out != nil {
 			if err := st.out.reopen(); err != nil {
@@ -210,17 +211,17 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 		if p != nil && same && reflect.DeepEqual(now, before) {
 			continue
 		}
-		stage, err := newStage(now, c.Limits, ch.symbols.share(), d.openOutput)
+		stage, err := newStage(now, c.Limits, ch.symbols.share(), d.house.outputs.open)
 		if err != nil {
 			ch.symbols.release()
 			return nil, fmt.Errorf("pipelines.%s: %w", name, err)
 		}
 		ch.fresh[name] = stage
-		if p != nil && c.State == d.conf.State && reflect.DeepEqual(now.Input, before.Input) {
+		if p != nil && c.State == d.conf.State && sameReading(now, before) {
 			continue
 		}
 		if p == nil {
-			p = newPipeline(name, d.house, statePath(c.State, name), stage)
+			p = newPipeline(name, d.house, "", stage)
 		}
 		ch.made[name] = p
 		in, err := d.openInput(p, now.Input)
@@ -259,31 +260,7 @@ func (d *Daemon) commit(c *change) {
 	defer d.house.webs.swap.Unlock()
 	d.house.limits.Store(&c.conf.Limits)
 	c.certs()
-	for name, p := range d.pipelines {
-		if _, stays := c.conf.Pipelines[name]; !stays {
-			p.halt()
-			p.closeStage(p.stage.Load())
-			p.memory.forget()
-			delete(d.pipelines, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.fresh)) {
-		if p := d.pipelines[name]; p == nil {
-			d.pipelines[name] = c.made[name]
-		} else {
-			if c.inputs[name] != nil {
-				p.halt()
-			}
-			p.closeStage(p.replace(c.fresh[name]))
-			p.state = statePath(c.conf.State, name)
-		}
-	}
-	for name, in := range c.inputs {
-		d.pipelines[name].start(in)
-		if h, ok := in.(*httpInput); ok {
-			<-h.ready
-		}
-	}
+	d.swap(c)
 	d.show(c)
 	if d.symbols != nil {
 		d.symbols.release()
@@ -327,14 +304,6 @@ func (p *pipeline) closeStage(s *stage) {
 	}
 }
 
-// statePath returns the folder of a pipeline's checkpoints.
-func statePath(state, name string) string {
-	if state == "" {
-		return ""
-	}
-	return filepath.Join(state, name)
-}
-
 // openInput opens an input for p.
 func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 	switch {
@@ -348,15 +317,4 @@ func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 		return openHTTP(p, c)
 	}
 	return nil, errors.New("no input is given: set one of files, stdin, listen, http and journal_upload")
-}
-
-// openOutput opens an output.
-func (d *Daemon) openOutput(c Output) (output, error) {
-	switch {
-	case c.Stdout != "":
-		return newFileOutput(d.house.options.Stdout, c), nil
-	case c.File != "":
-		return openFileOutput(c)
-	}
-	return nil, errors.New("output: none is given: set one of stdout, file, peer and connect")
 }

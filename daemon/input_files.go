@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/follow"
+	"github.com/symfilter/symfilter/internal/written"
 )
 
 // files follows log files.
@@ -33,6 +34,8 @@ func (f *files) run(ctx context.Context) error {
 		Start:      follow.Start(f.c.StartAt),
 		Poll:       f.c.Poll,
 		RotateWait: time.Duration(f.c.RotateWait),
+		Skip:       f.isOutput,
+		Last:       f.p.last.Load,
 		Notify:     f.tell,
 	}
 	if f.p.state != "" {
@@ -40,6 +43,10 @@ func (f *files) run(ctx context.Context) error {
 			return err
 		}
 		o.State = f.p.state + ".files"
+		o.Sync = f.sync
+	}
+	if out := asFlow(f.p.stage.Load().out); o.State != "" && out != nil {
+		o.Taken = written.Taken(f.p.counts.outBytes.Load, f.unread)
 	}
 	follower, err := follow.New(o)
 	if err != nil {
@@ -47,6 +54,7 @@ func (f *files) run(ctx context.Context) error {
 	}
 	f.p.house.measures.follows(f.p, follower)
 	defer f.p.house.measures.unfollows(follower)
+	defer f.p.abandon() // if the output was cut off, some sinks are neither closed nor suspended
 	err = follower.Run(ctx)
 	if ctx.Err() != nil {
 		return nil
@@ -56,20 +64,29 @@ func (f *files) run(ctx context.Context) error {
 
 func (*files) close() error { return nil }
 
+// isOutput reports whether a file is one that the pipeline writes.
+func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
+
+// unread returns how much of the output its reader has not read.
+func (f *files) unread() (int64, bool) {
+	if out := asFlow(f.p.stage.Load().out); out != nil {
+		return out.unread()
+	}
+	return 0, true // it has become a file
+}
+
+// sync makes the output durable.
+func (f *files) sync() error {
+	if out := asDurable(f.p.stage.Load().out); out != nil {
+		return out.sync()
+	}
+	return nil
+}
+
 // open returns the sink for the lines of a file.
 func (f *files) open(name string) (*follow.Sink, error) {
 	s := f.p.session(filepath.Base(name), nil)
-	return &follow.Sink{
-		WriteCloser: s,
-		Written:     s.offset,
-		Quiet:       s.beQuiet,
-		Context:     s.context,
-		Restore:     s.restore,
-		Suspend: func() error {
-			_, err := s.suspend()
-			return err
-		},
-	}, nil
+	return s.sink(func() (*follow.Sink, error) { return f.open(name) }), nil
 }
 
 // tell logs an event of the files.

@@ -3,81 +3,429 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/written"
 )
 
-// Pauses before a write to a full disk is tried again.
 const (
-	fullPause = 100 * time.Millisecond
-	fullMost  = 5 * time.Second
+	defaultMode      = 0o640
+	defaultOpenFiles = 64
+	maxFileName      = 255 // bytes, of most file systems
+
+	// checkEvery is the time between two looks at whether a file still has its name.
+	checkEvery = 250 * time.Millisecond
+	// syncEvery is the time after which "sync: second" makes written lines durable.
+	syncEvery = time.Second
+	// reopenWait is how long a hang-up waits for an output that blocks, which then reopens its files
+	// itself.
+	reopenWait = 100 * time.Millisecond
+
+	peerPlace = "{peer}"
 )
 
-// A fileOutput appends to a file.
+// A fileOutput appends to a file, or to one for each peer. It makes files that do not exist. A file
+// that was renamed or removed is made again at its name; a last line that a killed process has left
+// unfinished is ended before the first one is written.
 type fileOutput struct {
-	path string // empty: file is standard output, which is not closed
-	mode fs.FileMode
+	persistent
+	dir, before, after string // the name of a file is before + peer + after
+	each               bool   // peers have files of their own
+	mode               fs.FileMode
+	limit              int
+	syncs              string
 
-	mu   sync.Mutex
-	file *os.File
-	trouble
+	turns  turns // guards the fields of files, and told
+	closed bool
+	stale  atomic.Bool // all files are to be opened again
+
+	mu    sync.Mutex
+	files map[string]*outFile // by name; changed with turn and mu
+	uses  int64
+	due   *time.Timer // of a sync; nil: none is due
 }
 
-func newFileOutput(f *os.File, _ Output) *fileOutput { return &fileOutput{file: f} }
+// An outFile is an open file.
+type outFile struct {
+	f       *os.File
+	info    fs.FileInfo
+	regular bool
+	serial  int // differs for other files of the name
+	checked time.Time
+	used    int64
+	again   bool // open it again before it is used
+	line    lineEnd
+	dirty   bool // guarded by mu
+}
 
-// openFileOutput opens the file of c, or makes it.
-func openFileOutput(c Output) (*fileOutput, error) {
-	o := &fileOutput{path: c.File, mode: fs.FileMode(c.Mode)}
-	if o.mode == 0 {
-		o.mode = 0o640
+// newFileOutput returns the output, or an error if the file or its folder cannot be written to.
+func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
+	o := &fileOutput{
+		persistent: persistent{log: log},
+		mode:       fs.FileMode(c.Mode), limit: c.OpenFiles, syncs: c.Sync,
+		turns: newTurns(), files: make(map[string]*outFile),
 	}
-	return o, o.reopen()
+	var base string
+	o.dir, base = filepath.Split(c.File)
+	if o.dir == "" {
+		o.dir = "."
+	}
+	if o.before, o.after, o.each = strings.Cut(base, peerPlace); strings.Contains(o.dir+o.after, peerPlace) {
+		return nil, fmt.Errorf("output.file: %s may stand once in it, in the name of the file: all peers' files are in one folder", peerPlace)
+	}
+	if base == "" || len(base) > maxFileName {
+		return nil, fmt.Errorf("output.file: %q has no name of a file", c.File)
+	}
+	if o.mode == 0 {
+		o.mode = defaultMode
+	}
+	if o.limit <= 0 {
+		o.limit = defaultOpenFiles
+	}
+	if info, err := os.Stat(o.dir); err != nil {
+		return nil, fmt.Errorf("output.file: %w: make the folder first", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("output.file: %s is no folder", o.dir)
+	}
+	if !o.each {
+		if info, err := os.Stat(c.File); err == nil {
+			f, err := openAppend(c.File, info.Mode())
+			if err != nil {
+				return nil, fmt.Errorf("output.file: %w", err)
+			}
+			return o, f.Close()
+		}
+	}
+	if err := writable(o.dir); err != nil {
+		return nil, fmt.Errorf("output.file: write to the folder %s: %w", o.dir, err)
+	}
+	return o, nil
 }
 
-func (o *fileOutput) write(ctx context.Context, _ string, p []byte) (written int, err error) {
+// openAppend opens a file for writing, without making it.
+func openAppend(path string, mode fs.FileMode) (*os.File, error) {
+	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDir) != 0 {
+		return nil, fmt.Errorf("%s is no file; output: {stdout: text} writes to a pipe, {connect: ...} to a socket", path)
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
+}
+
+func (o *fileOutput) write(ctx context.Context, from *session, p []byte) (n int, err error) {
+	name := o.name(from.peer)
+	for {
+		if err := o.turns.take(ctx); err != nil {
+			return 0, err
+		}
+		n, wait, err := o.writeTo(ctx, name, from, p)
+		o.turns.give()
+		if !wait || err != nil {
+			return n, err
+		}
+		if err := pause(ctx, linePause); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// writeTo writes to the file of a name. It returns wait if another stream is within a line of it. It
+// has the turn.
+func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p []byte) (done int, wait bool, err error) {
+	serial := -1
+	err = o.insist(ctx, func() error {
+		if o.closed {
+			return errReplaced
+		}
+		f, err := o.ready(name)
+		if err != nil {
+			return err
+		}
+		if done > 0 && f.serial != serial {
+			done = fromLine(p, done)
+		}
+		serial = f.serial
+		first, ok := f.line.ends(from)
+		if wait = !ok; wait {
+			return nil
+		}
+		if len(first) > 0 {
+			if _, err := f.f.Write(first); err != nil {
+				return err
+			}
+			f.line = lineEnd{}
+		}
+		n, err := f.f.Write(p[done:])
+		f.line.wrote(from, p[done:done+n])
+		done += n
+		if err != nil {
+			f.again = !written.IsFull(err)
+			return err
+		}
+		if o.syncs == "always" {
+			if err := f.f.Sync(); err != nil && f.regular {
+				done = 0 // the system may have dropped what was written
+				return err
+			}
+			return nil
+		}
+		o.syncLater(f)
+		return nil
+	})
+	return done, wait, err
+}
+
+// ready returns the open file of a name.
+func (o *fileOutput) ready(name string) (*outFile, error) {
+	path := filepath.Join(o.dir, name)
+	if o.stale.Swap(false) {
+		for _, f := range o.files {
+			f.again = true
+		}
+	}
+	f := o.files[name]
+	now := time.Now()
+	if f != nil && !f.again && now.Sub(f.checked) >= checkEvery {
+		f.checked = now
+		info, err := os.Stat(path)
+		f.again = err != nil || !os.SameFile(info, f.info)
+	}
+	if f == nil || f.again {
+		var err error
+		if f, err = o.open(path, name, f); err != nil {
+			return nil, err
+		}
+	}
+	o.uses++
+	f.used = o.uses
+	return f, nil
+}
+
+// open opens the file at path. before is the file that was open under the name; nil: none was.
+func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) {
+	flags := os.O_APPEND | os.O_CREATE | syscall.O_NONBLOCK
+	f, err := os.OpenFile(path, os.O_RDWR|flags, o.mode)
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.OpenFile(path, os.O_WRONLY|flags, o.mode) // a file that we may write to, and not read
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDir) != 0 {
+		err = fmt.Errorf("%s is no file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	next := &outFile{f: f, info: info, regular: info.Mode().IsRegular(), checked: time.Now()}
+	switch {
+	case before != nil && os.SameFile(before.info, info):
+		next.line, next.serial = before.line, before.serial
+	case before != nil:
+		next.serial = before.serial + 1
+		fallthrough
+	default:
+		if written.IsTorn(f) {
+			if _, err := f.Write(newline); err != nil {
+				f.Close()
+				return nil, err
+			}
+		}
+	}
+	if before == nil {
+		o.makeRoom()
+	} else if err := o.closeFile(before); err != nil {
+		o.log.Warn("closing a file that was open before", "error", err)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for pause := fullPause; ; pause = min(2*pause, fullMost) {
-		n, err := o.file.Write(p[written:])
-		written += n
-		if err == nil || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-			o.succeed()
-			return written, err
+	o.files[name] = next
+	return next, nil
+}
+
+// makeRoom closes the file that was not written to for the longest time if there are as many as may
+// be open.
+func (o *fileOutput) makeRoom() {
+	for len(o.files) >= o.limit {
+		oldest := ""
+		for name, f := range o.files {
+			if first := o.files[oldest]; first == nil || f.used < first.used {
+				oldest = name
+			}
 		}
-		o.fail(err)
-		select {
-		case <-ctx.Done():
-			return written, errReplaced
-		case <-time.After(pause):
+		f := o.files[oldest]
+		o.mu.Lock()
+		delete(o.files, oldest)
+		o.mu.Unlock()
+		if err := o.closeFile(f); err != nil {
+			o.log.Warn("closing a file", "file", oldest, "error", err)
 		}
 	}
+}
+
+// closeFile closes a file, after what is written to it is durable.
+func (o *fileOutput) closeFile(f *outFile) error {
+	o.mu.Lock()
+	dirty := f.dirty
+	f.dirty = false
+	o.mu.Unlock()
+	var err error
+	if dirty {
+		err = f.f.Sync()
+	}
+	return errors.Join(err, f.f.Close())
+}
+
+// syncLater has f synced in the time that "sync: second" leaves.
+func (o *fileOutput) syncLater(f *outFile) {
+	if o.syncs == "never" || !f.regular {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f.dirty = true
+	if o.due == nil {
+		o.due = time.AfterFunc(syncEvery, func() {
+			if err := o.sync(); err != nil {
+				o.fail(err)
+				o.log.Error("what was written may not survive a power cut", "error", err)
+			}
+		})
+	}
+}
+
+// sync makes what was written durable.
+func (o *fileOutput) sync() error {
+	if o.syncs == "never" {
+		return nil
+	}
+	var dirty []*os.File
+	o.mu.Lock()
+	if o.due != nil {
+		o.due.Stop()
+		o.due = nil
+	}
+	for _, f := range o.files {
+		if f.dirty {
+			f.dirty = false
+			dirty = append(dirty, f.f)
+		}
+	}
+	o.mu.Unlock()
+	var errs []error
+	for _, f := range dirty {
+		if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // else it was synced before
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (o *fileOutput) reopen() error {
-	if o.path == "" {
+	if !o.turns.takeWithin(reopenWait) {
+		o.stale.Store(true)
 		return nil
 	}
-	f, err := os.OpenFile(o.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, o.mode)
+	defer o.turns.give()
+	if o.each {
+		return o.closeAll()
+	}
+	name := o.before
+	f, err := o.open(filepath.Join(o.dir, name), name, o.files[name])
 	if err != nil {
+		o.stale.Store(true)
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.file != nil {
-		o.file.Close()
-	}
-	o.file = f
+	o.uses++
+	f.used = o.uses
 	return nil
 }
 
-func (o *fileOutput) close() error {
-	if o.path == "" {
-		return nil
+// closeAll closes all files.
+func (o *fileOutput) closeAll() error {
+	var errs []error
+	for _, f := range o.files {
+		errs = append(errs, o.closeFile(f))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.file.Close()
+	clear(o.files)
+	return errors.Join(errs...)
+}
+
+func (o *fileOutput) close() error {
+	o.turns <- struct{}{} // nobody writes: no stage has the output any more
+	defer o.turns.give()
+	o.closed = true
+	err := o.closeAll()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.due != nil {
+		o.due.Stop()
+	}
+	return err
+}
+
+// owns reports whether the output writes to a file, or has written to it before a rotation: a
+// pattern of an input in the same folder may match it.
+func (o *fileOutput) owns(info os.FileInfo) bool {
+	name := info.Name()
+	is := name == o.before || strings.HasPrefix(name, o.before+".") || strings.HasPrefix(name, o.before+"-")
+	if o.each {
+		is = strings.HasPrefix(name, o.before) && strings.Contains(name[len(o.before):], o.after)
+	}
+	if is {
+		there, err := os.Stat(filepath.Join(o.dir, name))
+		is = err == nil && os.SameFile(there, info)
+	}
+	if is {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.files {
+		if os.SameFile(f.info, info) {
+			return true
+		}
+	}
+	return false
+}
+
+// name returns the name of the file for a peer.
+func (o *fileOutput) name(peer string) string {
+	if !o.each {
+		return o.before
+	}
+	return o.before + harmless(peer, maxFileName-len(o.before)-len(o.after)) + o.after
+}
+
+// harmless returns a part of a file's name, of at most the bytes given, for a peer of any name: it
+// leads to no other folder, is not hidden, and no control character is in it.
+func harmless(peer string, most int) string {
+	clean := strings.Map(func(r rune) rune {
+		if r == '/' || r == filepath.Separator || r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '_'
+		}
+		return r
+	}, peer)
+	if strings.HasPrefix(clean, ".") {
+		clean = "_" + clean[1:]
+	}
+	if len(clean) > most {
+		clean = strings.ToValidUTF8(clean[:max(most, 0)], "")
+	}
+	if clean == "" {
+		return "unknown"[:max(0, min(most, len("unknown")))]
+	}
+	return clean
 }

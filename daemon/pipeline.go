@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +38,8 @@ type house struct {
 	limits    atomic.Pointer[Limits]
 	options   Options
 	measures  *measures
+	outputs   *outputs
+	states    stateRoom
 	contexts  *contexts
 	began     time.Time
 }
@@ -63,6 +67,7 @@ type pipeline struct {
 
 	stop context.CancelFunc // ends the input
 	done chan struct{}      // the input has ended
+	last atomic.Bool        // no other input goes on where this one ends
 }
 
 // newPipeline returns a pipeline with its first stage.
@@ -74,13 +79,6 @@ func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 	p.stage.Store(first)
 	p.memory = &memory{p: p, peers: make(map[string]*peer)}
 	return p
-}
-
-// start runs the input in the background until halt is called.
-func (p *pipeline) start(in runner) {
-	ctx, cancel := context.WithCancel(context.Background())
-	p.stop, p.waits, p.done = cancel, ctx, make(chan struct{})
-	go p.supervise(ctx, in, p.done)
 }
 
 // supervise runs the input, again after a pause if it fails.
@@ -122,27 +120,35 @@ func (p *pipeline) halt() {
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Swap(to)
-	all := make([]*session, 0, len(p.sessions))
-	for s := range p.sessions {
-		all = append(all, s)
-	}
 	p.mu.Unlock()
 	before.end() // a write that blocks goes on with the new output
-	for _, s := range all {
+	for _, s := range p.open() {
 		s.restage()
 	}
 	return before
 }
 
+// abandon ends the sessions that an input has left, without writing anything.
+func (p *pipeline) abandon() {
+	for _, s := range p.open() {
+		s.mu.Lock()
+		if !s.ended {
+			s.finish()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// open returns the sessions.
+func (p *pipeline) open() []*session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.sessions))
+}
+
 // rest parks the sessions that are idle.
 func (p *pipeline) rest(now time.Time) {
-	p.mu.Lock()
-	all := make([]*session, 0, len(p.sessions))
-	for s := range p.sessions {
-		all = append(all, s)
-	}
-	p.mu.Unlock()
-	for _, s := range all {
+	for _, s := range p.open() {
 		s.rest(now.Add(-parkAfter))
 	}
 }

@@ -48,11 +48,13 @@ type session struct {
 	counted filter.Stats
 	total   [2]int64 // addresses with a name and without, of all filters so far
 	quiet   bool     // lines are read for their context only
-	written int64
 	used    time.Time
 	timer   *time.Timer
 	err     error // of the timer's goroutine
 	ended   bool
+	over    atomic.Bool  // ended
+	decided atomic.Bool  // the timer's goroutine has changed the context since that was asked
+	end     atomic.Int64 // offset in the output after what was written last; 0: nothing was
 
 	past      []byte                 // context of an earlier stream of the peer, until there is a filter
 	changed   bool                   // the context has changed since snapshot was made
@@ -93,6 +95,9 @@ func (s *session) Write(lines []byte) (int, error) {
 		filter.SetLimits(s.filter, s.p.house.contexts.limits(s))
 	}
 	s.used = time.Now()
+	if s.quiet && s.in.Format() == input.Markup && s.in.Passes() {
+		return s.takeIn(lines)
+	}
 	n, err := s.in.Write(lines)
 	s.p.counts.inLines.Add(int64(countLines(lines)))
 	s.p.counts.inBytes.Add(int64(n))
@@ -232,6 +237,7 @@ func (s *session) silent() {
 	}
 	s.working()
 	defer s.rests()
+	defer s.decided.Store(true)
 	s.err = s.in.Flush()
 	s.count()
 	if err := s.weigh(); s.err == nil {
@@ -297,6 +303,8 @@ func (s *session) context(dst []byte) ([]byte, bool) {
 		return s.in.AppendContext(dst)
 	case s.parked != nil:
 		return append(dst, s.parked...), true
+	case s.ended:
+		return dst, false
 	}
 	s.wake()
 	return s.in.AppendContext(dst)
@@ -322,6 +330,7 @@ func (s *session) finish() {
 	}
 	s.in, s.filter = nil, nil
 	s.setProcesses(0)
+	s.over.Store(true)
 	s.p.house.contexts.leave(s)
 	s.stage.leave()
 	s.p.mu.Lock()
@@ -337,10 +346,7 @@ func (e emitter) Write(p []byte) (int, error) {
 	if s.quiet {
 		return len(p), nil
 	}
-	n, err := s.emit(p)
-	s.written += int64(n)
-	s.p.counts.outBytes.Add(int64(n))
-	return n, err
+	return s.emit(p)
 }
 
 // emit writes to the output; if a reload replaces that meanwhile, the rest goes to the new one.
@@ -355,6 +361,7 @@ func (s *session) emit(p []byte) (written int, err error) {
 		if written, err = s.own.Write(p); err != nil {
 			c.outErrors.Add(1)
 		}
+		c.outBytes.Add(int64(written))
 		return written, err
 	}
 	for {
@@ -365,7 +372,7 @@ func (s *session) emit(p []byte) (written int, err error) {
 			err = errReplaced
 		case st.out != nil:
 			c.writes.begin(time.Now())
-			n, err = st.out.write(st.live, s.peer, p[written:])
+			n, err = st.out.write(st.live, s, p[written:])
 			c.writes.end(time.Now(), err)
 			st.writers.Done()
 		case s.own == nil: // a reload has made it the peer
@@ -376,9 +383,15 @@ func (s *session) emit(p []byte) (written int, err error) {
 		if err != nil && !errors.Is(err, errReplaced) {
 			c.outErrors.Add(1)
 		}
-		written += n
-		if err == nil || !errors.Is(err, errReplaced) || s.p.stage.Load() == st {
+		if written += n; n > 0 {
+			s.end.Store(c.outBytes.Add(int64(n)))
+		}
+		next := s.p.stage.Load()
+		if err == nil || !errors.Is(err, errReplaced) || next == st {
 			return written, err
+		}
+		if next.out != st.out {
+			written = fromLine(p, written)
 		}
 	}
 }
@@ -387,17 +400,3 @@ func (s *session) emit(p []byte) (written int, err error) {
 func countLines(p []byte) int { return bytes.Count(p, newline) }
 
 var newline = []byte{'\n'}
-
-// offset returns the offset in the output after the session's last byte.
-func (s *session) offset() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.written
-}
-
-// beQuiet sets whether lines are read for their context only.
-func (s *session) beQuiet(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.quiet = on
-}

@@ -17,9 +17,7 @@ func (s *session) adopt() {
 		return
 	}
 	if s.in != nil && !s.park() {
-		s.in.Close() // its format has no context
-		s.parked = nil
-		s.sleep()
+		return // its format has no context: it is filtered to its end as it began
 	}
 	s.p.mu.Lock() // a reload closes no stage between Load and join
 	to = s.p.stage.Load()

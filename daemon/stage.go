@@ -18,9 +18,10 @@ var errReplaced = errors.New("the output was replaced by a reload")
 
 // An output takes the lines of a pipeline's streams.
 type output interface {
-	// write writes whole lines of the stream from peer. It waits until the system has taken all of
-	// them, through full disks and peers that do not read, or until ctx is done; n bytes were taken.
-	write(ctx context.Context, peer string, p []byte) (n int, err error)
+	// write writes lines of a stream. It waits until the system has taken all of them, through full
+	// disks and peers that do not read, or until ctx is done: then n bytes were taken, and the error
+	// is errReplaced. Of several streams, each writes whole lines.
+	write(ctx context.Context, from *session, p []byte) (n int, err error)
 
 	// reopen opens files again at their names, for a rotation that has moved them.
 	reopen() error

@@ -147,6 +147,11 @@ type Options struct {
 	// called before a checkpoint records that. If it is nil, the output needs no sync.
 	Sync func() error
 
+	// Last reports, at the end of Run, whether no other run will continue at the checkpoint: then
+	// unfinished lines are printed, and the sinks closed, as without one. If it is nil, another run
+	// may continue.
+	Last func() bool
+
 	// Notify is called with messages for the user, from several goroutines. If it is nil, they are
 	// dropped.
 	Notify func(Event)

@@ -493,7 +493,7 @@ func (r *run) settle() {
 
 // end finishes all sources and writes the last checkpoint.
 func (r *run) end() error {
-	resumes := r.o.State != ""
+	resumes := r.o.State != "" && !(r.o.Last != nil && r.o.Last())
 	end := len(r.sources) > 1 // another file's lines may follow
 	r.background.Wait()
 	buf := make([]byte, readSize)

@@ -1,0 +1,263 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// switchPatience is how long a reload waits for inputs that it ends or replaces: their lines are
+// written first. If the output of one blocks, its change is made later; what a removed pipeline
+// cannot write in this time is given up.
+const (
+	switchPatience = 2 * time.Second
+	removePatience = 20 * time.Second // if its output takes some lines
+)
+
+// A turnover is the end of an input, and the start of what takes its place.
+type turnover struct {
+	p      *pipeline
+	in     runner
+	from   *pipeline // the pipeline that p replaces under another name; nil: none
+	state  string    // of p from now on
+	begins chan struct{}
+}
+
+// start ends the input of the pipeline, if one runs, and starts another one when that has ended. It
+// does not wait.
+func (t *turnover) start() {
+	p, before := t.p, t.p
+	if t.from != nil {
+		before = t.from
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended, stop := before.done, before.stop
+	p.stop, p.done = cancel, make(chan struct{})
+	done := p.done
+	go func() {
+		if ended != nil {
+			stop()
+			<-ended
+		}
+		if err := moveState(before.state, t.state); err != nil {
+			p.log.Error("the checkpoint cannot be moved: lines may be read again", "from", before.state, "to", t.state, "error", err)
+		}
+		p.state, p.waits = t.state, ctx
+		close(t.begins)
+		p.supervise(ctx, t.in, done)
+	}()
+}
+
+// turnOver starts all of them, and waits for a bounded time until their inputs begin, and what is
+// removed is gone.
+func turnOver(all []*turnover, gone []chan struct{}) {
+	for _, t := range all {
+		t.start()
+	}
+	patience := time.NewTimer(switchPatience)
+	defer patience.Stop()
+	for _, t := range all {
+		select {
+		case <-t.begins:
+		case <-patience.C:
+			for _, late := range all {
+				select {
+				case <-late.begins:
+				default:
+					late.p.log.Warn("the output blocks, or is slow: the new input begins when the lines of the old one are written")
+				}
+			}
+			return
+		}
+	}
+	for _, g := range gone {
+		select {
+		case <-g:
+		case <-patience.C:
+			return
+		}
+	}
+}
+
+// remove ends the pipeline, and closes gone when that is done. What its output has not taken is given
+// up if it takes nothing for switchPatience. Its checkpoint stays: a later reload may have it again.
+func (p *pipeline) remove() (gone chan struct{}) {
+	gone = make(chan struct{})
+	p.stop()
+	go func() {
+		defer close(gone)
+		if !p.endsUnlessBlocked() {
+			p.log.Warn("the pipeline was removed or renamed while its output blocked: lines that it had read are not written here")
+			p.stage.Load().end()
+			<-p.done
+		}
+		p.closeStage(p.stage.Load())
+		p.memory.forget()
+	}()
+	return gone
+}
+
+// endsUnlessBlocked waits until the input has ended. It returns false if the output has taken nothing
+// for switchPatience, or too little for removePatience.
+func (p *pipeline) endsUnlessBlocked() bool {
+	tick := time.NewTicker(switchPatience / 20)
+	defer tick.Stop()
+	for begin := time.Now(); ; {
+		select {
+		case <-p.done:
+			return true
+		case now := <-tick.C:
+			if _, stalled, _ := p.counts.writes.state(now); stalled >= switchPatience || now.Sub(begin) >= removePatience {
+				return false
+			}
+		}
+	}
+}
+
+// renamed returns the pipeline of before that is gone and has the input of a new one; nil: there is
+// none. No pipeline is returned twice.
+func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
+	for name, p := range d.pipelines {
+		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
+			taken[p] = true
+			return p
+		}
+	}
+	return nil
+}
+
+// sameReading reports whether an input goes on as it is when a reload makes one pipeline of another.
+// A checkpoint of files knows from its beginning whether the output has a reader that may be gone.
+func sameReading(a, b Pipeline) bool {
+	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == ""))
+}
+
+// moveState moves the checkpoints of a pipeline, whose files are called from.KIND.
+func moveState(from, to string) error {
+	if from == to || from == "" || to == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Dir(from))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		kind, ok := strings.CutPrefix(e.Name(), filepath.Base(from)+".")
+		if !ok || strings.Contains(kind, ".") || !e.Type().IsRegular() {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		old := from + "." + kind
+		if err := os.Rename(old, to+"."+kind); err != nil {
+			err = copyFile(old, to+"."+kind) // another file system
+			if err == nil {
+				err = os.Remove(old)
+			}
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// A stateRoom is where the checkpoints of a run are. If the configuration names no folder, they are
+// in a private one, which ends with the run: an input that a reload replaces goes on at its
+// checkpoint all the same.
+type stateRoom struct{ private string }
+
+// path returns what the names of a pipeline's checkpoints begin with; "" if there is no place for
+// them.
+func (s *stateRoom) path(h *house, state, name string) string {
+	if state != "" {
+		return filepath.Join(state, name)
+	}
+	if s.private == "" {
+		dir, err := os.MkdirTemp(os.Getenv("RUNTIME_DIRECTORY"), "symfilterd-")
+		if err != nil {
+			h.log.Warn("no folder for checkpoints: a reload that changes an input reads its files again", "error", err)
+			return ""
+		}
+		s.private = dir
+	}
+	return filepath.Join(s.private, name)
+}
+
+// isPrivate reports whether the checkpoints end with this run if the configuration has this folder
+// for them.
+func (s *stateRoom) isPrivate(state string) bool { return state == "" }
+
+func (s *stateRoom) remove() error {
+	if s.private == "" {
+		return nil
+	}
+	return os.RemoveAll(s.private)
+}
+
+// swap makes the stages and inputs of a change those of the daemon. A pipeline that is gone, and a
+// new one with the same input, are one whose name has changed.
+func (d *Daemon) swap(c *change) {
+	for name, next := range c.fresh {
+		if p := d.pipelines[name]; p != nil {
+			p.closeStage(p.replace(next))
+		}
+		if next.out != nil {
+			if err := next.out.reopen(); err != nil {
+				d.house.log.Error("the output cannot be opened yet", "pipeline", name, "error", err)
+			}
+		}
+	}
+	var turns []*turnover
+	taken := make(map[*pipeline]bool)
+	for name, in := range c.inputs {
+		t := &turnover{p: c.made[name], in: in, state: d.house.states.path(d.house, c.conf.State, name), begins: make(chan struct{})}
+		if d.pipelines[name] == nil {
+			t.from = d.renamed(c, func(before Pipeline) bool { return sameReading(before, c.conf.Pipelines[name]) }, taken)
+		}
+		turns = append(turns, t)
+	}
+	var gone []chan struct{}
+	for name, p := range d.pipelines {
+		if _, stays := c.conf.Pipelines[name]; stays {
+			continue
+		}
+		delete(d.pipelines, name)
+		gone = append(gone, p.remove())
+	}
+	for name, p := range c.made {
+		d.pipelines[name] = p
+	}
+	turnOver(turns, gone)
+	for _, in := range c.inputs {
+		if h, ok := in.(*httpInput); ok {
+			select {
+			case <-h.ready:
+			case <-time.After(switchPatience):
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/symfilter/symfilter/internal/written"
+)
+
+// A stdoutOutput writes to standard output, whatever that is. It does not wait in a write to a pipe
+// that is full, so that a reload, or the end, need not wait for it either. A pipe whose reader is
+// gone is tried again, like a full disk: the pipeline stands, and what it has read is not
+// acknowledged.
+type stdoutOutput struct {
+	persistent
+	f       *os.File
+	regular bool
+	syncs   string
+	left    func() (int64, bool) // of written.Unread; nil: not known
+
+	turns turns
+	line  lineEnd
+	begun bool
+}
+
+func newStdoutOutput(f *os.File, syncs string, log *slog.Logger) *stdoutOutput {
+	o := &stdoutOutput{persistent: persistent{log: log}, f: f, syncs: syncs, turns: newTurns(), left: written.Unread(f)}
+	if info, err := f.Stat(); err == nil {
+		o.regular = info.Mode()&fs.ModeType == 0
+	}
+	return o
+}
+
+func (o *stdoutOutput) write(ctx context.Context, from *session, p []byte) (done int, err error) {
+	for {
+		if err := o.turns.take(ctx); err != nil {
+			return 0, err
+		}
+		first, ok := o.line.ends(from)
+		if ok {
+			defer o.turns.give()
+			return o.put(ctx, from, first, p)
+		}
+		o.turns.give()
+		if err := pause(ctx, linePause); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// put writes p, after first. It has the turn.
+func (o *stdoutOutput) put(ctx context.Context, from *session, first, p []byte) (done int, err error) {
+	if !o.begun && written.IsTorn(o.f) {
+		first = newline
+	}
+	o.begun = true
+	err = o.insist(ctx, func() error {
+		for len(first) > 0 {
+			n, err := writeSome(ctx, o.f, o.regular, first)
+			if first = first[n:]; err != nil {
+				return err
+			}
+		}
+		for done < len(p) {
+			n, err := writeSome(ctx, o.f, o.regular, p[done:])
+			o.line.wrote(from, p[done:done+n])
+			if done += n; err != nil {
+				return err
+			}
+		}
+		if o.regular && o.syncs == "always" {
+			return o.f.Sync()
+		}
+		return nil
+	})
+	return done, err
+}
+
+func (o *stdoutOutput) unread() (int64, bool) { return o.left() }
+
+func (o *stdoutOutput) sync() error {
+	if !o.regular || o.syncs == "never" {
+		return nil
+	}
+	return o.f.Sync()
+}
+
+func (o *stdoutOutput) owns(info os.FileInfo) bool {
+	own, err := o.f.Stat()
+	return err == nil && o.regular && os.SameFile(own, info)
+}
+
+func (*stdoutOutput) reopen() error { return nil }
+func (*stdoutOutput) close() error  { return nil }

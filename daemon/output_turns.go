@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// lineWait is how long the streams of an output wait for one of them that has begun a line and
+	// is silent, and lineMost how long if it is not. Then the line is ended. A file gives the rest of
+	// a line at once; a peer may never.
+	lineWait = time.Second
+	lineMost = 30 * time.Second
+	// linePause is the time between two looks at whether it has.
+	linePause = 2 * time.Millisecond
+
+	// Pauses before an output that has failed, such as a full disk, is tried again.
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 5 * time.Second
+)
+
+// turns let one stream at a time write to an output.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, 1) }
+
+// take waits for the turn, or until ctx is done.
+func (t turns) take(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return errReplaced
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errReplaced
+	}
+}
+
+// takeWithin waits for the turn for the time given, and reports whether it came.
+func (t turns) takeWithin(d time.Duration) bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+func (t turns) give() { <-t }
+
+// A lineEnd is the stream within whose line an output ends, so that no other one goes on in it.
+type lineEnd struct {
+	by            *session // nil: the output ends after a line
+	begun, lately time.Time
+}
+
+// ends returns what ends the line of another stream before from writes. It returns false if from
+// must wait for that stream to end it.
+func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
+	switch {
+	case l.by == nil || l.by == from:
+		return nil, true
+	case l.by.over.Load() || time.Since(l.lately) >= lineWait || time.Since(l.begun) >= lineMost:
+		return newline, true
+	}
+	return nil, false
+}
+
+// wrote records that from has written p.
+func (l *lineEnd) wrote(from *session, p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if p[len(p)-1] == '\n' {
+		l.by = nil
+		return
+	}
+	l.lately = time.Now()
+	if l.by != from {
+		l.by, l.begun = from, l.lately
+	}
+}
+
+// pause waits for the time given, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return errReplaced
+	case <-t.C:
+		return nil
+	}
+}
+
+// A persistent output tries again, with pauses, what has failed.
+type persistent struct {
+	trouble
+	log  *slog.Logger
+	told string // the last error, until an attempt succeeds
+}
+
+// insist calls do until it succeeds or ctx is done. Each error that differs from the last one is
+// logged.
+func (k *persistent) insist(ctx context.Context, do func() error) error {
+	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+		err := do()
+		if err == nil {
+			k.works()
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errReplaced
+		}
+		k.fails(err)
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// fails records an error of an attempt.
+func (k *persistent) fails(err error) {
+	k.fail(err)
+	if message := err.Error(); message != k.told {
+		k.told = message
+		k.log.Error("the output cannot be written; nothing is read until it can", "error", err)
+	}
+}
+
+// works records that an attempt has succeeded.
+func (k *persistent) works() {
+	k.succeed()
+	if k.told != "" {
+		k.told = ""
+		k.log.Info("the output is written again")
+	}
+}
+
+// fromLine returns the offset at which a stream goes on in another output if p[:written] is in the
+// one before: at the beginning of the line that is not whole there.
+func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

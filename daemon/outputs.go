@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// A sharedOutput is used by several stages: those of pipelines that write to the same place, and the
+// old and the new one of a reload.
+type sharedOutput struct {
+	output
+	all   *outputs
+	key   string
+	users int // guarded by all.mu
+}
+
+// close ends one use. The last one closes the output.
+func (s *sharedOutput) close() error {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return nil
+	}
+	delete(s.all.byKey, s.key)
+	return s.output.close()
+}
+
+// outputs are the outputs that are open.
+type outputs struct {
+	log    *slog.Logger
+	stdout *os.File
+
+	mu    sync.Mutex
+	byKey map[string]*sharedOutput
+}
+
+func newOutputs(log *slog.Logger, stdout *os.File) *outputs {
+	return &outputs{log: log, stdout: stdout, byKey: make(map[string]*sharedOutput)}
+}
+
+// open returns the output of c, and reports what keeps it from being written to, as far as that can
+// be known before. Nothing is made or connected to yet. Equal outputs are one, so that a reload
+// leaves an open file as it is.
+func (all *outputs) open(c Output) (output, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	key := fmt.Sprint("file ", c.File, " ", c.Mode, c.OpenFiles, c.Sync)
+	switch {
+	case c.Stdout != "":
+		key = "stdout " + c.Sync
+	case c.Connect != "":
+		key = "connect " + c.Connect
+		if c.TLS != nil {
+			key = fmt.Sprintf("%s %+v", key, *c.TLS)
+		}
+	}
+	if s := all.byKey[key]; s != nil {
+		s.users++
+		return s, nil
+	}
+	out, err := all.make(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &sharedOutput{output: out, all: all, key: key, users: 1}
+	all.byKey[key] = s
+	return s, nil
+}
+
+// make makes the output of c.
+func (all *outputs) make(c Output) (output, error) {
+	switch {
+	case c.Stdout != "":
+		return newStdoutOutput(all.stdout, c.Sync, all.log.With("output", "stdout")), nil
+	case c.File != "":
+		return newFileOutput(c, all.log.With("output", filepath.Base(c.File)))
+	}
+	return nil, errors.New("output: none is given: set one of stdout, file, peer and connect")
+}
+
+// A flow is an output whose reader may be gone before it has read what was written: a pipe or a
+// connection.
+type flow interface {
+	// unread returns the number of bytes that the reader has not taken, or false if that is not
+	// known.
+	unread() (int64, bool)
+}
+
+// asFlow returns the output as a flow; nil: what was written is in a file.
+func asFlow(o output) flow {
+	if s, ok := o.(*sharedOutput); ok {
+		o = s.output
+	}
+	switch o := o.(type) {
+	case *stdoutOutput:
+		if o.left == nil {
+			return nil
+		}
+		return o
+	}
+	f, _ := o.(flow)
+	return f
+}
+
+// A durable output can be made to survive a power cut.
+type durable interface{ sync() error }
+
+// asDurable returns the output as a durable one; nil: it is none, or is not to be synced.
+func asDurable(o output) durable {
+	if s, ok := o.(*sharedOutput); ok {
+		o = s.output
+	}
+	d, _ := o.(durable)
+	return d
+}
+
+// ownsFile reports whether a file is one that the output writes or has written.
+func ownsFile(o output, info os.FileInfo) bool {
+	if s, ok := o.(*sharedOutput); ok {
+		o = s.output
+	}
+	w, ok := o.(interface{ owns(os.FileInfo) bool })
+	return ok && w.owns(info)
+}
+
+// attempts returns what the output has failed at; see [trouble].
+func (s *sharedOutput) attempts() (failed int64, now error) {
+	if out, ok := s.output.(attempting); ok {
+		return out.attempts()
+	}
+	return 0, nil
+}

@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A numberedWriter appends numbered lines to a file as fast as it may; every hundredth is a frame.
+type numberedWriter struct {
+	path string
+	n    int
+}
+
+const numberedContext = "{{{module:0:libledger.so:elf:aabbccdd}}}\n{{{mmap:0x1000:0x1000000:load:0:rx:0}}}\n"
+
+// run writes until stop is closed, at most the bytes a second that a test can check.
+func (w *numberedWriter) run(t *testing.T, stop chan struct{}) {
+	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer f.Close()
+	f.WriteString(numberedContext)
+	var b bytes.Buffer
+	for tick := time.NewTicker(time.Millisecond); ; <-tick.C {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		b.Reset()
+		for range 200 {
+			if w.n%100 == 99 {
+				fmt.Fprintf(&b, "%08d {{{pc:0x%x}}}\n", w.n, 0x1000+w.n)
+			} else {
+				fmt.Fprintf(&b, "%08d a line without an address\n", w.n)
+			}
+			w.n++
+		}
+		if _, err := f.Write(b.Bytes()); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// check reports lines of the writer that are not there exactly once in the files together, and frames
+// without their module.
+func (w *numberedWriter) check(t *testing.T, lines map[int]int, text string) {
+	t.Helper()
+	lost, doubled := 0, 0
+	for n := range w.n {
+		switch lines[n] {
+		case 0:
+			lost++
+		case 1:
+		default:
+			doubled++
+		}
+	}
+	if lost+doubled > 0 {
+		t.Errorf("%s: of %d lines %d are lost and %d doubled", filepath.Base(w.path), w.n, lost, doubled)
+	}
+	if n := strings.Count(text, "no module"); n > 0 {
+		t.Errorf("%s: the module of %d frames is not known", filepath.Base(w.path), n)
+	}
+}
+
+// printed returns how often each numbered line is in the outputs called prefix*, and their text.
+func printed(t *testing.T, dir, prefix string) (lines map[int]int, text string) {
+	t.Helper()
+	lines = make(map[int]int)
+	paths, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(b)
+		for line := range strings.Lines(string(b)) {
+			n := 0
+			if _, err := fmt.Sscanf(line, "%08d ", &n); err != nil || !strings.HasSuffix(line, "\n") {
+				if !strings.HasPrefix(line, "[[[ELF") {
+					t.Fatalf("%s: the line %q is torn", path, line)
+				}
+				continue
+			}
+			lines[n]++
+		}
+	}
+	return lines, text
+}
+
+// Reloads under writers at full speed, some of them of configurations that cannot be used, lose and
+// double no line, whatever they change: outputs, inputs, names, symbols. Contexts are kept.
+func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
+	const reloads = 50
+	for name, state := range map[string]string{"with checkpoints": "state: DIR/state\n", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			config := func(i int) string {
+				a, aFiles, aOut, symbols := "a", "DIR/a.in", "DIR/a-out.1", ""
+				if i/10%2 == 1 {
+					a = "renamed" // the input changes at other times: else it is another pipeline
+				}
+				if (i+5)/10%2 == 1 {
+					aFiles = "DIR/a*.in"
+				}
+				if i/2%2 == 1 {
+					aOut = "DIR/a-out.2"
+				}
+				if i/4%3 == 1 {
+					symbols = ", module_paths: true"
+				}
+				text := state + "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache" + symbols + "}\npipelines:\n" +
+					"  " + a + ": {input: {files: [" + aFiles + "]}, output: {file: " + aOut + "}}\n" +
+					fmt.Sprintf("  b: {input: {files: [DIR/b.in]}, filter: {basenames: %v}, output: {file: DIR/b-out}}\n", i%2 == 0)
+				if i%3 != 2 {
+					text += "  c: {input: {files: [DIR/c.in]}, output: {file: DIR/c-out}}\n"
+				}
+				switch i {
+				case 3, 23:
+					return text + "  bad: [\n"
+				case 8, 28:
+					return text + "  bad: {input: {files: [DIR/x]}, output: {file: DIR/x-out, color: red}}\n"
+				case 13, 33, 43:
+					return text + "  bad: {input: {files: [DIR/x]}, output: {file: DIR/none/x-out}}\n"
+				case 18, 38, 48:
+					return text + "  bad: {input: {files: [\"DIR/[x\"]}, output: {file: DIR/x-out}}\n"
+				}
+				return text
+			}
+			d, stop := started(t, configuration(t, dir, config(0)), Options{})
+			writers := []*numberedWriter{{path: filepath.Join(dir, "a.in")}, {path: filepath.Join(dir, "b.in")}, {path: filepath.Join(dir, "c.in")}}
+			end := make(chan struct{})
+			var all sync.WaitGroup
+			for _, w := range writers {
+				all.Go(func() { w.run(t, end) })
+			}
+			refused := 0
+			for i := range reloads {
+				c, err := Parse([]byte(strings.ReplaceAll(config(i), "DIR", dir)))
+				if err == nil {
+					err = d.Reload(c)
+				}
+				if err != nil {
+					refused++
+				}
+				time.Sleep(10 * time.Millisecond) // for the writers
+			}
+			if refused != 10 {
+				t.Errorf("%d configurations of %d were refused, want 10", refused, reloads)
+			}
+			close(end)
+			all.Wait()
+			if err := d.Reload(configuration(t, dir, config(0))); err != nil {
+				t.Fatal(err)
+			}
+			for i, prefix := range []string{"a-out", "b-out", "c-out"} {
+				w := writers[i]
+				last := fmt.Sprintf("%08d ", w.n-1)
+				for range 1000 {
+					if _, text := printed(t, dir, prefix); strings.Contains(text, last) {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			for i, prefix := range []string{"a-out", "b-out", "c-out"} {
+				lines, text := printed(t, dir, prefix)
+				writers[i].check(t, lines, text)
+			}
+		})
+	}
+}
