@@ -19,7 +19,7 @@ import (
 
 const (
 	keyHeader = "Symfilter-Key"
-	maxKey    = 256 // bytes of it
+	maxKey    = maxPeerName // bytes of it
 
 	// A packed body may always have freeBytes when it is unpacked. With more, it may have maxRatio
 	// bytes for each packed one: gzip reaches 1,000 with zeros, and logs rarely 50.

@@ -32,7 +32,7 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		refuseError(w, err)
 		return
 	}
-	if ask.key != "" {
+	if ask.key != "" && ask.peer { // an answer has the lines of one request
 		if !h.hold(ask.key) {
 			refuse(w, http.StatusConflict, fmt.Sprintf("another request with the key %q is open; wait for its answer, or name another key", ask.key))
 			return
@@ -53,12 +53,14 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		control.SetWriteDeadline(time.Now().Add(lingers))
 	})()
 	a := &answer{w: w, control: control, json: ask.json}
-	s := h.p.session(ask.from, nil)
-	if s.plain = true; ask.peer {
-		s.own, s.adjust = a, ask.adjust
-	}
+	s, leave := h.session(ask, a)
 	err = copyLines(s, body, !ask.peer)
-	if e := s.Close(); e != nil {
+	if err == nil && !ask.peer {
+		if e := h.p.memory.saveAfter(s); e != nil {
+			err = &outputError{e}
+		}
+	}
+	if e := leave(); e != nil {
 		err = &outputError{e}
 	}
 	if err == nil {
@@ -73,6 +75,27 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	refuseError(w, err)
+}
+
+// session returns the session of a request. It continues with the context of earlier ones with the
+// key, or of the peer if the output is not the answer. leave ends the use of the session.
+func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
+	name, shared := ask.key, !ask.peer
+	if name == "" {
+		name, shared = ask.from, false
+	}
+	switch {
+	case ask.peer && ask.key == "":
+		s = h.p.session(name, a)
+		s.plain, s.adjust = true, ask.adjust
+		return s, s.Close
+	case ask.peer:
+		s = h.p.memory.enter(name, a, shared)
+		s.adjust, s.ownIfPeer = ask.adjust, false
+	default:
+		s = h.p.memory.enter(name, nil, shared)
+	}
+	return s, func() error { return h.p.memory.leave(s) }
 }
 
 // copyLines gives the lines of a body to the session. With end, a last line that has no end gets

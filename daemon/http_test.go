@@ -56,6 +56,7 @@ func post(t *testing.T, method, url string, body io.Reader, headers ...string) s
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Close = true // the next daemon has other connections
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
@@ -148,7 +149,7 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		{"another format", "POST", "?format=html", strings.NewReader("x"), nil,
 			"400 text/plain; charset=utf-8\n?format=\"html\" is neither text nor json\n"},
 		{"a key with a control character", "POST", "?key=%0a", strings.NewReader("x"), nil,
-			"400 text/plain; charset=utf-8\nthe key is not text of at most 256 bytes without control characters\n"},
+			"400 text/plain; charset=utf-8\nthe key is not text of at most 128 bytes without control characters\n"},
 		{"no gzip", "POST", "", strings.NewReader("plain text\n"), []string{"Content-Encoding", "gzip"},
 			"400 text/plain; charset=utf-8\nthe body is not a valid gzip file: gzip: invalid header; send it again, or unpacked\n"},
 		{"gzip that is cut", "POST", "", bytes.NewReader(gzipped(strings.Repeat(" ", 1000) + "\n").Bytes()[:28]), []string{"Content-Encoding", "gzip"},
@@ -159,8 +160,9 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := post(t, test.method, url+test.query, test.body, test.headers...)
 			if test.want == "bomb" { // what was unpacked before is answered, and the answer is cut
-				if text, ok := strings.CutSuffix(got, "error unexpected EOF\n"); !ok || strings.Trim(text[len(plainText):], "0") != "" {
-					t.Errorf("got %.200q (%d bytes)", got, len(got))
+				body, _, cut := strings.Cut(strings.TrimPrefix(got, plainText), "error ")
+				if !cut || strings.Trim(body, "0") != "" {
+					t.Errorf("got %d bytes, %q at the end", len(got), got[max(0, len(got)-100):])
 				}
 				return
 			}
@@ -210,7 +212,8 @@ func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "out.log"))
-	if diff := cmp.Diff(resolved+resolved, string(got)); diff != "" || err != nil {
+	again := strings.Replace(resolved, "before\n", "before\n[[[reset]]]\n", 1) // the peer's modules are known
+	if diff := cmp.Diff(resolved+again, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	if got, want := post(t, "POST", url+"/v1/filter", strings.NewReader("x")), "404 text/plain; charset=utf-8\nno pipeline has this path; POST to the path of an input http or journal_upload of the configuration\n"; got != want {
@@ -256,5 +259,76 @@ func TestReloadsSwapPathsAtOnce(t *testing.T) {
 	close(stop)
 	for text := range bad {
 		t.Error(text)
+	}
+}
+
+// A request continues with the context of earlier ones that name its key, or come from its peer if
+// the output is not the answer; so does one to the next daemon.
+func TestRequestsContinueWithTheContextOfTheirKey(t *testing.T) {
+	module, frames, _ := strings.Cut(crash, "{{{bt")
+	frames = "{{{bt" + frames
+	const named, unnamed = "    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n", "    #0    0x0000000000001004 (no module)\nafter\n"
+	const peers = "  service: {input: {http: \"ADDR\"}, output: {peer: true}, filter: {module_lines: none}}\n"
+	const files = "  service: {input: {http: \"ADDR\"}, output: {file: DIR/out.log}, filter: {module_lines: none}}\n"
+	for _, test := range []struct {
+		name, pipelines, first, then string // of the URLs
+		header                       []string
+		want                         string
+	}{
+		{"no key", peers, "", "", nil, unnamed},
+		{"a key", peers, "?key=a", "?key=a", nil, named},
+		{"a key in the header", peers, "?key=a", "", []string{keyHeader, "a"}, named},
+		{"another key", peers, "?key=a", "?key=b", nil, unnamed},
+		{"a file and no key", files, "", "", nil, "before\n" + named},
+		{"a file and a key", files, "?key=a", "?key=a", nil, "before\n" + named},
+		{"a file and another key", files, "?key=a", "?key=b", nil, "before\n" + unnamed},
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s restart %t", test.name, restart), func(t *testing.T) {
+				dir, addr := t.TempDir(), freeAddress(t)
+				c := configuration(t, dir, "state: DIR/state\n"+webConfig(addr, test.pipelines))
+				_, stop := started(t, c, Options{})
+				url := "http://" + addr + "/v1/filter"
+				post(t, "POST", url+test.first, strings.NewReader(module))
+				if restart {
+					if err := stop(); err != nil {
+						t.Fatal(err)
+					}
+					started(t, c, Options{})
+				}
+				got := post(t, "POST", url+test.then, strings.NewReader(frames), test.header...)
+				if test.pipelines == files {
+					await(t, filepath.Join(dir, "out.log"), test.want)
+				} else if body, _, _ := strings.Cut(strings.TrimPrefix(got, plainText), "trailer"); body != test.want {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			})
+		}
+	}
+}
+
+// Two requests with one key cannot both have its context.
+func TestAKeyIsThatOfOneRequestAtATime(t *testing.T) {
+	_, url, _ := serving(t, peerPipeline)
+	url += "/v1/filter?key=a"
+	r, w := io.Pipe()
+	request, err := http.NewRequest("POST", url, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { io.WriteString(w, "first\n") }()
+	got, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	want := "409 text/plain; charset=utf-8\nanother request with the key \"a\" is open; wait for its answer, or name another key\n"
+	if got := post(t, "POST", url, strings.NewReader("second\n")); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	w.Close()
+	io.Copy(io.Discard, got.Body)
+	if got := post(t, "POST", url, strings.NewReader("third\n")); !strings.HasPrefix(got, plainText+"third\n") {
+		t.Errorf("got %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,7 +23,8 @@ type httpInput struct {
 	web   *web
 	paths []string
 	serve func(http.ResponseWriter, *http.Request)
-	ready chan struct{} // closed when the first run has its paths, or cannot have them
+	end   func(*session) error // is called after the last request of a run; nil: nothing is
+	ready chan struct{}        // closed when the first run has its paths, or cannot have them
 	once  sync.Once
 
 	mu       sync.Mutex
@@ -54,7 +56,7 @@ func openHTTP(p *pipeline, c Input) (runner, error) {
 	h := &httpInput{p: p, keys: make(map[string]bool), ready: make(chan struct{})}
 	if h.serve = h.filter; c.Journal != "" {
 		j := &journalInput{h: h}
-		h.serve = j.upload
+		h.serve, h.end = j.upload, j.end
 	}
 	address, paths := c.webPaths()
 	for _, path := range paths {
@@ -63,18 +65,27 @@ func openHTTP(p *pipeline, c Input) (runner, error) {
 		}
 	}
 	h.paths = paths
-	var err error
-	h.web, err = p.house.webs.open(address, &c)
+	web, err := p.house.webs.open(address, &c)
 	if err != nil {
 		return nil, err
 	}
+	h.web = web
 	return h, nil
 }
 
-func (h *httpInput) run(ctx context.Context) error {
+func (h *httpInput) run(ctx context.Context) (err error) {
 	h.mu.Lock()
 	h.ctx = ctx
 	h.mu.Unlock()
+	if err := h.p.memory.open(contextsPath(h.p.state)); err != nil {
+		h.p.log.Error("contexts are not saved", "error", err)
+	}
+	defer h.p.memory.close()
+	var background sync.WaitGroup
+	defer background.Wait()
+	ended := make(chan struct{})
+	defer close(ended)
+	background.Go(func() { h.p.memory.saveUntil(ended) })
 	defer h.once.Do(func() { close(h.ready) })
 	defer func() {
 		for _, path := range h.paths {
@@ -84,6 +95,9 @@ func (h *httpInput) run(ctx context.Context) error {
 		h.ctx = nil
 		h.mu.Unlock()
 		h.requests.Wait()
+		if h.end != nil {
+			err = errors.Join(err, h.end(nil))
+		}
 	}()
 	for _, path := range h.paths {
 		if err := h.web.take(path, h); err != nil {

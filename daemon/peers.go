@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,10 @@ type memory struct {
 
 	peers map[string]*peer // guarded by contexts.mu
 
-	path string // of the file; empty: none
-	file *contextfile.File
+	failed seldom     // messages about saves
+	saving sync.Mutex // guards what follows
+	path   string     // of the file; empty: none
+	file   *contextfile.File
 }
 
 // A peer is one that sends lines. Its fields are guarded by contexts.mu.
@@ -161,6 +164,8 @@ type savedPeers struct {
 // path there is none.
 func (m *memory) open(path string) error {
 	m.close()
+	m.saving.Lock()
+	defer m.saving.Unlock()
 	if m.path = path; path == "" {
 		return nil
 	}
@@ -217,6 +222,12 @@ func (m *memory) restore(content []byte) error {
 
 // save replaces the file by the contexts of now, if they have changed.
 func (m *memory) save() error {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	return m.saveLocked()
+}
+
+func (m *memory) saveLocked() error {
 	if m.file == nil || !m.changed.Swap(false) {
 		return nil
 	}
@@ -273,10 +284,12 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 
 // close saves the contexts, and closes the file.
 func (m *memory) close() {
+	m.saving.Lock()
+	defer m.saving.Unlock()
 	if m.file == nil {
 		return
 	}
-	if err := m.save(); err != nil {
+	if err := m.saveLocked(); err != nil {
 		m.p.log.Error("contexts are not saved", "file", m.path, "error", err)
 	}
 	m.file.Close()

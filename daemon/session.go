@@ -91,7 +91,7 @@ func (s *session) Write(lines []byte) (int, error) {
 	defer s.rests()
 	s.adopt()
 	s.wake()
-	if s.stage.options.ProcessKey != nil {
+	if s.stage.options.ProcessKey != nil || s.stage.conf.Input.Journal != "" {
 		filter.SetLimits(s.filter, s.p.house.contexts.limits(s))
 	}
 	s.used = time.Now()
@@ -146,7 +146,12 @@ func (s *session) begin() {
 	s.in = input.New(s.stage.format, input.Translators{
 		Markup: log,
 		Container: func(f input.Format) io.WriteCloser {
-			e := input.NewEnvelope(f, o, emitter{s}, s.stage.conf.Input.JSONFields...)
+			var e *input.Envelope
+			if s.stage.conf.Input.Journal != "" {
+				e = input.NewJournalLines(o, emitter{s})
+			} else {
+				e = input.NewEnvelope(f, o, emitter{s}, s.stage.conf.Input.JSONFields...)
+			}
 			s.filter = e.Filter()
 			return e
 		},

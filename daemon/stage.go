@@ -100,6 +100,10 @@ func (s *stage) setOptions(limits Limits) error {
 			return err
 		}
 	}
+	if c.Input.Journal != "" {
+		s.format = input.Journal
+		return nil
+	}
 	s.format = input.Format(max(int(input.Auto), slices.Index(input.Names(), c.Input.Format)))
 	return nil
 }

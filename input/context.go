@@ -346,7 +346,9 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 	fields, ok := []field(nil), false
 	if e.c.open == nil {
-		fields, ok = e.fieldsOf(nil, l.raw)
+		if fields, ok = e.fieldsOf(nil, l.raw); e.lines {
+			l.prefix = e.shown(l.raw)
+		}
 	} else if p, text, is := e.c.open(bytes.TrimSuffix(l.raw, newline), &e.text); is {
 		l.parts, l.text = []part{p}, text
 		fields, ok = e.jsonFields(nil, text, &e.inner)

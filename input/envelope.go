@@ -36,6 +36,7 @@ type Envelope struct {
 	dict     bool // a hexdict is open
 	traces   bool // raw backtraces are resolved
 	elements bool // raw backtraces become elements
+	lines    bool // messages of a journal are printed as lines
 	hint     int
 	// the format was recognised by a part of the first entry: the log may be another program's
 	doubt bool
@@ -235,6 +236,14 @@ func (e *Envelope) Flush() error {
 		e.catchUp()
 		e.out.flush()
 	}
+	return e.out.err
+}
+
+// Release prints the lines and the module line that are held back.
+func (e *Envelope) Release() error {
+	e.f.Release() // its error is that of the writer, which e.out keeps
+	e.catchUp()
+	e.out.flush()
 	return e.out.err
 }
 

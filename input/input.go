@@ -322,6 +322,21 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
+// Release does the same as Flush, and also prints the module line that is still collecting its maps:
+// then all complete lines are written. It waits for no bytes that are being unpacked.
+func (w *Writer) Release() error {
+	if w.packed != nil {
+		return w.packed.with((*Writer).Release)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r, ok := w.dst.(interface{ Release() error }); ok {
+		return r.Release()
+	}
+	return nil
+}
+
 // open makes the translator for the format.
 func (w *Writer) open() {
 	switch w.format {

@@ -255,6 +255,10 @@ func (e *Envelope) entry(b []byte) {
 	if len(b) == 0 {
 		return
 	}
+	if e.lines {
+		e.messageLines(b)
+		return
+	}
 	if e.quick() && !e.marked(b) {
 		e.f.Text(b) // its error is that of the writer, which e.out keeps
 		return

@@ -23,7 +23,7 @@ type seal struct {
 	got        []byte  // output of the filter for the line so far
 	cut        bool    // the output is large: a part of it was printed already, or none of it is
 	fields     []field // fields of a record; nil for a line of a container
-	prefix     []byte  // what a page shows of a record before each line of its fields; nil until then
+	prefix     []byte  // what a page, or lines of a journal, show of a record before each line; nil until then
 	field      int     // the first field whose output may not be complete
 }
 
@@ -40,6 +40,9 @@ type sealer struct {
 	// the filter prints objects, which have the envelope as members, or the output of a Printer,
 	// which has no envelope
 	records bool
+	lines   bool // messages of a journal are lines of text
+	json    bool // messages of a journal are objects
+	midLine bool // of such text
 
 	cur    *seal   // the current line; nil if it has no envelope
 	queue  []*seal // lines that the filter holds back or that have no output yet, in order
@@ -78,6 +81,10 @@ func (l *seal) has(line int64) bool { return l != nil && l.line <= line && line 
 func (s *sealer) emit(line int64, p []byte) error {
 	s.settle(line)
 	l := s.sealOf(line)
+	if s.lines {
+		s.printLines(l, p)
+		return s.err
+	}
 	if l == nil || s.records {
 		s.print(p)
 		return s.err
@@ -120,6 +127,9 @@ func (s *sealer) members(dst []byte, line int64) []byte {
 	}
 	if len(l.parts) > 0 {
 		dst = s.c.fields(dst, l.parts[0])
+	}
+	if s.json {
+		return append(dst, l.prefix...)
 	}
 	for i := range l.fields {
 		if f := &l.fields[i]; line <= f.last {

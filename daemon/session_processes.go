@@ -1,0 +1,34 @@
+package daemon
+
+import "time"
+
+// settle prints all that is held back, so that the output has what was written.
+func (s *session) settle() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.err != nil || s.in == nil && s.parked == nil {
+		return s.err
+	}
+	s.working()
+	defer s.rests()
+	s.wake()
+	s.err = s.in.Release()
+	s.count()
+	s.note()
+	s.keepSnapshot()
+	s.await()
+	return s.err
+}
+
+// saveAfter saves the contexts of a pipeline, with that of s as it is after settle or later.
+func (m *memory) saveAfter(s *session) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	if err := m.save(); err != nil { // the output has what is acknowledged
+		if n, ok := m.failed.may(time.Now()); ok {
+			m.p.log.Error("contexts are not saved; after a kill, frames may stay unresolved", "file", m.path, "error", err, "times", n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package input
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// The fields of an entry that [NewJournalLines] prints, or that name its process. See
+// systemd.journal-fields(7).
+const (
+	journalRealtime  = "__REALTIME_TIMESTAMP" // microseconds since 1970
+	journalMachine   = "_MACHINE_ID"
+	journalBoot      = "_BOOT_ID"
+	journalPID       = "_PID"
+	journalSyslogPID = "SYSLOG_PID"
+	journalHost      = "_HOSTNAME"
+	journalIdent     = "SYSLOG_IDENTIFIER"
+	journalComm      = "_COMM"
+	journalUnit      = "_SYSTEMD_UNIT"
+	journalPriority  = "PRIORITY"
+)
+
+// maxShown bounds a value of these fields, in bytes. Hosts have names of at most 64, programs of 15;
+// a longer value is cut.
+const maxShown = 256
+
+// NewJournalLines returns an Envelope for journals in the export format, of one or several machines.
+// It prints the messages as lines, as journalctl does: with the time in UTC, the host, the program
+// and the number of its process before each line,
+//
+//	2026-11-22T22:48:48.123456Z host app[417]: MESSAGE
+//
+// and with these as members of JSON. Entries without a message are not printed. Each process has its
+// own modules and maps, by _MACHINE_ID, _BOOT_ID and _PID; o.ProcessKey is not used.
+func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
+	e := NewEnvelope(Journal, o, w, message)
+	e.KeyBy(journalMachine, journalBoot, journalPID)
+	e.lines, e.every = true, true
+	e.out.records, e.out.json = true, o.Output == filter.JSON
+	e.out.lines = !e.out.json
+	return e
+}
+
+// An entryHead are the fields of an entry beside its message.
+type entryHead struct {
+	realtime, machine, boot, pid, syslogPID, host, ident, comm, unit, priority []byte
+}
+
+// headOf reads the fields of an entry.
+func headOf(entry []byte) (h entryHead) {
+	for at := 0; at < len(entry); {
+		n, _, _, end := fieldLength(entry[at:], 0)
+		if n == 0 || end {
+			break
+		}
+		name, value := fieldValue(entry[at : at+n])
+		if to := h.field(string(name)); to != nil && *to == nil {
+			*to = value[:min(len(value), maxShown)]
+		}
+		at += n
+	}
+	return h
+}
+
+// field returns the place of a field, or nil for another one.
+func (h *entryHead) field(name string) *[]byte {
+	switch name {
+	case journalRealtime:
+		return &h.realtime
+	case journalMachine:
+		return &h.machine
+	case journalBoot:
+		return &h.boot
+	case journalPID:
+		return &h.pid
+	case journalSyslogPID:
+		return &h.syslogPID
+	case journalHost:
+		return &h.host
+	case journalIdent:
+		return &h.ident
+	case journalComm:
+		return &h.comm
+	case journalUnit:
+		return &h.unit
+	case journalPriority:
+		return &h.priority
+	}
+	return nil
+}
+
+// time appends the time of the entry, or nothing if it has none.
+func (h *entryHead) time(dst []byte) []byte {
+	us, err := strconv.ParseInt(string(h.realtime), 10, 64)
+	if err != nil || us < 0 || us > 253402300799999999 { // the end of the year 9999
+		return dst
+	}
+	return time.UnixMicro(us).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z")
+}
+
+// program returns the name of the program and the number of its process, either of which may be
+// empty.
+func (h *entryHead) program() (name, pid []byte) {
+	if name = h.ident; len(name) == 0 {
+		name = h.comm
+	}
+	if pid = h.pid; len(pid) == 0 {
+		pid = h.syslogPID
+	}
+	return name, pid
+}
+
+// prefix appends what is printed before each line of the message.
+func (h *entryHead) prefix(dst []byte) []byte {
+	had := len(dst)
+	if dst = h.time(dst); len(dst) > had {
+		dst = append(dst, ' ')
+	}
+	if len(h.host) > 0 {
+		dst = append(appendWord(dst, h.host), ' ')
+	}
+	name, pid := h.program()
+	if len(name) == 0 && len(pid) == 0 {
+		return dst
+	}
+	dst = appendWord(dst, name)
+	if len(pid) > 0 {
+		dst = append(appendWord(append(dst, '['), pid), ']')
+	}
+	return append(dst, ": "...)
+}
+
+// appendWord appends b with an underscore for each byte that would make a line of it unclear.
+func appendWord(dst, b []byte) []byte {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			dst = append(dst, '_')
+		} else {
+			dst = append(dst, b[:n]...)
+		}
+		b = b[n:]
+	}
+	return dst
+}
+
+// members appends the members of the JSON objects of the entry's lines.
+func (h *entryHead) members(dst []byte) []byte {
+	if t := h.time(nil); len(t) > 0 {
+		dst = append(append(append(dst, `,"time":"`...), t...), '"')
+	}
+	dst = append(dst, `,"journal":{`...)
+	had := len(dst)
+	name, pid := h.program()
+	for _, m := range []struct {
+		name  string
+		value []byte
+	}{
+		{"host", h.host}, {"program", name}, {"pid", pid}, {"unit", h.unit}, {"priority", h.priority},
+		{"machine_id", h.machine}, {"boot_id", h.boot},
+	} {
+		if len(m.value) == 0 {
+			continue
+		}
+		if len(dst) > had {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), m.name...), `":`...)
+		dst, _ = escape.AppendString(dst, string(appendWord(nil, m.value)))
+	}
+	return append(dst, '}')
+}
+
+// shown returns what e prints of an entry beside its message.
+func (e *Envelope) shown(entry []byte) []byte {
+	h := headOf(entry)
+	if e.out.json {
+		return h.members(nil)
+	}
+	return h.prefix(nil)
+}
+
+// messageLines filters an entry whose message is printed as lines.
+func (e *Envelope) messageLines(b []byte) {
+	fields := journalFields(e.found[:0], b, e.names, nil)
+	e.found = fields[:0]
+	if len(fields) == 0 {
+		return
+	}
+	journalFields(nil, b, nil, e.learnField)
+	e.filterRecord(&seal{raw: b, fields: append([]field{}, fields...), prefix: e.shown(b)})
+}
+
+// printLines prints output for a line, with the prefix of its record at the beginning of each line.
+func (s *sealer) printLines(l *seal, p []byte) {
+	for line := range bytes.Lines(p) {
+		if !s.midLine && l != nil {
+			s.buf = append(s.buf, l.prefix...)
+		}
+		s.midLine = line[len(line)-1] != '\n'
+		s.print(line)
+	}
+}

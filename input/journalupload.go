@@ -1,0 +1,193 @@
+package input
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Bounds of what is kept of an entry of an upload. An entry has at most 768 KiB, so that it is
+// filtered as a whole.
+const (
+	maxFieldName = 256       // bytes of a name; journald's own limit is 64
+	maxMessage   = 512 << 10 // bytes of a value of MESSAGE
+	maxPackages  = 240 << 10 // bytes of COREDUMP_PACKAGE_JSON; a longer one is left out
+	maxOther     = 4 << 10   // bytes of other values
+	maxEntry     = 768 << 10 // bytes of an entry
+)
+
+// uploadFields are the fields of an upload that are kept.
+var uploadFields = []string{
+	message, journalRealtime, journalMachine, journalBoot, journalPID, journalSyslogPID, journalHost, journalIdent,
+	journalComm, journalUnit, journalPriority, coredumpProgram, coredumpPackages,
+}
+
+// JournalEntries reads an upload of a journal in the export format, as systemd-journal-upload sends
+// it, and keeps of each entry what [NewJournalLines] prints or needs. Other fields, such as the
+// memory of a program in COREDUMP, are skipped without being kept. The zero value is a new upload.
+// One goroutine at a time may use it.
+type JournalEntries struct {
+	Cut int64 // bytes of messages that were left out, since an entry has too many
+
+	entry []byte // the kept fields of the current entry
+	has   bool   // it has a message
+	begun bool   // the current entry has begun
+
+	name  []byte // the unfinished name of a field
+	value []byte // the value of a field that is kept, so far
+	keep  int    // most bytes of it; 0: the field is skipped
+	state entryState
+	size  []byte // the bytes of a binary value's length, so far
+	left  uint64 // bytes of a binary value that follow
+}
+
+// An entryState is the part of a field that is read.
+type entryState uint8
+
+const (
+	inName   entryState = iota
+	inText              // the value after "="
+	inSize              // the length of a binary value
+	inBinary            // a binary value
+	inEnd               // the line end after it
+)
+
+// Append appends the entries that end in p to dst, each with its empty line. Entries without a
+// message are left out. After an error, which is one of the upload, the upload cannot be read on.
+func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
+	for len(p) > 0 {
+		switch j.state {
+		case inName:
+			n := bytes.IndexAny(p, "=\n")
+			part := p
+			if n >= 0 {
+				part = p[:n]
+			}
+			j.name = append(j.name, part[:min(len(part), maxFieldName+1)]...)
+			if len(j.name) > maxFieldName || !isFieldName(j.name) {
+				return dst, fmt.Errorf("%.40q is not a field of an entry in journald's export format", j.name)
+			}
+			if n < 0 {
+				j.begun = true
+				return dst, nil
+			}
+			end := p[n] == '\n'
+			p = p[n+1:]
+			switch {
+			case end && len(j.name) == 0:
+				dst = j.finish(dst)
+			case end:
+				j.begin(inSize)
+			case len(j.name) == 0:
+				return dst, fmt.Errorf("a field of an entry has no name")
+			default:
+				j.begin(inText)
+			}
+		case inText:
+			n := bytes.IndexByte(p, '\n')
+			if n < 0 {
+				j.take(p)
+				return dst, nil
+			}
+			j.take(p[:n])
+			j.endField()
+			p = p[n+1:]
+		case inSize:
+			n := min(8-len(j.size), len(p))
+			j.size = append(j.size, p[:n]...)
+			p = p[n:]
+			if len(j.size) == 8 {
+				j.left = binary.LittleEndian.Uint64(j.size)
+				j.size, j.state = j.size[:0], inBinary
+				if j.left == 0 {
+					j.state = inEnd
+				}
+			}
+		case inBinary:
+			n := int(min(j.left, uint64(len(p))))
+			j.take(p[:n])
+			p = p[n:]
+			if j.left -= uint64(n); j.left == 0 {
+				j.state = inEnd
+			}
+		case inEnd:
+			if p[0] != '\n' {
+				return dst, fmt.Errorf("the binary field %.40q is not as long as it states", j.name)
+			}
+			j.endField()
+			p = p[1:]
+		}
+	}
+	return dst, nil
+}
+
+// Unfinished reports whether the last entry so far has no end.
+func (j *JournalEntries) Unfinished() bool { return j.begun }
+
+// isFieldName reports whether b may be the beginning of the name of a field.
+func isFieldName(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(c rune) bool { return (c < 'A' || c > 'Z') && c != '_' && (c < '0' || c > '9') })
+}
+
+// begin begins the value of the field whose name was read.
+func (j *JournalEntries) begin(state entryState) {
+	j.begun, j.state = true, state
+	j.value = j.value[:0]
+	switch name := string(j.name); {
+	case name == message:
+		j.keep = maxMessage
+	case name == coredumpPackages:
+		j.keep = maxPackages
+	case slices.Contains(uploadFields, name):
+		j.keep = maxOther
+	default:
+		j.keep = 0
+	}
+	j.keep = min(j.keep, max(0, maxEntry-len(j.entry)-len(j.name)-16))
+}
+
+// take adds to the value of the current field.
+func (j *JournalEntries) take(p []byte) {
+	n := min(len(p), j.keep-len(j.value))
+	j.value = append(j.value, p[:n]...)
+	switch {
+	case n == len(p):
+	case string(j.name) == message:
+		j.Cut += int64(len(p) - n)
+	default:
+		j.keep = len(j.value) // cut
+	}
+}
+
+// endField adds the field to the entry.
+func (j *JournalEntries) endField() {
+	isMessage := string(j.name) == message
+	cut := len(j.value) >= j.keep && string(j.name) == coredumpPackages
+	if j.keep > 0 && !cut {
+		j.has = j.has || isMessage
+		j.entry = append(j.entry, j.name...)
+		if bytes.ContainsFunc(j.value, func(c rune) bool { return c < ' ' && c != '\t' }) {
+			j.entry = binary.LittleEndian.AppendUint64(append(j.entry, '\n'), uint64(len(j.value)))
+		} else {
+			j.entry = append(j.entry, '=')
+		}
+		j.entry = append(append(j.entry, j.value...), '\n')
+	}
+	j.name, j.state = j.name[:0], inName
+	if cap(j.value) > maxScratch {
+		j.value = nil
+	}
+}
+
+// finish appends the entry.
+func (j *JournalEntries) finish(dst []byte) []byte {
+	if j.has {
+		dst = append(append(dst, j.entry...), '\n')
+	}
+	j.has, j.begun = false, false
+	if j.entry = j.entry[:0]; cap(j.entry) > maxScratch {
+		j.entry = nil
+	}
+	return dst
+}
