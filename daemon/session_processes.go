@@ -2,8 +2,8 @@ package daemon
 
 import "time"
 
-// settle prints all that is held back, so that the output has what was written.
-func (s *session) settle() error {
+// release prints all that is held back, so that the output has what was written.
+func (s *session) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || s.err != nil || s.in == nil && s.parked == nil {
@@ -20,9 +20,9 @@ func (s *session) settle() error {
 	return s.err
 }
 
-// saveAfter saves the contexts of a pipeline, with that of s as it is after settle or later.
+// saveAfter saves the contexts of a pipeline, with that of s as it is now or later.
 func (m *memory) saveAfter(s *session) error {
-	if err := s.settle(); err != nil {
+	if err := s.release(); err != nil {
 		return err
 	}
 	if err := m.save(); err != nil { // the output has what is acknowledged
