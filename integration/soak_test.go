@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -116,6 +117,8 @@ type soaked struct {
 	number  int
 	path    string
 	runtime *runtime // nil: a plain log
+	short   bool     // lines have at most 1,000 bytes
+	asks    bool     // modules that only servers may know are in the log
 
 	written, rotations int
 	rotated            []int        // the last lines of the rotated files that are kept
@@ -132,9 +135,16 @@ func (s *soaked) line(n int) (kind, string) {
 	head := fmt.Sprintf("f%02d %08d ", s.number, n)
 	switch p := r.IntN(100); {
 	case n%400 == 1:
-		return modules, head + "{{{reset}}}{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}{{{mmap:0x0000555555554000:0x5000:load:0:rx:0x0}}}" +
+		more := ""
+		if s.asks {
+			more = fmt.Sprintf("{{{module:5:far.so:elf:%040x}}}{{{mmap:0x0000600000000000:0x1000:load:5:rx:0x0}}}", r.IntN(500))
+		}
+		return modules, head + "{{{reset}}}" + more + "{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}{{{mmap:0x0000555555554000:0x5000:load:0:rx:0x0}}}" +
 			"{{{module:2:libledger.so:elf:eecd138796b4297ca7ee7bb08854e1173fee4bff}}}{{{mmap:0x00007ffff7fbc000:0x4000:load:2:rx:0x0}}}"
 	case p < soakMarkup:
+		if s.asks && r.IntN(3) == 0 {
+			return frames, head + fmt.Sprintf("{{{bt:%d:%#016x:pc}}}", r.IntN(30), 0x0000600000000010+r.IntN(0xf00))
+		}
 		return frames, head + fmt.Sprintf("{{{bt:%d:%#016x:ra}}}", r.IntN(30), []uint64{0x00007ffff7fbd917, 0x0000555555555ac1, 0x0000555555555e19, 0x00007ffff7fbda26, 0x00007ffff7df324a}[r.IntN(5)])
 	case p < soakMarkup+soakHostile:
 		text := []string{
@@ -143,6 +153,9 @@ func (s *soaked) line(n int) (kind, string) {
 		}[r.IntN(12)]
 		if r.IntN(20) == 0 {
 			text = strings.Repeat("{{{pc:0x1", 150_000)
+		}
+		if s.short {
+			text = text[:min(len(text), 1000)]
 		}
 		if s.runtime != nil {
 			text = strings.ToValidUTF8(text, "?") // JSON cannot represent other text
@@ -479,6 +492,20 @@ type usage struct {
 type used struct {
 	memory, files           int64 // at most
 	memoryRatio, filesRatio float64
+	samples                 []int64 // of memory
+}
+
+// memoryRange returns the least and the largest mean of a tenth of the last two thirds of the time,
+// but not more of it than all but ten minutes, as parts of their mean.
+func (u used) memoryRange() (least, most float64) {
+	after := u.samples[min(len(u.samples)/3, int(10*time.Minute/soakSample)):]
+	whole := max(1, mean(after))
+	least = math.Inf(1)
+	for i := range 10 {
+		m := mean(after[i*len(after)/10:(i+1)*len(after)/10]) / whole
+		least, most = min(least, m), max(most, m)
+	}
+	return least, most
 }
 
 func watchUsage(pid int) *usage {
@@ -490,7 +517,7 @@ func watchUsage(pid int) *usage {
 		for {
 			select {
 			case <-u.stop:
-				u.done <- used{slices.Max(memory), slices.Max(files), growth(memory), growth(files)}
+				u.done <- used{slices.Max(memory), slices.Max(files), growth(memory), growth(files), memory}
 				return
 			case <-tick.C:
 			}
@@ -515,12 +542,13 @@ func (u *usage) end() used {
 // growth returns the ratio of the mean of the last quarter of the samples to that of the second
 // quarter.
 func growth(samples []int64) float64 {
-	mean := func(s []int64) (sum float64) {
-		for _, v := range s {
-			sum += float64(v)
-		}
-		return sum / float64(max(1, len(s)))
-	}
 	n := len(samples)
 	return mean(samples[n-n/4:]) / max(1, mean(samples[n/4:n/2]))
+}
+
+func mean(samples []int64) (sum float64) {
+	for _, v := range samples {
+		sum += float64(v)
+	}
+	return sum / float64(max(1, len(samples)))
 }
