@@ -178,7 +178,7 @@ func TestTheAdminListenerHasTLSAndMoves(t *testing.T) {
 		d.one.Lock()
 		address = d.admin.listeners[0].Addr().String()
 		d.one.Unlock()
-		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}}
+		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}}
 		r, err := client.Get("https://" + address + "/healthz")
 		if err != nil {
 			return address, err.Error()

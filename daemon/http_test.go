@@ -24,6 +24,7 @@ const resolved = "before\n[[[ELF module #0x0 \"libledger.so\"; BuildID=aabbccdd 
 // freeAddress returns an address on which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
