@@ -37,6 +37,7 @@ type config struct {
 	profile      profileFlags
 	backtraces   dialectFlags
 	follow       followFlags
+	container    containerFlags
 
 	command string      // the command that gives the format of the input; otherwise empty
 	dash    int         // the number of arguments before the word --, or noDash
@@ -164,6 +165,9 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 		if len(d.args) < 2 {
 			return d // the first word is still being written
 		}
+	}
+	if line, ok := containerURI(args); ok {
+		d.args = line
 	}
 	if len(d.args) > 0 && d.args[0] != "" {
 		if cmd := commandNamed(d.args[0]); cmd != nil && !(cmd.name == "help" && isLog(d.args)) {

@@ -43,6 +43,7 @@ func commands() []*command {
 		{name: "addr", in: ofAddr, args: "[flags] FILE|ID ADDRESS...", least: 2, most: anyNumber, about: "resolve single addresses", text: addrText, run: runAddr},
 		{name: "doctor", in: ofDoctor, args: "[flags] [ID|FILE|LOG]", most: 1, about: "check where debug files are", text: doctorText, run: runDoctor},
 		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber, about: "index debug files in advance", text: indexText, run: runIndex},
+		{name: containerCommand, in: ofContainer, args: "--path FILE [flags]", words: noWords, about: "write a log for containerd", text: containerText, run: runContainerLog},
 		{name: "completion", in: ofText, args: "SHELL", least: 1, most: 1, words: shells, about: "for bash, zsh, fish or powershell", text: completionText, run: runCompletion},
 		{name: "man", in: ofText, words: noWords, about: "print the manual page", text: manText, run: runMan},
 		{name: "help", in: ofText, args: "[COMMAND|TOPIC]", most: 1, words: pages, about: "help for a command or a topic", text: helpText, run: runHelp},

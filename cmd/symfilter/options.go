@@ -43,12 +43,14 @@ const (
 	ofIndex
 	ofText // the commands that print a text of the program's own
 	ofLLVM // the style of llvm-symbolizer
+	ofContainer
 
 	ofReports = ofValgrind | ofCallgrind | ofRTrace
 	ofGates   = ofFilter | ofValgrind | ofRTrace
 	ofRuns    = ofFilter | ofReports
 	ofMost    = ofRuns | ofDoctor
-	ofAsking  = ofMost | ofAddr | ofProfile // the commands that look for debug files
+	ofLogs    = ofMost | ofContainer
+	ofAsking  = ofLogs | ofAddr | ofProfile // the commands that look for debug files
 	ofAll     = ofAsking | ofIndex
 )
 
@@ -84,7 +86,7 @@ var options = [...]group{
 			{name: "ids-txt", metavar: "FILE", in: ofAsking, field: func(c *config) any { return &c.idsFiles }, text: "file with a build ID and a path on each line"},
 			{name: "debug-file-directory", metavar: "DIR", in: ofAsking | ofLLVM, on: ofFilter | ofAddr, field: func(c *config) any { return &c.debugDirs }, text: "holds .build-id", more: "searched before " + symfilter.DebugDir},
 			{name: "no-default-debug-directories", in: ofAsking, field: func(c *config) any { return &c.noDefaultDirs }, text: "do not search " + symfilter.DebugDir},
-			{name: "no-paths", in: ofMost | ofProfile, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
+			{name: "no-paths", in: ofLogs | ofProfile, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
 			{name: "dwp", metavar: "FILE", in: ofAsking, field: func(c *config) any { return &c.dwp }, text: "package of split debug information (.dwp), if it is not beside its file"},
 		}},
 	{title: "Servers of debug files", topic: "finding", flags: []option{
@@ -96,31 +98,25 @@ var options = [...]group{
 		{name: "cache-max", metavar: "SIZE", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.cacheMax }, text: "limit of the cache of debuginfod; the files unread for longest are removed first"},
 	}},
 	{title: "What is read, plain or compressed (gzip, zstd, xz, bzip2), in UTF-8 or UTF-16", flags: []option{
-		{name: "input", metavar: "FORMAT", in: ofMost, words: input.Names, field: func(c *config) any { return &c.input },
+		{name: "input", metavar: "FORMAT", in: ofLogs, words: input.Names, field: func(c *config) any { return &c.input },
 			text: "auto (default), markup, cri, docker, json, journal, valgrind, callgrind or rtrace",
 			more: "cri and docker are logs of containers, as Kubernetes and Docker's json-file keep them, json is a log with an object in each line, journal what journalctl -o export prints; all four are printed in that form; valgrind is XML; auto recognizes the format by the first 4 KiB, or by what has come after 100 ms of silence"},
-		{name: "json-field", metavar: "NAME", in: ofMost, field: func(c *config) any { return &c.fields },
+		{name: "json-field", metavar: "NAME", in: ofLogs, field: func(c *config) any { return &c.fields },
 			text: "a member of JSON lines that is text of a log; instead of those that are read by default",
 			more: "these are " + strings.Join(input.DefaultFields(), ", ") + ": if a line has several, all are filtered; a dot leads into an object, or is a part of the name"},
-		{name: "json-key", metavar: "NAMES", in: ofMost, field: func(c *config) any { return (*nameList)(&c.keys) },
-			text: "members of JSON lines, with commas between them, whose values tell one process from another",
-			more: "each process has its own modules and maps; for a journal, names of its fields"},
-		{name: "reply", in: ofMost, field: func(c *config) any { return &c.reply },
-			text: "with --input=json: answer each line with an object of the members that change",
-			more: "{} if none does; for rsyslog's mmexternal"},
-		{name: "sysroot", metavar: "DIR", in: ofMost | ofProfile, on: ofReports | ofProfile, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a log, report or profile names"},
+		{name: "sysroot", metavar: "DIR", in: ofLogs | ofProfile, on: ofReports | ofProfile, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a log, report or profile names"},
 		{name: "map", metavar: "FILE", in: ofMost | ofProfile, on: ofValgrind | ofProfile, field: func(c *config) any { return &c.mapFiles },
 			text: "lists where files were loaded: a copy of /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},
 		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost | ofProfile, on: ofValgrind | ofProfile, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
 	}},
 	{title: "Backtraces without markup", topic: "dialects", flags: []option{
-		{name: "dialects", metavar: "LIST", in: ofMost, words: func() []string { return []string{"auto", "none"} }, field: func(c *config) any { return &c.backtraces.names },
+		{name: "dialects", metavar: "LIST", in: ofLogs, words: func() []string { return []string{"auto", "none"} }, field: func(c *config) any { return &c.backtraces.names },
 			text: "which are resolved: auto (default: all), none, or names with commas between them, of those that symfilter help dialects lists"},
-		{name: "image", metavar: "[NAME=]FILE[@BASE]", in: ofMost, field: func(c *config) any { return &c.backtraces.images },
+		{name: "image", metavar: "[NAME=]FILE[@BASE]", in: ofLogs, field: func(c *config) any { return &c.backtraces.images },
 			text: "the file that ran, for the module NAME of a backtrace",
 			more: "without NAME, for addresses without a module; BASE is the address of its first page, such as 0x7f3100000000"},
-		{name: "force-image", in: ofMost, field: func(c *config) any { return &c.backtraces.forceImages }, text: "use --image even if the log shows that another file ran"},
-		{name: "keep-raw", in: ofMost, field: func(c *config) any { return &c.backtraces.keepRaw }, text: "append names to frames, and replace nothing"},
+		{name: "force-image", in: ofLogs, field: func(c *config) any { return &c.backtraces.forceImages }, text: "use --image even if the log shows that another file ran"},
+		{name: "keep-raw", in: ofLogs, field: func(c *config) any { return &c.backtraces.keepRaw }, text: "append names to frames, and replace nothing"},
 		{name: "code", in: ofMost, field: func(c *config) any { return &c.backtraces.code }, text: "disassemble the code that the kernel lists of a crash (x86-64, arm64)"},
 	}},
 	{title: "What is printed", flags: []option{
@@ -136,10 +132,10 @@ var options = [...]group{
 		{name: "prefix-map", metavar: "OLD=NEW", in: ofAsking, on: ofReports | ofProfile, field: func(c *config) any { return &c.prefixes },
 			text: "print NEW for OLD at the start of source paths",
 			more: "also in the paths at which the files of a report or profile are looked for"},
-		{name: "module-lines", metavar: "FORM", in: ofMost, words: moduleLines, field: func(c *config) any { return &c.moduleLines },
+		{name: "module-lines", metavar: "FORM", in: ofLogs, words: moduleLines, field: func(c *config) any { return &c.moduleLines },
 			text: "how modules are listed: full (default but on a terminal), short, none or raw",
 			more: "short has the name without folders and the build ID, without the addresses; raw is the markup itself"},
-		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "the same as --module-lines=none"},
+		{name: "omit-module-lines", in: ofLogs, field: func(c *config) any { return &c.noModules }, text: "the same as --module-lines=none"},
 		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write a JSON list of the dump files that the log names, like Fuchsia's symbolizer"},
 		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), llvm with its own flags, or valgrind", more: "llvm prints what llvm-symbolizer --filter-markup prints, valgrind the text that Valgrind prints without --xml, of its reports"},
 		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists its flags"},
@@ -214,17 +210,25 @@ var options = [...]group{
 			text: "begin each line with the name of its file",
 			more: "with --output=json each object has it"},
 	}},
+	{title: "Streams of several processes, and of other programs", topic: "collectors", flags: []option{
+		{name: "process-key", metavar: "KEY", in: ofLogs, words: processKeys, field: func(c *config) any { return &c.process },
+			text: "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group"},
+		{name: "json-key", metavar: "NAMES", in: ofLogs, field: func(c *config) any { return (*nameList)(&c.keys) },
+			text: "members of JSON lines, with commas between them, whose values tell one process from another",
+			more: "each process has its own modules and maps; for a journal, names of its fields"},
+		{name: "reply", in: ofMost, field: func(c *config) any { return &c.reply },
+			text: "with --input=json: answer each line with an object of the members that change",
+			more: "{} if none does; for rsyslog's mmexternal"},
+		{name: "context-file", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.contextFile },
+			text: "keep modules and maps of standard input over a restart",
+			more: "FILE is read at the start, and written within a second after a change, after SIGHUP and at the end; for a collector of logs that starts symfilter again"},
+	}},
 	{title: "Serial ports", topic: "devices", flags: []option{
 		{name: "baud", metavar: "RATE", preset: defaultRate, in: ofMost, field: func(c *config) any { return &c.baud },
 			text: "rate of the serial port that FILE is, such as /dev/ttyUSB0",
 			more: "the port is read until Ctrl-C, and looked for every second while it is not there"},
 	}},
 	{title: "How it runs", flags: []option{
-		{name: "process-key", metavar: "KEY", in: ofMost, words: processKeys, field: func(c *config) any { return &c.process },
-			text: "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group"},
-		{name: "context-file", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.contextFile },
-			text: "keep modules and maps of standard input over a restart",
-			more: "FILE is read at the start, and written within a second after a change, after SIGHUP and at the end; for a collector of logs that starts symfilter again"},
 		{name: "wait", metavar: "DURATION", in: ofAsking | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.wait }, text: "longest wait for a debug file (2s; 90s for FILEs)"},
 		{name: "max-memory", metavar: "SIZE", preset: "512M", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.maxMemory }, text: "limit of memory in bytes, such as 512M or 2G"},
 		{name: "no-index", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.noIndex }, text: "keep no index of debug files for the next run"},
@@ -236,7 +240,7 @@ var options = [...]group{
 		{name: "quiet", short: "q", in: ofAll | ofLLVM, on: ofFilter | ofIndex | ofAddr, field: func(c *config) any { return &c.quiet }, text: "print no diagnostics"},
 		{name: "verbose", short: "v", in: ofAsking, on: ofFilter, field: func(c *config) any { return &c.verbose }, text: "print all diagnostics, and at the end the files used"},
 		{name: "version", in: ofAll, field: func(c *config) any { return &c.version }, text: "print the version"},
-		{name: "help", short: "h", in: ofAll | ofText, on: ofFilter, field: func(c *config) any { return &c.help }, text: "print this help"},
+		{name: "help", short: "h", in: ofAll | ofText, field: func(c *config) any { return &c.help }, text: "print this help"},
 	}},
 	{title: "Flags of symfilter callgrind alone", flags: []option{
 		{name: "inclusive", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.inclusive }, text: "order by the cost of a function and all that it called"},
@@ -282,6 +286,12 @@ var options = [...]group{
 		{name: "show", metavar: "TYPE", in: ofProfile, field: func(c *config) any { return &c.profile.show },
 			text: "values that text and folded print, such as alloc_space; by default those that the profile names"},
 		{name: "inclusive", in: ofProfile, field: func(c *config) any { return &c.profile.inclusive }, text: "order by the values of a function and all that it called"},
+	}},
+	{title: "Flags of symfilter container-log alone", flags: []option{
+		{name: "path", metavar: "FILE", in: ofContainer, field: func(c *config) any { return &c.container.path },
+			text: "the log to write; {id} and {namespace} in it are those of the container"},
+		{name: "format", metavar: "FORM", preset: "cri", in: ofContainer, words: containerForms, field: func(c *config) any { return &c.container.form },
+			text: "form of its lines: cri, as Kubernetes has them, or json-file, as Docker has them"},
 	}},
 	{title: "Flags of symfilter addr alone", flags: []option{
 		{name: "output", metavar: "FORM", in: ofAddr, words: answers, field: func(c *config) any { return &c.output }, text: "text (default), or json: an object for each address"},

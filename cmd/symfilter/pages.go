@@ -171,9 +171,28 @@ or the date of the commit that symfilter was built from.
   source       source lines below frames, and links to them
   findings     errors of programs as results that builds read
   follow       files that are still being written
+  collectors   rsyslog, syslog-ng, containerd and other programs
   devices      logs of serial ports, firmware and kernels
   gates        what lets a build fail: new errors, limits of costs
   exit-status  what the exit status means
   flags        all flags
+`
+	containerText = `Writes the log of a container, symbolized, for containerd (and nerdctl), which
+starts it for each container and passes it the container's two streams:
+
+  ctr run --log-uri \
+    'binary:///usr/bin/symfilter?container-log=&--path=/var/log/{id}.log' ...
+  nerdctl run --log-driver \
+    'binary:///usr/bin/symfilter?container-log=&--path=/var/log/{id}.log' ...
+
+A member NAME=VALUE of the URI is a flag and its value; a switch has the value
+true. containerd passes each name once, and no environment variables, so that
+servers are named by --debuginfod-urls. Blanks are written as %20.
+
+Each line gets its time and stream. Lines of more than 16 KiB are cut into
+parts, as container runtimes do. Each stream has its own modules and maps. The
+file has mode 0640; if it is moved or removed, as logrotate does, the next lines
+go to a new one. If the disk is full, the container waits when its pipes are
+full, too.
 `
 )

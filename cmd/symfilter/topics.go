@@ -22,6 +22,7 @@ func topics() []topic {
 		{name: "source", about: "source lines below frames, and links to them", section: "SOURCE LINES AND LINKS", text: sourceHelp},
 		{name: "findings", about: "errors of programs as results that builds read", section: "RESULTS FOR BUILDS", text: findingsHelp},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
+		{name: "collectors", about: "rsyslog, syslog-ng, containerd and other programs", section: "IN OTHER PROGRAMS' PIPELINES", text: collectorsText},
 		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
 		{name: "gates", about: "what lets a build fail: new errors, limits of costs", section: "GATES", text: gatesText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
@@ -188,6 +189,29 @@ file. A line counts as printed once the reader of a pipe has read it.
 
 Reports and profiles are printed when following ends, or their file is replaced.
 If the disk of the output is full, symfilter waits for space.
+`
+	collectorsText = `Programs that collect logs start symfilter, write to it, and start it again if
+it ends. They send it SIGHUP when logs are rotated, which does not end it.
+
+  symfilter --process-key=syslog --context-file=app.context
+
+--context-file keeps modules and maps of the input, so that frames after a
+restart are resolved even if their module was logged before. It is written
+within a second after a change, at SIGHUP and at the end. One process at a time
+can use a file.
+
+The processes in one stream are told apart by --process-key, or in lines of JSON
+and journals by --json-key: each has its own modules and maps.
+
+  symfilter --input=json --json-key=hostname,syslogtag --reply
+
+With --reply, each line is answered with one object: the members that change,
+or {}. It is for programs that change a message by the answer, such as rsyslog's
+mmexternal. Nothing is held back for a later line, so that a backtrace without
+build IDs over several messages is judged frame by frame.
+
+Complete examples for rsyslog, syslog-ng and containerd are in the folder
+examples of symfilter's source. symfilter container-log is for containerd.
 `
 	devicesText = `A FILE may be a serial port. Its log is printed until Ctrl-C, which ends with 0:
 

@@ -52,7 +52,7 @@ type writtenFile struct{ flag, path string }
 
 // written returns the files that flags let the run write.
 func (c *config) written() (all []writtenFile) {
-	for _, f := range []writtenFile{{"--dumpfile-output", string(c.dumps)}, {"--state", string(c.follow.state)}, {"--context-file", string(c.contextFile)}} {
+	for _, f := range []writtenFile{{"--dumpfile-output", string(c.dumps)}, {"--state", string(c.follow.state)}, {"--context-file", string(c.contextFile)}, {"--path", string(c.container.path)}} {
 		if f.path != "" {
 			all = append(all, f)
 		}

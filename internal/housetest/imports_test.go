@@ -49,6 +49,8 @@ var direction = map[string][]string{
 	"internal/newfile":    {},
 	"internal/checkpoint": {},
 
+	"internal/containerlog": {},
+
 	"internal/contextfile": {"internal/newfile", "internal/checkpoint"},
 	"internal/escape":      {},
 	"internal/stacks":      {"internal/escape"},

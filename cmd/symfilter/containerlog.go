@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/containerlog"
+	"github.com/symfilter/symfilter/internal/startup"
+)
+
+// containerDrain is how long the streams are read after a signal: containerd sends one when the
+// container has ended, while its last lines are still in the pipes, and kills after 12 s.
+const containerDrain = 5 * time.Second
+
+// containerFlags are the flags of the command container-log alone.
+type containerFlags struct {
+	path fileName
+	form string
+}
+
+func containerForms() []string { return []string{"cri", "json-file"} }
+
+// containerURI returns the arguments of a URI binary:///usr/bin/symfilter?container-log=&--path=FILE
+// as a command line. containerd passes the name and the value of each member as two arguments, in
+// any order of the members, and of a member that is repeated the first one. ok is false if args are
+// not of that form.
+func containerURI(args []string) (line []string, ok bool) {
+	if len(args)%2 != 0 {
+		return nil, false
+	}
+	for i := 0; i < len(args); i += 2 {
+		name, value := args[i], args[i+1]
+		switch {
+		case name == containerCommand && !ok && !strings.HasPrefix(value, "-"):
+			ok = true
+			if value != "" {
+				line = append(line, "--path="+value)
+			}
+		case !strings.HasPrefix(name, "-"):
+			return nil, false
+		case value == "":
+			line = append(line, name)
+		case strings.HasPrefix(name, "--"):
+			line = append(line, name+"="+value)
+		default:
+			line = append(line, name, value)
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	return append([]string{containerCommand}, line...), true
+}
+
+const containerCommand = "container-log"
+
+// logPath returns the value of --path with the ID and the namespace of the container.
+func (f *containerFlags) logPath(getenv func(string) string) (string, error) {
+	if f.path == "" {
+		return "", usageError{errors.New("container-log needs --path FILE: the log to write")}
+	}
+	path := string(f.path)
+	for field, name := range map[string]string{"{id}": "CONTAINER_ID", "{namespace}": "CONTAINER_NAMESPACE"} {
+		if !strings.Contains(path, field) {
+			continue
+		}
+		value := getenv(name)
+		if value == "" || value == "." || value == ".." || strings.ContainsAny(value, "/\x00") {
+			return "", fmt.Errorf("--path %s: %s is %q, which is not the name of a file: containerd sets it", f.path, name, value)
+		}
+		path = strings.ReplaceAll(path, field, value)
+	}
+	return path, nil
+}
+
+// runContainerLog writes the log of a container, symbolized, until the container has ended.
+func runContainerLog(c *config, _ []string, std standard) (int, error) {
+	path, err := c.container.logPath(os.Getenv)
+	if err != nil {
+		return exitUsage, err
+	}
+	c.container.path = fileName(path)
+	streams, ready, err := containerStreams()
+	if err != nil {
+		return exitIO, err
+	}
+	if err := c.pickOutput(); err != nil {
+		return exitUsage, err
+	}
+	if err := c.check(); err != nil {
+		return exitUsage, err
+	}
+	maps, err := c.prefixMaps()
+	if err != nil {
+		return exitUsage, err
+	}
+	os.MkdirAll(filepath.Dir(path), 0o755) // its error is that of opening the file
+	diag := &diagnostics{w: std.err, quiet: c.quiet, verbose: c.verbose}
+	stop := &stopper{reading: make(chan struct{})}
+	log, err := containerlog.Open(path, func(err error) { diag.line("--path: %v; symfilter waits until it can be written", err) }, stop.reading)
+	if err != nil {
+		return exitIO, fmt.Errorf("--path: %w", err)
+	}
+	defer log.Close()
+	r := &filterRun{c: c, std: std, diag: diag, status: &statusLine{}}
+	if r.servers, err = c.client(os.Getenv, diag, r.status); err != nil {
+		return exitIO, err
+	}
+	defer c.close()
+	c.confine(diag, nil, true)
+	offHeap := startup.LimitHeap(int64(c.maxMemory))
+	startup.TuneGarbage(startup.GarbageSmall)
+	symbols := c.symbols(r.servers)
+	symbols.Symbolizer.OffHeap = offHeap
+	if r.opened, err = symbols.Open(); err != nil {
+		return exitIO, err
+	}
+	defer closeSoon(r.opened)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	options := filter.Options{
+		Symbolizer: r.opened.Symbolizer, Cache: r.opened.Cache, Context: ctx,
+		ProcessKey: c.process.Regexp, Paths: filter.Paths{Basenames: c.basenames, Map: maps}, ModuleLines: c.modules(),
+	}
+	if options.Dialects, err = c.dialects(false); err != nil {
+		return exitUsage, err
+	}
+	options.Dialects.Complete = r.opened.Complete
+	shared := newReports(c, r.opened.Symbolizer, nil, maps)
+	l := &lane{form: c.output, w: io.Discard, c: c, options: options, reports: &shared}
+	shared.output = c.output
+	r.lanes = []*lane{l}
+	r.stream = &stream{out: std.out, diag: diag, stop: stop}
+	go func() {
+		signals := make(chan os.Signal, 4)
+		signal.Ignore(syscall.SIGHUP) // the file is looked at before each write
+		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+		<-signals
+		cancel() // ends the waiting for debug files
+		time.Sleep(containerDrain)
+		close(stop.reading)
+	}()
+	ready.Close()
+	var wait sync.WaitGroup
+	codes := make([]int, len(streams))
+	for i, in := range streams {
+		wait.Go(func() { codes[i] = r.containerStream(in, log) })
+	}
+	wait.Wait()
+	r.stream.report(c, r.opened.Symbolizer)
+	return max(codes[0], codes[1]), nil
+}
+
+// containerStream filters one stream of the container, with modules and maps of its own, and returns
+// the exit code.
+func (r *filterRun) containerStream(in *os.File, log *containerlog.File) int {
+	form := containerlog.CRI
+	if r.c.container.form == "json-file" {
+		form = containerlog.Docker
+	}
+	out := containerlog.NewStream(log, in.Name(), form)
+	readErr, writeErr := r.stream.run(r.engine(in, in.Name(), false, out), in, in.Name(), true)
+	if err := out.Close(); writeErr == nil {
+		writeErr = err
+	}
+	switch {
+	case readErr != nil:
+		r.diag.line("%s", readError(in.Name(), readErr))
+	case writeErr != nil:
+		r.diag.line("--path: %v", writeErr)
+	default:
+		return exitOK
+	}
+	return exitIO
+}

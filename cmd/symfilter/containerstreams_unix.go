@@ -1,0 +1,36 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/symfilter/symfilter/internal/written"
+)
+
+// The descriptors with which containerd starts a logging binary: the two streams of the container,
+// and a pipe whose closing tells that the binary is ready.
+const (
+	containerOut   = 3
+	containerErr   = 4
+	containerReady = 5
+)
+
+// containerStreams returns the descriptors that containerd has opened. No other program inherits
+// them: the container starts when all copies of the last one are closed.
+func containerStreams() (streams []*os.File, ready *os.File, err error) {
+	for _, of := range []struct {
+		fd   uintptr
+		name string
+	}{{containerOut, "stdout"}, {containerErr, "stderr"}, {containerReady, "ready"}} {
+		syscall.CloseOnExec(int(of.fd))
+		f := os.NewFile(of.fd, of.name)
+		if f == nil || !written.IsPipe(f) {
+			return nil, nil, fmt.Errorf("container-log: descriptor %d is not a pipe: containerd starts this command, as the URI binary:///usr/bin/symfilter?container-log=&--path=FILE has it", of.fd)
+		}
+		streams = append(streams, f)
+	}
+	return streams[:2], streams[2], nil
+}

@@ -1,0 +1,238 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
+)
+
+// A shim starts symfilter as containerd's shim starts a logging binary: the container's streams are
+// descriptors 3 and 4, and descriptor 5 is closed by the binary when it is ready.
+type shim struct {
+	*exec.Cmd
+	out, err *os.File // the container's ends
+	stderr   bytes.Buffer
+}
+
+// startShim starts symfilter with the arguments of a URI, and returns when it is ready.
+func startShim(t *testing.T, args ...string) *shim {
+	t.Helper()
+	var ends [6]*os.File
+	for i := 0; i < len(ends); i += 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[i], ends[i+1] = r, w
+	}
+	s := &shim{Cmd: exec.Command(command, args...), out: ends[1], err: ends[3]}
+	s.Env = []string{"CONTAINER_ID=web-1", "CONTAINER_NAMESPACE=shop"}
+	s.ExtraFiles = []*os.File{ends[0], ends[2], ends[5]}
+	s.Stderr = &s.stderr
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Process.Kill(); s.Wait() })
+	for _, f := range s.ExtraFiles {
+		f.Close()
+	}
+	ends[4].SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := ends[4].Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Fatalf("not ready: %d bytes, %v; %s", n, err, s.stderr.String())
+	}
+	ends[4].Close()
+	return s
+}
+
+// end waits for the end of symfilter, which must be a good one.
+func (s *shim) end(t *testing.T) {
+	t.Helper()
+	if err := s.Wait(); err != nil {
+		t.Errorf("%v; %s", err, s.stderr.String())
+	}
+}
+
+// textOfStream returns the text of the lines of one stream in a log of CRI, and fails the test if a
+// line is not of that form.
+func textOfStream(t *testing.T, log, stream string) string {
+	t.Helper()
+	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n$`)
+	var text strings.Builder
+	for line := range strings.Lines(log) {
+		m := form.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("%q is not a line of CRI", line)
+		}
+		if m[1] != stream {
+			continue
+		}
+		text.WriteString(m[3])
+		if m[2] == "F" {
+			text.WriteByte('\n')
+		}
+	}
+	return text.String()
+}
+
+// uri returns the arguments that containerd makes of the members of a URI.
+func uri(path string, members ...string) []string {
+	args := []string{"--path", path, "--no-default-debug-directories", "true", "container-log", ""}
+	return append(append(args, "--debug-file-directory", checkout+"/testdata/debug"), members...)
+}
+
+// The streams of a container come to the file, each with its own modules, also over a rotation, and
+// what is in the pipes when symfilter is stopped.
+func TestContainersLogThroughSymfilter(t *testing.T) {
+	log, golden := fixture(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "logs", "shop-web-1.log")
+	s := startShim(t, uri(filepath.Join(dir, "logs", "{namespace}-{id}.log"))...)
+	begin, rest := log[:len(log)/2], log[len(log)/2:]
+	io.WriteString(s.out, begin)
+	io.WriteString(s.err, "of the other stream: {{{pc:0x555555555ac0}}}\n")
+	content := func(path string) string { b, _ := os.ReadFile(path); return string(b) }
+	for end := time.Now().Add(time.Minute); !strings.Contains(content(path), " stderr F of the other stream: [[[pc:0x555555555ac0]]]\n"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not written; %s", s.stderr.String())
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode()&^0o640 != 0 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(s.out, rest)
+	io.WriteString(s.err, "no line end")
+	s.Process.Signal(syscall.SIGTERM) // as containerd does, when the container has ended
+	s.out.Close()
+	s.err.Close()
+	s.end(t)
+	all := content(path+".1") + content(path)
+	if diff := cmp.Diff(golden, textOfStream(t, all, "stdout")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got, want := textOfStream(t, all, "stderr"), "of the other stream: [[[pc:0x555555555ac0]]]\nno line end"; got != want {
+		t.Errorf("stderr: got %q, want %q", got, want)
+	}
+	if len(content(path)) == 0 {
+		t.Error("after the rotation, no line is in a new file")
+	}
+	if back := run(t, []byte(all), command, "--input=cri", "--no-default-debug-directories"); back != all {
+		t.Errorf("what symfilter reads of it (-want +got)\n%s", cmp.Diff(all, back))
+	}
+}
+
+// A line of a killed symfilter that is cut gets an end, and json-file is read as Docker's is.
+func TestContainersLogOfDocker(t *testing.T) {
+	log, golden := fixture(t)
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(`{"log":"cut`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startShim(t, uri(path, "--format", "json-file")...)
+	io.WriteString(s.out, log)
+	s.out.Close()
+	s.err.Close()
+	s.end(t)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entries, ok := strings.Cut(string(b), `{"log":"cut`+"\n")
+	if !ok {
+		t.Fatalf("the cut line has no end: %.100q", b)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(run(t, []byte(entries), command, "--input=docker", "--no-default-debug-directories")) {
+		var entry struct{ Log, Stream string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Stream != "stdout" {
+			t.Fatalf("%s: %v", line, err)
+		}
+		text.WriteString(entry.Log)
+	}
+	if diff := cmp.Diff(golden, text.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// containerd starts a container with the example, and symfilter writes its log.
+func TestContainerd(t *testing.T) {
+	testenv.OnlyLong(t)
+	if os.Geteuid() != 0 {
+		t.Skip("containers need root")
+	}
+	daemon := collectorPart(t, "usr/bin/containerd")
+	busybox := collectorPart(t, "bin/busybox")
+	dir := t.TempDir()
+	if len(dir) > 80 { // a name of a socket has at most 108 bytes
+		short, err := os.MkdirTemp("", "ctd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(short) })
+		dir = short
+	}
+	root := filepath.Join(dir, "rootfs")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(root, "bin"), 0o755),
+		os.Link(busybox, filepath.Join(root, "bin", "cat")),
+		os.WriteFile(filepath.Join(dir, "config.toml"), []byte("version = 2\nroot = \""+dir+"/root\"\nstate = \""+dir+"/state\"\n"+
+			"disabled_plugins = [\"io.containerd.grpc.v1.cri\", \"io.containerd.internal.v1.opt\"]\n[grpc]\naddress = \""+dir+"/c.sock\"\n"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, golden := fixture(t)
+	if err := os.WriteFile(filepath.Join(root, "crash.log"), []byte(log), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := "PATH=" + filepath.Dir(daemon) + ":" + filepath.Join(filepath.Dir(filepath.Dir(daemon)), "sbin") + ":" + os.Getenv("PATH")
+	var messages messages
+	d := exec.Command(daemon, "-c", filepath.Join(dir, "config.toml"))
+	d.Env, d.Stdout, d.Stderr = append(os.Environ(), path), &messages, &messages
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Process.Signal(syscall.SIGTERM); d.Wait() })
+	for end := time.Now().Add(time.Minute); !strings.Contains(messages.String(), "successfully booted"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("containerd does not start:\n%s", messages.String())
+		}
+	}
+	script, err := os.ReadFile("../examples/containerd/run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("/usr/bin/symfilter?", command+"?--no-default-debug-directories=true&--debug-file-directory="+checkout+"/testdata/debug&", "/var/log/containers/", dir+"/").Replace(string(script))
+	run := exec.Command("sh", "-c", text, "run.sh", "--rootfs", root, "symfilter-test", "/bin/cat", "/crash.log")
+	run.Env = append(os.Environ(), path, "CONTAINERD_ADDRESS="+dir+"/c.sock")
+	if out, err := run.CombinedOutput(); err != nil {
+		if bytes.Contains(out, []byte("cgroup")) || bytes.Contains(out, []byte("operation not permitted")) {
+			testenv.Forbidden(t, "to run a container", string(out))
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "symfilter-test.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(golden, textOfStream(t, string(b), "stdout")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,182 @@
+// Package containerlog writes the log file of a container, as container runtimes do: each line with
+// its time and stream, in the form of the Container Runtime Interface or of Docker's driver
+// json-file. The file is appended to, across rotation.
+package containerlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+)
+
+// A Form is a form of the lines of a file.
+type Form uint8
+
+const (
+	CRI    Form = iota // TIME STREAM F TEXT, with P in place of F for a part of a line
+	Docker             // {"log":"TEXT\n","stream":"STREAM","time":"TIME"}; a part has no \n
+)
+
+// maxPart is the longest text of one line of the file, in bytes: runtimes read such blocks, and cut
+// longer lines into parts.
+const maxPart = 16 << 10
+
+// timeForm is the form of times: of fixed length, so that lines sort, and in UTC.
+const timeForm = "2006-01-02T15:04:05.000000000Z"
+
+// A Stream is an output stream of the container. One goroutine at a time may use a Stream; several
+// Streams may share a writer that is safe for concurrent use.
+type Stream struct {
+	w    io.Writer
+	name string // stdout or stderr
+	form Form
+	now  func() time.Time
+
+	part []byte // text of the unfinished line that is not written yet, at most maxPart bytes
+	buf  []byte // lines for the file
+}
+
+// NewStream returns a Stream whose lines go to w, whole ones in each write. name is that of the
+// stream.
+func NewStream(w io.Writer, name string, form Form) *Stream {
+	return &Stream{w: w, name: name, form: form, now: time.Now}
+}
+
+// Write writes the lines in p. It keeps an unfinished one.
+func (s *Stream) Write(p []byte) (int, error) {
+	n := len(p)
+	now := s.now().UTC().AppendFormat(nil, timeForm)
+	for len(p) > 0 {
+		line, rest, whole := bytes.Cut(p, []byte{'\n'})
+		p = rest
+		s.add(now, line, whole)
+	}
+	return n, s.flush()
+}
+
+// add adds text of a line, to its end if whole is set.
+func (s *Stream) add(now, text []byte, whole bool) {
+	for len(s.part)+len(text) > maxPart {
+		room := maxPart - len(s.part)
+		s.part = append(s.part, text[:room]...)
+		text = text[room:]
+		s.line(now, false)
+	}
+	s.part = append(s.part, text...)
+	if whole {
+		s.line(now, true)
+	}
+}
+
+// line adds a line of the file with the text of s.part. whole is set for the last part of a line.
+func (s *Stream) line(now []byte, whole bool) {
+	if s.form == Docker {
+		text := string(s.part)
+		if whole {
+			text += "\n"
+		}
+		quoted, _ := json.Marshal(text) // a string has a form in JSON
+		s.buf = append(append(s.buf, `{"log":`...), quoted...)
+		s.buf = append(append(s.buf, `,"stream":"`...), s.name...)
+		s.buf = append(append(append(s.buf, `","time":"`...), now...), "\"}\n"...)
+	} else {
+		tag := " P "
+		if whole {
+			tag = " F "
+		}
+		s.buf = append(append(s.buf, now...), ' ')
+		s.buf = append(append(s.buf, s.name...), tag...)
+		s.buf = append(append(s.buf, s.part...), '\n')
+	}
+	s.part = s.part[:0]
+}
+
+// Close writes the unfinished line, as a part, since its end did not come.
+func (s *Stream) Close() error {
+	if len(s.part) > 0 {
+		s.line(s.now().UTC().AppendFormat(nil, timeForm), false)
+	}
+	return s.flush()
+}
+
+func (s *Stream) flush() error {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	_, err := s.w.Write(s.buf)
+	if s.buf = s.buf[:0]; cap(s.buf) > 1<<20 {
+		s.buf = nil
+	}
+	return err
+}
+
+// Paces of a file that cannot be written.
+const retry = 250 * time.Millisecond
+
+// A File is a file that lines are appended to. It is safe for concurrent use.
+type File struct {
+	path string
+	tell func(error)     // reports an error once; writing goes on when its cause is gone
+	stop <-chan struct{} // when it is closed, nothing is waited for any more
+
+	mu   sync.Mutex
+	out  *opened
+	told string // the last error that was reported, until a write succeeds
+}
+
+// Open opens the file at path for appending, or makes it, with mode 0640. If its last line has no
+// line end, because the machine or a process was stopped, it gets one.
+//
+// If the file is moved or removed, the next lines go to a new one of that name. If it cannot be
+// written, because the disk is full, Write waits until it can. tell is called with the error.
+func Open(path string, tell func(error), stop <-chan struct{}) (*File, error) {
+	out, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{path: path, tell: tell, stop: stop, out: out}, nil
+}
+
+// Write appends b, which is whole lines. It returns an error only after stop was closed.
+func (f *File) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for done := 0; ; {
+		n, err := f.write(b[done:], done == 0)
+		if done += n; err == nil {
+			f.told = ""
+			return len(b), nil
+		}
+		if text := err.Error(); text != f.told {
+			f.told = text
+			f.tell(err)
+		}
+		select {
+		case <-f.stop:
+			return done, err
+		case <-time.After(retry):
+		}
+	}
+}
+
+// write writes b. start is set at the beginning of a line: the file may then be another one.
+func (f *File) write(b []byte, start bool) (int, error) {
+	if start && !f.out.isAt(f.path) {
+		next, err := open(f.path)
+		if err != nil {
+			return 0, err
+		}
+		f.out.Close() // the lines are in the system's hands
+		f.out = next
+	}
+	return f.out.Write(b)
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.out.Close()
+}
