@@ -190,8 +190,12 @@ func TestTheAdminListenerHasTLSAndMoves(t *testing.T) {
 	if got != "200 OK" {
 		t.Errorf("got %s", got)
 	}
-	if r, err := http.Get("http://" + first + "/healthz"); err == nil && r.StatusCode != http.StatusBadRequest {
-		t.Errorf("without TLS: got %s", r.Status)
+	if r, err := http.Get("http://" + first + "/healthz"); err == nil {
+		r.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if r.StatusCode != http.StatusBadRequest {
+			t.Errorf("without TLS: got %s", r.Status)
+		}
 	}
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
