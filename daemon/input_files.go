@@ -30,6 +30,7 @@ func openFiles(p *pipeline, c Input) (runner, error) {
 func (f *files) run(ctx context.Context) error {
 	o := follow.Options{
 		Names:      f.c.Files,
+		Exclude:    f.c.ExcludePath,
 		Open:       f.open,
 		Start:      follow.Start(f.c.StartAt),
 		Poll:       f.c.Poll,

@@ -1,0 +1,320 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+const daemonExamples = "../examples/daemon/"
+
+// example returns a file of the examples of symfilterd.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(daemonExamples + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// manifests returns the documents of a YAML file.
+func manifests(t *testing.T, text string) (all []map[string]any) {
+	t.Helper()
+	d := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var one map[string]any
+		if err := d.Decode(&one); err != nil {
+			if len(all) == 0 {
+				t.Fatal(err)
+			}
+			return all
+		}
+		all = append(all, one)
+	}
+}
+
+// at returns a member of nested objects.
+func at(t *testing.T, of any, names ...string) any {
+	t.Helper()
+	for _, name := range names {
+		o, ok := of.(map[string]any)
+		if !ok || o[name] == nil {
+			t.Fatalf("there is no %s of %s", name, strings.Join(names, "."))
+		}
+		of = o[name]
+	}
+	return of
+}
+
+// configurations returns those in the examples, by file.
+func configurations(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{
+		"symfilter.yaml": example(t, "symfilter.yaml"),
+		"compose.yaml":   at(t, manifests(t, example(t, "compose.yaml"))[0], "configs", "symfilter", "content").(string),
+	}
+	for _, name := range []string{"kubernetes.yaml", "kubernetes-sidecar.yaml"} {
+		documents := manifests(t, example(t, name))
+		if len(documents) != 2 || documents[0]["kind"] != "ConfigMap" {
+			t.Fatalf("%s: got %d documents, the first %v", name, len(documents), documents[0]["kind"])
+		}
+		all[name] = at(t, documents[0], "data", "symfilter.yaml").(string)
+	}
+	return all
+}
+
+// The configurations of the examples pass --check where the folders exist that they write to.
+func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
+	for name, text := range configurations(t) {
+		dir := t.TempDir()
+		for _, sub := range []string{"/var/log/symbolized", "/var/log/app", "/var/log/containers", "/usr/lib/debug", "/logs", "/testdata/debug", "/symbols"} {
+			if err := os.MkdirAll(dir+sub, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text = regexp.MustCompile(`([ "\[])(/(var|usr|logs|testdata|symbols|state)\b)`).ReplaceAllString(text, "${1}"+dir+"${2}")
+		path := filepath.Join(dir, "symfilter.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(daemonCommand(t), "--config", path, "--check").CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// What Kubernetes and Compose start are the image and the arguments of the Dockerfile, and the
+// volumes that are mounted are named.
+func TestManifestsOfExamplesFitTogether(t *testing.T) {
+	compose := manifests(t, example(t, "compose.yaml"))[0]
+	if got := at(t, compose, "services", "symfilterd", "image"); got != "symfilterd" {
+		t.Errorf("compose.yaml starts %v", got)
+	}
+	for name, spec := range map[string]any{
+		"kubernetes.yaml":         at(t, manifests(t, example(t, "kubernetes.yaml"))[1], "spec", "template", "spec"),
+		"kubernetes-sidecar.yaml": at(t, manifests(t, example(t, "kubernetes-sidecar.yaml"))[1], "spec"),
+	} {
+		volumes := map[any]bool{}
+		for _, v := range at(t, spec, "volumes").([]any) {
+			volumes[at(t, v, "name")] = true
+		}
+		started := 0
+		for _, kind := range []string{"containers", "initContainers"} {
+			list, _ := spec.(map[string]any)[kind].([]any)
+			for _, c := range list {
+				for _, m := range at(t, c, "volumeMounts").([]any) {
+					if !volumes[at(t, m, "name")] {
+						t.Errorf("%s: no volume %v", name, at(t, m, "name"))
+					}
+				}
+				if at(t, c, "name") == "symfilterd" {
+					started++
+					if got := fmt.Sprint(at(t, c, "args")); got != "[--config /etc/symfilter/symfilter.yaml]" {
+						t.Errorf("%s: arguments %s", name, got)
+					}
+				}
+			}
+		}
+		if started != 1 {
+			t.Errorf("%s starts symfilterd %d times", name, started)
+		}
+	}
+}
+
+// oldSystemd matches what systemd before 253 reports of Type=notify-reload.
+var oldSystemd = regexp.MustCompile(`(?m)^.*: Failed to parse service type, ignoring: notify-reload\n`)
+
+// The units are valid, and the service has no rights that it does not need.
+func TestUnitsOfTheDaemon(t *testing.T) {
+	need(t, "systemd-analyze")
+	dir := t.TempDir()
+	here := strings.NewReplacer("/usr/local/bin/symfilterd", daemonCommand(t), "/usr/local/bin/symfilter", command)
+	units := []string{"symfilterd.service", "symfilterd.socket", "symfilter-index.service", "symfilter-index.timer"}
+	for _, name := range units {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(here.Replace(example(t, name))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := strings.Fields(run(t, nil, "systemd-analyze", "--version"))
+	number, err := strconv.Atoi(version[1])
+	if err != nil {
+		t.Fatalf("version %q", version)
+	}
+	for _, name := range units {
+		cmd := exec.Command("systemd-analyze", "verify", "./"+name)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if number < 253 {
+			out = oldSystemd.ReplaceAll(out, nil)
+		}
+		if err != nil || len(out) > 0 {
+			t.Errorf("systemd-analyze verify %s: %v\n%s", name, err, out)
+		}
+	}
+	const most = 1.0
+	for _, name := range []string{"symfilterd.service", "symfilter-index.service"} {
+		out := run(t, nil, "systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(dir, name))
+		m := regexp.MustCompile(`Overall exposure level for \S+: ([\d.]+) `).FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("no level:\n%s", out)
+		}
+		if level, err := strconv.ParseFloat(m[1], 64); err != nil || level > most {
+			t.Errorf("%s: exposure %s, want at most %.1f\n%s", name, m[1], most, out)
+		}
+	}
+}
+
+// exampleHere returns the first configuration with the folders and addresses of a test, and without
+// its admin listener.
+func exampleHere(t *testing.T) (text, devices, service string) {
+	t.Helper()
+	devices, service = unusedAddress(t), unusedAddress(t)
+	text = regexp.MustCompile(`(?m)^admin:.*\n`).ReplaceAllString(example(t, "symfilter.yaml"), "")
+	return strings.NewReplacer("/var/log/", "DIR/", "/var/cache/", "DIR/cache/", "/var/lib/", "DIR/lib/", "/usr/lib/debug", abs(t, "../testdata/debug"),
+		"127.0.0.1:5170", devices, "127.0.0.1:8033", service, "debug_file_directories", "no_default_debug_directories: true\n  debug_file_directories").Replace(text), devices, service
+}
+
+// The pipelines of the example have the golden output of their inputs.
+func TestPipelinesOfTheExample(t *testing.T) {
+	log, golden := fixture(t)
+	text, devices, service := exampleHere(t)
+	d := startDaemon(t, "state: DIR/none\npipelines: {none: {input: {listen: 'unix:DIR/none.sock'}, output: {peer: true}}}\n")
+	for _, dir := range []string{"app", "symbolized"} {
+		if err := os.Mkdir(d.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.ready()
+	d.configure(text)
+	d.signal(syscall.SIGHUP)
+	appendTo(t, d.path("app/a.log"), log)
+	appendTo(t, d.path("app/debug.log"), log)
+	d.await("symbolized/app.log", golden)
+
+	var c net.Conn
+	for range 500 {
+		var err error
+		if c, err = net.Dial("tcp", devices); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if c == nil {
+		t.Fatal("no listener for devices")
+	}
+	if _, err := c.Write([]byte(log)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	d.await("symbolized/127.0.0.1.log", golden)
+
+	answer, err := http.Post("http://"+service+"/v1/filter", "text/plain", strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var got bytes.Buffer
+	if _, err := got.ReadFrom(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v %s", err, answer.Status)
+	}
+	if diff := cmp.Diff(golden, got.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// await waits until a file has the contents wanted.
+func (d *runningDaemon) await(name, want string) {
+	d.t.Helper()
+	var got []byte
+	for range 1000 {
+		if got, _ = os.ReadFile(d.path(name)); string(got) == want {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	all, _ := filepath.Glob(d.path("symbolized/*"))
+	d.t.Fatalf("%s (of %q): (-want +got)\n%s", name, all, cmp.Diff(want, string(got)))
+}
+
+// logrotate with the configuration of the example rotates outputs, and no line is lost.
+func TestLogrotateLosesNoLine(t *testing.T) {
+	need(t, "logrotate")
+	d := startDaemon(t, `
+symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
+state: DIR/state
+pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized/app.log}}}
+`)
+	if err := os.Mkdir(d.path("symbolized"), 0o755); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+	conf := strings.ReplaceAll(example(t, "logrotate"), "/var/log/symbolized", d.path("symbolized"))
+	conf = regexp.MustCompile(`"\$\(systemctl .*\)"`).ReplaceAllString(conf, strconv.Itoa(d.cmd.Process.Pid))
+	if err := os.WriteFile(d.path("logrotate.conf"), []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	n := 0
+	write := func() {
+		var lines strings.Builder
+		for range 1000 {
+			n++
+			fmt.Fprintf(&lines, "line %d\n", n)
+		}
+		appendTo(t, d.path("app.log"), lines.String())
+		want.WriteString(lines.String())
+	}
+	written := func() string { // all generations, the oldest first
+		var all strings.Builder
+		for i := 9; i >= 0; i-- {
+			name := d.path("symbolized/app.log")
+			if i > 0 {
+				name += "." + strconv.Itoa(i)
+			}
+			if b, err := os.ReadFile(name); err == nil {
+				all.Write(b)
+			} else if b, err := exec.Command("gzip", "-dc", name+".gz").Output(); err == nil {
+				all.Write(b)
+			}
+		}
+		return all.String()
+	}
+	for range 3 {
+		for written() != want.String() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		for range 5 {
+			write() // while files are renamed
+		}
+		if n > 5000 {
+			if out, err := exec.Command("logrotate", "--force", "--state", d.path("logrotate.state"), d.path("logrotate.conf")).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		write()
+	}
+	for i := 0; written() != want.String(); i++ {
+		if i > 500 {
+			t.Fatalf("(-want +got)\n%.2000s", cmp.Diff(want.String(), written()))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if names, _ := filepath.Glob(d.path("symbolized/*")); len(names) != 3 {
+		t.Errorf("the files are %q", names)
+	}
+}
