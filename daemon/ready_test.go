@@ -29,6 +29,7 @@ func awaitAnswer(t *testing.T, d *Daemon, path string, status int, body string) 
 func TestReadinessNamesWhatIsWrong(t *testing.T) {
 	in := func(text string) io.Reader {
 		r, w := io.Pipe()
+		t.Cleanup(func() { r.Close() })
 		go io.WriteString(w, text)
 		return r
 	}
