@@ -58,7 +58,7 @@ type session struct {
 
 	past      []byte                 // context of an earlier stream of the peer, until there is a filter
 	changed   bool                   // the context has changed since snapshot was made
-	snapshot  atomic.Pointer[[]byte] // the context for memory
+	snapshot  atomic.Pointer[[]byte] // the context for memory; nil: not made, or the session is parked
 	weighed   time.Time              // when the bytes of the context were last added up
 	processes int64                  // contexts that are counted for the session
 	turn      turn
@@ -128,6 +128,10 @@ func (s *session) wake() {
 		s.begin() // a failed Restore leaves a Writer that must not be used
 	}
 	s.parked = nil
+	if s.memory != nil && s.memory.path != "" {
+		s.changed = true
+		s.keepSnapshot() // for a save while the session waits for its output
+	}
 }
 
 // begin makes a new filter.
@@ -172,7 +176,8 @@ func (s *session) park() bool {
 	}
 	s.count()
 	s.note()
-	s.keepSnapshot()
+	s.snapshot.Store(nil) // saved makes it of the context
+	context = bytes.Clone(context)
 	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
 	s.sleep()
 	s.parked = context

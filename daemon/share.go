@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
 )
 
 // The methods of this file are what a session does with its context: it holds it to the limits, and
@@ -142,6 +144,9 @@ func (s *session) saved() (context []byte, used time.Time) {
 		if used = s.used; len(s.past) > 0 {
 			return s.past, used
 		}
+		if s.in == nil && s.parked != nil {
+			return s.revived(), used
+		}
 		s.keepSnapshot()
 	} else {
 		s.memory.changed.Store(true) // the next save has it
@@ -150,6 +155,31 @@ func (s *session) saved() (context []byte, used time.Time) {
 		context = *c
 	}
 	return context, used
+}
+
+// revived returns the context for memory of a parked session.
+func (s *session) revived() []byte {
+	o := filter.Options{ProcessKey: s.stage.options.ProcessKey, Limits: s.stage.options.Limits}
+	f := filter.New(io.Discard, o)
+	log := func() io.WriteCloser { return f }
+	w := input.New(s.stage.format, input.Translators{
+		Markup: log,
+		Container: func(format input.Format) io.WriteCloser {
+			e := input.NewEnvelope(format, o, io.Discard, s.stage.conf.Input.JSONFields...)
+			f = e.Filter()
+			return e
+		},
+		Valgrind: log, Callgrind: log, RTrace: log,
+		Fields: s.stage.conf.Input.JSONFields, Unpacked: true,
+	})
+	if w.Restore(s.parked) != nil {
+		return nil // the session will report why
+	}
+	if n, _ := filter.Held(f); n == 0 {
+		return nil
+	}
+	context, _ := w.AppendProcesses(nil)
+	return context
 }
 
 // depart ends the session: it prints what is left, and returns the context for a later stream. It
