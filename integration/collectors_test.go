@@ -250,6 +250,7 @@ func (c *collector) wantRestart() {
 		return bytes.Contains(b, []byte(`"key":"app[3]"`)) || bytes.Contains(b, []byte(`"key":"web app[3]:"`))
 	})
 	old := c.symfilter()
+	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
 	syscall.Kill(old, syscall.SIGKILL)
 	c.until("another symfilter", func() bool {
 		c.send(sentBefore + " app[4]: again\n")
@@ -257,7 +258,7 @@ func (c *collector) wantRestart() {
 	})
 	c.send(sealed(frames) + sentBefore + " app[4]: the last\n")
 	got := c.printed(" web app[4]: the last\n")
-	got = got[strings.LastIndex(got, " app[4]: again\n"):]
+	got = got[before:]
 	if strings.Contains(got, "(no module)") || !strings.Contains(got, "ledger::Book::total(unsigned int) const /src/inventory/ledger.cc:27:16 (libledger.so+0x1917)") {
 		c.t.Errorf("after a restart:\n%s", got)
 	}
