@@ -162,9 +162,25 @@ func TestKilledFollowersLoseNothing(t *testing.T) {
 	if long() {
 		kills = 200
 	}
+	killedWhileFilesRotate(t, followingCommand, kills)
+}
+
+// A follower starts a process that follows log, with its checkpoint at state, and appends to out.
+type follower func(t *testing.T, log, state, out string, poll bool) *following
+
+func followingCommand(t *testing.T, log, state, out string, poll bool) *following {
+	args := []string{"-F", log, "--state=" + state}
+	if poll {
+		args = append(args, "--poll")
+	}
+	return startFollowing(t, out, nil, args...)
+}
+
+// killedWhileFilesRotate kills a follower at random moments, and checks that no line is lost.
+func killedWhileFilesRotate(t *testing.T, follow follower, kills int) {
 	dir := t.TempDir()
 	w := &numbered{path: filepath.Join(dir, "app.log"), first: map[uint64]int{}, end: map[uint64]int{}}
-	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "printed")
+	state, out := filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
 	w.create()
 	stop := make(chan struct{})
 	var writing sync.WaitGroup
@@ -174,10 +190,6 @@ func TestKilledFollowersLoseNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 9))
 	next := 0 // line
 	for kill := range kills + 1 {
-		args := []string{"-F", w.path, "--state=" + state}
-		if kill%3 == 2 {
-			args = append(args, "--poll")
-		}
 		from := w.from(t, readCheckpoint(t, state))
 		if from > next {
 			t.Fatalf("kill %d: the checkpoint goes on at line %d, but line %d was not printed", kill, from, next)
@@ -186,7 +198,7 @@ func TestKilledFollowersLoseNothing(t *testing.T) {
 		if info, err := os.Stat(out); err == nil {
 			begin = info.Size()
 		}
-		p := startFollowing(t, out, nil, args...)
+		p := follow(t, w.path, state, out, kill%3 == 2)
 		if kill < kills {
 			time.Sleep(time.Duration(random.IntN(1200)) * time.Millisecond)
 		} else {

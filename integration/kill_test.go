@@ -31,12 +31,16 @@ func numberedLines(from, to int) string {
 // A follower that is killed as soon as its checkpoint holds what it has printed loses nothing and
 // prints nothing twice, however short it has run.
 func TestKilledBehindTheirCheckpointFollowersDoubleNothing(t *testing.T) {
-	const lines, runs = 10000, 10
+	killedBehindTheirCheckpoint(t, followingCommand, 10)
+}
+
+func killedBehindTheirCheckpoint(t *testing.T, follow follower, runs int) {
+	const lines = 10000
 	dir := t.TempDir()
-	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
+	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
 	for run := range runs {
 		appendTo(t, log, numberedLines(run*lines, (run+1)*lines))
-		p := startFollowing(t, out, nil, "-F", log, "--state="+state)
+		p := follow(t, log, state, out, false)
 		until(t, "its checkpoint", func() bool { return saved(t, state, log) })
 		p.cmd.Process.Kill()
 		<-p.ended
@@ -66,66 +70,72 @@ func TestShortRunsMakeProgress(t *testing.T) {
 			if long() {
 				kills, most = test.longKills, test.most
 			}
-			dir := t.TempDir()
-			log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-			appendTo(t, log, "")
-			appendTo(t, out, "")
-			var n int // number of lines written; read after the writer has ended
-			stop := make(chan struct{})
-			var writer sync.WaitGroup
-			writer.Go(func() {
-				tick := time.NewTicker(5 * time.Millisecond)
-				defer tick.Stop()
-				for begin := time.Now(); ; {
-					select {
-					case <-stop:
-						return
-					case <-tick.C: // 100,000 lines a second
-						to := int(time.Since(begin) / (10 * time.Microsecond))
-						appendTo(t, log, numberedLines(n, to))
-						n = to
-					}
-				}
-			})
-			end := sync.OnceFunc(func() { close(stop); writer.Wait() })
-			defer end()
-			random := rand.New(rand.NewPCG(7, 1))
-			next, printed := 0, 0
-			for kill := range kills + 1 {
-				from := 0
-				if c := readCheckpoint(t, state); len(c.Files) == 1 {
-					from = int(c.Files[0].Reading[0].Off / numberedSize)
-				}
-				if from > next {
-					t.Fatalf("kill %d: the checkpoint goes on at line %d, but line %d was not printed", kill, from, next)
-				}
-				begin := mustSize(t, out)
-				p := startFollowing(t, out, nil, "-F", log, "--state="+state)
-				if kill < kills {
-					until(t, "the first output", func() bool { return mustSize(t, out) > begin })
-					time.Sleep(test.from + time.Duration(random.Int64N(int64(test.to-test.from))))
-				} else {
-					end()
-					until(t, "the last line", func() bool { return strings.HasSuffix(lastBytes(t, out), numberedLine(n-1)) })
-				}
-				p.cmd.Process.Kill()
-				<-p.ended
-				before := next
-				next = checkRun(t, out, begin, from, next)
-				printed += int(mustSize(t, out)-begin) / numberedSize
-				if next == before && kill < kills {
-					t.Errorf("kill %d: no progress: line %d came before", kill, next)
-				}
-			}
-			if next != n {
-				t.Errorf("%d lines of %d came out", next, n)
-			}
-			if twice := 100 * (printed - n) / n; twice > most {
-				t.Errorf("%d %% of %d lines came twice over %d kills, want at most %d", twice, n, kills, most)
-			} else {
-				t.Logf("%d %% of %d lines came twice over %d kills", twice, n, kills)
-			}
+			killedOften(t, followingCommand, kills, most, test.from, test.to)
 		})
+	}
+}
+
+// killedOften kills a follower in the time given after its first output, and checks that each run
+// makes progress, that no line is lost, and how many come twice.
+func killedOften(t *testing.T, follow follower, kills, most int, after, before time.Duration) {
+	dir := t.TempDir()
+	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
+	appendTo(t, log, "")
+	appendTo(t, out, "")
+	var n int // number of lines written; read after the writer has ended
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for begin := time.Now(); ; {
+			select {
+			case <-stop:
+				return
+			case <-tick.C: // 100,000 lines a second
+				to := int(time.Since(begin) / (10 * time.Microsecond))
+				appendTo(t, log, numberedLines(n, to))
+				n = to
+			}
+		}
+	})
+	end := sync.OnceFunc(func() { close(stop); writer.Wait() })
+	defer end()
+	random := rand.New(rand.NewPCG(7, 1))
+	next, printed := 0, 0
+	for kill := range kills + 1 {
+		from := 0
+		if c := readCheckpoint(t, state); len(c.Files) == 1 {
+			from = int(c.Files[0].Reading[0].Off / numberedSize)
+		}
+		if from > next {
+			t.Fatalf("kill %d: the checkpoint goes on at line %d, but line %d was not printed", kill, from, next)
+		}
+		begin := mustSize(t, out)
+		p := follow(t, log, state, out, false)
+		if kill < kills {
+			until(t, "the first output", func() bool { return mustSize(t, out) > begin })
+			time.Sleep(after + time.Duration(random.Int64N(int64(before-after))))
+		} else {
+			end()
+			until(t, "the last line", func() bool { return strings.HasSuffix(lastBytes(t, out), numberedLine(n-1)) })
+		}
+		p.cmd.Process.Kill()
+		<-p.ended
+		last := next
+		next = checkRun(t, out, begin, from, next)
+		printed += int(mustSize(t, out)-begin) / numberedSize
+		if next == last && kill < kills {
+			t.Errorf("kill %d: no progress: line %d came before", kill, next)
+		}
+	}
+	if next != n {
+		t.Errorf("%d lines of %d came out", next, n)
+	}
+	if twice := 100 * (printed - n) / n; twice > most {
+		t.Errorf("%d %% of %d lines came twice over %d kills, want at most %d", twice, n, kills, most)
+	} else {
+		t.Logf("%d %% of %d lines came twice over %d kills", twice, n, kills)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/symfilter/symfilter/daemon"
 	"github.com/symfilter/symfilter/internal/service"
@@ -87,7 +88,8 @@ func check(conf *daemon.Config, path string, to io.Writer) int {
 func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // one that comes before the end of the start is not lost
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	signal.Ignore(syscall.SIGPIPE)     // a write to a closed pipe fails with EPIPE
+	ctx, stop := untilSignal()
 	defer stop()
 	startup.TuneGarbage(startup.GarbageMedium)
 	startup.LimitHeap(heapLimit(conf))
@@ -127,6 +129,29 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 		return exitIO
 	}
 	return exitOK
+}
+
+// echo is the time after a signal in which another one is the same signal: a service manager, or
+// timeout(1), signals a process and its group.
+const echo = 200 * time.Millisecond
+
+// untilSignal returns a context that is done when a signal to end comes. The process ends at once if
+// one more comes after echo.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		cancel()
+		for first := time.Now(); ; {
+			sig, ok := (<-signals).(syscall.Signal)
+			if ok && time.Since(first) >= echo {
+				os.Exit(128 + int(sig))
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // heapLimit returns the bytes of memory that the collector keeps the process below, if it can: those
