@@ -185,6 +185,9 @@ func (f *files) marksOf(s *source) (marks []mark) {
 
 // keepMarks keeps the marks of files that no longer exist.
 func (s *source) keepMarks(gone ...mark) {
+	if s.f.o.Unpack == nil {
+		return
+	}
 	s.gone = append(s.gone, gone...)
 	s.gone = s.gone[max(0, len(s.gone)-maxMarks):]
 }

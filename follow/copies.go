@@ -106,6 +106,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		return nil, false, err
 	}
 	continued = continued || again
+	s.family = beside // so that the next run knows the copies
 	first := (*generation)(nil)
 	if rest >= 0 {
 		first, continued = copies[rest], true

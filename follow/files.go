@@ -48,6 +48,7 @@ func (f *files) claim(g *generation, s *source) (other *source) {
 	if r := f.byID[g.id]; r != nil && r.matches(g) && r.read && r.owner != s {
 		return r.owner
 	}
+	f.keepMark(g.id, s)
 	f.byID[g.id] = &record{owner: s, active: true, read: true}
 	return nil
 }
@@ -97,7 +98,15 @@ func (f *files) leave(s *source, g *generation) {
 				m.Before = hash(before)
 			}
 		}
+		f.keepMark(g.id, s)
 		f.byID[g.id] = &record{owner: s, mark: m}
+	}
+}
+
+// keepMark keeps the mark of a file whose inode is used again, for its archive; f.mu is held.
+func (f *files) keepMark(id fileID, s *source) {
+	if r := f.byID[id]; r != nil && r.owner == s && !r.active {
+		s.keepMarks(r.mark)
 	}
 }
 
@@ -224,13 +233,25 @@ func (s *source) knownSiblings() *string {
 		}
 	}
 	for _, c := range s.family.packed {
-		if s.knowsArchive(c) {
+		if slices.ContainsFunc(s.held(), func(g *generation) bool { return g.archive.id == c.id }) {
+			continue // if this run is killed, the next one may have to read on in it
+		}
+		if s.knowsArchive(c) || s.f.files.hasRead(c) {
 			all = append(all, c.fingerprint())
 		}
 	}
 	slices.Sort(all)
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(all, "")))
 	return &text
+}
+
+// hasRead reports whether c was read to its end: the record of its inode may be that of an earlier
+// file.
+func (f *files) hasRead(c sibling) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.byID[c.id]
+	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.mtime)
 }
 
 // inactive reports whether a file has a record and is not being read.
