@@ -93,7 +93,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 		o.limit = defaultOpenFiles
 	}
 	if info, err := os.Stat(o.dir); err != nil {
-		return nil, fmt.Errorf("output.file: %w: make the folder first", err)
+		return nil, fmt.Errorf("output.file: %s: %w; make the folder first", c.File, err)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("output.file: %s is no folder", o.dir)
 	}
