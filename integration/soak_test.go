@@ -143,7 +143,7 @@ func (s *soaked) line(n int) (kind, string) {
 			"{{{module:2:libledger.so:elf:eecd138796b4297ca7ee7bb08854e1173fee4bff}}}{{{mmap:0x00007ffff7fbc000:0x4000:load:2:rx:0x0}}}"
 	case p < soakMarkup:
 		if s.asks && r.IntN(3) == 0 {
-			return frames, head + fmt.Sprintf("{{{bt:%d:%#016x:pc}}}", r.IntN(30), 0x0000600000000010+r.IntN(0xf00))
+			return frames, head + fmt.Sprintf("{{{bt:%d:%#016x:pc}}}", r.IntN(30), int64(0x0000600000000010)+r.Int64N(0xf00))
 		}
 		return frames, head + fmt.Sprintf("{{{bt:%d:%#016x:ra}}}", r.IntN(30), []uint64{0x00007ffff7fbd917, 0x0000555555555ac1, 0x0000555555555e19, 0x00007ffff7fbda26, 0x00007ffff7df324a}[r.IntN(5)])
 	case p < soakMarkup+soakHostile:
