@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // collectorPart returns the path of a file that scripts/fetch-collectors unpacked, and needs it.
@@ -35,9 +36,11 @@ func collectorPart(t *testing.T, name string) string {
 
 // collectorLibraries returns the environment in which the unpacked programs find their libraries.
 func collectorLibraries(t *testing.T) []string {
-	folders := []string{"usr/lib/x86_64-linux-gnu", "usr/lib/syslog-ng", "lib/x86_64-linux-gnu"}
-	for i, f := range folders {
-		folders[i] = filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(collectorPart(t, "usr/sbin/rsyslogd")))), f)
+	root := filepath.Dir(filepath.Dir(filepath.Dir(collectorPart(t, "usr/sbin/rsyslogd"))))
+	var folders []string
+	for _, pattern := range []string{"usr/lib/*-linux-gnu", "usr/lib/syslog-ng", "lib/*-linux-gnu"} {
+		found, _ := filepath.Glob(filepath.Join(root, pattern))
+		folders = append(folders, found...)
 	}
 	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(folders, ":"), noSystemDebug)
 }
@@ -274,7 +277,7 @@ func rsyslog(t *testing.T, example string) *collector {
 	if err := os.WriteFile(filepath.Join(c.dir, "rsyslog.conf"), []byte(main), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.start(daemon, "-n", "-f", filepath.Join(c.dir, "rsyslog.conf"), "-i", filepath.Join(c.dir, "pid"), "-M", collectorPart(t, "usr/lib/x86_64-linux-gnu/rsyslog"))
+	c.start(daemon, "-n", "-f", filepath.Join(c.dir, "rsyslog.conf"), "-i", filepath.Join(c.dir, "pid"), "-M", testenv.Find(t, filepath.Join(filepath.Dir(filepath.Dir(daemon)), "lib/*-linux-gnu/rsyslog")))
 	return c
 }
 
