@@ -38,6 +38,9 @@ const (
 	lateInterval = time.Second
 	// files that are checked in one poll interval, if no events arrive
 	pollShare = 1000
+	// sinks that are asked in each poll interval whether their context has changed without a Write;
+	// more sinks are asked less often, since it is a quarter of the cost of idle files
+	changeShare = 250
 	// checks per poll interval of a file that was rotated lately, if no events arrive
 	hurryShare = 5
 	eventDelay = 2 * time.Second  // longest delay of events on a busy machine

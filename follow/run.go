@@ -305,7 +305,9 @@ func (r *run) tick() {
 		polls := r.ticks%max(1, len(r.sources)/pollShare) == 0
 		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS && polls) })
 	}
-	r.lookForChanges()
+	if r.ticks%max(1, len(r.sources)/changeShare) == 0 {
+		r.lookForChanges()
+	}
 	r.secure()
 }
 
