@@ -171,6 +171,10 @@ func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		refuse(to, http.StatusServiceUnavailable, "symfilterd is stopping; send the request again later")
 		return
 	}
+	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+		// it may have had a Content-Length, too, which net/http hides: RFC 9112, section 6.1
+		to.Header().Set("Connection", "close")
+	}
 	h := w.route(r.URL.Path)
 	if h == nil {
 		refuse(to, http.StatusNotFound, "no pipeline has this path; POST to the path of an input http or journal_upload of the configuration")
