@@ -2,7 +2,8 @@
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
-SOAKTIME  = 10m
+SOAKTIME  = 2h
+SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
 WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
@@ -31,9 +32,9 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 test-elsewhere:
 	@scripts/test-elsewhere
 
-# Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h
+# Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h SOAK=TestDaemonSoak
 soak:
-	TEST_SOAK=$(SOAKTIME) go run ./scripts/gotest -run '^(TestSoak|TestALogThroughASerialPortLosesNothing)$$' -timeout 0 ./integration
+	TEST_SOAK=$(SOAKTIME) go run ./scripts/gotest -run '^($(SOAK))$$' -timeout 0 ./integration
 
 bench:
 	go run ./bench

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -79,9 +80,25 @@ func configurations(t *testing.T) map[string]string {
 	return all
 }
 
-// The configurations of the examples pass --check where the folders exist that they write to.
+// The configurations of the examples fit the schema, and pass --check where the folders exist that
+// they write to.
 func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
+	published, err := jsonschema.UnmarshalJSON(strings.NewReader(run(t, nil, daemonCommand(t), "--schema")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("symfilterd.schema.json", published); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("symfilterd.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range configurations(t) {
+		if err := schema.Validate(any(manifests(t, text)[0])); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		dir := t.TempDir()
 		for _, sub := range []string{"/var/log/symbolized", "/var/log/app", "/var/log/containers", "/usr/lib/debug", "/logs", "/testdata/debug", "/symbols"} {
 			if err := os.MkdirAll(dir+sub, 0o755); err != nil {

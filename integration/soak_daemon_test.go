@@ -48,7 +48,10 @@ func TestDaemonSoak(t *testing.T) {
 	default:
 		plan = soakPlan{3 * time.Second, 2, 4, 100 * time.Millisecond, time.Second, 400 * time.Millisecond, time.Second, 500 * time.Millisecond}
 	}
-	soakDaemon(t, plan)
+	report := soakDaemon(t, plan)
+	if os.Getenv("TEST_SOAK") != "" && !t.Failed() {
+		writeSoak(t, report)
+	}
 }
 
 // daemonSoak is one run.
@@ -90,10 +93,11 @@ pipelines:
 `
 
 // soakDaemon runs a daemon under load and reloads, and looks for each line in its output. Of what it
-// uses, it compares what is used in the last two thirds of the time.
-func soakDaemon(t *testing.T, plan soakPlan) {
+// uses, it compares what is used in the last two thirds of the time. It returns a report.
+func soakDaemon(t *testing.T, plan soakPlan) string {
 	s := &daemonSoak{t: t, plan: plan, stop: make(chan struct{}), streams: make(map[int]*soaked)}
-	server := httptest.NewServer(newFlakyServer(plan.mode))
+	flaky := newFlakyServer(plan.mode)
+	server := httptest.NewServer(flaky)
 	defer server.Close()
 	defer server.CloseClientConnections()
 	tcp, web := unusedAddress(t), unusedAddress(t)
@@ -140,7 +144,34 @@ func soakDaemon(t *testing.T, plan soakPlan) {
 	if s.d.err != nil {
 		t.Errorf("it ended with %v", s.d.err)
 	}
+	return fmt.Sprintf(daemonReport, plan.duration, plan.files, 4*plan.each, plan.reload, plan.rotate, len(s.all), written, c.markup, c.hostile, rotations, reloads, broken, flaky.asked.Load(),
+		c.lost, c.again, c.changed, steady.memory>>20, low, high, steady.files, steady.filesRatio)
 }
+
+const daemonReport = `## symfilterd
+
+For %v, 8 pipelines ran: %d log files, rotated every second, and one each in the formats of CRI and Docker; TCP, unix sockets and
+datagrams, to files; HTTP to the sender and to a file. %d connections were open, each for some seconds, then another one. The configuration
+was changed and loaded again every %v, each fifth time with a mistake; the outputs were renamed every %v. The server of debug files had
+them, did not have them, failed, hung, and cut its answers, in turns.
+
+| | |
+|---|---|
+| streams | %d |
+| lines written | %d |
+| lines with markup | %d |
+| hostile lines | %d |
+| rotations of inputs | %d |
+| reloads, and those that were refused | %d, %d |
+| requests to the server | %d |
+| **lines lost** | **%d** |
+| **lines doubled or out of order** | **%d** |
+| **lines without markup that were changed** | **%d** |
+| resident memory at most, MiB | %d |
+| means of it over tenths of the last two thirds, to their mean | %.2f to %.2f |
+| open descriptors at most | %d |
+| open descriptors, mean of the last quarter to that of the second | %.2f |
+`
 
 // begin starts the writers, and the readers of the outputs.
 func (s *daemonSoak) begin(tcp, web string) {

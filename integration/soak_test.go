@@ -40,13 +40,29 @@ func TestSoak(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		if err := os.MkdirAll("../docs", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("../docs/soak.md", []byte(report), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeSoak(t, report)
 	})
+}
+
+// writeSoak replaces a section of docs/soak.md, which begins with its heading.
+func writeSoak(t *testing.T, section string) {
+	t.Helper()
+	const page = "../docs/soak.md"
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading, _, _ := strings.Cut(section, "\n")
+	before, rest, found := strings.Cut(string(b), heading+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", page, heading)
+	}
+	if _, next, more := strings.Cut(rest, "\n## "); more {
+		section += "\n## " + next
+	}
+	if err := os.WriteFile(page, []byte(before+section), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // soakPipe gives one process ordinary, broken and marked-up input, and checks that its memory does
@@ -395,10 +411,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 	return fmt.Sprintf(soakReport, strings.TrimSuffix(duration.String(), "0s"), soakCount, soakCount/4, soakCount/4, soakMarkup, soakHostile, rotations, written, c.more, c.markup, c.hostile, c.lost, c.again, c.changed, steady.memoryRatio, steady.filesRatio, float64(steady.files)/soakCount)
 }
 
-const soakReport = `# Soak
-
-` + "`make soak`" + ` follows files that are written and rotated, and looks for each of their lines in the output. Each run writes this page; this
-is the last run that was committed.
+const soakReport = `## symfilter --follow
 
 For %s, %d files were followed with ` + "`symfilter --follow --state`" + `: %d logs in the format of CRI, %d in that of Docker's ` + "`json-file`" + `,
 the others as programs write them. Each file got a line every 20 ms and was rotated every second; up to ten rotated files were kept.

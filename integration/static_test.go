@@ -27,14 +27,25 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	product := buildStatic(t, tree)
 
 	t.Run("is static", func(t *testing.T) {
-		f, err := elf.Open(product)
-		if err != nil {
-			t.Fatal(err)
+		built := []string{product}
+		if long() { // links for seconds
+			daemon := filepath.Join(t.TempDir(), "symfilterd")
+			run(t, nil, filepath.Join(tree, "scripts", "build-static"), daemon, "symfilterd")
+			if got := run(t, nil, daemon, "--version"); !strings.HasPrefix(got, "symfilterd ") {
+				t.Errorf("--version: got %q", got)
+			}
+			built = append(built, daemon)
 		}
-		defer f.Close()
-		for _, p := range f.Progs {
-			if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
-				t.Errorf("it has a segment %s", p.Type)
+		for _, path := range built {
+			f, err := elf.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for _, p := range f.Progs {
+				if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+					t.Errorf("%s has a segment %s", path, p.Type)
+				}
 			}
 		}
 	})
