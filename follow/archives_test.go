@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // unpackGzip is an Options.Unpack.
@@ -237,7 +240,7 @@ func TestCompressedFilesBetweenTwoLooksAreRead(t *testing.T) {
 func (l *log) expectMessages(t *testing.T, want string) {
 	t.Helper()
 	got := l.messages()
-	if copied := regexp.MustCompile(`app.log: was truncated, .* is read from .*\n?`); want == "" { // by copyTruncate
+	if copied := regexp.MustCompile(`app.log: was truncated, .*\n?`); want == "" { // by copyTruncate
 		got = copied.ReplaceAllString(got, "")
 	}
 	if got != want {
@@ -380,4 +383,90 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file that unpacks to much more than a log would is read up to a bound, whatever its lines, and
+// takes no more memory than another; what is left out is reported.
+func TestBombsAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	for name, line := range map[string]string{"lines": strings.Repeat("x", 1023) + "\n", "no line": strings.Repeat("x", 1024)} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			var read int64
+			o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Unpack: func(io.Reader) (io.Reader, func(), error) {
+				return io.MultiReader(strings.NewReader("first\n"), endless(line)), func() {}, nil
+			}}
+			l := newLog()
+			write(t, path, "first\n")
+			again(t, l, o, path, "first\n")
+			compress(t, path, false)
+			rename(t, path+".gz", path+".1.gz")
+			write(t, path, "last\n")
+			o.Open = func(string) (*Sink, error) {
+				return &Sink{WriteCloser: byteCount{&read}}, nil
+			}
+			r := begin(t, l, o)
+			const most = unpackFloor + 1<<20
+			r.expectMessages(`app.log: app.log.1.gz unpacks to more than \d+ bytes, more than a log would: what comes after them is left out`)
+			r.until("the next file is read", func() bool { return r.f.Stats().LagBytes == 0 })
+			if err := r.end(); err != nil {
+				t.Error(err)
+			}
+			if read < unpackFloor || read > most {
+				t.Errorf("%d bytes are read, want %d to %d", read, unpackFloor, most)
+			}
+		})
+	}
+}
+
+// endless is a reader of one text, again and again.
+type endless string
+
+func (e endless) Read(p []byte) (int, error) {
+	n := 0
+	for len(p)-n >= len(e) {
+		n += copy(p[n:], e)
+	}
+	return n, nil
+}
+
+// byteCount counts the bytes that are written to it.
+type byteCount struct{ n *int64 }
+
+func (c byteCount) Write(p []byte) (int, error) { *c.n += int64(len(p)); return len(p), nil }
+func (c byteCount) Close() error                { return nil }
+
+// The end of a run does not wait for the end of a compressed file, and the next run finds the same
+// checkpoint.
+func TestUnpackingIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+	l := newLog()
+	first := strings.Repeat("a line that is read before\n", 30000)
+	write(t, path, first)
+	again(t, l, o, path, first)
+	write(t, path, "second\n")
+	compress(t, path, true)
+	rename(t, path+".gz", path+".1.gz")
+	write(t, path, "third\n")
+	waits := make(chan bool)
+	var once sync.Once
+	p := o
+	p.Unpack = func(r io.Reader) (io.Reader, func(), error) {
+		once.Do(func() { close(waits) })
+		for { // a decoder that finds nothing in the file
+			if _, err := r.Read(make([]byte, 1)); err != nil && err != io.EOF {
+				return nil, nil, err
+			}
+		}
+	}
+	r := begin(t, l, p)
+	<-waits
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	again(t, l, o, path, first+"second\nthird\n")
+	l.expectMessages(t, "")
 }
