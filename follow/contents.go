@@ -89,7 +89,7 @@ func (c *contents) ReadAt(p []byte, off int64) (n int, err error) {
 		case c.err != nil:
 			return n, c.err
 		default:
-			if err := c.more(); err != nil {
+			if err := c.more(); err != nil && !isDamage(err) { // bytes may come with the damage
 				return n, err
 			}
 		}
