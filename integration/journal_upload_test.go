@@ -43,7 +43,7 @@ func journal(t *testing.T, file string, first int, messages []string) {
 	var text bytes.Buffer
 	for i, message := range messages {
 		fmt.Fprintf(&text, "__REALTIME_TIMESTAMP=%d\n__MONOTONIC_TIMESTAMP=%d\n_BOOT_ID=%032x\n_MACHINE_ID=%032x\n_PID=7\n_HOSTNAME=host\nSYSLOG_IDENTIFIER=app\nMESSAGE=%s\n\n",
-			1700000000000000+first+i, first+i, 1, 2, message)
+			int64(1700000000000000)+int64(first+i), first+i, 1, 2, message)
 	}
 	cmd := journalTool(t, "systemd-journal-remote", "--output="+file, "-")
 	cmd.Stdin = &text
@@ -84,7 +84,7 @@ func linesOf(first, n int) string {
 	var b strings.Builder
 	for i := first; i < first+n; i++ {
 		if i > 0 {
-			at := time.UnixMicro(int64(1700000000000000 + i)).UTC().Format("2006-01-02T15:04:05.000000Z")
+			at := time.UnixMicro(1700000000000000 + int64(i)).UTC().Format("2006-01-02T15:04:05.000000Z")
 			fmt.Fprintf(&b, "%s host app[7]: %d one.so+0x234 (BuildId: aabb)\n", at, i)
 		}
 	}

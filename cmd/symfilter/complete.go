@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/symfilter/symfilter/internal/shell"
 )
 
 // completer returns a command of the library that makes completions, with the flags of cmd.
@@ -76,39 +78,6 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// bashWords replaces the function by which the script for bash gets the words of the line if the
-// bash-completion package is not loaded: the library's own calls a function of that package.
-// Readline separates words at = and : too; words that belong together are joined.
-const bashWords = `
-__symfilter_init_completion()
-{
-    local i word blanks last="" line=${COMP_LINE:0:COMP_POINT}
-    COMPREPLY=()
-    words=()
-    for ((i = 0; i <= COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
-        blanks=${line%%[![:blank:]]*}
-        line=${line#"$blanks"}
-        if [[ $line != "$word"* ]]; then
-            word=$line # the cursor is within the word
-        fi
-        line=${line#"$word"}
-        if ((i > 0)) && [[ -z $blanks && ( $word =~ ^[=:]+$ || $last =~ ^[=:]+$ || -z $word ) ]]; then
-            words[${#words[@]}-1]+=$word
-        else
-            words+=("$word")
-        fi
-        last=$word
-    done
-    cword=$((${#words[@]} - 1))
-    cur=${words[cword]}
-    prev=""
-    if ((cword > 0)); then
-        prev=${words[cword-1]}
-    fi
-}
-`
-
 // complete answers a shell that asks how the command line d goes on.
 func (d dispatched) complete(std standard) error {
 	root := completer(d.command)
@@ -125,7 +94,7 @@ func runCompletion(_ *config, args []string, std standard) (int, error) {
 	switch args[0] {
 	case "bash":
 		if err = root.GenBashCompletionV2(std.text, true); err == nil {
-			_, err = io.WriteString(std.text, bashWords)
+			_, err = io.WriteString(std.text, shell.BashWords("symfilter"))
 		}
 	case "zsh":
 		err = root.GenZshCompletion(std.text)

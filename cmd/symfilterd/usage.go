@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/daemon"
+	"github.com/symfilter/symfilter/internal/shell"
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
@@ -156,11 +157,15 @@ func complete(args []string, to io.Writer) error {
 }
 
 // script prints the script for a shell.
-func script(shell string, to io.Writer) error {
+func script(of string, to io.Writer) error {
 	root := completer()
-	switch shell {
+	switch of {
 	case "bash":
-		return root.GenBashCompletionV2(to, true)
+		if err := root.GenBashCompletionV2(to, true); err != nil {
+			return err
+		}
+		_, err := io.WriteString(to, shell.BashWords("symfilterd"))
+		return err
 	case "zsh":
 		return root.GenZshCompletion(to)
 	}

@@ -58,6 +58,7 @@ var direction = map[string][]string{
 	"internal/sandbox":  {},
 	"internal/serial":   {},
 	"internal/service":  {},
+	"internal/shell":    {},
 	"internal/startup":  {},
 	"internal/troff":    {},
 	"internal/written":  {},
