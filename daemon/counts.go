@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,8 +124,11 @@ func (w *writes) begin(now time.Time) {
 	w.open++
 }
 
-// end ends a write.
+// end ends a write. That a reload has replaced the output is not an error of it.
 func (w *writes) end(now time.Time, err error) {
+	if errors.Is(err, errReplaced) {
+		err = nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.total += now.Sub(w.since)

@@ -153,6 +153,6 @@ func TestWritesOfSeveralStreamsAreOneOutput(t *testing.T) {
 	w.end(at(40), io.ErrShortWrite)
 	expect(50, 30, 0, io.ErrShortWrite)
 	w.begin(at(60))
-	w.end(at(61), nil)
+	w.end(at(61), errReplaced) // by a reload: the rest of the lines goes to the next output
 	expect(70, 31, 0, nil)
 }
