@@ -39,6 +39,12 @@ type jsonScan struct {
 // field.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
+	return s.found(buf)
+}
+
+// found is the function jsonFields for a new jsonScan.
+func (s *jsonScan) found(buf *[]byte) (found []field, ok bool) {
+	fields, line := s.fields, s.b
 	ok = s.line()
 	*buf = s.text
 	switch {

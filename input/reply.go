@@ -31,7 +31,9 @@ type Reply struct {
 	fields []field // scratch: of the current line
 	text   []byte  // scratch: their texts
 	got    []byte  // scratch: the new texts
+	path   []byte  // scratch: of a jsonScan
 	key    []byte  // scratch
+	edits  []field // scratch: the fields that change
 }
 
 // noChange is the reply for a line that stays as it is.
@@ -102,7 +104,9 @@ func (r *Reply) flush() {
 // line appends the reply for a line.
 func (r *Reply) line(line []byte) {
 	line = bytes.TrimRight(line, "\r\n")
-	fields, ok := jsonFields(r.fields[:0], line, r.names, &r.text)
+	s := jsonScan{b: line, names: r.names, fields: r.fields[:0], text: r.text[:0], path: r.path[:0]}
+	fields, ok := s.found(&r.text)
+	r.path = s.path[:0]
 	r.fields = fields[:0]
 	if !ok || len(fields) > 0 && fields[0].form == wholeLine {
 		r.out = append(r.out, noChange...)
@@ -110,7 +114,7 @@ func (r *Reply) line(line []byte) {
 	}
 	r.key = r.keys.append(r.key[:0], line)
 	context := r.contexts.Of(r.key)
-	c := changes{b: line}
+	c := changes{b: line, fields: r.edits[:0]}
 	r.got = r.got[:0]
 	for i := range fields {
 		f := &fields[i]
@@ -127,6 +131,7 @@ func (r *Reply) line(line []byte) {
 			c.fields = append(c.fields, *f)
 		}
 	}
+	r.edits = c.fields[:0]
 	if cap(r.got)+cap(r.text) > maxScratch {
 		defer func() { r.got, r.text = nil, nil }()
 	}

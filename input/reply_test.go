@@ -197,6 +197,61 @@ func TestProcessesOfRecords(t *testing.T) {
 	}
 }
 
+// A trace that is held back ends before a record of another process, and no record is lost or comes
+// in another order.
+func TestHeldTracesEndAtOtherProcesses(t *testing.T) {
+	frame := func(pid, n int) string {
+		return fmt.Sprintf(`{"pid":%d,"msg":"    #%d 0x55d0c8a0%04x in f%d (/no/such/app+0x%x)"}`+"\n", pid, n, 0x100+n, n, 0x100+n)
+	}
+	const header = `{"pid":1,"msg":"==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x602000000010"}` + "\n"
+	var in string
+	held := false
+	var out bytes.Buffer
+	e := NewEnvelope(JSON, testOptions(t), &out)
+	e.KeyBy("pid")
+	for _, record := range []string{header, frame(1, 0), frame(1, 1), frame(2, 0), frame(1, 2), `{"pid":2,"msg":"plain"}` + "\n", frame(2, 1), "not JSON\n", frame(1, 3), frame(2, 2)} {
+		in += record
+		io.WriteString(e, record)
+		held = held || e.Unfinished()
+		if !strings.HasPrefix(in, out.String()) {
+			t.Fatalf("after %s: printed\n%s", record, out.String())
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(in, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if !held {
+		t.Error("nothing was held back")
+	}
+}
+
+// Replies take no memory.
+func TestRepliesCostLittle(t *testing.T) {
+	r := NewReply(testOptions(t), io.Discard, []string{"hostname", "syslogtag"}, []string{"msg"})
+	line := func(msg string) []byte {
+		return []byte(`{"msg":"` + msg + `","rawmsg":"<13>` + msg + `","hostname":"web","syslogtag":"app[1]:","pri":13}` + "\n")
+	}
+	r.Write(line("{{{module:0:inventory:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}"))
+	for name, b := range map[string][]byte{"plain": line("a line of text, as most are"), "a frame": line("at {{{pc:0x500140:pc}}}")} {
+		r.Write(b)
+		if n := testing.AllocsPerRun(100, func() { r.Write(b) }); n > 0 {
+			t.Errorf("%s takes %v allocations", name, n)
+		}
+	}
+}
+
+func BenchmarkReply(b *testing.B) {
+	r := NewReply(testOptions(b), io.Discard, []string{"hostname", "syslogtag"}, []string{"msg"})
+	line := []byte(`{ "msg": " 00:06:44.997 INFO balance 825.00", "rawmsg": "<13>Nov 20 10:00:00 web app[1]: 00:06:44.997 INFO  balance 825.00", "timereported": "2026-11-20T10:00:00+00:00", "hostname": "web", "syslogtag": "app[1]:", "inputname": "imptcp", "fromhost": "localhost", "fromhost-ip": "127.0.0.1", "pri": "13", "syslogfacility": "1" }` + "\n")
+	b.SetBytes(int64(len(line)))
+	for b.Loop() {
+		r.Write(line)
+	}
+}
+
 func TestKeysOfLines(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"host":"a","pid":7}`:                       "a 7",

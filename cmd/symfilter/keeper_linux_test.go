@@ -74,6 +74,29 @@ func TestContextsAreMadeIfTheyChange(t *testing.T) {
 	}
 }
 
+// A context that cannot be saved is reported, and the log is printed all the same.
+func TestContextsThatCannotBeSavedAreReported(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := startCommand(t, detached("--context-file="+filepath.Join(dir, "context")))
+	p.write(t, "plain\n")
+	p.expect(t, "plain\n")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "{{{module:0:one.so:elf:aabb}}}\nready\n")
+	p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nready\n")
+	p.in.Close()
+	if _, code := p.end(t); code != exitIO {
+		t.Errorf("exit code %d, want %d", code, exitIO)
+	}
+	if got := strings.Count(p.stderr.String(), "save the context in "); got != 1 {
+		t.Errorf("reported %d times: %s", got, p.stderr.String())
+	}
+}
+
 // A line that is cut because the reader of the output has enough is not malformed.
 func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
