@@ -333,3 +333,36 @@ func TestAKeyIsThatOfOneRequestAtATime(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A request goes on over a reload that changes the options of its pipeline; modules that it has named
+// stay known.
+func TestReloadsCutNoRequest(t *testing.T) {
+	dir, addr := t.TempDir(), freeAddress(t)
+	text := webConfig(addr, strings.ReplaceAll(peerPipeline, "}\n", ", filter: {module_lines: none}}\n"))
+	d, _ := started(t, configuration(t, dir, text), Options{})
+	module, frames, _ := strings.Cut(crash, "{{{bt")
+	r, w := io.Pipe()
+	request, err := http.NewRequest("POST", "http://"+addr+"/v1/filter", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { io.WriteString(w, module) }()
+	got, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	before := make([]byte, len("before\n"))
+	if _, err := io.ReadFull(got.Body, before); string(before) != "before\n" {
+		t.Fatalf("got %q, %v", before, err)
+	}
+	if err := d.Reload(configuration(t, dir, strings.ReplaceAll(text, "none}", "none, basenames: true}"))); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w, "{{{bt"+frames)
+	w.Close()
+	rest, err := io.ReadAll(got.Body)
+	if want := "    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n"; string(rest) != want || err != nil {
+		t.Errorf("got %q, %v, want %q", rest, err, want)
+	}
+}
