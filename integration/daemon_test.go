@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -101,7 +102,9 @@ func (d *runningDaemon) signal(s syscall.Signal) {
 // get returns the status and the body of an answer of the admin listener; 0 while there is none.
 func (d *runningDaemon) get(path string) (int, string) {
 	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
-		Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", d.path("admin")) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", d.path("admin"))
+		},
 	}}
 	r, err := client.Get("http://symfilterd" + path)
 	if err != nil {
