@@ -34,24 +34,11 @@ func newStdoutOutput(f *os.File, syncs string, log *slog.Logger) *stdoutOutput {
 }
 
 func (o *stdoutOutput) write(ctx context.Context, from *session, p []byte) (done int, err error) {
-	for {
-		if err := o.turns.take(ctx); err != nil {
-			return 0, err
-		}
-		first, ok := o.line.ends(from)
-		if ok {
-			defer o.turns.give()
-			return o.put(ctx, from, first, p)
-		}
-		o.turns.give()
-		if err := pause(ctx, linePause); err != nil {
-			return 0, err
-		}
+	first, err := o.turns.takeFor(ctx, &o.line, from)
+	if err != nil {
+		return 0, err
 	}
-}
-
-// put writes p, after first. It has the turn.
-func (o *stdoutOutput) put(ctx context.Context, from *session, first, p []byte) (done int, err error) {
+	defer o.turns.give()
 	if !o.begun && written.IsTorn(o.f) {
 		first = newline
 	}

@@ -50,6 +50,24 @@ func (t turns) takeWithin(d time.Duration) bool {
 
 func (t turns) give() { <-t }
 
+// takeFor waits for the turn of a stream, and until no other one is within a line at the end of the
+// output. first is to be written before the stream's own bytes.
+func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
+	for {
+		if err := t.take(ctx); err != nil {
+			return nil, err
+		}
+		first, ok := end.ends(from)
+		if ok {
+			return first, nil
+		}
+		t.give()
+		if err := pause(ctx, linePause); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // A lineEnd is the stream within whose line an output ends, so that no other one goes on in it.
 type lineEnd struct {
 	by            *session // nil: the output ends after a line
@@ -100,13 +118,18 @@ type persistent struct {
 	trouble
 	log  *slog.Logger
 	told string // the last error, until an attempt succeeds
+	some bool   // the attempt has written something
 }
 
 // insist calls do until it succeeds or ctx is done. Each error that differs from the last one is
 // logged.
 func (k *persistent) insist(ctx context.Context, do func() error) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+		k.some = false
 		err := do()
+		if k.some {
+			wait = retryFirst
+		}
 		if err == nil {
 			k.works()
 			return nil

@@ -78,6 +78,8 @@ func (all *outputs) make(c Output) (output, error) {
 		return newStdoutOutput(all.stdout, c.Sync, all.log.With("output", "stdout")), nil
 	case c.File != "":
 		return newFileOutput(c, all.log.With("output", filepath.Base(c.File)))
+	case c.Connect != "":
+		return newConnectOutput(c, all.log.With("output", c.Connect))
 	}
 	return nil, errors.New("output: none is given: set one of stdout, file, peer and connect")
 }

@@ -15,3 +15,6 @@ func UnreadOf(syscall.Conn) func() (int64, bool) { return nil }
 
 // AwaitClosed does nothing: it is noticed at the next line.
 func AwaitClosed(*os.File, func()) {}
+
+// AwaitBroken returns at once: a peer that sends nothing more counts as gone here.
+func AwaitBroken(syscall.Conn) {}

@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A fickle peer reads some lines of each connection, and resets it.
+type ficklePeer struct {
+	each  int           // lines of a connection; 0: all
+	lines chan string   // as they come, without their ends
+	begun chan struct{} // an element for each connection
+}
+
+func (f *ficklePeer) serve(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		f.begun <- struct{}{}
+		r := bufio.NewReader(c)
+		for n := 0; f.each == 0 || n < f.each; n++ {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				break
+			}
+			f.lines <- strings.TrimSuffix(line, "\n")
+		}
+		if t, ok := c.(*net.TCPConn); ok {
+			t.SetLinger(0)
+		}
+		c.Close()
+	}
+}
+
+func newFicklePeer(each int) *ficklePeer {
+	return &ficklePeer{each: each, lines: make(chan string, 1<<20), begun: make(chan struct{}, 1<<10)}
+}
+
+func openedConnection(t *testing.T, c Output) *connectOutput {
+	t.Helper()
+	o, err := newConnectOutput(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.close() })
+	return o
+}
+
+// expect reads until the last of n numbered lines has come, and checks that all before have. A line
+// that comes again, on another connection, is one.
+func (f *ficklePeer) expect(t *testing.T, n int) {
+	t.Helper()
+	late := time.After(time.Minute)
+	for next := 0; next < n; {
+		select {
+		case line := <-f.lines:
+			got := -1
+			if _, err := fmt.Sscanf(line, "line %d.", &got); err != nil || got > next || line != numbered(got) {
+				t.Fatalf("got %q after line %d", line, next-1)
+			}
+			next = max(next, got+1)
+		case <-late:
+			t.Fatalf("line %d has not come", next)
+		}
+	}
+}
+
+func numbered(n int) string { return fmt.Sprintf("line %d.%s", n, strings.Repeat("x", n%100)) }
+
+// Lines come at least once, and whole, to peers that are away at first and reset their connections;
+// also the last ones, although nothing is written after them. Of a peer that ends with what it has
+// acknowledged and not read, the system has no trace: a unix socket has.
+func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
+	const lines = 20000
+	path := filepath.Join(t.TempDir(), "socket")
+	peer := newFicklePeer(6000)
+	o := openedConnection(t, Output{Connect: "unix:" + path})
+	from := new(session)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var b []byte
+		for n := range lines {
+			b = append(append(b, numbered(n)...), '\n')
+			if len(b) > 4000 || n == lines-1 {
+				put(t, o, from, string(b))
+				b = b[:0]
+			}
+		}
+	}()
+	for {
+		if failed, err := o.attempts(); failed > 0 && err != nil {
+			break // the peer is away
+		}
+		time.Sleep(time.Millisecond)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go peer.serve(l)
+	peer.expect(t, lines)
+	<-done
+	if len(peer.begun) < 2 {
+		t.Error("one connection was enough: nothing was sent again")
+	}
+}
+
+// What a peer has not read is not taken.
+func TestUnreadBytesOfConnectionsAreKnown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	o := openedConnection(t, Output{Connect: "unix:" + path})
+	put(t, o, new(session), "a line\n")
+	if n, ok := o.unread(); n < 7 || !ok {
+		t.Errorf("%d bytes are unread, %v", n, ok)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.ReadFull(c, make([]byte, 7)); err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := o.unread(); n != 0 || !ok {
+		t.Errorf("after they are read, %d bytes are unread, %v", n, ok)
+	}
+}
+
+// Connections by TLS need a certificate of the authority that the configuration names.
+func TestConnectionsByTLS(t *testing.T) {
+	serve := func(authority string) (address, file string, peer *ficklePeer) {
+		files, _ := certificate(t, t.TempDir(), authority)
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		peer = newFicklePeer(0)
+		go peer.serve(l)
+		return "localhost:" + strings.TrimPrefix(l.Addr().String(), "127.0.0.1:"), files.Certificate, peer
+	}
+	address, good, peer := serve("good")
+	o := openedConnection(t, Output{Connect: "tcp:" + address, TLS: &TLS{ClientCA: good}})
+	put(t, o, new(session), numbered(0)+"\n")
+	peer.expect(t, 1)
+
+	address, _, _ = serve("other")
+	refused := openedConnection(t, Output{Connect: "tcp:" + address, TLS: &TLS{ClientCA: good}})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if n, err := refused.write(ctx, new(session), []byte("secret\n")); n != 0 || err == nil {
+		t.Errorf("a peer with another certificate gets %d bytes, %v", n, err)
+	}
+	if _, err := newConnectOutput(Output{Connect: "tcp:" + address, TLS: &TLS{ClientCA: filepath.Join(t.TempDir(), "none.pem")}}, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a file of authorities that does not exist is taken")
+	}
+}

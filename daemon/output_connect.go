@@ -1,0 +1,278 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/written"
+)
+
+const (
+	dialTimeout = 10 * time.Second // of a connection, and of a handshake of TLS
+	sendBuffer  = 256 << 10        // bytes that the system takes before the peer has them
+	sendPart    = 64 << 10         // bytes sent at once: between them it is asked what the peer has
+	owedLine    = 1 << 20          // bytes of a line that are sent again, at most
+)
+
+// A connectOutput writes to a peer that it connects to, again and again: lines that the peer may not
+// have when a connection ends are sent again on the next one. On a network a peer has what its
+// machine has acknowledged, of a unix socket what it has read.
+type connectOutput struct {
+	persistent
+	address address
+	secure  *TLS // nil: none
+
+	live context.Context // until the output is closed
+	end  context.CancelFunc
+	all  sync.WaitGroup // of watch
+
+	turns turns
+	line  lineEnd  // guarded by the turn
+	conn  net.Conn // guarded by the turn; nil: there is none
+
+	mu   sync.Mutex
+	left func() (int64, bool) // what the peer of conn does not have; nil: not known, or the peer is away
+	owed []byte               // from the beginning of a line: what the peer may not have; changed with turn and mu
+}
+
+// newConnectOutput returns the output. It connects when it has something to write.
+func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
+	o := &connectOutput{persistent: persistent{log: log}, secure: c.TLS, turns: newTurns()}
+	var err error
+	if o.address, err = parseAddress(c.Connect, false); err != nil {
+		return nil, fmt.Errorf("output.connect: %w", err)
+	}
+	if _, err := o.security(); err != nil {
+		return nil, fmt.Errorf("output.%w", err)
+	}
+	o.live, o.end = context.WithCancel(context.Background())
+	return o, nil
+}
+
+// security reads the files of TLS: those of today are used by the next connection.
+func (o *connectOutput) security() (*tls.Config, error) {
+	if o.secure == nil {
+		return nil, nil
+	}
+	host, _, _ := net.SplitHostPort(o.address.name)
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+	if o.secure.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(o.secure.Certificate, o.secure.Key)
+		if err != nil {
+			return nil, fmt.Errorf("tls: certificate %s with key %s: %w", o.secure.Certificate, o.secure.Key, err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	if o.secure.ClientCA != "" {
+		pem, err := os.ReadFile(o.secure.ClientCA)
+		if err != nil {
+			return nil, fmt.Errorf("tls: client_ca: %w", err)
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("tls: client_ca: %s has no certificate in PEM", o.secure.ClientCA)
+		}
+	}
+	return c, nil
+}
+
+func (o *connectOutput) write(ctx context.Context, from *session, p []byte) (done int, err error) {
+	first, err := o.turns.takeFor(ctx, &o.line, from)
+	if err != nil {
+		return 0, err
+	}
+	defer o.turns.give()
+	err = o.insist(ctx, func() error {
+		if err := o.connect(ctx); err != nil {
+			return err
+		}
+		for len(first) > 0 {
+			n, err := o.send(ctx, first, true)
+			if first = first[n:]; err != nil {
+				return err
+			}
+		}
+		for done < len(p) {
+			part := p[done:min(len(p), done+sendPart)]
+			n, err := o.send(ctx, part, true)
+			o.line.wrote(from, part[:n])
+			if done += n; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return done, err
+}
+
+// connect connects if there is no connection, and sends what the peer of the last one may not have.
+// It has the turn.
+func (o *connectOutput) connect(ctx context.Context) error {
+	if o.conn != nil {
+		return nil
+	}
+	soon, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	secure, err := o.security()
+	if err != nil {
+		return err
+	}
+	conn, err := new(net.Dialer).DialContext(soon, o.address.network, o.address.name)
+	if err != nil {
+		return err
+	}
+	if b, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
+		b.SetWriteBuffer(sendBuffer)
+	}
+	plain, _ := conn.(syscall.Conn)
+	if secure != nil {
+		c := tls.Client(conn, secure)
+		if err := c.HandshakeContext(soon); err != nil {
+			conn.Close()
+			return err
+		}
+		conn = c
+	}
+	o.conn = conn
+	o.all.Go(func() { o.watch(conn, plain, secure != nil) })
+	left := written.UnreadOf(plain)
+	for sent := 0; sent < len(o.owed); {
+		n, err := o.send(ctx, o.owed[sent:min(len(o.owed), sent+sendPart)], false)
+		sent += n
+		if left != nil {
+			if n, ok := left(); ok {
+				sent -= o.forget(sent - int(min(n, int64(sent))))
+			}
+		}
+		if err != nil {
+			o.drop()
+			return err
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left = left
+	return nil
+}
+
+// send sends some of p, and remembers it if it is new. It has the turn.
+func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, error) {
+	if fresh && len(o.owed) >= sendPart {
+		o.forgetTaken()
+	}
+	conn := o.conn
+	conn.SetWriteDeadline(time.Time{})
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		conn.SetWriteDeadline(time.Unix(1, 0))
+		close(cut)
+	})
+	n, err := conn.Write(p)
+	if !stop() {
+		<-cut
+	}
+	if fresh {
+		o.mu.Lock()
+		o.owed = append(o.owed, p[:n]...)
+		o.mu.Unlock()
+	}
+	if err == nil {
+		o.some = true
+		return n, nil
+	}
+	if _, secure := conn.(*tls.Conn); secure || !errors.Is(err, os.ErrDeadlineExceeded) {
+		o.drop() // after a write that was cut off, TLS cannot go on
+	}
+	return n, err
+}
+
+// forgetTaken drops what the peer has.
+func (o *connectOutput) forgetTaken() {
+	if o.left == nil {
+		o.forget(len(o.owed) - sendBuffer) // the system takes no more
+	} else if n, ok := o.left(); ok {
+		o.forget(len(o.owed) - int(min(n, int64(len(o.owed)))))
+	}
+}
+
+// forget drops the first bytes that are owed, up to the beginning of a line. It returns their number.
+func (o *connectOutput) forget(first int) int {
+	if first <= 0 {
+		return 0
+	}
+	start := bytes.LastIndexByte(o.owed[:first], '\n') + 1
+	if first-start > owedLine {
+		start = first
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.owed = append(o.owed[:0], o.owed[start:]...)
+	return start
+}
+
+// drop ends the connection.
+func (o *connectOutput) drop() {
+	if o.conn != nil {
+		o.conn.Close()
+	}
+	o.conn = nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left = nil
+}
+
+// watch drops a connection whose peer is gone, and sends what the peer may not have on another one,
+// although there is nothing new to send. What the peer sends is dropped.
+func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
+	_, err := io.Copy(io.Discard, conn)
+	if err == nil && !secure { // the peer sends nothing more; it may still read
+		written.AwaitBroken(plain)
+	}
+	if o.turns.take(o.live) != nil {
+		return
+	}
+	defer o.turns.give()
+	if o.conn != conn {
+		return
+	}
+	o.drop()
+	if len(o.owed) > 0 {
+		o.insist(o.live, func() error { return o.connect(o.live) })
+	}
+}
+
+// unread returns what the peer may not have of what was written.
+func (o *connectOutput) unread() (int64, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.left == nil {
+		return int64(len(o.owed)), true
+	}
+	return o.left()
+}
+
+func (*connectOutput) reopen() error { return nil }
+
+// close ends the connection; the system still sends what it has taken.
+func (o *connectOutput) close() error {
+	o.end()
+	o.turns <- struct{}{} // nobody writes: no stage has the output any more
+	away, owed := o.conn == nil, len(o.owed)
+	o.drop()
+	o.turns.give()
+	o.all.Wait()
+	if away && owed > 0 {
+		return fmt.Errorf("output.connect: %v is away: %d bytes were not sent", o.address, owed)
+	}
+	return nil
+}
