@@ -3,11 +3,13 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/symfilter/symfilter/follow"
+	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -32,6 +34,7 @@ func (f *files) run(ctx context.Context) error {
 		Names:      f.c.Files,
 		Exclude:    f.c.ExcludePath,
 		Open:       f.open,
+		Unpack:     f.unpack,
 		Start:      follow.Start(f.c.StartAt),
 		Poll:       f.c.Poll,
 		RotateWait: time.Duration(f.c.RotateWait),
@@ -64,6 +67,11 @@ func (f *files) run(ctx context.Context) error {
 }
 
 func (*files) close() error { return nil }
+
+// unpack reads a rotated file that was compressed before it was read to its end.
+func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
+	return input.Unpacked(packed, f.p.house.unpacking)
+}
 
 // isOutput reports whether a file is one that the pipeline writes.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }

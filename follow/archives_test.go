@@ -385,6 +385,30 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 	}
 }
 
+// Of a file that is gone, the bytes are counted that were in it at the last look and not printed.
+func TestBytesThatWereSeenAreCountedAsLost(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+	write(t, path, "first\nunfinished")
+	r := begin(t, newLog(), o)
+	r.expect(path, "first\n")
+	r.until("the unfinished line was seen", func() bool {
+		return r.f.Stats() == Stats{Files: 1, ReadBytes: 6, LagBytes: 10, Checkpoints: r.f.Stats().Checkpoints}
+	})
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	rename(t, path, filepath.Join(dir, "keeps-its-inode"))
+	write(t, path, "second\n")
+	r = begin(t, newLog(), o)
+	r.expect(path, "second\n")
+	r.expectMessages(`app.log: the file that was read up to byte 6 is gone; lines written to it since .* are lost, at least 10 bytes`)
+	if lost := r.f.Stats().LostBytes; lost != 10 {
+		t.Errorf("%d bytes are lost, want 10", lost)
+	}
+}
+
 // A file that unpacks to much more than a log would is read up to a bound, whatever its lines, and
 // takes no more memory than another; what is left out is reported.
 func TestBombsAreBounded(t *testing.T) {

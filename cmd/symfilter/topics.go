@@ -181,7 +181,10 @@ A file is followed by its name. If it is renamed, as log rotation does, it is
 read to its end, and then the new file of that name is read; if it is truncated,
 it is read from its beginning. Lines that were removed or truncated before
 symfilter could read them are reported. A quoted pattern, such as '*.log', also
-finds files that appear later.
+finds files that appear later, but for those of --exclude-path.
+
+A file that was renamed and compressed (gzip, zstd, xz, bzip2) meanwhile is
+read on in the compressed one. SIGHUP has all files examined at once.
 
 With --state, the next run continues where this one ended, or was killed: no
 line is lost, and few are printed twice. One process at a time can use a state
