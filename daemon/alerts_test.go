@@ -33,7 +33,7 @@ func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	if err := decoder.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := started(t, configuration(t, t.TempDir(), movingLog), Options{})
+	d, _ := started(t, configuration(t, t.TempDir(), movingLog+"  udp: {input: {listen: 'udp:127.0.0.1:0'}, output: {file: DIR/udp.log}}\n"), Options{})
 	series := names(metrics(t, d))
 	selector := regexp.MustCompile(`symfilter_(\w+)(?:\{(\w+)="(\w+)"\})?`)
 	rules := 0
@@ -53,7 +53,7 @@ func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	if rules != 7 {
-		t.Errorf("%d rules, want 7", rules)
+	if rules != 8 {
+		t.Errorf("%d rules, want 8", rules)
 	}
 }

@@ -109,7 +109,7 @@ const (
 	movingHead = "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache, build_id_directories: [../filter/testdata/debug]}\n"
 	movingIn   = "{stdin: true}, patience: {local: 1m, servers: 1m}"
 	movingFile = movingHead + "pipelines: {app: {input: " + movingIn + ", output: {file: DIR/out.log}}}\n"
-	movingLog  = movingHead + "state: DIR/state\npipelines: {app: {input: {files: [DIR/*.in]}, output: {file: DIR/out.log}}}\n"
+	movingLog  = movingHead + "state: DIR/state\npipelines:\n  app: {input: {files: [DIR/*.in]}, output: {file: DIR/out.log}}\n"
 	fromServer = "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache, debuginfod_urls: [SERVER]}\n" +
 		"pipelines: {app: {input: {stdin: true}, patience: {servers: 1m}, output: {file: DIR/out.log}}}\n"
 )

@@ -213,3 +213,47 @@ func TestTheLogHasThePrioritiesOfTheJournal(t *testing.T) {
 		})
 	}
 }
+
+// A socket that systemd has opened is an input by its name, with the connection that has waited in
+// it.
+func TestSocketsOfSystemdAreInputs(t *testing.T) {
+	need(t, "systemd-socket-activate")
+	dir, err := os.MkdirTemp("", "activate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	text := strings.NewReplacer(`files: ["DIR/*.log"]`, "listen: systemd:app", "DIR", dir).Replace(oneFile)
+	if err := os.WriteFile(filepath.Join(dir, "c.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	cmd := exec.Command("systemd-socket-activate", "--listen="+socket, "--fdname=app", daemonCommand(t), "--config", filepath.Join(dir, "c.yaml"))
+	var stderr lockedBuffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var c net.Conn
+	for range 3000 { // until the socket is open
+		if c, err = net.Dial("unix", socket); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err == nil {
+		c.Write([]byte("a line\n"))
+		defer c.Close()
+	}
+	got := []byte(nil)
+	for range 3000 {
+		if got, _ = os.ReadFile(filepath.Join(dir, "out")); len(got) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil || string(got) != "a line\n" {
+		t.Errorf("got %q, %v\n%s", got, err, stderr.String())
+	}
+}
