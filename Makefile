@@ -1,4 +1,4 @@
-# Targets: build, test, test-long, test-elsewhere, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, test, test-long, test-elsewhere, test-collector, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -11,7 +11,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
              profile rtrace scripts/gotest sgr valgrind
 
-.PHONY: build test test-long test-elsewhere soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build test test-long test-elsewhere test-collector soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -31,6 +31,12 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 # The tests in a clone at another path, in another environment.
 test-elsewhere:
 	@scripts/test-elsewhere
+
+# The module of the Collector's processor, and a Collector that is built with it: some minutes from an empty cache.
+test-collector:
+	@cd collector && bad=$$(gofmt -s -l .) && if [ -n "$$bad" ]; then echo "not formatted: $$bad"; exit 1; fi
+	cd collector && go mod tidy -diff && go vet ./...
+	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -race -count 1 -timeout 15m ./...
 
 # Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h SOAK=TestDaemonSoak
 soak:

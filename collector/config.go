@@ -1,0 +1,182 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+)
+
+// Modes of a processor.
+const (
+	modeResolve = "resolve" // frames get functions, files and lines
+	modeLocate  = "locate"  // frames get module, offset and build ID, for a resolving processor later on
+)
+
+// maxPatience bounds the time that a batch may wait for debug files: senders give up after some
+// seconds, and send the batch again.
+const maxPatience = 30 * time.Second
+
+// Config is the configuration of a processor.
+type Config struct {
+	// Key names the attributes that tell the processes of a log apart. Each is taken from the
+	// resource, or else from the record; absent ones are left out. Records without any of them are
+	// told apart by all attributes of their resource.
+	Key []string `mapstructure:"key"`
+
+	// BodyFields are tried in order if the body is a map: the first that is a string is filtered.
+	BodyFields []string `mapstructure:"body_fields"`
+
+	// Attributes of records that are filtered, too. One that begins with {{{reset}}} has a context of
+	// its own.
+	Attributes []string `mapstructure:"attributes"`
+
+	// Mode is resolve or locate.
+	Mode string `mapstructure:"mode"`
+
+	// Frames adds the attribute symfilter.frames, with what is known of each address.
+	Frames bool `mapstructure:"frames"`
+
+	// EmitLate sends one more record when a debug file has come after the records that needed it.
+	EmitLate bool `mapstructure:"emit_late"`
+
+	Patience Patience `mapstructure:"patience"`
+
+	// MaxContexts and MaxContextBytes bound the processes that are remembered.
+	MaxContexts     int      `mapstructure:"max_contexts"`
+	MaxContextBytes ByteSize `mapstructure:"max_context_bytes"`
+
+	// IdleTimeout is the time after which a process without a record is forgotten.
+	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
+
+	// Storage names the storage extension that keeps contexts over a restart; nil: none.
+	Storage *component.ID `mapstructure:"storage"`
+
+	Symbols Symbols `mapstructure:"symbols"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// Patience is how long a batch may wait for debug files: see [filter.Patience]. If both times are
+// zero, nothing is opened, inflated or parsed while a batch waits.
+type Patience struct {
+	Local   time.Duration `mapstructure:"local"`
+	Servers time.Duration `mapstructure:"servers"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// Symbols says where debug files are. They are asked in the order of the fields.
+type Symbols struct {
+	SymbolPaths          []string `mapstructure:"symbol_paths"`
+	IDsFiles             []string `mapstructure:"ids_files"`
+	BuildIDDirectories   []string `mapstructure:"build_id_directories"`
+	DebugFileDirectories []string `mapstructure:"debug_file_directories"`
+	DebuginfodURLs       []string `mapstructure:"debuginfod_urls"`
+
+	// CacheDirectory keeps downloads, and what can be learned again: indexes of debug files, inflated
+	// sections. Empty: nothing is kept.
+	CacheDirectory string `mapstructure:"cache_directory"`
+
+	// MaxMemory bounds the memory of all debug files and rendered frames.
+	MaxMemory ByteSize `mapstructure:"max_memory"`
+
+	// ModulePaths opens files at the paths in the log.
+	ModulePaths bool `mapstructure:"module_paths"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// ByteSize is a number of bytes, in a configuration with or without a unit: 512MiB.
+type ByteSize int64
+
+// UnmarshalText reads a number with the unit B, KiB, MiB or GiB, or without one.
+func (b *ByteSize) UnmarshalText(text []byte) error {
+	s := strings.TrimSpace(string(text))
+	digits := strings.TrimRight(s, "BKMGi ")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	shift, ok := map[string]int{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[strings.TrimSpace(s[len(digits):])]
+	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {
+		return fmt.Errorf("%q is not a size: write a number of bytes, or one of KiB, MiB or GiB, such as 256MiB", s)
+	}
+	*b = ByteSize(n << shift)
+	return nil
+}
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		Key: []string{
+			"k8s.pod.uid", "k8s.container.name", "k8s.container.restart_count", "container.id", "service.instance.id",
+			"host.name", "log.file.path", "process.pid", "log.iostream",
+		},
+		BodyFields:      []string{"message", "log", "MESSAGE"},
+		Attributes:      []string{"exception.stacktrace"},
+		Mode:            modeResolve,
+		Patience:        Patience{Local: 2 * time.Second},
+		MaxContexts:     10_000,
+		MaxContextBytes: 256 << 20,
+		IdleTimeout:     time.Hour,
+		Symbols: Symbols{
+			DebugFileDirectories: []string{"/usr/lib/debug"},
+			MaxMemory:            512 << 20,
+		},
+	}
+}
+
+// Validate reports all mistakes in c that can be seen without opening files.
+func (c *Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Mode != modeResolve && c.Mode != modeLocate {
+		fault("mode must be %s or %s, is %q", modeResolve, modeLocate, c.Mode)
+	}
+	if c.Mode == modeLocate && c.EmitLate {
+		fault("emit_late needs mode: %s: nothing comes late if no file is looked for", modeResolve)
+	}
+	for _, p := range []struct {
+		name  string
+		value time.Duration
+	}{{"local", c.Patience.Local}, {"servers", c.Patience.Servers}} {
+		if p.value < 0 || p.value > maxPatience {
+			fault("patience::%s must be 0s to %s, is %s: a batch waits that long", p.name, maxPatience, p.value)
+		}
+	}
+	if c.MaxContexts <= 0 {
+		fault("max_contexts must be positive, is %d", c.MaxContexts)
+	}
+	if c.MaxContextBytes <= 0 {
+		fault("max_context_bytes must be positive, is %d", c.MaxContextBytes)
+	}
+	if c.IdleTimeout < time.Second {
+		fault("idle_timeout must be at least 1s, is %s", c.IdleTimeout)
+	}
+	return errors.Join(append(errs, c.Symbols.faults()...)...)
+}
+
+const minMemory = 16 << 20 // bytes of Symbols.MaxMemory: with less, few programs can be resolved
+
+func (s *Symbols) faults() (errs []error) {
+	if s.MaxMemory < minMemory {
+		errs = append(errs, fmt.Errorf("symbols::max_memory must be at least 16MiB, is %d", s.MaxMemory))
+	}
+	for _, word := range s.DebuginfodURLs {
+		if strings.HasPrefix(word, "ima:") {
+			continue
+		}
+		if u, err := url.Parse(word); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			errs = append(errs, fmt.Errorf("symbols::debuginfod_urls: %q is not an http or https URL", word))
+		}
+	}
+	if len(s.DebuginfodURLs) > 0 && s.CacheDirectory == "" {
+		errs = append(errs, errors.New("symbols::debuginfod_urls need symbols::cache_directory, for the files that servers send"))
+	}
+	return errs
+}

@@ -1,0 +1,218 @@
+package collector
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+const (
+	// liveFor is the time after its last record for which a process is not dropped for a new one: a
+	// flood of new keys must not make the logs of running processes unreadable.
+	liveFor = time.Minute
+
+	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and a hash of the
+	// whole added.
+	maxKey = 1024
+
+	// streamBytes is the memory of a stream without its context and key, about.
+	streamBytes = 256
+)
+
+// emptyContext is the size of a context without modules, maps and facts.
+var emptyContext = new(filter.Context).Size()
+
+// A stream is the log of one process.
+type stream struct {
+	key  string
+	temp bool // not remembered: there is no room
+
+	mu      sync.Mutex // held while the records of a batch are filtered
+	context filter.Context
+	loaded  bool // context was looked for in the storage
+	kept    bool // the storage has a context
+	warned  bool // that frames have no module
+	inDict  bool // a hexdict is open
+
+	snapshot latest // context as it is to be saved
+
+	// guarded by contexts.mu
+	users int // batches that have it
+	size  int
+	dict  bool // inDict after the last batch: any next record may be part of the hexdict
+	used  time.Time
+	at    *list.Element
+}
+
+// contexts holds the streams of one processor within its limits. Many goroutines may use it.
+type contexts struct {
+	shared *shared
+
+	mu    sync.Mutex
+	of    map[string]*stream
+	order list.List // of *stream, used last in front
+	bytes int
+	dicts int // streams with an open hexdict
+}
+
+func newContexts(s *shared) *contexts {
+	return &contexts{shared: s, of: make(map[string]*stream)}
+}
+
+// acquire returns the stream with a key, and whether a hexdict is open. The caller releases it.
+func (c *contexts) acquire(key []byte, now time.Time) (_ *stream, dict bool) {
+	if len(key) > maxKey {
+		hash := sha256.Sum256(key)
+		key = hex.AppendEncode(key[:maxKey-2*len(hash):maxKey-2*len(hash)], hash[:])
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.of[string(key)]
+	if s == nil {
+		s = &stream{key: string(key), users: 1, used: now}
+		if len(c.of) >= c.shared.cfg.MaxContexts && !c.dropOldest(now) {
+			s.temp = true
+			c.shared.drop(evictedRefused)
+			return s, false
+		}
+		s.size = streamBytes + len(key) + emptyContext
+		c.bytes += s.size
+		s.at = c.order.PushFront(s)
+		c.of[s.key] = s
+		c.count(1, s.size)
+		return s, false
+	}
+	s.users++
+	s.used = now
+	c.order.MoveToFront(s.at)
+	return s, s.dict
+}
+
+// inDict reports whether any stream has an open hexdict.
+func (c *contexts) inDict() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dicts > 0
+}
+
+// hasDict reports whether the stream with a key has an open hexdict.
+func (c *contexts) hasDict(key []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.of[string(key)]
+	return s != nil && s.dict
+}
+
+// release ends acquire. size is that of the context, dict whether a hexdict is open. A stream
+// without a context is forgotten: most logs that look as if they had a frame have none.
+func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
+	if s.temp {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.users--
+	if dict != s.dict {
+		s.dict = dict
+		if dict {
+			c.dicts++
+		} else {
+			c.dicts--
+		}
+	}
+	if size <= emptyContext && !dict && s.users == 0 {
+		c.remove(s)
+		return
+	}
+	more := streamBytes + len(s.key) + size - s.size
+	s.size += more
+	c.bytes += more
+	c.count(0, more)
+	for c.bytes > int(c.shared.cfg.MaxContextBytes) {
+		if !c.dropOldest(now) {
+			c.dropGrown(s, more)
+			break
+		}
+	}
+}
+
+// dropOldest drops the stream that is idle longest, unless all are in use. c.mu is held.
+func (c *contexts) dropOldest(now time.Time) bool {
+	for e := c.order.Back(); e != nil; e = e.Prev() {
+		s := e.Value.(*stream)
+		if now.Sub(s.used) < liveFor {
+			return false
+		}
+		if s.users == 0 {
+			c.remove(s)
+			c.shared.stored.dropped(s, now)
+			c.shared.drop(evictedLimit)
+			return true
+		}
+	}
+	return false
+}
+
+// dropGrown drops a stream whose context has grown beyond the bound of all, while the others are in
+// use. c.mu is held.
+func (c *contexts) dropGrown(s *stream, more int) {
+	if more > 0 && s.users == 0 {
+		c.remove(s)
+		c.shared.stored.dropped(s, s.used)
+		c.shared.drop(evictedRefused)
+	}
+}
+
+// remove forgets a stream. c.mu is held.
+func (c *contexts) remove(s *stream) {
+	c.order.Remove(s.at)
+	delete(c.of, s.key)
+	c.bytes -= s.size
+	c.count(-1, -s.size)
+	if s.dict {
+		c.dicts--
+	}
+}
+
+func (c *contexts) count(n, bytes int) {
+	c.shared.contexts.Add(int64(n))
+	c.shared.contextBytes.Add(int64(bytes))
+}
+
+// expire drops the streams that had no record for idle_timeout, here and in the storage.
+func (c *contexts) expire(ctx context.Context, now time.Time) {
+	idle := c.shared.cfg.IdleTimeout
+	var keys []string
+	c.mu.Lock()
+	for e := c.order.Back(); e != nil; {
+		s := e.Value.(*stream)
+		e = e.Prev()
+		if now.Sub(s.used) < idle {
+			break
+		}
+		if s.users > 0 {
+			continue
+		}
+		c.remove(s)
+		c.shared.drop(evictedIdle)
+		if s.kept {
+			keys = append(keys, s.key)
+		}
+	}
+	c.mu.Unlock()
+	c.shared.forget(ctx, append(keys, c.shared.stored.expire(now, idle)...))
+}
+
+// close forgets all streams.
+func (c *contexts) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.of {
+		c.remove(s)
+	}
+}

@@ -1,0 +1,27 @@
+package collector
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper"
+
+	"github.com/symfilter/symfilter/collector/internal/metadata"
+)
+
+// NewFactory returns the factory of the processor. The processors that it makes of one configuration,
+// one for each pipeline that names it, share debug files, metrics and storage.
+func NewFactory() processor.Factory {
+	f := &factory{all: make(map[*Config]*shared)}
+	return processor.NewFactory(metadata.Type, createDefaultConfig, processor.WithLogs(f.createLogs, metadata.LogsStability))
+}
+
+func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+	p := newLogsProcessor(set, cfg.(*Config), next, f)
+	return processorhelper.NewLogs(ctx, set, cfg, next, p.processLogs,
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}),
+		processorhelper.WithStart(p.start),
+		processorhelper.WithShutdown(p.shutdown))
+}

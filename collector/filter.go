@@ -1,0 +1,184 @@
+package collector
+
+import (
+	"context"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+const (
+	// maxGap is the number of records without a mark after which a raw trace has ended: registers,
+	// notes and empty lines are between the frames of one.
+	maxGap = 64
+
+	// maxRun bounds the bytes of records that are filtered together; a larger record is filtered
+	// alone.
+	maxRun = 4 << 20
+
+	// unresolvedAttribute is the number of addresses of a record that have no name.
+	unresolvedAttribute = "symfilter.unresolved"
+)
+
+// counts are of one batch.
+type counts struct{ filtered int64 }
+
+// filter filters the texts of the batch, saves the contexts that have changed, and counts.
+func (w *worker) filter(ctx context.Context) {
+	h := w.p.shared
+	for i := range w.parts {
+		w.stream(ctx, &w.parts[i])
+	}
+	h.save(ctx, w.changed)
+	h.filtered.Add(w.counts.filtered)
+	w.counts = counts{}
+	now := w.outcomes()
+	now.Sub(&w.before)
+	h.add(&now)
+	w.before.Add(&now)
+}
+
+// outcomes returns the counts of all Lines of the worker.
+func (w *worker) outcomes() filter.Outcomes {
+	all := w.lines.Stats().Outcomes
+	if w.traces != nil {
+		of := w.traces.lines.Stats().Outcomes
+		all.Add(&of)
+	}
+	return all
+}
+
+// noModule returns the number of addresses so far that no module covers.
+func (w *worker) noModule() (n int64) {
+	all := w.outcomes()
+	for origin := range filter.OriginRaw { // a raw frame without a place is ordinary
+		n += all[origin][filter.ResultNoModule]
+	}
+	return n
+}
+
+// stream filters the texts of one stream. Batches with the same stream come one after the other.
+func (w *worker) stream(ctx context.Context, p *part) {
+	s, h := p.stream, w.p.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.load(ctx, s)
+	orphans := int64(0)
+	if !s.warned {
+		orphans = w.noModule()
+	}
+	r := run{w: w, s: s, dict: s.inDict}
+	if p.raw && h.symbols != nil {
+		r.together(p.first)
+	} else {
+		for i := p.first; i != 0; i = w.texts[i].next {
+			r.single(&w.texts[i])
+		}
+	}
+	if r.changed && !s.temp {
+		h.take(s)
+		w.changed = append(w.changed, s)
+	}
+	if r.unresolved && !s.warned {
+		if n := w.noModule() - orphans; n > 0 {
+			s.warned = true
+			h.noModule(s.key, n)
+		}
+	}
+	s.inDict = r.dict
+	w.p.contexts.release(s, s.context.Size(), r.dict, w.now)
+}
+
+// A run filters the texts of one stream.
+type run struct {
+	w          *worker
+	s          *stream
+	dict       bool // a hexdict is open
+	changed    bool // the context has changed
+	unresolved bool // there are addresses without a name
+}
+
+// single filters a text by itself.
+func (r *run) single(t *text) {
+	if !t.marked && !r.dict {
+		return
+	}
+	w, c := r.w, &r.s.context
+	if t.alone {
+		w.own.Reset()
+		c = &w.own
+	}
+	was := t.value.Str()
+	w.answers.enter(t)
+	out, got := w.lines.Append(w.out[:0], c, bytesOf(was))
+	w.out = out
+	w.counts.filtered++
+	if len(out) > 0 && string(out) != was { // an output that is empty is of a context alone, for later stages
+		t.value.SetStr(string(out))
+	}
+	w.answers.leave()
+	t.addUnresolved(int64(got.Unresolved))
+	r.unresolved = r.unresolved || got.Unresolved > 0
+	if !t.alone {
+		r.changed = r.changed || got.Changed
+		r.dict = got.InDict
+	}
+}
+
+// addUnresolved adds n to the number of addresses of the record without a name.
+func (t *text) addUnresolved(n int64) {
+	if n == 0 {
+		return
+	}
+	if v, ok := t.record.Attributes().Get(unresolvedAttribute); ok && !t.body {
+		n += v.Int()
+	}
+	t.record.Attributes().PutInt(unresolvedAttribute, n)
+}
+
+// together filters the texts from first on as the lines of one log, since the frames of a raw
+// backtrace are judged by each other, and several records may have them.
+func (r *run) together(first int32) {
+	w := r.w
+	if w.traces == nil {
+		w.traces = newTraces(w)
+	}
+	begin, last, gap := first, int32(0), 0 // the run, its last text with a mark, and texts after it
+	flush := func(next int32) {
+		if last != 0 {
+			w.traces.filter(r, begin, last)
+			begin = w.texts[last].next
+		}
+		for i := begin; i != next; i = w.texts[i].next { // only those of a hexdict
+			r.single(&w.texts[i])
+		}
+		begin, last, gap = next, 0, 0
+		w.traces.size = 0
+	}
+	for i := first; i != 0; {
+		t := &w.texts[i]
+		next := t.next
+		n := len(t.value.Str()) + 1
+		switch {
+		case !t.body || n > maxRun:
+			flush(i)
+			r.single(t)
+			begin = next
+		case !t.marked:
+			w.traces.size += n
+			if gap++; gap > maxGap {
+				flush(next)
+			}
+		default:
+			if w.traces.size += n; w.traces.size > maxRun {
+				flush(i)
+				w.traces.size = n
+			}
+			if last == 0 && gap > 0 { // unmarked ones before the first mark are not of a trace
+				flush(i)
+			}
+			last, gap = i, 0
+		}
+		i = next
+	}
+	flush(0)
+}

@@ -1,0 +1,214 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.uber.org/zap"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Bounds of what waits for debug files. What exceeds them is not sent late.
+const (
+	maxLateModules = 1024 // build IDs
+	maxLateFrames  = 256  // addresses of a module in the log of a resource
+	maxLateLogs    = 16   // resources with open addresses of a module
+)
+
+// lateAttribute marks records that were sent when a debug file had come.
+const lateAttribute = "symfilter.late"
+
+// lateAnswer bounds the time for the answers of a module, whose file is found.
+const lateAnswer = 30 * time.Second
+
+// late sends a record with the names of addresses that earlier records left open, when the debug
+// file of their module has come. Many goroutines may use it.
+type late struct {
+	p *logsProcessor
+
+	mu   sync.Mutex
+	open map[buildid.ID]*lateModule
+	wake chan struct{}
+}
+
+// A lateModule has addresses without a name.
+type lateModule struct {
+	name string
+	logs []lateLog
+}
+
+// A lateLog has those in the log of one resource.
+type lateLog struct {
+	resource pcommon.Resource
+	places   []latePlace // in the order of the log, each once
+}
+
+type latePlace struct {
+	tag    markup.Tag
+	offset uint64
+}
+
+func newLate(p *logsProcessor) *late {
+	return &late{p: p, open: make(map[buildid.ID]*lateModule), wake: make(chan struct{}, 1)}
+}
+
+// wait adds an address whose debug file is still being looked for.
+func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
+	if r.ID.IsZero() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.open[r.ID]
+	if m == nil {
+		if len(l.open) >= maxLateModules {
+			return
+		}
+		m = &lateModule{name: r.Module}
+		l.open[r.ID] = m
+	}
+	log := m.log(of)
+	if log == nil || len(log.places) >= maxLateFrames {
+		return
+	}
+	place := latePlace{r.Tag, r.Offset}
+	for _, other := range log.places {
+		if other == place {
+			return
+		}
+	}
+	log.places = append(log.places, place)
+}
+
+// log returns the lateLog of a resource; nil if there are too many.
+func (m *lateModule) log(of pcommon.Resource) *lateLog {
+	for i := range m.logs {
+		if m.logs[i].resource.Attributes().Equal(of.Attributes()) {
+			return &m.logs[i]
+		}
+	}
+	if len(m.logs) >= maxLateLogs {
+		return nil
+	}
+	resource := pcommon.NewResource()
+	of.CopyTo(resource)
+	m.logs = append(m.logs, lateLog{resource: resource})
+	return &m.logs[len(m.logs)-1]
+}
+
+// came is called when a file has come. It returns at once.
+func (l *late) came() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends records until the processor ends. A file may come while the record with the first
+// address of its module is still being filtered, so a file without open addresses is looked at again
+// a second later.
+func (l *late) run() {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		select {
+		case <-l.wake:
+		case <-again.C:
+		case <-l.p.live.Done():
+			return
+		}
+		for _, id := range l.ready() {
+			l.send(id)
+		}
+	}
+}
+
+// ready returns the build IDs with open addresses whose files have come.
+func (l *late) ready() (all []buildid.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, m := range l.open {
+		if r := l.p.shared.symbols.Symbolizer.Report(id, m.name); r.Path != "" && !r.Pending {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// send sends a record for each log with open addresses of a module.
+func (l *late) send(id buildid.ID) {
+	l.mu.Lock()
+	m := l.open[id]
+	delete(l.open, id)
+	l.mu.Unlock()
+	if m == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.p.live, lateAnswer)
+	defer cancel()
+	for _, log := range m.logs {
+		ld := plog.NewLogs()
+		rl := ld.ResourceLogs().AppendEmpty()
+		log.resource.CopyTo(rl.Resource())
+		record := rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+		l.fill(ctx, record, id, m.name, log.places)
+		l.p.shared.lateRecords.Add(1)
+		if err := l.p.next.ConsumeLogs(ctx, ld); err != nil && ctx.Err() == nil {
+			l.p.set.Logger.Warn("a record with late names was refused", zap.Error(err))
+		}
+	}
+}
+
+// fill makes the record of a module.
+func (l *late) fill(ctx context.Context, record plog.LogRecord, id buildid.ID, name string, places []latePlace) {
+	now := pcommon.NewTimestampFromTime(time.Now())
+	record.SetTimestamp(now)
+	record.SetObservedTimestamp(now)
+	record.Attributes().PutBool(lateAttribute, true)
+	list := record.Attributes().PutEmptySlice(framesAttribute)
+	var text strings.Builder
+	fmt.Fprintf(&text, "late names for %s (BuildId: %s)", name, id)
+	for _, place := range places {
+		r := filter.Resolved{Tag: place.tag, Frame: filter.NoNumber, Offset: place.offset, Module: name, ID: id}
+		at := symbolize.Location{ID: id, Name: name, Addr: place.offset}
+		fmt.Fprintf(&text, "\n+%#x", place.offset)
+		if place.tag == markup.TagData {
+			v, err := l.p.shared.symbols.Symbolizer.Data(ctx, at)
+			if r.Err = err; err == nil {
+				r.Variable = &v
+				fmt.Fprintf(&text, " %s%s", v.Name, v.Member)
+			}
+		} else {
+			r.Frames, r.Err = l.p.shared.symbols.Symbolizer.Code(ctx, nil, at)
+			for i := range r.Frames {
+				fmt.Fprintf(&text, " %s %s:%d:%d", r.Frames[i].Func, r.Frames[i].File, r.Frames[i].Line, r.Frames[i].Column)
+			}
+		}
+		putLate(list.AppendEmpty().SetEmptyMap(), &r)
+	}
+	record.Body().SetStr(text.String())
+}
+
+// putLate sets m from r, which has no address in a process.
+func putLate(m pcommon.Map, r *filter.Resolved) {
+	putPlace(m, r)
+	switch {
+	case len(r.Frames) > 0:
+		putFrames(m, r.Frames)
+	case r.Variable != nil:
+		putVariable(m.PutEmptyMap("variable"), r.Variable)
+	case r.Err != nil:
+		m.PutStr("reason", r.Err.Error())
+	default:
+		m.PutStr("reason", symbolize.ErrNoSymbol.Error())
+	}
+}

@@ -1,0 +1,143 @@
+package collector
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/processor"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+const (
+	// maxIdleWorkers bounds the workers that are kept for later batches: each takes some 150 KiB.
+	maxIdleWorkers = 16
+
+	// expireMost and expireLeast bound the time between two looks for idle processes.
+	expireMost, expireLeast = time.Minute, time.Second
+)
+
+// A logsProcessor filters the records of one pipeline.
+type logsProcessor struct {
+	set     processor.Settings
+	cfg     *Config
+	next    consumer.Logs
+	factory *factory
+
+	// set by start
+	shared   *shared
+	contexts *contexts
+	late     *late           // nil without emit_late
+	live     context.Context // until shutdown
+	end      context.CancelFunc
+	tasks    sync.WaitGroup
+
+	mu   sync.Mutex
+	idle []*worker
+}
+
+func newLogsProcessor(set processor.Settings, cfg *Config, next consumer.Logs, f *factory) *logsProcessor {
+	return &logsProcessor{set: set, cfg: cfg, next: next, factory: f}
+}
+
+func (p *logsProcessor) start(ctx context.Context, host component.Host) (err error) {
+	if p.shared, err = p.factory.acquire(ctx, p.set, p.cfg, host); err != nil {
+		return err
+	}
+	p.contexts = newContexts(p.shared)
+	p.live, p.end = context.WithCancel(context.Background())
+	if p.cfg.EmitLate {
+		p.late = newLate(p)
+		p.shared.listen(p, true)
+		p.tasks.Go(p.late.run)
+	}
+	p.tasks.Go(p.expireIdle)
+	return nil
+}
+
+func (p *logsProcessor) shutdown(ctx context.Context) error {
+	if p.shared == nil {
+		return nil // it was not started
+	}
+	p.end()
+	if p.late != nil {
+		p.shared.listen(p, false)
+	}
+	p.tasks.Wait()
+	p.contexts.close()
+	shared := p.shared
+	p.shared = nil
+	return shared.release(ctx)
+}
+
+// expireIdle drops idle processes now and then.
+func (p *logsProcessor) expireIdle() {
+	tick := time.NewTicker(min(max(p.cfg.IdleTimeout/8, expireLeast), expireMost))
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			p.contexts.expire(p.live, now)
+		case <-p.live.Done():
+			return
+		}
+	}
+}
+
+// processLogs filters the records of a batch. Many goroutines may call it. It never fails: what
+// cannot be resolved goes on as it is.
+func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
+	w := p.worker()
+	defer p.rest(w)
+	w.batch(ctx, ld)
+	return ld, nil
+}
+
+// worker returns a worker for one batch.
+func (p *logsProcessor) worker() *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		return w
+	}
+	return newWorker(p)
+}
+
+// rest keeps a worker for later batches.
+func (p *logsProcessor) rest(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) < maxIdleWorkers {
+		p.idle = append(p.idle, w)
+	}
+}
+
+// options returns the options for the Lines of a worker.
+func (p *logsProcessor) options() filter.Options {
+	o := filter.Options{
+		Context:     p.live,
+		ModuleLines: filter.ModuleLinesRaw, // a later stage, or a later restart, may read them again
+		Dialects:    filter.Dialects{None: true},
+	}
+	opened := p.shared.symbols
+	if opened == nil {
+		return o
+	}
+	wait := p.cfg.Patience
+	o.Symbolizer, o.Cache = opened.Symbolizer, opened.Cache
+	o.Dialects = filter.Dialects{NoPaths: !p.cfg.Symbols.ModulePaths, Complete: opened.Complete, Whole: true}
+	o.Patience = filter.Patience{
+		Local: wait.Local, Servers: wait.Servers,
+		// a batch has one worker, and waits no longer for many files than for one
+		PerMinute: max(wait.Local, wait.Servers),
+		Never:     wait.Local == 0 && wait.Servers == 0,
+		Asked:     p.shared.asked,
+	}
+	return o
+}

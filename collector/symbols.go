@@ -1,0 +1,148 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/processor"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// storageName is the name of the client of the storage extension. All processors of a component ID
+// share the client, because a storage opens its file once.
+const storageName = "contexts"
+
+// A factory knows what the processors of one configuration share. The Collector calls it once for
+// each pipeline.
+type factory struct {
+	mu  sync.Mutex
+	all map[*Config]*shared
+}
+
+// shared belongs to all processors of a configuration. The last one that releases it closes it.
+type shared struct {
+	of    *factory
+	cfg   *Config
+	users int // guarded by of.mu
+
+	symbols *symfilter.Opened // nil in mode locate
+	client  storage.Client    // nil without a storage
+	saving  sync.Mutex        // held during writes to client, so that a context is not replaced by an older one
+	stored  stored
+	*telemetry
+
+	mu   sync.Mutex
+	late map[*logsProcessor]struct{} // processors that want to know when a debug file has come
+}
+
+// acquire returns what the processors of a configuration share, and opens it for the first of them.
+func (f *factory) acquire(ctx context.Context, set processor.Settings, cfg *Config, host component.Host) (*shared, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.all[cfg]; s != nil {
+		s.users++
+		return s, nil
+	}
+	s := &shared{of: f, cfg: cfg, users: 1, late: make(map[*logsProcessor]struct{})}
+	if err := s.open(ctx, set, host); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	f.all[cfg] = s
+	return s, nil
+}
+
+// release ends a use.
+func (s *shared) release(ctx context.Context) error {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return nil
+	}
+	delete(s.of.all, s.cfg)
+	return s.close(ctx)
+}
+
+func (s *shared) open(ctx context.Context, set processor.Settings, host component.Host) (err error) {
+	s.telemetry = newTelemetry(s, set.Logger)
+	if s.cfg.Mode == modeResolve {
+		if s.symbols, err = s.openSymbols(); err != nil {
+			return err
+		}
+	}
+	if s.cfg.Storage != nil {
+		ext, ok := host.GetExtensions()[*s.cfg.Storage].(storage.Extension)
+		if !ok {
+			return fmt.Errorf("storage: the Collector has no storage extension %q: add it to extensions and service::extensions", s.cfg.Storage)
+		}
+		if s.client, err = ext.GetClient(ctx, component.KindProcessor, set.ID, storageName); err != nil {
+			return fmt.Errorf("storage: %w", err)
+		}
+		s.stored.list(ctx, s.client, s.telemetry)
+	}
+	return s.telemetry.register(set.TelemetrySettings)
+}
+
+// openSymbols opens no file yet: files are searched for when a log names a build ID.
+func (s *shared) openSymbols() (*symfilter.Opened, error) {
+	c := &s.cfg.Symbols
+	o := symfilter.Symbols{
+		SymbolPaths: c.SymbolPaths, IDsFiles: c.IDsFiles, BuildIDDirs: c.BuildIDDirectories, DebugDirs: c.DebugFileDirectories,
+		NoDefaultDebugDirs: true,
+		NoPaths:            !c.ModulePaths,
+		CacheDir:           c.CacheDirectory,
+		NoCache:            c.CacheDirectory == "",
+		MaxMemory:          int64(c.MaxMemory),
+		Symbolizer: symbolize.Options{
+			Notify: s.telemetry.notify,
+			Came:   s.came,
+		},
+	}
+	if len(c.DebuginfodURLs) > 0 {
+		o.Servers = debuginfod.Options{URLs: c.DebuginfodURLs, CacheDir: c.CacheDirectory, Observe: s.telemetry.observe}
+	}
+	opened, err := o.Open()
+	if err != nil {
+		return nil, fmt.Errorf("symbols::debuginfod_urls: %w", err)
+	}
+	return opened, nil
+}
+
+// listen begins or ends the calls of p.late.came.
+func (s *shared) listen(p *logsProcessor, begin bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if begin {
+		s.late[p] = struct{}{}
+	} else {
+		delete(s.late, p)
+	}
+}
+
+// came is called when a build ID has a file that can answer more than before.
+func (s *shared) came(buildid.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.late {
+		p.late.came()
+	}
+}
+
+func (s *shared) close(ctx context.Context) error {
+	s.telemetry.unregister()
+	var errs []error
+	if s.symbols != nil {
+		errs = append(errs, s.symbols.Close())
+	}
+	if s.client != nil {
+		errs = append(errs, s.client.Close(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,104 @@
+package collector
+
+import (
+	"sort"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// traces filters several records of a stream as the lines of one log, and gives each record its
+// lines. It is a [filter.Printer].
+type traces struct {
+	w     *worker
+	lines *filter.Lines
+	size  int // bytes of the run that is being collected
+
+	log      []byte
+	texts    []int32  // of the run
+	ends     []int64  // number of the last line of each text
+	printed  []output // lines of the output
+	bytes    int      // of the output
+	complete []bool   // the text ends with its own line end
+}
+
+// output is the output of a line: its number, and where it ends.
+type output struct {
+	number int64
+	end    int
+}
+
+func newTraces(w *worker) *traces {
+	t := &traces{w: w}
+	o := w.options()
+	o.Printer = t
+	o.Resolved = w.answers.add // which text an unresolved address is in
+	t.lines = filter.NewLines(o)
+	return t
+}
+
+// AppendElement appends nothing: only the text is needed.
+func (t *traces) AppendElement(dst []byte, _ *filter.Element) []byte { return dst }
+
+// AppendLine appends the text of a line, and remembers where it ends.
+func (t *traces) AppendLine(dst []byte, l *filter.Line) []byte {
+	t.bytes += len(l.Text) + len(l.EOL)
+	t.printed = append(t.printed, output{l.Number, t.bytes})
+	return append(append(dst, l.Text...), l.EOL...)
+}
+
+// filter filters the texts from first to last.
+func (t *traces) filter(r *run, first, last int32) {
+	w := t.w
+	t.log, t.texts, t.ends, t.complete, t.printed, t.bytes = t.log[:0], t.texts[:0], t.ends[:0], t.complete[:0], t.printed[:0], 0
+	lines := int64(0)
+	for i := first; ; i = w.texts[i].next {
+		s := w.texts[i].value.Str()
+		t.log = append(t.log, s...)
+		for j := range len(s) {
+			if s[j] == '\n' {
+				lines++
+			}
+		}
+		complete := len(s) > 0 && s[len(s)-1] == '\n'
+		if !complete {
+			t.log = append(t.log, '\n')
+			lines++
+		}
+		t.texts, t.ends, t.complete = append(t.texts, i), append(t.ends, lines), append(t.complete, complete)
+		if i == last {
+			break
+		}
+	}
+	w.answers.enterRun(t)
+	out, got := t.lines.Append(w.out[:0], &r.s.context, t.log)
+	w.out = out
+	w.answers.leave()
+	w.counts.filtered += int64(len(t.texts))
+	r.changed = r.changed || got.Changed
+	r.dict = got.InDict
+	r.unresolved = r.unresolved || got.Unresolved > 0
+	begin, line := 0, 0
+	for i, at := range t.texts {
+		to := begin
+		for ; line < len(t.printed) && t.printed[line].number <= t.ends[i]; line++ {
+			to = t.printed[line].end
+		}
+		piece := out[begin:to]
+		begin = to
+		if !t.complete[i] && len(piece) > 0 && piece[len(piece)-1] == '\n' {
+			piece = piece[:len(piece)-1]
+		}
+		if v := w.texts[at].value; len(piece) > 0 && string(piece) != v.Str() {
+			v.SetStr(string(piece))
+		}
+	}
+	if cap(t.log) > maxRun {
+		t.log = nil
+	}
+}
+
+// textOf returns the text that has the line with a number.
+func (t *traces) textOf(line int64) *text {
+	i := sort.Search(len(t.ends), func(i int) bool { return t.ends[i] >= line })
+	return &t.w.texts[t.texts[min(i, len(t.texts)-1)]]
+}

@@ -1,0 +1,244 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"time"
+	"unsafe"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// maxTexts bounds the texts that an idle worker has room for.
+const maxTexts = 1 << 14
+
+var (
+	open  = []byte("{{{")
+	end   = []byte("}}}")
+	reset = []byte("{{{reset}}}")
+)
+
+// A text is a string of a record that may need filtering.
+type text struct {
+	value    pcommon.Value
+	record   plog.LogRecord
+	resource pcommon.Resource
+	next     int32 // index of the next text of the same stream; 0: none
+	marked   bool  // has an element, or may have a frame
+	alone    bool  // has a context of its own
+	body     bool  // not an attribute
+}
+
+// A part is what a batch has of a stream.
+type part struct {
+	stream      *stream
+	first, last int32 // indexes of texts
+	continues   bool  // texts without a mark may belong to the ones before them
+	raw         bool  // one of the texts may have a frame of a raw backtrace
+	dict        bool  // a hexdict is open
+}
+
+// A worker filters the records of one batch at a time.
+type worker struct {
+	p      *logsProcessor
+	keys   keys
+	lines  *filter.Lines
+	traces *traces // nil until a text may have a raw backtrace
+	own    filter.Context
+
+	texts   []text // the first is unused
+	parts   []part
+	of      map[string]int // index in parts, by key
+	recent  int            // index of the last part, whose key is recentKey
+	lastKey []byte
+	out     []byte
+	changed []*stream
+	dicts   bool // a stream had an open hexdict at the beginning of the batch
+	waits   bool // a part continues
+	now     time.Time
+
+	counts  counts
+	before  filter.Outcomes
+	answers answers
+}
+
+func newWorker(p *logsProcessor) *worker {
+	w := &worker{p: p, of: make(map[string]int), texts: make([]text, 1)}
+	w.keys.names = p.cfg.Key
+	w.answers.w = w
+	w.lines = filter.NewLines(w.options())
+	return w
+}
+
+// options returns the options of the worker's Lines.
+func (w *worker) options() filter.Options {
+	o := w.p.options()
+	if w.p.cfg.Frames || w.p.late != nil {
+		o.Resolved = w.answers.add
+	}
+	return o
+}
+
+// bytesOf returns the bytes of s, which must not be modified.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// batch filters the records of ld: it sorts their texts by stream, then filters one stream after the
+// other.
+func (w *worker) batch(ctx context.Context, ld plog.Logs) {
+	w.dicts, w.waits = w.p.contexts.inDict(), false
+	for _, rl := range ld.ResourceLogs().All() {
+		w.keys.enter(rl.Resource())
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, lr := range sl.LogRecords().All() {
+				w.sort(rl.Resource(), lr)
+			}
+		}
+	}
+	if len(w.parts) > 0 {
+		w.filter(ctx)
+		w.forget()
+	}
+}
+
+// sort adds the texts of a record to the parts of their streams. Most records have none.
+func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord) {
+	if body, ok := w.body(lr); ok {
+		b := bytesOf(body.Str())
+		if at, _ := filter.FindMark(b); at < len(b) {
+			w.add(text{value: body, record: lr, resource: r, marked: true, body: true}, b, at)
+		} else if w.waits || w.dicts {
+			w.addUnmarked(text{value: body, record: lr, resource: r, body: true})
+		}
+	}
+	if len(w.p.cfg.Attributes) == 0 || lr.Attributes().Len() == 0 {
+		return
+	}
+	for _, name := range w.p.cfg.Attributes {
+		v, ok := lr.Attributes().Get(name)
+		if !ok || v.Type() != pcommon.ValueTypeStr {
+			continue
+		}
+		b := bytesOf(v.Str())
+		if at, _ := filter.FindMark(b); at < len(b) {
+			w.add(text{value: v, record: lr, resource: r, marked: true, alone: bytes.HasPrefix(b, reset)}, nil, 0)
+		}
+	}
+}
+
+// body returns the string of a record's body, if it has one.
+func (w *worker) body(lr plog.LogRecord) (v pcommon.Value, ok bool) {
+	switch v = lr.Body(); v.Type() {
+	case pcommon.ValueTypeStr:
+		return v, true
+	case pcommon.ValueTypeMap:
+		for _, name := range w.p.cfg.BodyFields {
+			if f, ok := v.Map().Get(name); ok && f.Type() == pcommon.ValueTypeStr {
+				return f, true
+			}
+		}
+	}
+	return v, false
+}
+
+// add adds a text with a mark. b is that of a body, with its first mark at at.
+func (w *worker) add(t text, b []byte, at int) {
+	p := &w.parts[w.part(w.keys.of(t.record.Attributes()))]
+	if t.body {
+		raw, unclosed := kinds(b, at)
+		p.raw = p.raw || raw
+		p.continues = p.continues || raw || unclosed
+		w.waits = w.waits || p.continues
+	}
+	w.link(p, t)
+}
+
+// kinds reports whether b, whose first mark is at at, may have a frame of a raw backtrace, and
+// whether it has an element that is not closed.
+func kinds(b []byte, at int) (raw, unclosed bool) {
+	for at < len(b) {
+		if !bytes.HasPrefix(b[at:], open) {
+			return true, false
+		}
+		i := bytes.Index(b[at:], end)
+		if i < 0 {
+			return false, true
+		}
+		b = b[at+i:]
+		at, _ = filter.FindMark(b)
+	}
+	return false, false
+}
+
+// addUnmarked adds a text without a mark if it may be of a trace or of a hexdict.
+func (w *worker) addUnmarked(t text) {
+	key := w.keys.of(t.record.Attributes())
+	at := w.recent
+	if !bytes.Equal(key, w.lastKey) || len(w.parts) == 0 {
+		var ok bool
+		if at, ok = w.of[string(key)]; !ok {
+			if w.dicts && w.p.contexts.hasDict(key) {
+				w.link(&w.parts[w.part(key)], t)
+			}
+			return
+		}
+	}
+	if p := &w.parts[at]; p.continues || p.dict {
+		w.link(p, t)
+	}
+}
+
+// part returns the index of the part of the stream with a key.
+func (w *worker) part(key []byte) int {
+	if len(w.parts) > 0 && bytes.Equal(key, w.lastKey) {
+		return w.recent
+	}
+	at, ok := w.of[string(key)]
+	if !ok {
+		if w.now.IsZero() {
+			w.now = time.Now()
+		}
+		at = len(w.parts)
+		s, dict := w.p.contexts.acquire(key, w.now)
+		w.parts = append(w.parts, part{stream: s, dict: dict})
+		name := s.key
+		if name != string(key) { // it is long
+			name = string(key)
+		}
+		w.of[name] = at
+	}
+	w.recent, w.lastKey = at, append(w.lastKey[:0], key...)
+	return at
+}
+
+// link appends t to the texts of p.
+func (w *worker) link(p *part, t text) {
+	n := int32(len(w.texts))
+	w.texts = append(w.texts, t)
+	if p.last == 0 {
+		p.first = n
+	} else {
+		w.texts[p.last].next = n
+	}
+	p.last = n
+}
+
+// forget removes all references to the batch.
+func (w *worker) forget() {
+	clear(w.texts)
+	if w.texts = w.texts[:1]; cap(w.texts) > maxTexts {
+		w.texts = make([]text, 1)
+	}
+	clear(w.parts)
+	w.parts = w.parts[:0]
+	clear(w.of)
+	clear(w.changed)
+	w.changed = w.changed[:0]
+	w.answers.forget()
+	w.now = time.Time{}
+	if cap(w.out) > maxRun {
+		w.out = nil
+	}
+}
