@@ -58,8 +58,8 @@ type Limits struct {
 	Contexts     int      `yaml:"contexts"`      // processes whose modules and maps are known
 	ContextBytes Size     `yaml:"context_bytes"` // of their memory
 	Connections  int      `yaml:"connections"`   // open at once
-	Line         Size     `yaml:"line"`          // longer lines are passed on unchanged
-	Idle         Duration `yaml:"idle"`          // a context without lines for so long is dropped
+	Line         Size     `yaml:"line"`          // longer lines are passed on unchanged, those of connections in parts
+	Idle         Duration `yaml:"idle"`          // that of a peer without a connection for so long is dropped
 }
 
 // A Pipeline has one input and one output.

@@ -294,8 +294,9 @@ pipelines:
 		}
 	}
 	p := d.pipelines["app"]
-	text.WriteString("{{{bt:0:0x7f0000000010:pc}}}\n")
 	heap := func() int64 {
+		p.memory.saving.Lock() // a save has them all once more
+		defer p.memory.saving.Unlock()
 		for range 3 { // pools are emptied by the second one
 			runtime.GC()
 		}
@@ -303,25 +304,41 @@ pipelines:
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	open := func(name string, n int) (all []*session) {
+	park := func() {
+		t.Helper()
+		for range 1000 { // a session whose timer prints what is kept is not parked meanwhile
+			p.rest(time.Now().Add(time.Hour))
+			d.house.contexts.mu.Lock()
+			awake := d.house.contexts.awake.Len()
+			d.house.contexts.mu.Unlock()
+			if awake == 0 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatal("sessions stay awake")
+	}
+	open := func(name, text string, n int) (all []*session) {
 		for i := range n {
 			s := p.memory.enter(fmt.Sprintf("%s.%d", name, i), nil, true)
-			if _, err := s.Write([]byte(text.String())); err != nil {
+			if _, err := s.Write([]byte(text)); err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, s)
 		}
 		return all
 	}
-	all := open("first", awakeMost) // makes what the daemon has once
-	p.rest(time.Now().Add(time.Hour))
+	all := open("first", text.String()+"{{{bt:0:0x7f0000000010:pc}}}\n", awakeMost) // makes what the daemon has once
+	park()
 	before := heap()
-	all = append(all, open("next", n)...)
+	all = append(all, open("next", text.String(), n)...)
+	d.house.contexts.mu.Lock()
 	awake := d.house.contexts.awake.Len()
+	d.house.contexts.mu.Unlock()
 	if most := int64(awakeMost) * 200_000; awake > awakeMost || heap()-before > most+int64(n)*5000 {
 		t.Errorf("%d sessions are awake, and all take %d MB", awake, (heap()-before)/1e6)
 	}
-	p.rest(time.Now().Add(time.Hour))
+	park()
 	if each := (heap() - before) / int64(n); each > 5000 {
 		t.Errorf("%d bytes each, %d are counted", each, d.house.contexts.bytes/int64(n))
 	}
