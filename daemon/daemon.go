@@ -34,6 +34,7 @@ type Options struct {
 	Inherited *service.Sockets // of the service manager; nil: none
 	Manager   *service.Manager // gets messages about the daemon; nil: none
 	Version   string           // for the metrics
+	OffHeap   func(int64)      // called with the bytes of debug files outside of the heap, if they change; nil: not called
 }
 
 // A Daemon runs the pipelines of a configuration.
@@ -201,7 +202,7 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	}
 	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
 		ch.symbols = d.symbols.share()
-	} else if ch.symbols, err = openSymbols(c.Symbols, d.house.measures.observe); err != nil {
+	} else if ch.symbols, err = openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap); err != nil {
 		return nil, fmt.Errorf("symbols: %w", err)
 	}
 	same := ch.symbols == d.symbols && c.Limits == d.conf.Limits && c.State == d.conf.State

@@ -20,8 +20,8 @@ type symbols struct {
 	users int
 }
 
-// openSymbols opens what c names. Its user calls release.
-func openSymbols(c Symbols, observe func(debuginfod.Request)) (*symbols, error) {
+// openSymbols opens what c names. Its user calls release. offHeap is [Options.OffHeap].
+func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64)) (*symbols, error) {
 	o := symfilter.Symbols{
 		SymbolPaths: c.SymbolPaths, IDsFiles: c.IDsFiles, BuildIDDirs: c.BuildIDDirectories, DebugDirs: c.DebugFileDirectories,
 		NoDefaultDebugDirs: c.NoDefaultDebugDirectories,
@@ -46,6 +46,7 @@ func openSymbols(c Symbols, observe func(debuginfod.Request)) (*symbols, error) 
 		o.Servers.CacheDir = c.CacheDirectory
 	}
 	o.Servers.Observe = observe
+	o.Symbolizer.OffHeap = offHeap
 	opened, err := o.Open()
 	if err != nil {
 		return nil, err

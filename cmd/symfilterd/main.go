@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -92,7 +93,12 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	ctx, stop := untilSignal()
 	defer stop()
 	startup.TuneGarbage(startup.GarbageMedium)
-	startup.LimitHeap(heapLimit(conf))
+	var limit atomic.Pointer[func(int64)] // of the configuration in use
+	limitHeap := func(c *daemon.Config) {
+		offHeap := startup.LimitHeap(heapLimit(c))
+		limit.Store(&offHeap)
+	}
+	limitHeap(conf)
 
 	level := new(slog.LevelVar)
 	level.UnmarshalText([]byte(conf.Log.Level)) // one of the words that Parse takes
@@ -107,6 +113,7 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	}
 	d, err := daemon.New(conf, daemon.Options{
 		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(startup.Version()),
+		OffHeap: func(bytes int64) { (*limit.Load())(bytes) },
 	})
 	if err != nil {
 		log.Error(err.Error())
@@ -118,7 +125,7 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 				c, err := daemon.Load(path)
 				if err == nil {
 					level.UnmarshalText([]byte(c.Log.Level))
-					startup.LimitHeap(heapLimit(c))
+					limitHeap(c)
 				}
 				return c, err
 			})
@@ -154,8 +161,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, cancel
 }
 
-// heapLimit returns the bytes of memory that the collector keeps the process below, if it can: those
-// for debug files, as much again by half for unpacking, and the contexts.
+// heapLimit returns the bytes that the garbage collector keeps the process below, if it can: those of
+// debug files, half as many for unpacking, and those of contexts.
 func heapLimit(c *daemon.Config) int64 {
 	return int64(c.Symbols.MaxMemory) + int64(c.Symbols.MaxMemory)/2 + int64(c.Limits.ContextBytes)
 }
