@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -82,11 +81,8 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 
 // peerOf names the peer of a request.
 func peerOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil { // a unix socket
-		return "local"
-	}
-	return host
+	s, _ := r.Context().Value(seat{}).(seat)
+	return s.peer
 }
 
 // logType checks a content type. That of an HTML form is curl's for --data-binary.

@@ -256,3 +256,52 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 	}
 	t.Error("a connection without a whole header is open for 30 s")
 }
+
+// A client that goes leaves neither a session nor a connection that counts, whether it was quiet or
+// did not read.
+func TestGoneClientsLeaveNothing(t *testing.T) {
+	d, url, _ := serving(t, peerPipeline)
+	for _, request := range []string{
+		"POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na\n",
+		"POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n",
+		"POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n" + strings.Repeat("a\n", 1<<20),
+	} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, request)
+		if line, err := bufio.NewReader(c).ReadString('\n'); line != "HTTP/1.1 200 OK\r\n" {
+			t.Fatalf("got %q, %v", line, err)
+		}
+		c.Close()
+	}
+	p := d.pipelines["service"]
+	var sessions int
+	for range 500 {
+		p.mu.Lock()
+		sessions = len(p.sessions)
+		p.mu.Unlock()
+		if sessions == 0 && d.house.webs.room.used.Load() == 0 && p.counts.connections.Load() == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d sessions, %d connections and %d requests are left", sessions, d.house.webs.room.used.Load(), p.counts.connections.Load())
+}
+
+// A unix socket is an address like others.
+func TestLogsAreFilteredOnAUnixSocket(t *testing.T) {
+	dir := t.TempDir()
+	started(t, configuration(t, dir, webConfig("unix:DIR/http", peerPipeline)), Options{})
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", filepath.Join(dir, "http"))
+	}}
+	request, err := http.NewRequest("POST", "http://symfilterd/v1/filter", strings.NewReader(crash))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plainText+resolved+counts1, answerOf(t, &http.Client{Transport: transport}, request)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

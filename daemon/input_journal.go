@@ -24,6 +24,8 @@ const journalPeer = "journal"
 type journalInput struct {
 	h *httpInput
 
+	broken, cut seldom // messages about single uploads
+
 	mu   sync.Mutex
 	open *session // is used by the input itself between uploads; nil: none is
 }
@@ -73,7 +75,9 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
 			err = errStopped
 		}
-		j.h.p.log.Warn("the upload of a journal was not taken whole; its sender sends it again", "peer", peerOf(r), "error", err)
+		if n, ok := j.broken.may(time.Now()); ok {
+			j.h.p.log.Warn("the upload of a journal was not taken whole; its sender sends it again", "peer", peerOf(r), "error", err, "times", n)
+		}
 		refuseError(w, err)
 		return
 	}
@@ -141,8 +145,11 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 
 // tell reports bytes of messages that were left out.
 func (j *journalInput) tell(lost int64) {
-	if lost > 0 {
-		j.h.p.counts.inLost.Add(lost)
-		j.h.p.log.Warn("messages of a journal are too long, and were cut", "lost", lost)
+	if lost == 0 {
+		return
+	}
+	j.h.p.counts.inLost.Add(lost)
+	if n, ok := j.cut.may(time.Now()); ok {
+		j.h.p.log.Warn("messages of a journal are longer than 512 KiB, and were cut", "lost", lost, "times", n)
 	}
 }

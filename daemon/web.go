@@ -33,6 +33,7 @@ type webs struct {
 	log   *slog.Logger
 	ports *ports
 	room  *room
+	full  seldom // messages about connections beyond the limit
 
 	stopping atomic.Bool  // all requests are refused
 	swap     sync.RWMutex // held by a reload while it swaps paths, so that no request finds none
@@ -216,7 +217,7 @@ func (r *room) take() (s seat, ok bool) {
 	}
 	r.used.Add(-1)
 	if r.refused.Add(1) <= refusedAtOnce {
-		return seat{&r.refused, true}, true
+		return seat{of: &r.refused, refused: true}, true
 	}
 	r.refused.Add(-1)
 	return seat{}, false
@@ -226,6 +227,7 @@ func (r *room) take() (s seat, ok bool) {
 type seat struct {
 	of      *atomic.Int64
 	refused bool
+	peer    string // as other inputs name it
 }
 
 // seats is a listener whose connections have seats.
@@ -241,13 +243,25 @@ func (l *seats) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s, ok := l.w.of.room.take(); ok {
+		s, ok := l.w.of.room.take()
+		if s.refused || !ok {
+			l.w.of.tell(c)
+		}
+		if ok {
+			s.peer = peerName(c)
 			l.w.mu.Lock()
 			l.w.seats[c] = s
 			l.w.mu.Unlock()
 			return c, nil
 		}
 		c.Close()
+	}
+}
+
+// tell logs that a connection is beyond the limit.
+func (s *webs) tell(c net.Conn) {
+	if n, ok := s.full.may(time.Now()); ok {
+		s.log.Warn("an HTTP connection is refused: limits.connections are open; raise it, or close others", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
 	}
 }
 
