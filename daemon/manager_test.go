@@ -9,7 +9,7 @@ import (
 // A restart mends a filter that works without end, and nothing else.
 func TestAStuckFilterIsNotReportedAlive(t *testing.T) {
 	dir := t.TempDir()
-	d, _ := started(t, configuration(t, dir, strings.Replace(idle, "output:", "patience: {local: 1s, servers: 2s}, output:", 1)), Options{Stdin: blocked(t)})
+	d, _ := started(t, configuration(t, dir, strings.Replace(idle, "output:", "patience: {local: 1m, servers: 2m}, output:", 1)), Options{Stdin: blocked(t)})
 	p := d.view.Load().pipelines[0]
 	s := p.session("a", nil)
 	defer s.Close()
@@ -22,13 +22,13 @@ func TestAStuckFilterIsNotReportedAlive(t *testing.T) {
 	}{
 		{"it waits for lines", 0, false, ""},
 		{"it works", at(time.Second), false, ""},
-		{"it works for the patience of a line", at(11 * time.Second), false, ""},
-		{"it works for too long", at(13 * time.Second), false, "app"},
+		{"it works for the patience of a line", at(11 * time.Minute), false, ""},
+		{"it works for too long", at(13 * time.Minute), false, "app"},
 		{"it waits for its output", at(time.Hour), true, ""},
 	} {
 		s.turn.since.Store(tt.since)
 		s.turn.writing.Store(tt.writing)
-		if got := d.stuck(10 * time.Second); got != tt.want {
+		if got := d.stuck(10 * time.Minute); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestAStuckFilterIsNotReportedAlive(t *testing.T) {
 		t.Errorf("got %d %q", got.Code, got.Body)
 	}
 	s.asked(time.Second) // a wait for a debug file has ended
-	if got := d.stuck(10 * time.Second); got != "" {
+	if got := d.stuck(10 * time.Minute); got != "" {
 		t.Errorf("after progress, %q is stuck", got)
 	}
 }
