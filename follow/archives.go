@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,7 +113,7 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 		return nil, false
 	case err != nil:
 		s.attention = true
-		return nil, tooMany(err) || s.f.disk.ctx.Err() != nil
+		return nil, tooMany(err) || errors.Is(err, fs.ErrNotExist) || s.f.disk.ctx.Err() != nil
 	case g.id != c.id: // it was replaced
 		g.close()
 		s.attention = true

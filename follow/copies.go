@@ -60,11 +60,27 @@ func (s *source) isCopy(g, before *generation) bool {
 // reports whether the first one holds all bytes that were read of g; its read offset is then that
 // of g. The only error is errLater.
 func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, err error) {
-	beside, err := s.steady()
-	if err != nil {
-		s.attention = true
-		return nil, false, err
+	for try := 0; ; try++ {
+		beside, err := s.steady()
+		if err != nil {
+			s.attention = true
+			return nil, false, err
+		}
+		copies, again, err := s.copiesAmong(beside, g)
+		if err != nil {
+			return nil, false, err
+		}
+		continued = continued || again
+		// a copy that was compressed meanwhile may be missing
+		if s.f.o.Unpack == nil || try == maxTries || s.isCurrent(beside) {
+			return copies, continued, nil
+		}
+		s.unclaim(copies)
 	}
+}
+
+// copiesAmong does the same among the siblings in beside.
+func (s *source) copiesAmong(beside *family, g *generation) (copies []*generation, continued bool, err error) {
 	now, err := s.f.disk.openGeneration(s.path)
 	if err == nil {
 		defer now.close()

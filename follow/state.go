@@ -3,6 +3,7 @@ package follow
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -184,9 +185,12 @@ func (s *source) openAll() (now *generation, all []*generation, beside *family, 
 			if now != nil {
 				all = append(all, now)
 			}
+			vanished := false
 			for _, c := range beside.all {
 				g, err := s.f.disk.openGeneration(c.path)
 				switch {
+				case errors.Is(err, fs.ErrNotExist): // it was renamed, or compressed
+					vanished = true
 				case tooMany(err): // a file that is left out would be taken for a new file later
 					closeAll(all)
 					return nil, nil, nil, errLater
@@ -198,7 +202,11 @@ func (s *source) openAll() (now *generation, all []*generation, beside *family, 
 					all = append(all, g)
 				}
 			}
-			return now, all, beside, err
+			if !vanished || try >= maxTries {
+				return now, all, beside, err
+			}
+			closeAll(all)
+			all, now = nil, nil
 		}
 		if now != nil {
 			now.close()
