@@ -2,12 +2,14 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/fuzztest"
@@ -56,6 +58,10 @@ const (
 
 func TestJournalsAreLines(t *testing.T) {
 	const prefix = "2023-11-14T22:13:20.123456Z host app[7]: "
+	schema, err := jsonschema.NewCompiler().Compile("../filter/log.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name, upload string
 		o            filter.Options
@@ -88,8 +94,15 @@ func TestJournalsAreLines(t *testing.T) {
 					continue
 				}
 				got, err := journalLines(t, tt.upload, chunk, tt.o)
-				if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				if diff := gocmp.Diff(tt.want, got); diff != "" || err != nil {
 					t.Fatalf("in chunks of %d: %v (-want +got)\n%s", chunk, err, diff)
+				}
+				for line := range strings.Lines(got) {
+					if object, err := jsonschema.UnmarshalJSON(strings.NewReader(line)); tt.o.Output == filter.JSON {
+						if err = cmp.Or(err, schema.Validate(object)); err != nil {
+							t.Error(err)
+						}
+					}
 				}
 			}
 		})
