@@ -203,6 +203,9 @@ pipelines:
 	awaitConnections(t, d, 2)
 	say(three, crashContext+crashFrames, "before\n"+frame+"after\n") // there is room now
 	say(three, crashFrames, frame+"after\n")
+	if n := d.house.measures.evicted[evictedLimit].Load(); n != 1 {
+		t.Errorf("%d contexts were dropped, want 1: that of the third stream", n)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.n != 2 {

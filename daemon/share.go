@@ -95,6 +95,9 @@ func (s *session) weigh() error {
 	s.note()
 	c := s.p.house.contexts
 	if !c.enter(s) {
+		if n, _ := filter.Held(s.filter); n > 0 {
+			s.p.house.measures.evicted[evictedLimit].Add(1)
+		}
 		return s.drop()
 	}
 	if now := time.Now(); s.changed && (!changed || s.memory == nil || s.processes < manyProcesses || now.Sub(s.weighed) > silence) {
