@@ -193,6 +193,7 @@ func (s *daemonSoak) begin(tcp, web string) {
 	follow("docker", 1, runtimes()["docker"])
 	for range s.plan.each {
 		a, b, c, d := s.stream("", nil), s.stream("", nil), s.stream("", nil), s.stream("", nil)
+		a.most, b.most = 1_000_000, 1_000_000 // longer lines of sockets are cut
 		s.work.Go(func() { failed("tcp", s.connect("tcp", tcp, a)) })
 		s.work.Go(func() { failed("unix", s.connect("unix", s.d.path("unix"), b)) })
 		s.work.Go(func() { failed("http", s.post("http://"+web+"/v1/filter", c, true)) })
@@ -200,7 +201,7 @@ func (s *daemonSoak) begin(tcp, web string) {
 	}
 	for range max(1, s.plan.each/10) {
 		one := s.stream("", nil)
-		one.short = true
+		one.most = 1000
 		s.work.Go(func() { failed("datagrams", s.send(one)) })
 	}
 	for _, name := range []string{"plain", "cri", "docker", "tcp", "unix", "datagrams", "sent"} {

@@ -133,7 +133,7 @@ type soaked struct {
 	number  int
 	path    string
 	runtime *runtime // nil: a plain log
-	short   bool     // lines have at most 1,000 bytes
+	most    int      // bytes of a line; 0: no bound
 	asks    bool     // modules that only servers may know are in the log
 
 	written, rotations int
@@ -170,8 +170,8 @@ func (s *soaked) line(n int) (kind, string) {
 		if r.IntN(20) == 0 {
 			text = strings.Repeat("{{{pc:0x1", 150_000)
 		}
-		if s.short {
-			text = text[:min(len(text), 1000)]
+		if s.most > 0 {
+			text = text[:min(len(text), s.most)]
 		}
 		if s.runtime != nil {
 			text = strings.ToValidUTF8(text, "?") // JSON cannot represent other text
