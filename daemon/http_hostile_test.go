@@ -305,3 +305,25 @@ func TestLogsAreFilteredOnAUnixSocket(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// With client_ca, only clients with a certificate of it are answered.
+func TestClientsNeedACertificateOfTheClientCA(t *testing.T) {
+	dir, addr := t.TempDir(), freeAddress(t)
+	conf, pool := certificate(t, dir, "both")
+	own, err := tls.LoadX509KeyPair(conf.Certificate, conf.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started(t, configuration(t, dir, webConfig(addr,
+		"  service: {input: {http: \"ADDR\", tls: {certificate: DIR/cert.pem, key: DIR/key.pem, client_ca: DIR/cert.pem}}, output: {peer: true}}\n")), Options{})
+	for _, certificates := range [][]tls.Certificate{nil, {own}} {
+		transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost", Certificates: certificates}}
+		got, err := (&http.Client{Transport: transport}).Post("https://"+addr+"/v1/filter", "text/plain", strings.NewReader("a\n"))
+		if err == nil {
+			got.Body.Close()
+		}
+		if (err == nil) != (len(certificates) > 0) {
+			t.Errorf("with %d certificates: got %v", len(certificates), err)
+		}
+	}
+}
