@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -366,5 +367,16 @@ func TestReloadsCutNoRequest(t *testing.T) {
 	rest, err := io.ReadAll(got.Body)
 	if want := "    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n"; string(rest) != want || err != nil {
 		t.Errorf("got %q, %v, want %q", rest, err, want)
+	}
+}
+
+// The path that the sender of journals appends is taken, too.
+func TestInputsOfOneServerHaveTheirOwnPaths(t *testing.T) {
+	dir := t.TempDir()
+	text := webConfig(freeAddress(t), "  app: {input: {http: \"ADDR\", path: /a/upload}, output: {peer: true}}\n"+
+		"  journal: {input: {journal_upload: \"ADDR\", path: /a}, output: {file: DIR/out.log}}\n")
+	_, err := New(configuration(t, dir, text), Options{Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.HasPrefix(err.Error(), "pipelines.journal.input.path: /a/upload on tcp:127.0.0.1:") || !strings.HasSuffix(err.Error(), "is that of the pipeline app; give one of them another path") {
+		t.Errorf("got error %v", err)
 	}
 }
