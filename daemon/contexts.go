@@ -127,6 +127,13 @@ func (c *contexts) wake(s *session) (park *session) {
 	return park
 }
 
+// filters returns the number of sessions with a filter.
+func (c *contexts) filters() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.awake.Len()
+}
+
 // sleep ends wake.
 func (c *contexts) sleep(s *session) {
 	c.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,10 @@ const stopPatience = 4 * time.Second
 
 // restEvery is how often idle sessions are looked for.
 const restEvery = 2 * time.Second
+
+// manyFilters is the number of filters, of some 150 KB each, after which a daemon that has become
+// idle gives memory back to the system at once, rather than in some minutes.
+const manyFilters = 32
 
 // Options are what a Daemon gets from its process.
 type Options struct {
@@ -51,6 +56,7 @@ type Daemon struct {
 	symbols   *symbols
 	pipelines map[string]*pipeline
 	admin     *admin // nil: none
+	worked    int    // the most filters at once since memory was given back
 }
 
 // A view is what metrics and health show of a daemon. A reload replaces it, and never changes it.
@@ -64,7 +70,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
 			log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
-			measures: newMeasures(), began: time.Now(), outputs: newOutputs(o.Log, o.Stdout),
+			measures: newMeasures(), began: time.Now(), outputs: newOutputs(o.Log, o.Stdout), stdin: newLineReader(o.Stdin),
 		},
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
@@ -120,6 +126,12 @@ func (d *Daemon) tick(now time.Time) bool {
 			running = true
 		}
 	}
+	awake := d.house.contexts.filters()
+	if awake == 0 && d.worked >= manyFilters {
+		debug.FreeOSMemory() // an idle daemon has no use for what a burst has taken
+		d.worked = 0
+	}
+	d.worked = max(d.worked, awake)
 	return running
 }
 
@@ -138,6 +150,7 @@ func (d *Daemon) end() error {
 	var all sync.WaitGroup
 	for _, p := range d.pipelines {
 		p.last.Store(d.house.states.isPrivate(d.conf.State))
+		p.ending.Store(true)
 		all.Go(p.halt)
 	}
 	all.Wait()
@@ -311,7 +324,7 @@ func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 	case len(c.Files) > 0:
 		return openFiles(p, c)
 	case c.Stdin:
-		return &stdin{p: p, in: d.house.options.Stdin}, nil
+		return &stdin{p, d.house.stdin}, nil
 	case c.Listen != "":
 		return openListen(p, c)
 	case c.HTTP != "", c.Journal != "":

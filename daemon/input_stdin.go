@@ -3,57 +3,81 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 )
 
 // block is the number of bytes that are read at once, and that a stream holds unwritten at most.
 const block = 256 << 10
 
-// stdin is standard input.
+// stdin is the input of a pipeline from standard input.
 type stdin struct {
 	p  *pipeline
-	in io.Reader
+	in *lineReader
 }
 
 func (s *stdin) run(ctx context.Context) error {
 	to := s.p.session("stdin", nil)
-	err := readLines(ctx, s.in, to)
-	if ctx.Err() != nil {
-		_, err = to.suspend()
+	if s.in.context != nil {
+		if err := to.restore(s.in.context); err != nil {
+			s.p.log.Warn("the context of standard input is not used", "error", err)
+		}
+	}
+	err := s.in.pass(ctx, to)
+	if ctx.Err() != nil && !s.p.ending.Load() {
+		s.in.context, err = to.suspend()
 		return err
 	}
-	if e := to.Close(); err == nil {
-		err = e
+	if ctx.Err() != nil { // nobody goes on with an unfinished line
+		_, err = to.Write(s.in.buf[:s.in.kept])
 	}
-	return err
+	return errors.Join(err, to.Close())
 }
 
 func (*stdin) close() error { return nil }
 
-// readLines gives the lines of r to w in blocks, until the end of r, an error, or ctx is done. A
-// last line without an end is given at the end of r; a line longer than a block in parts.
-func readLines(ctx context.Context, r io.Reader, w io.Writer) error {
-	type read struct {
-		n   int
-		err error
+// A lineReader cuts what it reads into whole lines. A read that has begun when one input ends is
+// taken by the next one, since it cannot be interrupted. One goroutine at a time may use it.
+type lineReader struct {
+	in      io.Reader
+	context []byte // of the session that the last input has suspended
+
+	buf   []byte
+	kept  int // bytes of an unfinished line in buf
+	reads chan someRead
+	busy  bool // a read has begun
+}
+
+type someRead struct {
+	n   int
+	err error
+}
+
+func newLineReader(in io.Reader) *lineReader {
+	return &lineReader{in: in, reads: make(chan someRead, 1)}
+}
+
+// pass gives the lines to w in blocks, until the end of the input, an error, or ctx is done. A last
+// line without an end is given at the end of the input; a line longer than a block in parts.
+func (l *lineReader) pass(ctx context.Context, w io.Writer) error {
+	if l.buf == nil {
+		l.buf = make([]byte, block)
 	}
-	buf := make([]byte, block)
-	kept := 0
-	reads := make(chan read, 1)
 	for {
-		go func(b []byte) {
-			n, err := r.Read(b)
-			reads <- read{n, err}
-		}(buf[kept:])
-		var got read
+		if !l.busy {
+			l.busy = true
+			go l.read(l.buf[l.kept:])
+		}
+		var got someRead
 		select {
 		case <-ctx.Done():
-			return ctx.Err() // the read that may never return keeps the buffer
-		case got = <-reads:
+			return ctx.Err()
+		case got = <-l.reads:
+			l.busy = false
 		}
-		have := buf[:kept+got.n]
+		have := l.buf[:l.kept+got.n]
 		whole := len(have)
-		if got.err == nil && len(have) < len(buf) {
+		if got.err == nil && len(have) < len(l.buf) {
 			whole = lastLineEnd(have)
 		}
 		if whole > 0 {
@@ -61,7 +85,7 @@ func readLines(ctx context.Context, r io.Reader, w io.Writer) error {
 				return err
 			}
 		}
-		kept = copy(buf, have[whole:])
+		l.kept = copy(l.buf, have[whole:])
 		if got.err == io.EOF {
 			return nil
 		}
@@ -69,6 +93,11 @@ func readLines(ctx context.Context, r io.Reader, w io.Writer) error {
 			return got.err
 		}
 	}
+}
+
+func (l *lineReader) read(b []byte) {
+	n, err := l.in.Read(b)
+	l.reads <- someRead{n, err}
 }
 
 // lastLineEnd returns the number of bytes up to the last line end.

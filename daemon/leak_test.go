@@ -8,5 +8,5 @@ import (
 
 // No goroutine outlives a daemon but one that reads standard input, which cannot be interrupted.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/symfilter/symfilter/daemon.readLines.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/symfilter/symfilter/daemon.(*lineReader).read"))
 }

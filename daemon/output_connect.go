@@ -20,8 +20,10 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second // of a connection, and of a handshake of TLS
-	sendBuffer  = 256 << 10        // bytes that the system takes before the peer has them
-	sendPart    = 64 << 10         // bytes sent at once: between them it is asked what the peer has
+	sendBuffer  = 256 << 10        // bytes that the system takes before the peer has them, on a network
+	localBuffer = 64 << 10         // the same of a unix socket, where the peer is near
+	sendPart    = 16 << 10         // bytes sent at once: between them it is asked what the peer has
+	owedSome    = 64 << 10         // bytes that are kept without asking
 	owedLine    = 1 << 20          // bytes of a line that are sent again, at most
 )
 
@@ -132,7 +134,11 @@ func (o *connectOutput) connect(ctx context.Context) error {
 		return err
 	}
 	if b, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
-		b.SetWriteBuffer(sendBuffer)
+		size := sendBuffer
+		if o.address.network == "unix" {
+			size = localBuffer
+		}
+		b.SetWriteBuffer(size) // the system may give another size
 	}
 	plain, _ := conn.(syscall.Conn)
 	if secure != nil {
@@ -167,7 +173,7 @@ func (o *connectOutput) connect(ctx context.Context) error {
 
 // send sends some of p, and remembers it if it is new. It has the turn.
 func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, error) {
-	if fresh && len(o.owed) >= sendPart {
+	if fresh && len(o.owed) >= owedSome {
 		o.forgetTaken()
 	}
 	conn := o.conn

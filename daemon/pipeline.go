@@ -39,6 +39,7 @@ type house struct {
 	options   Options
 	measures  *measures
 	outputs   *outputs
+	stdin     *lineReader
 	states    stateRoom
 	contexts  *contexts
 	began     time.Time
@@ -65,9 +66,10 @@ type pipeline struct {
 	trouble  error     // why the input is not open; nil: it is
 	failed   time.Time // when the last run began that has failed
 
-	stop context.CancelFunc // ends the input
-	done chan struct{}      // the input has ended
-	last atomic.Bool        // no other input goes on where this one ends
+	stop   context.CancelFunc // ends the input
+	done   chan struct{}      // the input has ended
+	last   atomic.Bool        // no other run goes on where this one ends
+	ending atomic.Bool        // the daemon ends
 }
 
 // newPipeline returns a pipeline with its first stage.

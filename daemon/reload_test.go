@@ -3,12 +3,15 @@ package daemon
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/written"
 )
 
 // A numberedWriter appends numbered lines to a file as fast as it may; every hundredth is a frame.
@@ -182,5 +185,82 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 				writers[i].check(t, lines, text)
 			}
 		})
+	}
+}
+
+// A reload that changes the input from standard input, or the pipeline's name, loses nothing of it:
+// neither an unfinished line nor the context.
+func TestReloadsKeepStandardInput(t *testing.T) {
+	dir := t.TempDir()
+	text := `
+symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
+pipelines:
+  all: {input: {stdin: true}, filter: {module_lines: none}, output: {file: DIR/out.log}}
+`
+	r, w := io.Pipe()
+	d, _ := started(t, configuration(t, dir, text), Options{Stdin: r})
+	const tail = "{{{pc:0x1004}}}\n"
+	before, want := numberedContext+"before\nto be con", "before\n"
+	for _, next := range []string{
+		strings.Replace(text, "stdin: true", "stdin: true, format: markup", 1),
+		strings.Replace(text, "all:", "other:", 1),
+	} {
+		io.WriteString(w, before)
+		await(t, filepath.Join(dir, "out.log"), want)
+		if err := d.Reload(configuration(t, dir, next)); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, "tinued "+tail)
+		want += "to be continued libledger.so+0x3 (BuildId: aabbccdd)\n"
+		await(t, filepath.Join(dir, "out.log"), want)
+		before, want = "again\nto be con", want+"again\n"
+	}
+}
+
+// An output that blocks delays a reload for a bounded time only. Pipelines that are not concerned go
+// on; the lines that it had not taken come once, when it takes lines again.
+func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	lines := strings.Repeat("a line that nobody reads yet\n", 20000)
+	if err := os.WriteFile(filepath.Join(dir, "a.in"), []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := func(files, b string) *Config {
+		return configuration(t, dir, "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n"+
+			"  a: {input: {files: ["+files+"]}, output: {stdout: text}}\n  b: {input: {files: [DIR/b.in]}, output: {file: DIR/"+b+"}}\n")
+	}
+	d, stop := started(t, config("DIR/a.in", "b.1"), Options{Stdout: w})
+	left := written.Unread(w)
+	for n := int64(0); n < 1<<15; n, _ = left() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := d.Reload(config("DIR/a*.in", "b.2")); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := left(); n >= int64(len(lines)) {
+		t.Fatal("the output did not block")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "b.in"), []byte("line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, filepath.Join(dir, "b.2"), "line\n")
+	got := make([]byte, len(lines))
+	if _, err := io.ReadFull(r, got); err != nil || string(got) != lines {
+		t.Errorf("%d bytes came, %v", len(got), err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a2.in"), []byte("new\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.ReadFull(r, got[:4]); err != nil || string(got[:4]) != "new\n" {
+		t.Errorf("then %q, %v", got[:n], err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
