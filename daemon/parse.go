@@ -223,6 +223,9 @@ func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key,
 		case key.Kind != yaml.ScalarNode:
 			p.fault(key, path, "a key is %s: write a name", describe(key))
 			continue
+		case key.Tag != "!!str":
+			p.fault(key, path, "a key is %s: write a name, in quotes if it looks so", describe(key))
+			continue
 		}
 		if before, twice := lines[key.Value]; twice {
 			p.fault(key, join(path, key.Value), "given twice: also in line %d; remove one", before)

@@ -45,6 +45,7 @@ var faults = []struct {
 	{name: "key of no section", text: "verbosity: 3\n" + one, want: "1:1: verbosity: unknown; the keys here are admin, log, symbols, limits, state and pipelines"},
 	{name: "key twice", text: "log: {level: info, level: warn}\n" + one, want: "1:20: log.level: given twice: also in line 1; remove one"},
 	{name: "key that is a list", text: "? [a]\n: b\n" + one, want: "1:3: a key is a list: write a name"},
+	{name: "key that is a number", text: "pipelines:\n  7: {input: {stdin: true}, output: {stdout: text}}\n", want: "2:3: pipelines: a key is the number 7: write a name, in quotes if it looks so"},
 	{name: "merge key", text: "log: &l {level: info}\n" + one + "admin:\n  <<: *l\n", want: "4:3: admin: << is not read: give a whole section by an alias, as in patience: *slow"},
 	{name: "no value", text: "log:\n" + one, want: "1:1: log: has no value: give it one, or remove the key"},
 	{name: "section wanted", text: "log: info\n" + one, want: `1:6: log: "info" is given, and a section is wanted: indented lines of KEY: VALUE, with the keys level and format`},
