@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,6 +110,11 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
+			taken, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer taken.Close()
 			config := func(i int) string {
 				a, aFiles, aOut, symbols := "a", "DIR/a.in", "DIR/a-out.1", ""
 				if i/10%2 == 1 {
@@ -134,7 +140,9 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 					return text + "  bad: [\n"
 				case 8, 28:
 					return text + "  bad: {input: {files: [DIR/x]}, output: {file: DIR/x-out, color: red}}\n"
-				case 13, 33, 43:
+				case 13:
+					return text + "  bad: {input: {listen: \"tcp:" + taken.Addr().String() + "\"}, output: {file: DIR/x-out}}\n"
+				case 33, 43:
 					return text + "  bad: {input: {files: [DIR/x]}, output: {file: DIR/none/x-out}}\n"
 				case 18, 38, 48:
 					return text + "  bad: {input: {files: [\"DIR/[x\"]}, output: {file: DIR/x-out}}\n"
