@@ -207,9 +207,13 @@ func (p *parser) output(c *Pipeline, path string) {
 		}
 	}
 	fields := strings.Count(out.File, peerField)
-	if n := p.given(path, "file"); n != nil && fields > 0 && (in.Stdin || in.Files != nil) {
-		p.fault(n, path+".file", "%s needs the input listen, http or journal_upload: this one has no peers", peerField)
-	} else if n != nil && strings.HasSuffix(out.File, "/") {
+	switch n := p.given(path, "file"); {
+	case n == nil || out.File == "":
+	case fields > 0 && in.Stdin:
+		p.fault(n, path+".file", "%s is the name of a peer or of a followed file, and standard input has neither: remove it", peerField)
+	case fields > 1 || strings.Contains(filepath.Dir(out.File), peerField):
+		p.fault(n, path+".file", "%s may stand once in it, and in the name of the file: all files of a pipeline are in one folder", peerField)
+	case strings.HasSuffix(out.File, "/"):
 		p.fault(n, path+".file", "%q is a folder: append the name of a file", printable(out.File))
 	}
 	if n := p.given(path, "open_files"); n != nil && out.File != "" && fields == 0 {

@@ -177,7 +177,7 @@ func Sections() []Section {
 		}},
 		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
 			{Name: "stdout", Words: []string{"text", "json"}, Text: "standard output, and its form"},
-			{Name: "file", Text: "appended to, and opened again after SIGHUP or if it was moved; {peer} in it is the peer of a connection"},
+			{Name: "file", Text: "appended to, and opened again after SIGHUP or if it was moved; {peer} in its name is the peer of a connection, or the name of the followed file without its folder"},
 			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "of new files, in octal"},
 			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "open at once, with {peer}"},
 			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged, after at most a second, or when the system writes them"},

@@ -79,7 +79,8 @@ var faults = []struct {
 	{name: "own output", text: pipe("files: ['/var/log/*.log']", "file: /var/log/all.log"), unseen: true, want: `4:14: pipelines.app.output.file: the input's pattern "/var/log/*.log" matches it, so that its own lines would be read: write elsewhere, or name it in exclude_path`},
 	{name: "peer of files", text: pipe("files: [a]", "peer: true"), unseen: true, want: "4:14: pipelines.app.output.peer: the input has no peer to answer: set file or stdout, or the input listen or http"},
 	{name: "peer of datagrams", text: pipe("listen: 'unixgram:/a'", "peer: true"), unseen: true, want: "4:14: pipelines.app.output.peer: a sender of datagrams reads no answer: set another output"},
-	{name: "name of no peer", text: pipe("stdin: true", "file: '/a/{peer}.log'"), unseen: true, want: "4:14: pipelines.app.output.file: {peer} needs the input listen, http or journal_upload: this one has no peers"},
+	{name: "name of no peer", text: pipe("stdin: true", "file: '/a/{peer}.log'"), unseen: true, want: "4:14: pipelines.app.output.file: {peer} is the name of a peer or of a followed file, and standard input has neither: remove it"},
+	{name: "folder of peers", text: pipe("listen: 'unix:/a'", "file: '/a/{peer}/b.log'"), unseen: true, want: "4:14: pipelines.app.output.file: {peer} may stand once in it, and in the name of the file: all files of a pipeline are in one folder"},
 	{name: "one open file", text: pipe("stdin: true", "file: /a, open_files: 3"), unseen: true, want: "4:24: pipelines.app.output.open_files: has no effect without {peer} in file: remove it"},
 	{name: "address", text: pipe("listen: 'sctp:127.0.0.1:1'", "stdout: text"), unseen: true, want: `3:13: pipelines.app.input.listen: "sctp:127.0.0.1:1" is not an address: write tcp:HOST:PORT, unix:PATH or systemd:NAME`},
 	{name: "port", text: pipe("listen: 'tcp:127.0.0.1:99999'", "stdout: text"), unseen: true, want: `3:13: pipelines.app.input.listen: "tcp:127.0.0.1:99999" has no port from 0 to 65535`},
@@ -244,6 +245,19 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if !in.Poll || in.StartAt != StartAt(time.Hour) || c.Pipelines["files"].Output.Mode != 0o600 || c.Symbols.MaxMemory != 1<<30 {
 		t.Errorf("got %+v", c)
 	}
+}
+
+// Each followed file can have an output of its own.
+func TestFollowedFilesHaveOutputsOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.log", "b.log"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("line of "+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	started(t, configuration(t, dir, "state: DIR/state\n"+pipe("files: ['DIR/*.log']", "file: 'DIR/{peer}.out', open_files: 1")), Options{})
+	await(t, filepath.Join(dir, "a.log.out"), "line of a.log\n")
+	await(t, filepath.Join(dir, "b.log.out"), "line of b.log\n")
 }
 
 // A small file that stands for a large one costs little.
