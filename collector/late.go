@@ -53,7 +53,7 @@ type lateLog struct {
 }
 
 type latePlace struct {
-	tag    markup.Tag
+	data   bool // not code
 	offset uint64
 }
 
@@ -80,7 +80,7 @@ func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 	if log == nil || len(log.places) >= maxLateFrames {
 		return
 	}
-	place := latePlace{r.Tag, r.Offset}
+	place := latePlace{r.Tag == markup.TagData, r.Offset}
 	for _, other := range log.places {
 		if other == place {
 			return
@@ -178,10 +178,10 @@ func (l *late) fill(ctx context.Context, record plog.LogRecord, id buildid.ID, n
 	var text strings.Builder
 	fmt.Fprintf(&text, "late names for %s (BuildId: %s)", name, id)
 	for _, place := range places {
-		r := filter.Resolved{Tag: place.tag, Frame: filter.NoNumber, Offset: place.offset, Module: name, ID: id}
+		r := filter.Resolved{Offset: place.offset, Module: name, ID: id}
 		at := symbolize.Location{ID: id, Name: name, Addr: place.offset}
 		fmt.Fprintf(&text, "\n+%#x", place.offset)
-		if place.tag == markup.TagData {
+		if place.data {
 			v, err := l.p.shared.symbols.Symbolizer.Data(ctx, at)
 			if r.Err = err; err == nil {
 				r.Variable = &v

@@ -127,6 +127,7 @@ func (p *logsProcessor) options() filter.Options {
 	}
 	opened := p.shared.symbols
 	if opened == nil {
+		o.Symbolizer, o.Patience.Never = p.shared.locator, true
 		return o
 	}
 	wait := p.cfg.Patience

@@ -25,6 +25,8 @@ const storageName = "contexts"
 type factory struct {
 	mu  sync.Mutex
 	all map[*Config]*shared
+
+	symbolizer symbolize.Options // of all; tests set finders
 }
 
 // shared belongs to all processors of a configuration. The last one that releases it closes it.
@@ -33,7 +35,8 @@ type shared struct {
 	cfg   *Config
 	users int // guarded by of.mu
 
-	symbols *symfilter.Opened // nil in mode locate
+	symbols *symfilter.Opened     // nil in mode locate
+	locator *symbolize.Symbolizer // in mode locate: knows no file, and demangles the names in symbol elements
 	client  storage.Client    // nil without a storage
 	saving  sync.Mutex        // held during writes to client, so that a context is not replaced by an older one
 	stored  stored
@@ -76,6 +79,8 @@ func (s *shared) open(ctx context.Context, set processor.Settings, host componen
 		if s.symbols, err = s.openSymbols(); err != nil {
 			return err
 		}
+	} else {
+		s.locator = symbolize.New(symbolize.Options{})
 	}
 	if s.cfg.Storage != nil {
 		ext, ok := host.GetExtensions()[*s.cfg.Storage].(storage.Extension)
@@ -100,11 +105,9 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 		CacheDir:           c.CacheDirectory,
 		NoCache:            c.CacheDirectory == "",
 		MaxMemory:          int64(c.MaxMemory),
-		Symbolizer: symbolize.Options{
-			Notify: s.telemetry.notify,
-			Came:   s.came,
-		},
+		Symbolizer: s.of.symbolizer,
 	}
+	o.Symbolizer.Notify, o.Symbolizer.Came = s.telemetry.notify, s.came
 	if len(c.DebuginfodURLs) > 0 {
 		o.Servers = debuginfod.Options{URLs: c.DebuginfodURLs, CacheDir: c.CacheDirectory, Observe: s.telemetry.observe}
 	}
@@ -140,6 +143,9 @@ func (s *shared) close(ctx context.Context) error {
 	var errs []error
 	if s.symbols != nil {
 		errs = append(errs, s.symbols.Close())
+	}
+	if s.locator != nil {
+		errs = append(errs, s.locator.Close())
 	}
 	if s.client != nil {
 		errs = append(errs, s.client.Close(ctx))

@@ -44,6 +44,7 @@ type part struct {
 // A worker filters the records of one batch at a time.
 type worker struct {
 	p      *logsProcessor
+	scan   scan
 	keys   keys
 	lines  *filter.Lines
 	traces *traces // nil until a text may have a raw backtrace
@@ -58,7 +59,10 @@ type worker struct {
 	changed []*stream
 	dicts   bool // a stream had an open hexdict at the beginning of the batch
 	waits   bool // a part continues
-	now     time.Time
+
+	attributes bool // a record has an attribute that is filtered
+
+	now time.Time
 
 	counts  counts
 	before  filter.Outcomes
@@ -85,35 +89,50 @@ func (w *worker) options() filter.Options {
 // bytesOf returns the bytes of s, which must not be modified.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// batch filters the records of ld: it sorts their texts by stream, then filters one stream after the
-// other.
+// batch filters the records of ld: it finds those with marks, sorts their texts by stream, then
+// filters one stream after the other.
 func (w *worker) batch(ctx context.Context, ld plog.Logs) {
 	w.dicts, w.waits = w.p.contexts.inDict(), false
 	for _, rl := range ld.ResourceLogs().All() {
-		w.keys.enter(rl.Resource())
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, lr := range sl.LogRecords().All() {
-				w.sort(rl.Resource(), lr)
+				w.scan.add(w.bodyOf(lr))
+				w.attributes = w.attributes || w.hasAttribute(lr)
 			}
 		}
 	}
-	if len(w.parts) > 0 {
-		w.filter(ctx)
-		w.forget()
+	w.scan.search()
+	if w.scan.found || w.dicts || w.attributes {
+		i := 0
+		for _, rl := range ld.ResourceLogs().All() {
+			w.keys.enter(rl.Resource())
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, lr := range sl.LogRecords().All() {
+					w.sort(rl.Resource(), lr, w.scan.marks[i])
+					i++
+				}
+			}
+		}
+		if len(w.parts) > 0 {
+			w.filter(ctx)
+		}
 	}
+	w.forget()
 }
 
-// sort adds the texts of a record to the parts of their streams. Most records have none.
-func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord) {
-	if body, ok := w.body(lr); ok {
-		b := bytesOf(body.Str())
-		if at, _ := filter.FindMark(b); at < len(b) {
-			w.add(text{value: body, record: lr, resource: r, marked: true, body: true}, b, at)
-		} else if w.waits || w.dicts {
+// sort adds the texts of a record to the parts of their streams. mark is the offset of the first mark
+// of its body, or noMark.
+func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord, mark int32) {
+	if mark != noMark {
+		if body, ok := w.body(lr); ok {
+			w.add(text{value: body, record: lr, resource: r, marked: true, body: true}, bytesOf(body.Str()), int(mark))
+		}
+	} else if w.waits || w.dicts {
+		if body, ok := w.body(lr); ok {
 			w.addUnmarked(text{value: body, record: lr, resource: r, body: true})
 		}
 	}
-	if len(w.p.cfg.Attributes) == 0 || lr.Attributes().Len() == 0 {
+	if !w.attributes {
 		return
 	}
 	for _, name := range w.p.cfg.Attributes {
@@ -126,6 +145,28 @@ func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord) {
 			w.add(text{value: v, record: lr, resource: r, marked: true, alone: bytes.HasPrefix(b, reset)}, nil, 0)
 		}
 	}
+}
+
+// hasAttribute reports whether a record has an attribute that is filtered.
+func (w *worker) hasAttribute(lr plog.LogRecord) bool {
+	attributes := lr.Attributes()
+	if attributes.Len() == 0 {
+		return false
+	}
+	for _, name := range w.p.cfg.Attributes {
+		if _, ok := attributes.Get(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// bodyOf returns the bytes of a record's body, which must not be modified; nil if it has no text.
+func (w *worker) bodyOf(lr plog.LogRecord) []byte {
+	if v, ok := w.body(lr); ok {
+		return bytesOf(v.Str())
+	}
+	return nil
 }
 
 // body returns the string of a record's body, if it has one.
@@ -227,6 +268,11 @@ func (w *worker) link(p *part, t text) {
 
 // forget removes all references to the batch.
 func (w *worker) forget() {
+	w.scan.forget()
+	w.attributes = false
+	if len(w.parts) == 0 {
+		return
+	}
 	clear(w.texts)
 	if w.texts = w.texts[:1]; cap(w.texts) > maxTexts {
 		w.texts = make([]text, 1)

@@ -1,0 +1,93 @@
+package collector
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+// A log that is split into records at random lines has the output of a Filter: with markup in any
+// batches, with raw backtraces in one.
+func FuzzSplitIntoRecords(f *testing.F) {
+	for i, name := range logs {
+		f.Add([]byte(strings.Join(linesOf(f, name), "\n")), uint64(i))
+	}
+	f.Add([]byte("{{{module:0:a:elf:aa00}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{hexdict: A: 1\nB: 2\n}}}\n\n{{{pc:0x1004}}} 0x1 \n{{{reset}}}"), uint64(9))
+	f.Add([]byte(" 0x1\n\n\n{{{hexdict: A: 0x1\n 0x2\n}}} x\r\n#0 0x1 (a+0x1) (BuildId: aa00)\n"), uint64(5))
+	c := testConfig()
+	one := startBare(f, c)
+	f.Fuzz(func(t *testing.T, log []byte, seed uint64) {
+		if len(log) > 64<<10 || !utf8.Valid(log) {
+			return
+		}
+		log = bytes.TrimSuffix(log, []byte("\n"))
+		g := rand.New(rand.NewPCG(seed, 1))
+		var records []string
+		for rest := string(log); ; {
+			n := len(rest)
+			for i := range 1 + g.IntN(3) {
+				if end := strings.IndexByte(rest[min(i, len(rest)):], '\n'); end >= 0 {
+					n = min(i, len(rest)) + end
+					if g.IntN(2) == 0 {
+						break
+					}
+				}
+			}
+			records = append(records, rest[:n])
+			if n == len(rest) {
+				break
+			}
+			rest = rest[n+1:]
+		}
+		want := filtered(t, c, string(log)+"\n")
+		one.contexts.forgetAll()
+		whole := batchOf("a", records...)
+		raw := false
+		one.do(whole)
+		for _, r := range records {
+			var s scan
+			s.add([]byte(r))
+			s.search()
+			if s.marks[0] != noMark {
+				is, _ := kinds([]byte(r), int(s.marks[0]))
+				raw = raw || is
+			}
+		}
+		if diff := cmp.Diff(want, bodiesOf(whole)); diff != "" {
+			t.Fatalf("%d records (-filter +processor):\n%s", len(records), diff)
+		}
+		if raw {
+			return
+		}
+		one.contexts.forgetAll()
+		var got strings.Builder
+		for len(records) > 0 {
+			n := 1 + g.IntN(min(8, len(records)))
+			ld := batchOf("a", records[:n]...)
+			one.do(ld)
+			got.WriteString(bodiesOf(ld))
+			records = records[n:]
+		}
+		if diff := cmp.Diff(want, got.String()); diff != "" {
+			t.Fatalf("in batches (-filter +processor):\n%s", diff)
+		}
+	})
+}
+
+// forgetAll forgets all streams.
+func (c *contexts) forgetAll() {
+	c.close()
+}
+
+func bodiesOf(ld plog.Logs) string {
+	var text strings.Builder
+	for _, lr := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+		text.WriteString(lr.Body().Str() + "\n")
+	}
+	return text.String()
+}

@@ -1,0 +1,154 @@
+package collector
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/symfilter/symfilter/collector/internal/metadata"
+)
+
+const metricPrefix = "otelcol_processor_symfilter_"
+
+// metricsOf returns the metrics of the processor: for each series its value, or the number of
+// measurements.
+func metricsOf(t *testing.T, tel *componenttest.Telemetry) map[string]int64 {
+	t.Helper()
+	var rm metricdata.ResourceMetrics
+	if err := tel.Reader.Collect(context.Background(), &rm); err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]int64)
+	for _, sm := range rm.ScopeMetrics {
+		for _, m := range sm.Metrics {
+			name, ok := strings.CutPrefix(m.Name, metricPrefix)
+			if !ok {
+				continue
+			}
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, point := range data.DataPoints {
+					all[name+labels(point.Attributes)] = point.Value
+				}
+			case metricdata.Histogram[float64]:
+				for _, point := range data.DataPoints {
+					all[name+labels(point.Attributes)] = int64(point.Count)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func labels(set attribute.Set) string {
+	if set.Len() == 0 {
+		return ""
+	}
+	var all []string
+	for _, kv := range set.ToSlice() {
+		if kv.Key != "server" {
+			all = append(all, string(kv.Key)+"="+kv.Value.AsString())
+		}
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// Each metric of metadata.yaml moves.
+func TestMetrics(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	tel := componenttest.NewTelemetry()
+	defer tel.Shutdown(context.Background())
+	set := processortest.NewNopSettings(metadata.Type)
+	set.TelemetrySettings = tel.NewTelemetrySettings()
+	c := storedConfig()
+	c.Patience.Servers = 10 * time.Second
+	c.MaxContexts = 2
+	c.IdleTimeout = time.Second
+	c.Symbols.DebuginfodURLs, c.Symbols.CacheDirectory = []string{server.URL}, t.TempDir()
+	disk := newMemory()
+	sink := new(consumertest.LogsSink)
+	p, err := NewFactory().CreateLogs(context.Background(), set, c, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(context.Background(), disk); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	lines := linesOf(t, "crash.log")
+	consume(t, p, batchOf("a", lines...))
+	consume(t, p, batchOf("b", lines...))
+	consume(t, p, batchOf("c", lines[4:32]...))
+	consume(t, p, batchOf("none", lines[33]))
+	disk.mu.Lock()
+	disk.broken = true
+	disk.mu.Unlock()
+	consume(t, p, batchOf("a", "{{{reset}}}"))
+	all := metricsOf(t, tel)
+	for _, name := range []string{
+		"cache_requests{result=hit}", "cache_requests{result=miss}", "context_bytes", "contexts", "contexts_evicted{reason=refused}",
+		"debuginfod_requests{outcome=not_there}", "elements{result=resolved,tag=bt}", "elements{result=resolved,tag=data}", "elements{result=no_file,tag=bt}",
+		"elements{result=no_module,tag=bt}", "filtered_records", "lookup_duration", "memory{of=heap}", "memory{of=rendered}", "memory_limit",
+		"modules{state=answering}", "modules{state=missing}", "storage_errors",
+	} {
+		if all[name] <= 0 {
+			t.Errorf("%s is %d", name, all[name])
+		}
+	}
+	for name, want := range map[string]int64{"memory_limit": 512 << 20, "elements{result=no_module,tag=bt}": 1, "late_records": 0} {
+		if all[name] != want {
+			t.Errorf("%s is %d, want %d", name, all[name], want)
+		}
+	}
+	if t.Failed() {
+		t.Log(all)
+	}
+}
+
+// metadata.yaml, documentation.md and the instruments have the same metrics.
+func TestMetricsAreDocumented(t *testing.T) {
+	tel := componenttest.NewTelemetry()
+	defer tel.Shutdown(context.Background())
+	cm, err := confmaptest.LoadConf("metadata.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := cm.Sub("telemetry::metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("documentation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("internal/metadata/generated_telemetry.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := metrics.ToStringMap()
+	for name, v := range listed {
+		description := v.(map[string]any)["description"].(string)
+		if !strings.Contains(string(page), "\n### otelcol_"+name+"\n\n"+description+"\n") {
+			t.Errorf("documentation.md does not describe %s", name)
+		}
+		if !strings.Contains(string(code), "\"otelcol_"+name+"\",\n\t\tmetric.WithDescription(\""+description+" [Development]\")") {
+			t.Errorf("no instrument has the name %s and its description", name)
+		}
+	}
+	if diff := cmp.Diff([]int{len(listed), len(listed)}, []int{strings.Count(string(page), "\n### "), strings.Count(string(code), "metric.WithDescription")}); diff != "" {
+		t.Errorf("numbers of metrics (-metadata.yaml +page, code):\n%s", diff)
+	}
+}
