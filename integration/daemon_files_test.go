@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"net"
 	"os"
@@ -132,5 +133,68 @@ func TestDaemonsEndSoon(t *testing.T) {
 				t.Logf("took %v: a busy machine?", took)
 			}
 		})
+	}
+}
+
+// Files that are rotated and compressed while the daemon runs, and while it is stopped, are read whole:
+// each line comes once.
+func TestDaemonsFollowRotationsWithCompression(t *testing.T) {
+	rotations := 20
+	if long() {
+		rotations = 1000
+	}
+	const each, kept = 50, 6 // lines of a file; generations
+	dir := t.TempDir()
+	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
+	appendTo(t, log, numberedLine(0))
+	p := followingDaemon(t, log, state, out, false)
+	rotate := func() {
+		for g := kept; g > 1; g-- {
+			os.Rename(fmt.Sprintf("%s.%d.gz", log, g-1), fmt.Sprintf("%s.%d.gz", log, g)) // some do not exist yet
+		}
+		if text, err := os.ReadFile(log + ".1"); err == nil {
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			z.Write(text)
+			z.Close()
+			if err := os.WriteFile(log+".2.gz", packed.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			os.Remove(log + ".1")
+		}
+		if err := os.Rename(log, log+".1"); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, log, "")
+	}
+	printed := func(n int) func() bool {
+		return func() bool { return strings.HasSuffix(lastBytes(t, out), numberedLine(n-1)) }
+	}
+	n := 1
+	until(t, "the first line", printed(n)) // what was rotated before the first start is not read
+	for i := range rotations {
+		stopped := i%10 == 7 || i%10 == 8 // for two rotations
+		if i%10 == 7 {
+			p.cmd.Process.Signal(syscall.SIGTERM)
+			if err := <-p.ended; err != nil {
+				t.Fatalf("%v: %s", err, p.stderr.String())
+			}
+		}
+		appendTo(t, log, numberedLines(n, n+each))
+		n += each
+		rotate()
+		if i%10 == 8 {
+			p = followingDaemon(t, log, state, out, false)
+		}
+		if !stopped && i%3 == 0 || i%10 == 8 {
+			until(t, fmt.Sprintf("line %d", n-1), printed(n))
+		}
+	}
+	appendTo(t, log, numberedLines(n, n+1))
+	until(t, "the last line", printed(n+1))
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	<-p.ended
+	if got := readFile(t, out); got != numberedLines(0, n+1) {
+		t.Errorf("%d bytes came out, want %d: each line once\n%s", len(got), (n+1)*numberedSize, p.stderr.String())
 	}
 }
