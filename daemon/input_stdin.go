@@ -17,6 +17,10 @@ type stdin struct {
 }
 
 func (s *stdin) run(ctx context.Context) error {
+	if s.in.turns.take(ctx) != nil { // a pipeline that is being removed may still have it
+		return nil
+	}
+	defer s.in.turns.give()
 	to := s.p.session("stdin", nil)
 	if s.in.context != nil {
 		if err := to.restore(s.in.context); err != nil {
@@ -37,9 +41,10 @@ func (s *stdin) run(ctx context.Context) error {
 func (*stdin) close() error { return nil }
 
 // A lineReader cuts what it reads into whole lines. A read that has begun when one input ends is
-// taken by the next one, since it cannot be interrupted. One goroutine at a time may use it.
+// taken by the next one, since it cannot be interrupted. Who has the turn uses it.
 type lineReader struct {
 	in      io.Reader
+	turns   turns
 	context []byte // of the session that the last input has suspended
 
 	buf   []byte
@@ -54,7 +59,7 @@ type someRead struct {
 }
 
 func newLineReader(in io.Reader) *lineReader {
-	return &lineReader{in: in, reads: make(chan someRead, 1)}
+	return &lineReader{in: in, turns: newTurns(), reads: make(chan someRead, 1)}
 }
 
 // pass gives the lines to w in blocks, until the end of the input, an error, or ctx is done. A last
