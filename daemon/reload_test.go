@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -270,5 +271,63 @@ func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A reload that changes the format while records are held back prints them: the filter of the next
+// format cannot use the context of the one before.
+func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {
+	const record = "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: 12, tid: 12, name: app\n  #00 pc 0000000000001000  /system/lib64/libx.so\n"
+	for _, test := range []struct {
+		name, input, formats string
+		again                bool // lines may be doubled: formats of another kind read the file again
+	}{
+		{"socket", "listen: 'unix:DIR/in'", "json markup cri auto", false},
+		{"file", "files: [DIR/in]", "markup auto", false},
+		{"file of another kind", "files: [DIR/in]", "json markup cri auto", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			text := "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n" +
+				"  all: {input: {" + test.input + ", format: auto}, output: {file: DIR/out}}\n"
+			d, stop := started(t, configuration(t, dir, text), Options{})
+			path := filepath.Join(dir, "in")
+			var w io.WriteCloser
+			var err error
+			if test.name == "socket" {
+				w, err = net.Dial("unix", path)
+			} else {
+				w, err = os.Create(path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			for i, format := range slices.Repeat(strings.Fields(test.formats), 3) {
+				fmt.Fprintf(w, "%s%08d\n", record, i)
+				time.Sleep(20 * time.Millisecond) // less than the silence after which they are printed
+				if err := d.Reload(configuration(t, dir, strings.Replace(text, "auto", format, 1))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			io.WriteString(w, "last\n")
+			out := filepath.Join(dir, "out")
+			var got []byte
+			for range 1000 {
+				if got, _ = os.ReadFile(out); bytes.HasSuffix(got, []byte("last\n")) {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			for i := range 3 * len(strings.Fields(test.formats)) {
+				if n := bytes.Count(got, fmt.Appendf(nil, "%08d\n", i)); n == 0 || n > 1 && !test.again {
+					t.Errorf("the line after reload %d is there %d times", i, n)
+				}
+			}
+		})
 	}
 }

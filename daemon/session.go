@@ -289,14 +289,17 @@ func (s *session) Close() error {
 }
 
 // suspend ends the session, and returns the context with which another one goes on. Nothing is
-// printed, unless the format has no context.
+// printed, unless the format has no context, or the next session cannot use it.
 func (s *session) suspend() (context []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return nil, s.err
 	}
-	if !s.park() {
+	if s.in == nil && s.parked != nil {
+		s.wake() // its format is to be known
+	}
+	if s.in != nil && !s.stage.fits(s.p.stage.Load(), s.in.Format()) || !s.park() {
 		err = s.in.Close()
 		s.count()
 	}

@@ -82,7 +82,8 @@ func (s *session) takeIn(lines []byte) (int, error) {
 }
 
 // settle ends the lines of this run, so that another one can go on after them: it prints a module
-// line that is collecting its maps. What else is held back is in the context.
+// line that is collecting its maps. What else is held back is in the context. If a reload has made
+// that useless, it is printed, and the next run reads the lines again quietly.
 func (s *session) settle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,11 +92,12 @@ func (s *session) settle() error {
 	}
 	s.wake()
 	var err error
-	if s.in.Format() == input.Markup {
+	fits := s.stage.fits(s.p.stage.Load(), s.in.Format())
+	if s.in.Format() == input.Markup || !fits {
 		err = s.in.Close()
 	}
 	s.count()
-	if !s.park() {
+	if !fits || !s.park() {
 		s.in = nil
 	}
 	parked := s.parked

@@ -15,8 +15,8 @@ import (
 // adopt moves the session to the stage of its pipeline, if a reload has replaced its own.
 func (s *session) adopt() {
 	to := s.p.stage.Load()
-	if s.stage == to || s.ended {
-		return
+	if s.stage == to || s.ended || !s.stage.fits(to, s.stage.format) {
+		return // also at the end of an input: it is filtered to its end as it began
 	}
 	if s.in != nil && !s.park() {
 		return // its format has no context: it is filtered to its end as it began

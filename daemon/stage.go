@@ -108,6 +108,14 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
+// fits reports whether a filter of the stage to can continue with contexts of filters of s that have
+// read lines of the format. A reload that changes how lines are read also replaces the input.
+func (s *stage) fits(to *stage, format input.Format) bool {
+	from, now := &s.conf.Input, &to.conf.Input
+	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
+		(s.format == to.format || to.format == input.Auto || to.format == format)
+}
+
 // join makes a session a user of the stage.
 func (s *stage) join() {
 	s.mu.Lock()
