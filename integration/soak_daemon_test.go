@@ -144,13 +144,13 @@ func soakDaemon(t *testing.T, plan soakPlan) string {
 	if s.d.err != nil {
 		t.Errorf("it ended with %v", s.d.err)
 	}
-	return fmt.Sprintf(daemonReport, plan.duration, plan.files, 4*plan.each, plan.reload, plan.rotate, len(s.all), written, c.markup, c.hostile, rotations, reloads, broken, flaky.asked.Load(),
+	return fmt.Sprintf(daemonReport, strings.TrimSuffix(plan.duration.String(), "0s"), plan.files, 4*plan.each, plan.reload, plan.rotate, len(s.all), written, c.markup, c.hostile, rotations, reloads, broken, flaky.asked.Load(),
 		c.lost, c.again, c.changed, steady.memory>>20, low, high, steady.files, steady.filesRatio)
 }
 
 const daemonReport = `## symfilterd
 
-For %v, 8 pipelines ran: %d log files, rotated every second, and one each in the formats of CRI and Docker; TCP, unix sockets and
+For %s, 8 pipelines ran: %d log files, rotated every second, and one each in the formats of CRI and Docker; TCP, unix sockets and
 datagrams, to files; HTTP to the sender and to a file. %d connections were open, each for some seconds, then another one. The configuration
 was changed and loaded again every %v, each fifth time with a mistake; the outputs were renamed every %v. The server of debug files had
 them, did not have them, failed, hung, and cut its answers, in turns.
