@@ -37,8 +37,8 @@ type shared struct {
 
 	symbols *symfilter.Opened     // nil in mode locate
 	locator *symbolize.Symbolizer // in mode locate: knows no file, and demangles the names in symbol elements
-	client  storage.Client    // nil without a storage
-	saving  sync.Mutex        // held during writes to client, so that a context is not replaced by an older one
+	client  storage.Client        // nil without a storage
+	saving  sync.Mutex            // held during writes to client, so that a context is not replaced by an older one
 	stored  stored
 	*telemetry
 
@@ -105,7 +105,7 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 		CacheDir:           c.CacheDirectory,
 		NoCache:            c.CacheDirectory == "",
 		MaxMemory:          int64(c.MaxMemory),
-		Symbolizer: s.of.symbolizer,
+		Symbolizer:         s.of.symbolizer,
 	}
 	o.Symbolizer.Notify, o.Symbolizer.Came = s.telemetry.notify, s.came
 	if len(c.DebuginfodURLs) > 0 {
