@@ -32,6 +32,9 @@ const (
 	maxHeld = 8
 	// files that are checked in one poll interval: that takes 1/100 of a processor
 	safetyShare = 100
+	// the same for idle files that have events: an overflow of their queue has all files examined, and
+	// folders that are replaced are looked for with the other files
+	sweepShare = 50
 	// searches that may miss a closed file in its folder before it is taken to be removed
 	maxMissing = 3
 	// interval between two checks of a rotated file that has not grown for long

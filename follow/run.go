@@ -31,15 +31,24 @@ type run struct {
 	work       chan *source
 	results    chan result
 	ticks      int
-	nextSafety int   // the tick of the next check of all files
-	err        error // the first error of a sink, or errInUse
+	step       int       // number of intervals until the next tick
+	ticked     time.Time // time of the last tick
+	nextSafety int       // the tick of the next check of all files but idle ones that have events
+	nextSweep  int       // the tick of the next check of those too
+	nextChange int       // the tick of the next look for changes of sinks
+	err        error     // the first error of a sink, or errInUse
 
 	saving
 
 	hurried  map[*source]bool // sources whose new files appear quickly, without events
-	turns    int              // number of turns started
-	unopened []*source        // sources that wait for their first turn, which opens their files
-	opening  int              // number of sources whose first turn has not ended
+	restless map[*source]bool // sources that need turns without an event
+	swept    chan []check     // receives the checks of a sweep
+	sweeping bool
+
+	unmatched bool      // patterns that match no file were reported
+	turns     int       // number of turns started
+	unopened  []*source // sources that wait for their first turn, which opens their files
+	opening   int       // number of sources whose first turn has not ended
 	// results of first turns that have ended; these sources read no line until a checkpoint records
 	// where they begin
 	held    []result
@@ -75,7 +84,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	if n <= 0 {
 		n = workers
 	}
-	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), results: make(chan result, n), hurried: make(map[*source]bool), saving: newSaving(f.began)}
+	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), results: make(chan result, n), hurried: make(map[*source]bool), restless: make(map[*source]bool), swept: make(chan []check, 1), saving: newSaving(f.began)}
 	var pool sync.WaitGroup
 	for range n {
 		pool.Go(r.worker)
@@ -132,6 +141,7 @@ func (r *run) loop(n int) {
 		s.opening = true
 	}
 	r.flushed, r.pause = time.Now(), firstPause
+	r.step, r.ticked = 1, time.Now()
 	ticker := time.NewTicker(r.interval())
 	defer ticker.Stop()
 	rest := time.NewTimer(0) // fires when events may be handled again
@@ -163,6 +173,7 @@ func (r *run) loop(n int) {
 			if r.finished(d); r.err != nil {
 				return
 			}
+			r.hasten(ticker)
 			if d.s.hurries() && !r.hurried[d.s] {
 				r.hurried[d.s] = true
 				hurry.Reset(r.interval() / hurryShare)
@@ -178,7 +189,10 @@ func (r *run) loop(n int) {
 			wake = nil
 			rest.Reset(pace)
 		case <-r.looks:
+			r.nextSweep = r.ticks
 			r.look()
+		case checks := <-r.swept:
+			r.sweptAll(checks)
 		case <-rest.C:
 			wake = r.watcher.wake
 		case <-r.timer.C:
@@ -187,6 +201,7 @@ func (r *run) loop(n int) {
 			if r.written(w); r.err != nil {
 				return
 			}
+			r.hasten(ticker)
 		case w := <-r.secured:
 			r.nextSync = time.Now().Add(max(syncInterval, saveShare*w.took))
 			r.syncing = false
@@ -196,6 +211,10 @@ func (r *run) loop(n int) {
 		case <-ticker.C:
 			if r.tick(); r.err != nil {
 				return
+			}
+			if step := r.rests(); step != r.step {
+				r.step = step
+				ticker.Reset(time.Duration(step) * r.interval())
 			}
 		}
 	}
@@ -254,6 +273,11 @@ func (r *run) flush() {
 func (r *run) ended(d result) {
 	s := d.s
 	s.running = false
+	if s.attention || s.silentFS {
+		r.restless[s] = true
+	} else {
+		delete(r.restless, s)
+	}
 	if d.err != nil {
 		if r.ctx.Err() == nil {
 			r.err = d.err
@@ -275,46 +299,74 @@ func (r *run) changed(c changed) {
 		r.ready(s)
 	}
 	if c.all {
-		r.readyAll(func(*source) bool { return true })
+		r.readyAll()
 	}
 	if c.appeared || c.all {
 		r.match(false)
 	}
 }
 
-func (r *run) readyAll(which func(*source) bool) {
+func (r *run) readyAll() {
 	for _, s := range r.sources {
-		if which(s) {
-			r.ready(s)
-		}
+		r.ready(s)
 	}
 }
 
 // tick examines files that have no events, and has checkpoints synced.
 func (r *run) tick() {
-	r.ticks++
+	r.ticks += r.step
+	r.ticked = time.Now()
 	if r.ticks >= r.nextSafety {
 		r.look()
 		r.disk.forgetFolders()
 		r.forget()
 		// not at the start: the program that writes the files may start later
-		if r.ticks == safetyPolls {
+		if !r.unmatched {
+			r.unmatched = true
 			r.notifyUnmatched()
 		}
 	} else {
 		polls := r.ticks%max(1, len(r.sources)/pollShare) == 0
-		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS && polls) })
+		for s := range r.restless {
+			if !s.running && (s.attention || polls) {
+				r.ready(s)
+			}
+		}
 	}
-	if r.ticks%max(1, len(r.sources)/changeShare) == 0 {
+	if r.ticks >= r.nextChange {
+		r.nextChange = r.ticks + max(1, len(r.sources)/changeShare)
 		r.lookForChanges()
 	}
 	r.secure()
 }
 
+// rests returns the number of intervals until a tick has something to do. If all files are idle and
+// have events, that is the next look at all of them.
+func (r *run) rests() int {
+	if len(r.restless) > 0 || r.saver.unsynced() {
+		return 1
+	}
+	return max(1, min(r.nextSafety, r.nextChange)-r.ticks)
+}
+
+// hasten has the next tick come after one interval if it now has something to do.
+func (r *run) hasten(ticker *time.Ticker) {
+	if r.step == 1 || r.rests() > 1 {
+		return
+	}
+	r.ticks += min(int(time.Since(r.ticked)/r.interval()), r.step-1)
+	r.step = 1
+	ticker.Reset(r.interval())
+}
+
 // look has all files examined, and searches for new ones.
 func (r *run) look() {
 	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
-	r.readyAll(func(*source) bool { return true })
+	due := r.ticks >= r.nextSweep
+	if due {
+		r.nextSweep = r.ticks + max(safetyPolls, len(r.sources)/sweepShare)
+	}
+	r.sweep(due)
 	r.watcher.verify()
 	r.match(false)
 }
@@ -460,6 +512,7 @@ func (r *run) forget() {
 			r.files.drop(s)
 			r.saver.drop(s.path)
 			delete(r.dirty, s)
+			delete(r.restless, s)
 			if err := s.finish(nil, false, false); err != nil {
 				r.err = err
 			}

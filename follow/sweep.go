@@ -1,0 +1,76 @@
+package follow
+
+import "time"
+
+// A check compares the file that a name leads to with what its source has read.
+type check struct {
+	s       *source
+	path    string
+	id      fileID
+	size    int64
+	mtime   time.Time // of the last change
+	at      time.Time // of the comparison
+	changed bool
+}
+
+// isIdle reports whether a turn of s does nothing if its name leads to the same file, with the same
+// size and time.
+func (s *source) isIdle() bool {
+	g := s.cur
+	return g != nil && g.contents == nil && g.look == g.size && len(s.old) == 0 && len(s.ahead) == 0 &&
+		!s.attention && !s.silentFS && !s.gaps && s.lastMessage == "" &&
+		s.noticed.IsZero() && s.created.Load() == s.taken && !s.f.disk.crowded()
+}
+
+// sweep starts turns of the sources that are not idle. If all is set, it has the files of the others
+// compared too, for changes that the system does not report, such as those of mapped memory: in one
+// goroutine, which costs a third of their turns.
+func (r *run) sweep(all bool) {
+	if all && r.sweeping { // a file system has not answered since the last sweep
+		r.readyAll()
+		return
+	}
+	var checks []check
+	for _, s := range r.sources {
+		if s.running || s.queued || !s.isIdle() {
+			r.ready(s)
+			continue
+		}
+		if all {
+			checks = append(checks, check{s: s, path: s.path, id: s.cur.id, size: s.cur.size, mtime: s.cur.mtime})
+		}
+	}
+	if len(checks) == 0 {
+		return
+	}
+	r.sweeping = true
+	r.background.Go(func() {
+		for i := range checks {
+			if r.ctx.Err() != nil {
+				break
+			}
+			checks[i].compare()
+		}
+		r.swept <- checks
+	})
+}
+
+// compare examines the file.
+func (c *check) compare() {
+	c.at = time.Now()
+	id, info, err := lookAt(c.path)
+	c.changed = err != nil || id != c.id || !info.Mode().IsRegular() || info.Size() != c.size || !info.ModTime().Equal(c.mtime)
+}
+
+// sweptAll starts turns of the sources whose files have changed.
+func (r *run) sweptAll(checks []check) {
+	r.sweeping = false
+	for _, c := range checks {
+		switch {
+		case c.changed:
+			r.ready(c.s)
+		case !c.s.running && c.at.After(c.s.read):
+			c.s.read = c.at
+		}
+	}
+}
