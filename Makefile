@@ -37,6 +37,7 @@ test-collector:
 	@cd collector && bad=$$(gofmt -s -l .) && if [ -n "$$bad" ]; then echo "not formatted: $$bad"; exit 1; fi
 	cd collector && go mod tidy -diff && go vet ./...
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -race -count 1 -timeout 15m ./...
+	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -count 1 -run '^(TestMemoryOfIdleContexts|TestAllocationsOfARecord)$$' .
 
 # Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h SOAK=TestDaemonSoak
 soak:

@@ -86,6 +86,7 @@ func TestMemoryOfIdleContexts(t *testing.T) {
 		p.do(batchOf(fmt.Sprint("a process with a name of some length, ", i), lines[4:35]...))
 	}
 	got := heap() - before
+	t.Logf("%d bytes for %d contexts, counted as %d", got, n, p.shared.contextBytes.Load())
 	if counted := p.shared.contextBytes.Load(); got > most || counted > most || counted < int64(got)/4 {
 		t.Errorf("%d contexts take %d bytes, and are counted as %d; want at most %d", p.shared.contexts.Load(), got, counted, most)
 	}

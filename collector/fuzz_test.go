@@ -19,64 +19,85 @@ func FuzzSplitIntoRecords(f *testing.F) {
 	}
 	f.Add([]byte("{{{module:0:a:elf:aa00}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{hexdict: A: 1\nB: 2\n}}}\n\n{{{pc:0x1004}}} 0x1 \n{{{reset}}}"), uint64(9))
 	f.Add([]byte(" 0x1\n\n\n{{{hexdict: A: 0x1\n 0x2\n}}} x\r\n#0 0x1 (a+0x1) (BuildId: aa00)\n"), uint64(5))
-	c := testConfig()
-	one := startBare(f, c)
-	f.Fuzz(func(t *testing.T, log []byte, seed uint64) {
-		if len(log) > 64<<10 || !utf8.Valid(log) {
-			return
-		}
-		log = bytes.TrimSuffix(log, []byte("\n"))
-		g := rand.New(rand.NewPCG(seed, 1))
-		var records []string
-		for rest := string(log); ; {
-			n := len(rest)
-			for i := range 1 + g.IntN(3) {
-				if end := strings.IndexByte(rest[min(i, len(rest)):], '\n'); end >= 0 {
-					n = min(i, len(rest)) + end
-					if g.IntN(2) == 0 {
-						break
-					}
+	one := startBare(f, testConfig())
+	f.Fuzz(func(t *testing.T, log []byte, seed uint64) { checkSplit(t, one, log, seed) })
+}
+
+// checkSplit splits a log into records, and compares what becomes of them with the output of a Filter.
+func checkSplit(t *testing.T, one *logsProcessor, log []byte, seed uint64) {
+	t.Helper()
+	c := one.cfg
+	if len(log) > 64<<10 || !utf8.Valid(log) {
+		return
+	}
+	log = bytes.TrimSuffix(log, []byte("\n"))
+	g := rand.New(rand.NewPCG(seed, 1))
+	var records []string
+	for rest := string(log); ; {
+		n := len(rest)
+		for i := range 1 + g.IntN(3) {
+			if end := strings.IndexByte(rest[min(i, len(rest)):], '\n'); end >= 0 {
+				n = min(i, len(rest)) + end
+				if g.IntN(2) == 0 {
+					break
 				}
 			}
-			records = append(records, rest[:n])
-			if n == len(rest) {
-				break
-			}
-			rest = rest[n+1:]
 		}
-		want := filtered(t, c, string(log)+"\n")
-		one.contexts.forgetAll()
-		whole := batchOf("a", records...)
-		raw := false
-		one.do(whole)
-		for _, r := range records {
-			var s scan
-			s.add([]byte(r))
-			s.search()
-			if s.marks[0] != noMark {
-				is, _ := kinds([]byte(r), int(s.marks[0]))
-				raw = raw || is
-			}
+		records = append(records, rest[:n])
+		if n == len(rest) {
+			break
 		}
-		if diff := cmp.Diff(want, bodiesOf(whole)); diff != "" {
-			t.Fatalf("%d records (-filter +processor):\n%s", len(records), diff)
+		rest = rest[n+1:]
+	}
+	want := filtered(t, c, string(log)+"\n")
+	one.contexts.forgetAll()
+	whole := batchOf("a", records...)
+	raw := false
+	one.do(whole)
+	for _, r := range records {
+		var s scan
+		s.add([]byte(r))
+		s.search()
+		if s.marks[0] != noMark {
+			is, _ := kinds([]byte(r), int(s.marks[0]))
+			raw = raw || is
 		}
-		if raw {
+	}
+	if diff := cmp.Diff(want, bodiesOf(whole)); diff != "" {
+		t.Fatalf("%d records (-filter +processor):\n%s", len(records), diff)
+	}
+	if raw {
+		return
+	}
+	one.contexts.forgetAll()
+	var got strings.Builder
+	for len(records) > 0 {
+		n := 1 + g.IntN(min(8, len(records)))
+		ld := batchOf("a", records[:n]...)
+		one.do(ld)
+		got.WriteString(bodiesOf(ld))
+		records = records[n:]
+	}
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Fatalf("in batches (-filter +processor):\n%s", diff)
+	}
+}
+
+// The same for logs with random faults: the fuzzer spends its time on reducing inputs, because the
+// Collector's goroutines make it see new code again and again.
+func TestSplitIntoRecordsWithFaults(t *testing.T) {
+	one := startBare(t, testConfig())
+	g := rand.New(rand.NewPCG(3, 4))
+	for i := range 300 {
+		log := []byte(strings.Join(linesOf(t, logs[i%len(logs)]), "\n"))
+		for range 1 + g.IntN(10) {
+			log[g.IntN(len(log))] = " 0x{}:\nab1"[g.IntN(10)]
+		}
+		checkSplit(t, one, log, uint64(i))
+		if t.Failed() {
 			return
 		}
-		one.contexts.forgetAll()
-		var got strings.Builder
-		for len(records) > 0 {
-			n := 1 + g.IntN(min(8, len(records)))
-			ld := batchOf("a", records[:n]...)
-			one.do(ld)
-			got.WriteString(bodiesOf(ld))
-			records = records[n:]
-		}
-		if diff := cmp.Diff(want, got.String()); diff != "" {
-			t.Fatalf("in batches (-filter +processor):\n%s", diff)
-		}
-	})
+	}
 }
 
 // forgetAll forgets all streams.
