@@ -40,6 +40,7 @@ type Options struct {
 	Manager   *service.Manager // gets messages about the daemon; nil: none
 	Version   string           // for the metrics
 	OffHeap   func(int64)      // called with the bytes of debug files outside of the heap, if they change; nil: not called
+	Reloaded  func(*Config)    // called by Refresh with a configuration that is now in use, before that is logged; nil: not called
 }
 
 // A Daemon runs the pipelines of a configuration.

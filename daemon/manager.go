@@ -66,6 +66,9 @@ func (d *Daemon) Refresh(load func() (*Config, error)) error {
 		d.house.measures.reloadError.Store(&err)
 		d.house.log.Error("the configuration was not reloaded; the one before stays in use", "error", err)
 	} else {
+		if reloaded := d.house.options.Reloaded; reloaded != nil {
+			reloaded(c)
+		}
 		d.house.log.Info("the configuration was reloaded")
 	}
 	d.tell(m.Ready(d.status()))

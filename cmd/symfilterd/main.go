@@ -100,9 +100,13 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	}
 	limitHeap(conf)
 
-	level := new(slog.LevelVar)
-	level.UnmarshalText([]byte(conf.Log.Level)) // one of the words that Parse takes
-	log := slog.New(service.NewHandler(os.Stderr, service.Format(conf.Log.Format), level))
+	level, format := new(slog.LevelVar), new(service.FormatVar)
+	setLog := func(c *daemon.Config) {
+		level.UnmarshalText([]byte(c.Log.Level)) // one of the words that Parse takes
+		format.Set(service.Format(c.Log.Format))
+	}
+	setLog(conf)
+	log := slog.New(service.NewHandler(os.Stderr, format, level))
 	manager, err := service.Connect()
 	if err != nil {
 		log.Warn(err.Error())
@@ -113,7 +117,8 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	}
 	d, err := daemon.New(conf, daemon.Options{
 		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(startup.Version()),
-		OffHeap: func(bytes int64) { (*limit.Load())(bytes) },
+		OffHeap:  func(bytes int64) { (*limit.Load())(bytes) },
+		Reloaded: func(c *daemon.Config) { setLog(c); limitHeap(c) },
 	})
 	if err != nil {
 		log.Error(err.Error())
@@ -121,14 +126,7 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	}
 	go func() {
 		for range hup {
-			d.Refresh(func() (*daemon.Config, error) { // it logs its error
-				c, err := daemon.Load(path)
-				if err == nil {
-					level.UnmarshalText([]byte(c.Log.Level))
-					limitHeap(c)
-				}
-				return c, err
-			})
+			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(path) }) // it logs its error
 		}
 	}()
 	if err := d.Run(ctx); err != nil {

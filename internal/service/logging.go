@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 )
@@ -21,15 +22,68 @@ const (
 	JSON Format = "json" // as [slog.JSONHandler] prints them
 )
 
+// A FormatVar is a Format that can be set while handlers print in it, as a [slog.LevelVar] is a
+// level. Its zero value is [Auto].
+type FormatVar struct{ v atomic.Pointer[Format] }
+
+// Set sets the format of later records.
+func (v *FormatVar) Set(f Format) { v.v.Store(&f) }
+
+func (v *FormatVar) get() Format {
+	if f := v.v.Load(); f != nil {
+		return *f
+	}
+	return Auto
+}
+
 // NewHandler returns a handler that writes records from level on to f, each with one write. If f is
 // the stream that systemd has connected with its journal, each line begins with the priority of
 // sd-daemon(3), such as <3>, which the journal removes. Many goroutines may use the handler.
-func NewHandler(f *os.File, format Format, level slog.Leveler) slog.Handler {
+func NewHandler(f *os.File, format *FormatVar, level slog.Leveler) slog.Handler {
 	return newHandler(f, format, level, isJournal(os.Getenv("JOURNAL_STREAM"), f))
 }
 
 // newHandler is NewHandler on any writer, which is the journal's or not.
-func newHandler(w io.Writer, format Format, level slog.Leveler, journal bool) slog.Handler {
+func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool) slog.Handler {
+	h := &formatHandler{format: format, all: make(map[Format]slog.Handler)}
+	for _, f := range []Format{Auto, Text, JSON} {
+		h.all[f] = newFormatHandler(w, f, level, journal)
+	}
+	return h
+}
+
+// A formatHandler has a handler for each format, and uses that of the current one.
+type formatHandler struct {
+	format *FormatVar
+	all    map[Format]slog.Handler
+}
+
+func (h *formatHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.all[h.format.get()].Enabled(ctx, level)
+}
+
+func (h *formatHandler) Handle(ctx context.Context, r slog.Record) error {
+	return h.all[h.format.get()].Handle(ctx, r)
+}
+
+func (h *formatHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.each(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+}
+
+func (h *formatHandler) WithGroup(name string) slog.Handler {
+	return h.each(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+}
+
+func (h *formatHandler) each(change func(slog.Handler) slog.Handler) slog.Handler {
+	changed := &formatHandler{format: h.format, all: make(map[Format]slog.Handler)}
+	for f, inner := range h.all {
+		changed.all[f] = change(inner)
+	}
+	return changed
+}
+
+// newFormatHandler returns the handler of one format.
+func newFormatHandler(w io.Writer, format Format, level slog.Leveler, journal bool) slog.Handler {
 	o := &slog.HandlerOptions{Level: level}
 	plain := func(w io.Writer) slog.Handler {
 		if format == JSON {
