@@ -20,8 +20,9 @@ type datagrams struct {
 	p       *pipeline
 	packets []*packets
 
-	dropped, failed, cut seldom
-	lost                 int64 // since it was last told; guarded by mu
+	dropped, failed, cut, unwritten seldom
+
+	lost int64 // since it was last told; guarded by mu
 
 	mu      sync.Mutex
 	senders map[string]*sender
@@ -38,6 +39,9 @@ type sender struct {
 
 // openDatagrams opens the socket of an input.
 func openDatagrams(p *pipeline, c Input) (runner, error) {
+	if p.stage.Load().out == nil { // Parse does not know what the sockets of systemd:NAME are
+		return nil, errors.New("output.peer: a sender of datagrams reads no answer: set another output")
+	}
 	all, err := p.house.ports.packets(c.Listen, access{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {
 		return nil, err
@@ -61,19 +65,10 @@ func (d *datagrams) run(ctx context.Context) error {
 	var background, readers sync.WaitGroup
 	background.Go(func() { d.p.memory.saveUntil(ended) })
 	background.Go(func() { d.restUntil(ended) })
-	errs := make(chan error, len(d.packets))
 	for _, s := range d.packets {
-		readers.Go(func() {
-			if err := d.read(ctx, s); err != nil {
-				errs <- err
-			}
-		})
+		readers.Go(func() { d.read(ctx, s) })
 	}
-	var err error
-	select {
-	case err = <-errs:
-	case <-ctx.Done():
-	}
+	<-ctx.Done()
 	d.close()
 	readers.Wait()
 	close(ended)
@@ -83,16 +78,16 @@ func (d *datagrams) run(ctx context.Context) error {
 	for d.order.Len() > 0 {
 		d.end(d.order.Front().Value.(*sender))
 	}
-	return err
+	return nil
 }
 
-// read reads the datagrams of a socket until ctx is done, or the output takes no more.
-func (d *datagrams) read(ctx context.Context, from *packets) error {
+// read reads the datagrams of a socket until ctx is done.
+func (d *datagrams) read(ctx context.Context, from *packets) {
 	buf, control := make([]byte, block, block+1), make([]byte, controlSize)
 	for ctx.Err() == nil {
 		g, err := from.receive(buf, control)
 		if errors.Is(err, net.ErrClosed) {
-			return nil
+			return
 		}
 		if err != nil {
 			if n, ok := d.failed.may(time.Now()); ok {
@@ -120,10 +115,11 @@ func (d *datagrams) read(ctx context.Context, from *packets) error {
 			lines = append(lines, '\n')
 		}
 		if err := d.give(g.from, lines); err != nil {
-			return err
+			if n, ok := d.unwritten.may(time.Now()); ok {
+				d.p.log.Error("lines of a sender are not written", "peer", g.from, "error", err, "times", n)
+			}
 		}
 	}
-	return nil
 }
 
 // lose counts datagrams that the kernel has dropped because they came faster than they were read.
@@ -139,7 +135,8 @@ func (d *datagrams) lose(n int64) {
 	}
 }
 
-// give filters the lines of a datagram.
+// give filters the lines of a datagram. An error ends the session of the sender: its next datagram
+// begins another one.
 func (d *datagrams) give(from string, lines []byte) error {
 	d.mu.Lock()
 	if from == "" {
@@ -163,6 +160,13 @@ func (d *datagrams) give(from string, lines []byte) error {
 	_, err := session.Write(lines)
 	if errors.Is(err, errEnded) { // by another goroutine, for a new sender
 		return d.give(from, lines)
+	}
+	if err != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.senders[from] == s {
+			d.end(s)
+		}
 	}
 	return err
 }
@@ -193,14 +197,19 @@ func (d *datagrams) restUntil(done <-chan struct{}) {
 }
 
 func (d *datagrams) rest(now time.Time) {
+	for d.endIdle(now.Add(-2 * parkAfter)) {
+	}
+}
+
+// endIdle ends the session of the sender that is idle longest, if it is idle since the time given.
+// It locks d.mu for one sender only: thousands take seconds, in which nothing would be received.
+func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for at := d.order.Front(); at != nil; {
-		s := at.Value.(*sender)
-		at = at.Next()
-		if now.Sub(s.used) < 2*parkAfter {
-			return
-		}
-		d.end(s)
+	oldest := d.order.Front()
+	if oldest == nil || oldest.Value.(*sender).used.After(since) {
+		return false
 	}
+	d.end(oldest.Value.(*sender))
+	return true
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -132,6 +133,74 @@ pipelines:
 	in.rest(time.Now().Add(time.Hour))
 	if len(in.senders) != 0 {
 		t.Errorf("%d senders are left", len(in.senders))
+	}
+}
+
+// Datagrams are taken while the sessions of thousands of idle senders are ended.
+func TestTheEndOfIdleSendersStopsNoOther(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := started(t, configuration(t, dir, quietSymbols+`
+pipelines:
+  udp: {input: {listen: "udp:127.0.0.1:0"}, output: {file: DIR/udp.log}}
+`), Options{})
+	in := &datagrams{p: d.pipelines["udp"], senders: make(map[string]*sender)}
+	const senders = 1000
+	for i := range senders {
+		if err := in.give(fmt.Sprintf("192.0.2.%d", i), []byte(crashContext)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		in.rest(time.Now().Add(time.Hour))
+	}()
+	left := senders
+	for left == senders {
+		in.mu.Lock()
+		left = len(in.senders)
+		in.mu.Unlock()
+	}
+	if left == 0 {
+		t.Error("all senders were ended at once")
+	}
+	<-ended
+}
+
+// A sender whose lines cannot be written does not end the input.
+func TestSendersFailOneByOne(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := started(t, configuration(t, dir, quietSymbols+`
+pipelines:
+  udp: {input: {listen: "udp:127.0.0.1:0"}, output: {file: DIR/udp.log}}
+`), Options{})
+	in := &datagrams{p: d.pipelines["udp"], senders: make(map[string]*sender)}
+	broken := errors.New("broken")
+	if err := in.give("a", []byte("first\n")); err != nil {
+		t.Fatal(err)
+	}
+	s := in.senders["a"].session
+	s.mu.Lock()
+	s.err = broken
+	s.mu.Unlock()
+	if err := in.give("a", []byte("lost\n")); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if err := in.give("a", []byte("next\n")); err != nil {
+		t.Error(err)
+	}
+	await(t, filepath.Join(dir, "udp.log"), "first\nnext\n")
+}
+
+// Nobody reads the answers to datagrams, which a configuration with systemd:NAME does not show.
+func TestSendersOfDatagramsAreNotAnswered(t *testing.T) {
+	c := configuration(t, t.TempDir(), quietSymbols+`
+pipelines:
+  udp: {input: {listen: "tcp:127.0.0.1:0"}, output: {peer: true}}
+`)
+	d, _ := started(t, c, Options{})
+	if _, err := openDatagrams(d.pipelines["udp"], Input{Listen: anyUDP}); err == nil || !strings.Contains(err.Error(), "reads no answer") {
+		t.Errorf("got %v", err)
 	}
 }
 
