@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -372,8 +373,11 @@ func (p *port) takeLate() (c net.Conn) {
 	return c
 }
 
-// leave keeps a connection for the next Accept.
+// leave keeps a connection for the next Accept, which begins its TLS.
 func (p *port) leave(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.late = append(p.late, c)

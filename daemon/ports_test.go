@@ -289,6 +289,36 @@ func certificate(t *testing.T, dir, name string) (*TLS, *x509.CertPool) {
 	return conf, pool
 }
 
+// A connection that is accepted while its input ends begins TLS with the next one, and only once.
+func TestALateConnectionBeginsTLSOnce(t *testing.T) {
+	conf, _ := certificate(t, t.TempDir(), "one")
+	p := newPorts(nil)
+	all, err := p.listen("tcp:127.0.0.1:0", access{tls: conf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	peer, err := net.Dial("tcp", all[0].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	for range 2 {
+		c, err := all[0].Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer, ok := c.(*tls.Conn)
+		if !ok {
+			t.Fatalf("%T is not TLS", c)
+		}
+		if _, twice := outer.NetConn().(*tls.Conn); twice {
+			t.Fatal("TLS within TLS")
+		}
+		all[0].port.leave(c)
+	}
+}
+
 // Errors of configurations name the files.
 func TestCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 	dir := t.TempDir()
