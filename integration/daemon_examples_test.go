@@ -281,7 +281,7 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 		t.Fatal(err)
 	}
 	conf := strings.ReplaceAll(example(t, "logrotate"), "/var/log/symbolized", d.path("symbolized"))
-	conf = regexp.MustCompile(`"\$\(systemctl .*\)"`).ReplaceAllString(conf, strconv.Itoa(d.cmd.Process.Pid))
+	conf = withMainPID(conf, d.cmd.Process.Pid)
 	if err := os.WriteFile(d.path("logrotate.conf"), []byte(conf), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -333,5 +333,22 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 	}
 	if names, _ := filepath.Glob(d.path("symbolized/*")); len(names) != 3 {
 		t.Errorf("the files are %q", names)
+	}
+}
+
+// withMainPID returns a script with the answer of systemctl to the question for the daemon's process.
+func withMainPID(script string, pid int) string {
+	return regexp.MustCompile(`"?\$\(systemctl [^)]*\)"?`).ReplaceAllString(script, strconv.Itoa(pid))
+}
+
+// While the service does not run, its process is 0 for systemctl. To kill(1) that is the group of the
+// caller: logrotate, and the timer's service.
+func TestLogrotateSignalsNothingIfTheServiceDoesNotRun(t *testing.T) {
+	_, script, _ := strings.Cut(example(t, "logrotate"), "postrotate\n")
+	script, _, _ = strings.Cut(script, "endscript")
+	rotation := exec.Command("sh", "-ec", withMainPID(script, 0))
+	rotation.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // which the signal would go to
+	if out, err := rotation.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
