@@ -75,6 +75,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 		},
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
+	d.house.leaving, d.house.leave = context.WithCancel(context.Background())
 	d.house.limits.Store(&c.Limits)
 	d.house.contexts = &contexts{house: d.house}
 	d.house.webs = newWebs(o.Log, d.house.ports, &room{most: func() int { return d.house.limits.Load().Connections }})
@@ -94,6 +95,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 // and what was read is written, within 5 seconds.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.begin()
+	defer context.AfterFunc(ctx, d.house.leave)() // a reload that waits for an output must not delay the end
 	managed, cancel := context.WithCancel(context.Background())
 	var manager sync.WaitGroup
 	manager.Go(func() { d.manage(managed) })
@@ -138,6 +140,7 @@ func (d *Daemon) tick(now time.Time) bool {
 
 // end stops all pipelines.
 func (d *Daemon) end() error {
+	d.house.leave()
 	d.one.Lock()
 	defer d.one.Unlock()
 	d.house.webs.stopping.Store(true)
@@ -184,6 +187,9 @@ type change struct {
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()
+	if d.house.leaving.Err() != nil {
+		return errors.New("symfilterd is stopping")
+	}
 	change, err := d.prepare(c)
 	if err != nil {
 		return err

@@ -54,33 +54,45 @@ func (t *turnover) start() {
 	}()
 }
 
+// hasBegun reports whether the input of t has begun.
+func (t *turnover) hasBegun() bool {
+	select {
+	case <-t.begins:
+		return true
+	default:
+		return false
+	}
+}
+
 // turnOver starts all of them, and waits for a bounded time until their inputs begin, and what is
-// removed is gone.
-func turnOver(all []*turnover, gone []chan struct{}) {
+// removed is gone; no longer than until leaving is done.
+func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
+	patience, cancel := context.WithTimeout(leaving, switchPatience)
+	defer cancel()
 	for _, t := range all {
 		t.start()
-	}
-	patience := time.NewTimer(switchPatience)
-	defer patience.Stop()
-	for _, t := range all {
-		select {
-		case <-t.begins:
-		case <-patience.C:
-			for _, late := range all {
-				select {
-				case <-late.begins:
-				default:
-					late.p.log.Warn("the output blocks, or is slow: the new input begins when the lines of the old one are written")
-				}
-			}
-			return
-		}
+		gone = append(gone, t.begins)
 	}
 	for _, g := range gone {
 		select {
 		case <-g:
-		case <-patience.C:
-			return
+		case <-patience.Done():
+		}
+	}
+	ready, cancel := context.WithTimeout(leaving, switchPatience)
+	defer cancel()
+	for _, t := range all {
+		if !t.hasBegun() {
+			if leaving.Err() == nil {
+				t.p.log.Warn("the output blocks, or is slow: the new input begins when the lines of the old one are written")
+			}
+			continue
+		}
+		if h, ok := t.in.(*httpInput); ok { // it has its paths at once
+			select {
+			case <-h.ready:
+			case <-ready.Done():
+			}
 		}
 	}
 }
@@ -104,16 +116,19 @@ func (p *pipeline) remove() (gone chan struct{}) {
 }
 
 // endsUnlessBlocked waits until the input has ended. It returns false if the output has taken nothing
-// for switchPatience, or too little for removePatience.
+// for switchPatience, or too little for removePatience or half of the time of the daemon's end.
 func (p *pipeline) endsUnlessBlocked() bool {
 	tick := time.NewTicker(switchPatience / 20)
 	defer tick.Stop()
-	for begin := time.Now(); ; {
+	leaving := p.house.leaving.Done()
+	for last := time.Now().Add(removePatience); ; {
 		select {
 		case <-p.done:
 			return true
+		case <-leaving:
+			leaving, last = nil, time.Now().Add(stopPatience/2)
 		case now := <-tick.C:
-			if _, stalled, _ := p.counts.writes.state(now); stalled >= switchPatience || now.Sub(begin) >= removePatience {
+			if _, stalled, _ := p.counts.writes.state(now); stalled >= switchPatience || now.After(last) {
 				return false
 			}
 		}
@@ -251,13 +266,5 @@ func (d *Daemon) swap(c *change) {
 	for name, p := range c.made {
 		d.pipelines[name] = p
 	}
-	turnOver(turns, gone)
-	for _, in := range c.inputs {
-		if h, ok := in.(*httpInput); ok {
-			select {
-			case <-h.ready:
-			case <-time.After(switchPatience):
-			}
-		}
-	}
+	turnOver(d.house.leaving, turns, gone)
 }

@@ -43,6 +43,9 @@ type house struct {
 	states    stateRoom
 	contexts  *contexts
 	began     time.Time
+
+	leaving context.Context // done when the daemon ends
+	leave   context.CancelFunc
 }
 
 // clock returns the nanoseconds since the start of the daemon, at least 1. It does not jump with the

@@ -274,6 +274,46 @@ func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
 	}
 }
 
+// A reload that waits for a blocked output ends when the daemon does, which keeps to its 5 seconds.
+func TestReloadsDoNotDelayTheEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if err := os.WriteFile(filepath.Join(dir, "a.in"), bytes.Repeat([]byte("a line that nobody reads\n"), 20000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := func(files string) *Config {
+		return configuration(t, dir, "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n"+
+			"  a: {input: {files: ["+files+"]}, output: {stdout: text}}\n")
+	}
+	d, stop := started(t, config("DIR/a.in"), Options{Stdout: w})
+	left := written.Unread(w)
+	for n := int64(0); n < 1<<15; n, _ = left() {
+		time.Sleep(time.Millisecond)
+	}
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- d.Reload(config("DIR/a*.in")) }()
+	time.Sleep(100 * time.Millisecond) // it waits now
+	begin := time.Now()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	if err := <-reloaded; err != nil {
+		t.Error(err)
+	}
+	if err := d.Reload(config("DIR/a.in")); err == nil {
+		t.Error("a daemon that has ended takes another configuration")
+	}
+}
+
 // A reload that changes the format while records are held back prints them: the filter of the next
 // format cannot use the context of the one before.
 func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {
