@@ -318,8 +318,6 @@ func (d *Daemon) show(c *change) {
 
 // closeStage closes a stage that was replaced.
 func (p *pipeline) closeStage(s *stage) {
-	failed, _ := s.attempts()
-	p.counts.outErrors.Add(failed)
 	if err := s.close(); err != nil {
 		p.log.Error("closing the output", "error", err)
 	}

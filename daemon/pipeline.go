@@ -124,7 +124,13 @@ func (p *pipeline) halt() {
 // takes it over when it has written what it has. replace returns the stage before.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
-	before := p.stage.Swap(to)
+	before := p.stage.Load()
+	failed, _ := before.attempts()
+	if to.out == before.out {
+		to.failed = before.failed + failed
+	}
+	p.counts.outErrors.Add(failed)
+	p.stage.Store(to)
 	p.mu.Unlock()
 	before.end() // a write that blocks goes on with the new output
 	for _, s := range p.open() {

@@ -314,6 +314,31 @@ func TestReloadsDoNotDelayTheEnd(t *testing.T) {
 	}
 }
 
+// Errors of an output that several configurations have in turn count once.
+func TestReloadsCountErrorsOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := func(basenames bool) *Config {
+		return configuration(t, dir, "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n"+
+			fmt.Sprintf("  all: {input: {files: [DIR/in]}, filter: {basenames: %v}, output: {connect: 'unix:DIR/none'}}\n", basenames))
+	}
+	d, _ := started(t, config(false), Options{})
+	awaitSeries(t, d, "output_errors_total{output=all}")
+	for i := range 20 {
+		if err := d.Reload(config(i%2 == 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := d.view.Load().pipelines[0]
+	now, _ := p.stage.Load().attempts()
+	got := p.counts.outErrors.Load() + now
+	if all, _ := p.stage.Load().out.(attempting).attempts(); got > all {
+		t.Errorf("%d errors are counted as %d", all, got)
+	}
+}
+
 // A reload that changes the format while records are held back prints them: the filter of the next
 // format cannot use the context of the one before.
 func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {

@@ -37,6 +37,7 @@ type stage struct {
 	format  input.Format
 	symbols *symbols
 	out     output // nil: each session has its own
+	failed  int64  // failed attempts of out before the stage began: other stages may use it
 
 	live context.Context // until the stage is replaced
 	end  context.CancelFunc
@@ -59,6 +60,7 @@ func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output
 			return nil, err
 		}
 	}
+	s.failed, _ = s.attempts()
 	s.live, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -164,11 +166,12 @@ func (s *stage) close() error {
 	return s.out.close()
 }
 
-// attempts returns how often the output has failed and kept trying, and why it fails at present; nil
-// if it does not.
+// attempts returns how often the output has failed and kept trying since the stage began, and why it
+// fails at present; nil if it does not.
 func (s *stage) attempts() (failed int64, now error) {
 	if out, ok := s.out.(attempting); ok {
-		return out.attempts()
+		failed, now = out.attempts()
+		return failed - s.failed, now
 	}
 	return 0, nil
 }
