@@ -19,9 +19,9 @@ import (
 
 // Bounds of what waits for debug files. What exceeds them is not sent late.
 const (
-	maxLateModules = 1024 // build IDs
-	maxLateFrames  = 256  // addresses of a module in the log of a resource
-	maxLateLogs    = 16   // resources with open addresses of a module
+	maxLateModules = 256 // build IDs
+	maxLateFrames  = 256 // addresses of a module in the log of a resource
+	maxLateLogs    = 16  // resources with open addresses of a module
 )
 
 // lateAttribute marks records that were sent when a debug file had come.
@@ -40,10 +40,11 @@ type late struct {
 	wake chan struct{}
 }
 
-// A lateModule has addresses without a name.
+// A lateModule has addresses without a name. They are forgotten after idle_timeout.
 type lateModule struct {
-	name string
-	logs []lateLog
+	name  string
+	since time.Time // of the first of them
+	logs  []lateLog
 }
 
 // A lateLog has those in the log of one resource.
@@ -73,7 +74,7 @@ func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 		if len(l.open) >= maxLateModules {
 			return
 		}
-		m = &lateModule{name: r.Module}
+		m = &lateModule{name: r.Module, since: time.Now()}
 		l.open[r.ID] = m
 	}
 	log := m.log(of)
@@ -132,13 +133,15 @@ func (l *late) run() {
 	}
 }
 
-// ready returns the build IDs with open addresses whose files have come.
+// ready returns the build IDs with open addresses whose files have come, and forgets old ones.
 func (l *late) ready() (all []buildid.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, m := range l.open {
 		if r := l.p.shared.symbols.Symbolizer.Report(id, m.name); r.Path != "" && !r.Pending {
 			all = append(all, id)
+		} else if time.Since(m.since) > l.p.cfg.IdleTimeout {
+			delete(l.open, id)
 		}
 	}
 	return all

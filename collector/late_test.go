@@ -151,3 +151,28 @@ func TestLateNames(t *testing.T) {
 		})
 	}
 }
+
+// Addresses whose debug file does not come are forgotten.
+func TestLateNamesAreNotAwaitedForEver(t *testing.T) {
+	lines := linesOf(t, "crash.log")
+	synctest.Test(t, func(t *testing.T) {
+		c := testConfig()
+		c.Patience, c.EmitLate = Patience{}, true
+		p, sink := startWith(t, c, symbolize.Options{Finders: []symbolize.Finder{slowFinder{after: -1}}})
+		defer p.shutdown(context.Background())
+		p.do(batchOf("a", lines...))
+		open := func() int {
+			p.late.mu.Lock()
+			defer p.late.mu.Unlock()
+			return len(p.late.open)
+		}
+		if open() == 0 {
+			t.Error("no address is open")
+		}
+		time.Sleep(c.IdleTimeout + time.Minute)
+		synctest.Wait()
+		if n := open(); n != 0 || len(sink.AllLogs()) != 0 {
+			t.Errorf("%d modules are still open, %d records were sent", n, len(sink.AllLogs()))
+		}
+	})
+}
