@@ -119,9 +119,21 @@ func (k *keeper) save() {
 	k.saves++
 	number := k.saves
 	k.of.mu.Unlock()
-	if ok {
-		k.write(number, context)
+	if ok && !k.write(number, context) {
+		k.retry()
 	}
+}
+
+// retry has the context saved later, also if it does not change until then: the disk may be full for
+// a while.
+func (k *keeper) retry() {
+	k.of.mu.Lock()
+	defer k.of.mu.Unlock()
+	if k.of.ended || k.pending {
+		return
+	}
+	k.pending = true
+	k.timer.Reset(max(keepAgain, time.Until(k.earliest)))
 }
 
 // end saves the context of an input that has ended. The mutex of the pass is held.
@@ -136,12 +148,13 @@ func (k *keeper) end() {
 	}
 }
 
-// write writes the context with this number, unless a later one is in the file.
-func (k *keeper) write(number int64, context []byte) {
+// write writes the context with this number, unless a later one is in the file. It reports whether
+// one of them is there now.
+func (k *keeper) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	if number <= k.written {
-		return
+		return true
 	}
 	err := k.file.Save(context)
 	k.failed.Store(err != nil)
@@ -151,6 +164,7 @@ func (k *keeper) write(number int64, context []byte) {
 		k.problem = problem
 		k.diag.line("%s", problem)
 	}
+	return err == nil
 }
 
 // await waits until the file is not being written.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -94,6 +95,28 @@ func TestContextsThatCannotBeSavedAreReported(t *testing.T) {
 	}
 	if got := strings.Count(p.stderr.String(), "save the context in "); got != 1 {
 		t.Errorf("reported %d times: %s", got, p.stderr.String())
+	}
+}
+
+// A context that could not be saved is saved when it can be, also if no line follows.
+func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
+	context := filepath.Join(t.TempDir(), "context")
+	p := startCommand(t, detached("--context-file="+context))
+	p.write(t, "plain\n")
+	p.expect(t, "plain\n")
+	if err := errors.Join(os.Remove(context), os.Mkdir(context, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "{{{module:0:one.so:elf:aabb}}}\nready\n")
+	p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nready\n")
+	time.Sleep(5 * keepSoon) // a save fails
+	if err := os.Remove(context); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool { b, _ := os.ReadFile(context); return bytes.Contains(b, []byte("one.so")) })
+	p.in.Close()
+	if _, code := p.end(t); code != exitOK {
+		t.Errorf("exit code %d", code)
 	}
 }
 
