@@ -196,13 +196,17 @@ func (d *Daemon) Reload(c *Config) error {
 	}
 	d.commit(change)
 	d.house.measures.look()
+	var all sync.WaitGroup // each may wait for a write that blocks
 	for name, p := range d.pipelines {
 		if st := p.stage.Load(); change.fresh[name] == nil && st.out != nil {
-			if err := st.out.reopen(); err != nil {
-				p.log.Error("the output cannot be opened again", "error", err)
-			}
+			all.Go(func() {
+				if err := st.out.reopen(); err != nil {
+					p.log.Error("the output cannot be opened again", "error", err)
+				}
+			})
 		}
 	}
+	all.Wait()
 	return nil
 }
 

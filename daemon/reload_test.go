@@ -314,6 +314,38 @@ func TestReloadsDoNotDelayTheEnd(t *testing.T) {
 	}
 }
 
+// Many outputs that fail, such as on a full disk, delay a reload no longer than one.
+func TestFailingOutputsAreReopenedAtOnce(t *testing.T) {
+	const pipelines = 60
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n"
+	for i := range pipelines {
+		text += fmt.Sprintf("  p%d: {input: {files: [DIR/in]}, output: {file: DIR/out/%[1]d}}\n", i)
+	}
+	c := configuration(t, dir, text)
+	d, _ := started(t, c, Options{})
+	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(checkEvery)
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range pipelines {
+		awaitSeries(t, d, fmt.Sprintf("output_errors_total{output=p%d}", i))
+	}
+	begin := time.Now()
+	if err := d.Reload(c); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took > pipelines*reopenWait/2 {
+		t.Errorf("%d outputs that fail delay a reload by %v", pipelines, took)
+	}
+}
+
 // Errors of an output that several configurations have in turn count once.
 func TestReloadsCountErrorsOnce(t *testing.T) {
 	dir := t.TempDir()
