@@ -302,7 +302,7 @@ func (s *source) mayGrow(g *generation) bool {
 func (s *source) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)
-	size, known := g.contentSize()
+	size, known := g.damagedSize(err)
 	g.contents.size, g.contents.err = at, nil
 	g.size = at
 	s.dirty = true
@@ -326,7 +326,7 @@ func (s *source) lostFile(last savedReading, broken *generation) {
 	var message strings.Builder
 	fmt.Fprintf(&message, "the file that was read up to byte %d is gone", last.Off)
 	if broken != nil {
-		size, known := broken.contentSize()
+		size, known := broken.damagedSize(broken.contents.err)
 		message.Reset()
 		fmt.Fprintf(&message, "the file that was read up to byte %d is in %s, which is damaged after %d bytes of its contents", last.Off, filepath.Base(broken.name), broken.contents.at)
 		if known && size >= last.Off {

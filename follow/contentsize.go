@@ -3,14 +3,28 @@ package follow
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 )
 
 const (
+	gzipMagic   = "\x1f\x8b"
 	gzipTrailer = 8       // bytes: CRC32 and ISIZE (RFC 1952, section 2.3.1)
 	xzFooter    = 12      // bytes ("The .xz File Format" 1.2.1, section 2.1.2)
 	maxIndex    = 1 << 20 // bytes of the index of an xz file that are read
+	// the most that DEFLATE makes of a byte: two bits stand for 258 bytes (RFC 1951, section 3.2.5)
+	maxDeflate = 1032
 )
+
+// damagedSize returns the size of the contents of an archive that cannot be unpacked because of err.
+// A gzip file that ends early has no size: its last bytes are some of its contents.
+func (g *generation) damagedSize(err error) (size int64, known bool) {
+	var head [len(gzipMagic)]byte
+	if _, e := g.ReadAt(head[:], 0); e == nil && string(head[:]) == gzipMagic && errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, false
+	}
+	return g.contentSize()
+}
 
 // contentSize returns the size of the contents of a compressed file, as the file itself has it: at
 // the end of a gzip file, where it is modulo 4 GiB, in the header of zstd, or in the index of xz. It
@@ -28,12 +42,13 @@ func (h *handle) contentSize() (size int64, known bool) {
 	}
 	head = head[:n]
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")) && packed > 10+gzipTrailer:
+	case bytes.HasPrefix(head, []byte(gzipMagic)) && packed > 10+gzipTrailer:
 		var end [4]byte
 		if _, err := h.ReadAt(end[:], packed-4); err != nil {
 			return 0, false
 		}
-		return int64(binary.LittleEndian.Uint32(end[:])), true
+		size = int64(binary.LittleEndian.Uint32(end[:]))
+		return size, size/maxDeflate <= packed
 	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
 		return zstdContentSize(head[4:])
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
