@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -176,4 +177,44 @@ func TestConnectionsByTLS(t *testing.T) {
 	if _, err := newConnectOutput(Output{Connect: "tcp:" + address, TLS: &TLS{ClientCA: filepath.Join(t.TempDir(), "none.pem")}}, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a file of authorities that does not exist is taken")
 	}
+}
+
+// Lines of files that a peer has not taken when it dies are read again for the one that a reload
+// names in its place.
+func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := net.Listen("unix", filepath.Join(dir, "first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	var lines strings.Builder
+	for n := range 100 {
+		lines.WriteString(numbered(n) + "\n")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := quietSymbols + "pipelines:\n  all: {input: {files: [DIR/in]}, output: {connect: 'unix:DIR/first'}}\n"
+	d, _ := started(t, configuration(t, dir, text), Options{})
+	c, err := first.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitSeries(t, d, "output_bytes_total{output=all}")
+	first.Close()
+	c.Close() // it has read nothing
+	awaitSeries(t, d, "output_errors_total{output=all}")
+	second, err := net.Listen("unix", filepath.Join(dir, "second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	peer := newFicklePeer(0)
+	go peer.serve(second)
+	if err := d.Reload(configuration(t, dir, strings.Replace(text, "first", "second", 1))); err != nil {
+		t.Fatal(err)
+	}
+	peer.expect(t, 100)
 }

@@ -322,7 +322,11 @@ func (d *Daemon) show(c *change) {
 
 // closeStage closes a stage that was replaced.
 func (p *pipeline) closeStage(s *stage) {
-	if err := s.close(); err != nil {
+	err := s.close()
+	if e, ok := errors.AsType[*unsentError](err); ok {
+		p.unsent.Add(int64(e.bytes))
+	}
+	if err != nil {
 		p.log.Error("closing the output", "error", err)
 	}
 }

@@ -148,9 +148,10 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 }
 
 // sameReading reports whether an input goes on as it is when a reload makes one pipeline of another.
-// A checkpoint of files knows from its beginning whether the output has a reader that may be gone.
+// A checkpoint of files knows from its beginning whether the output has a reader that may be gone;
+// what one had not taken, the next input reads again.
 func sameReading(a, b Pipeline) bool {
-	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == ""))
+	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect)
 }
 
 // moveState moves the checkpoints of a pipeline, whose files are called from.KIND.
@@ -238,7 +239,9 @@ func (s *stateRoom) remove() error {
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {
+			p.unsent.Add(allUnsent)
 			p.closeStage(p.replace(next))
+			p.unsent.Add(-allUnsent)
 		}
 		if next.out != nil {
 			if err := next.out.reopen(); err != nil {

@@ -17,6 +17,8 @@ import (
 type files struct {
 	p *pipeline
 	c Input
+
+	unsent int64 // of the pipeline before the run
 }
 
 // openFiles checks what can be checked before the files are followed.
@@ -26,7 +28,7 @@ func openFiles(p *pipeline, c Input) (runner, error) {
 			return nil, errors.New("files: " + name + " is not a pattern: " + err.Error())
 		}
 	}
-	return &files{p, c}, nil
+	return &files{p: p, c: c}, nil
 }
 
 func (f *files) run(ctx context.Context) error {
@@ -50,6 +52,7 @@ func (f *files) run(ctx context.Context) error {
 		o.Sync = f.sync
 	}
 	if out := asFlow(f.p.stage.Load().out); o.State != "" && out != nil {
+		f.unsent = f.p.unsent.Load()
 		o.Taken = written.Taken(f.p.counts.outBytes.Load, f.unread)
 	}
 	follower, err := follow.New(o)
@@ -76,12 +79,14 @@ func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 // isOutput reports whether a file is one that the pipeline writes.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
-// unread returns how much of the output its reader has not read.
+// unread returns how much of the output its reader, or that of an output before a reload, has not
+// read.
 func (f *files) unread() (int64, bool) {
-	if out := asFlow(f.p.stage.Load().out); out != nil {
-		return out.unread()
+	n, ok := int64(0), true
+	if out := asFlow(f.p.stage.Load().out); out != nil { // else it has become a file
+		n, ok = out.unread()
 	}
-	return 0, true // it has become a file
+	return n + f.p.unsent.Load() - f.unsent, ok
 }
 
 // sync makes the output durable.

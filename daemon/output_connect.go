@@ -278,7 +278,17 @@ func (o *connectOutput) close() error {
 	o.turns.give()
 	o.all.Wait()
 	if away && owed > 0 {
-		return fmt.Errorf("output.connect: %v is away: %d bytes were not sent", o.address, owed)
+		return &unsentError{o.address, owed}
 	}
 	return nil
+}
+
+// An unsentError reports that a peer is away to which bytes were owed at the end.
+type unsentError struct {
+	to    address
+	bytes int
+}
+
+func (e *unsentError) Error() string {
+	return fmt.Sprintf("output.connect: %v is away: %d bytes were not sent", e.to, e.bytes)
 }

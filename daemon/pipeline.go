@@ -71,9 +71,13 @@ type pipeline struct {
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended
+	unsent atomic.Int64       // bytes that peers of replaced outputs have not got
 	last   atomic.Bool        // no other run goes on where this one ends
 	ending atomic.Bool        // the daemon ends
 }
+
+// allUnsent is a number of bytes that no output is owed: none counts as taken while it is unsent.
+const allUnsent = 1 << 60
 
 // newPipeline returns a pipeline with its first stage.
 func newPipeline(name string, h *house, state string, first *stage) *pipeline {
