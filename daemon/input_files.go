@@ -109,6 +109,8 @@ func (f *files) tell(e follow.Event) {
 	switch {
 	case e.Lost > 0:
 		f.p.log.Warn(e.Message, "file", e.Name, "lost", e.Lost)
+	case e.Loss: // its size is not known
+		f.p.log.Warn(e.Message, "file", e.Name)
 	case e.Routine:
 		f.p.log.Debug(e.Message, "file", e.Name)
 	default:

@@ -211,7 +211,8 @@ type Event struct {
 	Name    string
 	Message string // one line
 	Routine bool   // an expected event, such as a rotation
-	Lost    int64  // bytes that were in the file at a check and can no longer be read
+	Loss    bool   // lines were lost
+	Lost    int64  // bytes that were in the file at a check and can no longer be read; 0 if unknown
 }
 
 // A Follower follows files. Its method Run may be called once.

@@ -529,6 +529,7 @@ func (s *source) routine(format string, args ...any) {
 func (s *source) lose(e Event) {
 	s.f.totals.losses.Add(1)
 	s.f.totals.lost.Add(e.Lost)
+	e.Loss = true
 	s.notify(e)
 }
 
