@@ -1,7 +1,8 @@
-# Targets: build, test, test-long, test-elsewhere, test-collector, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, release, test, test-long, test-elsewhere, test-collector, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
+OUTPUT    = dist
 SOAKTIME  = 2h
 SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
 WITH_PROGRAMS = integration internal/housetest
@@ -11,12 +12,16 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
              profile rtrace scripts/gotest sgr valgrind
 
-.PHONY: build test test-long test-elsewhere test-collector soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release test test-long test-elsewhere test-collector soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
 	@scripts/build-static symfilter
 	@scripts/build-static symfilterd symfilterd
+
+# The files of a release, from a checkout at a tag: docs/releasing.md.
+release:
+	go -C scripts/release run . -checkout '$(CURDIR)' '$(abspath $(OUTPUT))'
 
 # Everything a change has to pass.
 test: install-deps check-format check-modules vet staticcheck unit work integration fuzz
@@ -24,6 +29,7 @@ test: install-deps check-format check-modules vet staticcheck unit work integrat
 # The full counts where `make test` runs a tenth, and longer fuzzing. A missing part is a failure.
 test-long: export CI = true
 test-long: install-deps-long check-format check-modules vet staticcheck
+	cd scripts/release && go mod tidy -diff && go vet ./...
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
 	TEST_LONG=1 go run ./scripts/gotest -work -count=1 -timeout=60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...

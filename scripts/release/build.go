@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// allTargets are the platforms of a release. The daemon is not built for Windows: its signals,
+// sockets and checkpoints are those of Unix.
+var allTargets = []string{"linux/amd64", "linux/arm64", "linux/arm", "linux/riscv64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+// product is a command that was built for a target.
+type product struct {
+	command, os, arch string
+	path              string // of the file
+	info              *buildinfo.BuildInfo
+}
+
+// name returns the name of the file as it is installed.
+func (p *product) name() string {
+	if p.os == "windows" {
+		return p.command + ".exe"
+	}
+	return p.command
+}
+
+// material is what the files of a release are made from.
+type material struct {
+	checkout, work, output string
+	version                string    // with a v
+	date                   time.Time // of the commit
+	products               []product
+	pages                  []file // manual pages, completions
+	licenses               []byte // of all that is linked
+}
+
+// plain returns the version without the v, as it is in file names.
+func (r *material) plain() string { return strings.TrimPrefix(r.version, "v") }
+
+// buildAll builds the commands for the targets.
+func buildAll(checkout, work string, targets []string) (all []product, err error) {
+	for _, target := range targets {
+		system, arch, _ := strings.Cut(target, "/")
+		commands := []string{"symfilter", "symfilterd"}
+		if system == "windows" {
+			commands = commands[:1]
+		}
+		for _, command := range commands {
+			p, err := build(checkout, filepath.Join(work, system+"_"+arch), command, system, arch)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// build builds a command as make build does.
+func build(checkout, dir, command, system, arch string) (product, error) {
+	p := product{command: command, os: system, arch: arch}
+	p.path = filepath.Join(dir, p.name())
+	script, err := filepath.Abs(filepath.Join(checkout, "scripts", "build-static"))
+	if err != nil {
+		return p, err
+	}
+	cmd := exec.Command(script, p.path, command)
+	// The versions of the architectures are the lowest that Go's defaults name, whatever this machine
+	// has set.
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOARM=7", "GORISCV64=rva20u64", "GOWORK=off", "GOEXPERIMENT=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return p, fmt.Errorf("build %s for %s/%s: %w\n%s", command, system, arch, err, out)
+	}
+	p.info, err = buildinfo.ReadFile(p.path)
+	return p, err
+}
+
+// describe learns from the products what a release is made of, and makes the pages that a build for
+// this machine prints.
+func describe(checkout, work string, all []product) (*material, error) {
+	r := &material{checkout: checkout, work: work, products: all, version: all[0].info.Main.Version}
+	stamp := setting(all[0].info, "vcs.time")
+	var err error
+	if r.date, err = time.Parse(time.RFC3339, stamp); err != nil {
+		return nil, fmt.Errorf("the build has no commit: the checkout %s must be a repository of git that this user owns", checkout)
+	}
+	for _, command := range []string{"symfilter", "symfilterd"} {
+		here := slices.IndexFunc(all, func(p product) bool { return p.command == command && p.os == runtime.GOOS && p.arch == runtime.GOARCH })
+		var p product
+		if here >= 0 {
+			p = all[here]
+		} else if p, err = build(checkout, filepath.Join(work, "here"), command, runtime.GOOS, runtime.GOARCH); err != nil {
+			return nil, err
+		}
+		if err := r.addPages(p); err != nil {
+			return nil, err
+		}
+	}
+	r.licenses, err = r.readLicenses()
+	return r, err
+}
+
+func setting(info *buildinfo.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// addPages adds the manual page and the completions that a command prints.
+func (r *material) addPages(p product) error {
+	section := map[string]string{"symfilter": "1", "symfilterd": "8"}[p.command]
+	for _, page := range []struct {
+		to   string
+		args []string
+	}{
+		{"man/" + p.command + "." + section, []string{"man"}},
+		{"completions/" + p.command + ".bash", []string{"completion", "bash"}},
+		{"completions/_" + p.command, []string{"completion", "zsh"}},
+		{"completions/" + p.command + ".fish", []string{"completion", "fish"}},
+	} {
+		cmd := exec.Command(p.path, page.args...)
+		cmd.Env = []string{fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.date.Unix()), "HOME=" + r.work}
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%s %s: %w\n%s", p.command, strings.Join(page.args, " "), err, stderr.Bytes())
+		}
+		r.pages = append(r.pages, file{name: page.to, mode: 0o644, data: out})
+	}
+	return nil
+}
+
+// readLicenses returns the license texts of Go and of all modules that any product links, in the
+// order of their names.
+func (r *material) readLicenses() ([]byte, error) {
+	linked := make(map[string]string) // versions by path
+	for _, p := range r.products {
+		for _, m := range p.info.Deps {
+			linked[m.Path] = m.Version
+		}
+	}
+	list := exec.Command("go", "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", "all")
+	list.Dir = r.checkout
+	list.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -m all: %w", err)
+	}
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
+	places := []string{"Go's standard library\t" + r.products[0].info.GoVersion + "\t" + strings.TrimSpace(string(goroot))}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if len(fields) == 3 && linked[fields[0]] == fields[1] {
+			places = append(places, strings.Join(fields, "\t"))
+			delete(linked, fields[0])
+		}
+	}
+	if len(linked) > 0 {
+		return nil, fmt.Errorf("no license was looked for in %v", linked)
+	}
+	var b bytes.Buffer
+	for _, place := range places {
+		fields := strings.Split(place, "\t")
+		text, err := licenseIn(fields[2])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", fields[0], err)
+		}
+		fmt.Fprintf(&b, "==== %s %s\n\n%s\n\n", fields[0], fields[1], bytes.TrimSpace(text))
+	}
+	return b.Bytes(), nil
+}
+
+// licenseIn returns the license text in the folder of a module, with the notice that goes with it.
+func licenseIn(dir string) (text []byte, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := strings.ToUpper(e.Name())
+		if e.Type().IsRegular() && (strings.HasPrefix(name, "LICENSE") || strings.HasPrefix(name, "COPYING") || strings.HasPrefix(name, "NOTICE")) {
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			text = append(append(text, data...), '\n')
+		}
+	}
+	if text == nil {
+		return nil, fmt.Errorf("the folder of the module holds no license")
+	}
+	return text, nil
+}

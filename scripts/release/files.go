@@ -1,0 +1,104 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// file is a file of an archive or a layer.
+type file struct {
+	name string // slash-separated, relative
+	mode int64
+	data []byte
+}
+
+// archives writes an archive for each target: the commands, their pages and licenses.
+func (r *material) archives() error {
+	for i := 0; i < len(r.products); {
+		target := r.products[i]
+		top := fmt.Sprintf("symfilter_%s_%s_%s", r.plain(), target.os, target.arch)
+		license, err := os.ReadFile(filepath.Join(r.checkout, "LICENSE"))
+		if err != nil {
+			return err
+		}
+		all := []file{{name: "LICENSE", mode: 0o644, data: license}, {name: "third-party-licenses", mode: 0o644, data: r.licenses}}
+		var commands []string
+		for ; i < len(r.products) && r.products[i].os == target.os && r.products[i].arch == target.arch; i++ {
+			data, err := os.ReadFile(r.products[i].path)
+			if err != nil {
+				return err
+			}
+			all = append(all, file{name: r.products[i].name(), mode: 0o755, data: data})
+			commands = append(commands, r.products[i].command)
+		}
+		for _, page := range r.pages {
+			of, _, _ := strings.Cut(strings.TrimPrefix(path.Base(page.name), "_"), ".")
+			if slices.Contains(commands, of) {
+				all = append(all, page)
+			}
+		}
+		for i := range all {
+			all[i].name = top + "/" + all[i].name
+		}
+		data, err := tarOf(all, r.date)
+		if err == nil {
+			data, err = zipped(data)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(r.output, top+".tar.gz"), data, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tarOf returns an archive of files of the user 0, after their folders, in the order of their names.
+func tarOf(all []file, date time.Time) ([]byte, error) {
+	all = slices.SortedFunc(slices.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	made := make(map[string]bool)
+	for _, f := range all {
+		for i, c := range f.name {
+			if dir := f.name[:i]; c == '/' && !made[dir] {
+				made[dir] = true
+				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: date, Format: tar.FormatUSTAR}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR}); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+// zipped returns data compressed by gzip, without a name and a time.
+func zipped(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return out.Bytes(), err
+}

@@ -1,0 +1,97 @@
+// Release makes the files of a release from a checkout whose commit has a tag: programs, packages
+// for Debian and for RPM, images, bills of materials and checksums.
+//
+//	go -C scripts/release run . [-targets linux/amd64,…] [-snapshot] OUTPUT
+//
+// OUTPUT is a folder that does not exist yet or is empty. The same commit gives the same bytes with
+// the same Go, wherever the checkout is: all times are that of the commit, all lists are sorted.
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	targets := flag.String("targets", strings.Join(allTargets, ","), "the `LIST` of targets, OS/ARCHITECTURE each")
+	snapshot := flag.Bool("snapshot", false, "release a commit without a tag")
+	checkout := flag.String("checkout", filepath.Join("..", ".."), "the `FOLDER` of the checkout")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: release [-targets LIST] [-snapshot] [-checkout FOLDER] OUTPUT")
+		os.Exit(2)
+	}
+	if err := release(*checkout, flag.Arg(0), strings.Split(*targets, ","), *snapshot); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// released is the form of the version of a commit that has a tag.
+var released = regexp.MustCompile(`^v\d+\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$`)
+
+// release writes all files into the folder output.
+func release(checkout, output string, targets []string, snapshot bool) error {
+	for _, t := range targets {
+		if !slices.Contains(allTargets, t) {
+			return fmt.Errorf("target %q is unknown; the targets are %s", t, strings.Join(allTargets, ", "))
+		}
+	}
+	if entries, err := os.ReadDir(output); err == nil && len(entries) > 0 {
+		return fmt.Errorf("the folder %s is not empty; name another one", output)
+	}
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "symfilter-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+
+	all, err := buildAll(checkout, work, targets)
+	if err != nil {
+		return err
+	}
+	r, err := describe(checkout, work, all)
+	if err != nil {
+		return err
+	}
+	if !snapshot && !released.MatchString(r.version) {
+		return fmt.Errorf("the version is %s: tag the commit of a checkout without changes, or use -snapshot", r.version)
+	}
+	r.output = output
+	for _, step := range []func() error{r.archives, r.packages, r.images, r.materials} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return sums(output)
+}
+
+// sums writes SHA256SUMS, which sha256sum -c reads.
+func sums(dir string) error {
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), e.Name())
+	}
+	if b.Len() == 0 {
+		return errors.New("nothing was made")
+	}
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(b.String()), 0o644)
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goreleaser/nfpm/v2"
+	"github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/files"
+	"github.com/goreleaser/nfpm/v2/rpm"
+)
+
+//go:embed files
+var texts embed.FS
+
+const (
+	maintainer  = "The symfilter maintainers <symfilter@users.noreply.github.com>"
+	description = `symbolizer of logs: addresses become function, file and line
+symfilter reads logs with raw addresses (backtraces of sanitizers, glibc,
+Android, kernels and firmware, LLVM symbolizer markup, reports of Valgrind) and
+prints them with functions, files and lines. symfilterd does so as a service.`
+)
+
+// installed is where a file of the packages goes, and what it is made from.
+type installed struct {
+	to   string
+	mode os.FileMode
+	data []byte
+	kind string // of nfpm; "": an ordinary file
+}
+
+// packages writes a package for Debian and one for RPM for each target of Linux.
+func (r *material) packages() error {
+	arch := map[string]string{"arm": "arm7"} // names of nfpm
+	for i := range r.products {
+		p := r.products[i]
+		if p.os != "linux" || p.command != "symfilter" {
+			continue
+		}
+		info := nfpm.Info{
+			Name: "symfilter", Arch: p.arch, Platform: "linux", Version: r.version, Release: "1",
+			Section: "devel", Priority: "optional", Maintainer: maintainer, Vendor: "symfilter",
+			Homepage: "https://github.com/symfilter/symfilter", License: "Apache-2.0", Description: description,
+			MTime: r.date, DisableGlobbing: true,
+		}
+		if name := arch[p.arch]; name != "" {
+			info.Arch = name
+		}
+		if err := r.pack(info, rpm.DefaultRPM, "rpm", filepath.Dir(p.path)); err != nil {
+			return fmt.Errorf("rpm for %s: %w", p.arch, err)
+		}
+		info.License = "" // Debian's control file has no field for it
+		if err := r.pack(info, deb.Default, "deb", filepath.Dir(p.path)); err != nil {
+			return fmt.Errorf("deb for %s: %w", p.arch, err)
+		}
+	}
+	return nil
+}
+
+// pack writes a package of the commands in the folder bin.
+func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of, bin string) error {
+	all, err := r.installed(of, bin)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(r.work, of)
+	if err != nil {
+		return err
+	}
+	keep := func(name string, data []byte) (string, error) {
+		path := filepath.Join(dir, name)
+		return path, os.WriteFile(path, data, 0o644)
+	}
+	for i, f := range all {
+		from, err := keep(fmt.Sprint(i), f.data)
+		if err != nil {
+			return err
+		}
+		info.Contents = append(info.Contents, &files.Content{
+			Source: from, Destination: f.to, Type: f.kind,
+			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: f.mode, MTime: r.date},
+		})
+	}
+	for name, to := range map[string]*string{"postinst": &info.Scripts.PostInstall, "prerm": &info.Scripts.PreRemove, "postrm": &info.Scripts.PostRemove} {
+		data, err := texts.ReadFile("files/" + name)
+		if err == nil {
+			*to, err = keep(name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	info.RPM.BuildHost = "localhost"
+	info.RPM.Summary, _, _ = strings.Cut(description, "\n")
+	nfpm.WithDefaults(&info)
+	var out bytes.Buffer
+	if err := packager.Package(&info, &out); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.output, packager.ConventionalFileName(&info)), out.Bytes(), 0o644)
+}
+
+// installed returns the files of a package, which are the same for Debian and RPM but for the folder
+// of zsh's completions and the records of Debian's own.
+func (r *material) installed(of, bin string) (all []installed, err error) {
+	fail := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	add := func(to string, mode os.FileMode, kind string, data []byte, e error) {
+		fail(e)
+		if strings.HasSuffix(to, ".gz") {
+			data, e = zipped(data)
+			fail(e)
+		}
+		all = append(all, installed{to: to, mode: mode, data: data, kind: kind})
+	}
+	tree := func(name string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(r.checkout, filepath.FromSlash(name)))
+	}
+	addFrom := func(to, kind, name string) {
+		data, e := tree(name)
+		add(to, 0o644, kind, packaged(data), e)
+	}
+	addText := func(to, kind, name string) {
+		data, e := texts.ReadFile("files/" + name)
+		add(to, 0o644, kind, data, e)
+	}
+	zsh := map[string]string{"deb": "/usr/share/zsh/vendor-completions/", "rpm": "/usr/share/zsh/site-functions/"}[of]
+	const doc = "/usr/share/doc/symfilter/"
+
+	for _, command := range []string{"symfilter", "symfilterd"} {
+		data, e := os.ReadFile(filepath.Join(bin, command))
+		add("/usr/bin/"+command, 0o755, "", data, e)
+	}
+	for _, page := range r.pages {
+		dir, name, _ := strings.Cut(page.name, "/")
+		switch {
+		case dir == "man":
+			add("/usr/share/man/man"+name[len(name)-1:]+"/"+name+".gz", 0o644, "", page.data, nil)
+		case strings.HasSuffix(name, ".bash"):
+			add("/usr/share/bash-completion/completions/"+strings.TrimSuffix(name, ".bash"), 0o644, "", page.data, nil)
+		case strings.HasSuffix(name, ".fish"):
+			add("/usr/share/fish/vendor_completions.d/"+name, 0o644, "", page.data, nil)
+		default:
+			add(zsh+name, 0o644, "", page.data, nil)
+		}
+	}
+	addText("/etc/symfilter/symfilterd.yaml", files.TypeConfigNoReplace, "symfilterd.yaml")
+	addFrom("/etc/logrotate.d/symfilterd", files.TypeConfigNoReplace, "examples/daemon/logrotate")
+	addText("/usr/lib/sysusers.d/symfilterd.conf", "", "sysusers.conf")
+	for _, unit := range []string{"symfilterd.service", "symfilter-index.service", "symfilter-index.timer"} {
+		addFrom("/usr/lib/systemd/system/"+unit, "", "examples/daemon/"+unit)
+	}
+	for _, example := range []string{"symfilter.yaml", "symfilterd.socket", "journal-upload.conf", "alerts.yaml"} {
+		addFrom(doc+"examples/"+example, "", "examples/daemon/"+example)
+	}
+	addText(doc+"copyright", "", "copyright")
+	add(doc+"third-party-licenses.gz", 0o644, "", r.licenses, nil)
+	log, e := tree("CHANGELOG.md")
+	add(doc+"changelog.gz", 0o644, "", log, e)
+	if of == "deb" {
+		add(doc+"changelog.Debian.gz", 0o644, "", r.debianLog(), nil)
+		addText("/usr/share/lintian/overrides/symfilter", "", "lintian")
+	}
+	return all, err
+}
+
+// packaged returns a file of examples/daemon as it is when a package installs it: the commands are
+// in /usr/bin, the configuration has the daemon's name, and the user exists.
+func packaged(data []byte) []byte {
+	text := strings.NewReplacer("/usr/local/bin/", "/usr/bin/", "/etc/symfilter/symfilter.yaml", "/etc/symfilter/symfilterd.yaml",
+		"#   useradd --system --no-create-home --shell /usr/sbin/nologin symfilterd\n", "",
+		"#   cp symfilterd.service /etc/systemd/system/ && systemctl daemon-reload && systemctl enable --now symfilterd\n",
+		"#   systemctl enable --now symfilterd\n",
+		"# yaml-language-server: $schema=../../daemon/schema.json\n", "").Replace(string(data))
+	return []byte(text)
+}
+
+// debianLog returns the list of changes of the package itself.
+func (r *material) debianLog() []byte {
+	version := strings.Replace(r.plain(), "-", "~", 1) + "-1"
+	return fmt.Appendf(nil, "symfilter (%s) unstable; urgency=medium\n\n  * Release of version %s: see changelog.gz.\n\n -- %s  %s\n",
+		version, r.plain(), maintainer, r.date.UTC().Format(time.RFC1123Z))
+}
