@@ -265,6 +265,36 @@ pipelines:
 	await(t, filepath.Join(dir, "other.log"), "untouched\n")
 }
 
+// A session ticket that a peer has not read when it closes would reset the connection before its
+// last lines are read: none is sent.
+func TestTLSPeersThatReadNothingLoseNoLine(t *testing.T) {
+	dir := t.TempDir()
+	conf, pool := certificate(t, dir, "device")
+	text := quietSymbols + fmt.Sprintf(`
+pipelines:
+  app: {input: {listen: "tcp:127.0.0.1:0", tls: {certificate: %q, key: %q}}, output: {file: DIR/out.log}}
+`, conf.Certificate, conf.Key)
+	d, _ := started(t, configuration(t, dir, text), Options{})
+	tickets := tls.NewLRUClientSessionCache(1)
+	c, err := tls.Dial("tcp", socketOf(t, d, anyPort).String(), &tls.Config{
+		RootCAs: pool, ServerName: "localhost", ClientSessionCache: tickets,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "line\n")
+	await(t, filepath.Join(dir, "out.log"), "line\n")
+	c.CloseWrite()
+	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("got %v, want the end", err)
+	}
+	if _, came := tickets.Get("localhost"); came {
+		t.Error("a session ticket came")
+	}
+}
+
 // The peer of a unix socket is the user that its kernel names.
 func TestPeersOfUnixSocketsAreUsers(t *testing.T) {
 	dir := t.TempDir()

@@ -71,7 +71,10 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tls: certificate %s with key %s: %w", t.Certificate, t.Key, err)
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols}
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,
+		SessionTicketsDisabled: true, // one that a peer does not read resets the connection, and its last lines are lost
+	}
 	if t.ClientCA == "" {
 		return c, nil
 	}
