@@ -25,8 +25,6 @@ const (
 	closeWait = time.Second      // at the end, for work in the background
 )
 
-const ()
-
 // A filterRun is a run that filters inputs: what its lanes share.
 type filterRun struct {
 	c      *config
