@@ -35,10 +35,18 @@ type memory struct {
 
 	peers map[string]*peer // guarded by contexts.mu
 
-	failed seldom     // messages about saves
-	saving sync.Mutex // guards what follows
-	path   string     // of the file; empty: none
+	failed seldom                 // messages about saves
+	path   atomic.Pointer[string] // of the file; nil, or empty: none
+	saving sync.Mutex             // guards what follows
 	file   *contextfile.File
+}
+
+// name returns the path of the file; "" if there is none.
+func (m *memory) name() string {
+	if path := m.path.Load(); path != nil {
+		return *path
+	}
+	return ""
 }
 
 // A peer is one that sends lines. Its fields are guarded by contexts.mu.
@@ -166,7 +174,7 @@ func (m *memory) open(path string) error {
 	m.close()
 	m.saving.Lock()
 	defer m.saving.Unlock()
-	if m.path = path; path == "" {
+	if m.path.Store(&path); path == "" {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -275,7 +283,7 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 		begin := time.Now()
 		if err := m.save(); err != nil {
 			if n, ok := told.may(time.Now()); ok {
-				m.p.log.Error("contexts are not saved; it is tried again", "file", m.path, "error", err, "times", n)
+				m.p.log.Error("contexts are not saved; it is tried again", "file", m.name(), "error", err, "times", n)
 			}
 		}
 		pause = max(saveEvery, 20*time.Since(begin))
@@ -290,7 +298,7 @@ func (m *memory) close() {
 		return
 	}
 	if err := m.saveLocked(); err != nil {
-		m.p.log.Error("contexts are not saved", "file", m.path, "error", err)
+		m.p.log.Error("contexts are not saved", "file", m.name(), "error", err)
 	}
 	m.file.Close()
 	m.file = nil

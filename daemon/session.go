@@ -128,7 +128,7 @@ func (s *session) wake() {
 		s.begin() // a failed Restore leaves a Writer that must not be used
 	}
 	s.parked = nil
-	if s.memory != nil && s.memory.path != "" {
+	if s.memory != nil && s.memory.name() != "" {
 		s.changed = true
 		s.keepSnapshot() // for a save while the session waits for its output
 	}
