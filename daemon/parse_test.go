@@ -138,10 +138,10 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("symfilterd.schema.json", v); err != nil {
+	if err := c.AddResource("memory:symfilterd.schema.json", v); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("symfilterd.schema.json")
+	s, err := c.Compile("memory:symfilterd.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,10 +88,10 @@ func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("symfilterd.schema.json", published); err != nil {
+	if err := c.AddResource("memory:symfilterd.schema.json", published); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile("symfilterd.schema.json")
+	schema, err := c.Compile("memory:symfilterd.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
