@@ -60,7 +60,7 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 			known[c.id] = c.mtime
 			continue
 		}
-		if beside.hasUnpacked(c.path) || slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == c.id }) {
+		if beside.hasUnpacked(c.path) || s.holds(c) {
 			continue
 		}
 		g, wait := s.openArchive(c)
@@ -94,6 +94,11 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 func (s *source) knowsArchive(c sibling) bool {
 	at, known := s.archives[c.id]
 	return known && at.Equal(c.mtime)
+}
+
+// holds reports whether the source has c open.
+func (s *source) holds(c sibling) bool {
+	return slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == c.id })
 }
 
 // openArchive opens an archive. It returns nil if there is nothing to read in it. If wait is set, it
@@ -352,7 +357,7 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 		return copies, rest, false, nil
 	}
 	for _, c := range beside.packed {
-		if s.knowsArchive(c) || beside.hasUnpacked(c.path) {
+		if s.knowsArchive(c) || beside.hasUnpacked(c.path) || s.holds(c) {
 			continue
 		}
 		copied, wait := s.openArchive(c)

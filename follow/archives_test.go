@@ -496,3 +496,67 @@ func TestUnpackingIsInterrupted(t *testing.T) {
 	again(t, l, o, path, first+"second\nthird\n")
 	l.expectMessages(t, "")
 }
+
+// A file that was read to its end is compressed after the run was killed, and a file of another log
+// gets its inode. The next run continues with the archive, and does not take it for a copy of the
+// current file when that gets its first lines.
+func TestReadArchivesAreNoCopies(t *testing.T) {
+	for _, keepsTime := range []bool{true, false} {
+		t.Run(fmt.Sprintf("keepsTime=%v", keepsTime), func(t *testing.T) {
+			dir := t.TempDir()
+			d := &day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: keepsTime}
+			o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+			l := newLog()
+			d.write(10)
+			again(t, l, o, d.path, d.all.String())
+			d.write(10)
+			shift(t, d.path, 60)
+			write(t, d.path, "")
+			killed(t, l, o, d.path, d.all.String())
+			inode, _, err := lookAt(d.path + ".1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			compress(t, d.path+".1", keepsTime)
+			r := begin(t, l, o, func(f *Follower) {
+				f.files.byID[inode] = &record{owner: &source{path: filepath.Join(dir, "other.log")}, active: true, read: true}
+			})
+			r.untilCheckpoint(o.State)
+			d.write(10)
+			r.expect(d.path, d.all.String())
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			again(t, l, o, d.path, d.all.String())
+			l.expectMessages(t, "")
+		})
+	}
+}
+
+// killed begins a run, waits for the text, and ends it with the checkpoint that it had before its
+// end, as if the process had been killed.
+func killed(t *testing.T, l *log, o Options, name, want string) {
+	t.Helper()
+	r := begin(t, l, o)
+	r.expect(name, want)
+	state := r.untilCheckpoint(o.State)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(o.State, state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untilCheckpoint waits until the run has recorded that all is printed, and returns what is in the
+// file of the checkpoint.
+func (r *running) untilCheckpoint(path string) (state []byte) {
+	r.t.Helper()
+	before, _ := os.ReadFile(path)
+	r.until("all that was printed is in the checkpoint", func() bool {
+		state, _ = os.ReadFile(path)
+		last := state[bytes.LastIndexByte(bytes.TrimSuffix(state, []byte("\n")), '\n')+1:]
+		return !bytes.Equal(state, before) && !bytes.Contains(last, []byte(`"size":`))
+	})
+	return state
+}
