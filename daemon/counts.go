@@ -13,11 +13,18 @@ import (
 // counts are what the metrics of one pipeline show.
 type counts struct {
 	inLines, inBytes, inLost atomic.Int64
+	inLosses                 atomic.Int64 // also those whose bytes are not known
 	inLostDatagrams          atomic.Int64 // whose bytes are not known
 	connections              atomic.Int64 // open ones
 	outBytes                 atomic.Int64
 	outErrors                atomic.Int64 // failed writes, those of replaced outputs included
 	writes                   writes
+}
+
+// lose counts a loss, and its bytes if they are known; 0: they are not.
+func (c *counts) lose(bytes int64) {
+	c.inLosses.Add(1)
+	c.inLost.Add(bytes)
 }
 
 // tallies are what the metrics show of all pipelines together. They include pipelines that a reload

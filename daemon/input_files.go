@@ -105,9 +105,11 @@ func (f *files) open(name string) (*follow.Sink, error) {
 
 // tell logs an event of the files.
 func (f *files) tell(e follow.Event) {
-	f.p.counts.inLost.Add(e.Lost)
+	if e.Loss {
+		f.p.counts.lose(e.Lost)
+	}
 	switch {
-	case e.Lost > 0:
+	case e.Loss && e.Lost > 0:
 		f.p.log.Warn(e.Message, "file", e.Name, "lost", e.Lost)
 	case e.Loss: // its size is not known
 		f.p.log.Warn(e.Message, "file", e.Name)

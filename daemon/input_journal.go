@@ -148,7 +148,7 @@ func (j *journalInput) tell(lost int64) {
 	if lost == 0 {
 		return
 	}
-	j.h.p.counts.inLost.Add(lost)
+	j.h.p.counts.lose(lost)
 	if n, ok := j.cut.may(time.Now()); ok {
 		j.h.p.log.Warn("messages of a journal are longer than 512 KiB, and were cut", "lost", lost, "times", n)
 	}

@@ -98,7 +98,7 @@ func newSeries(kind prometheus.ValueType, name, help string, labels ...string) s
 type seriesList struct {
 	buildInfo                                                       series
 	inputLines, inputBytes, inputLost, inputLag, inputConnections   series
-	inputLostDatagrams                                              series
+	inputLosses, inputLostDatagrams                                 series
 	outputBytes, outputErrors, outputBlocked                        series
 	elements, contexts, evicted, modules, cache                     series
 	memory, memoryLimit                                             series
@@ -113,6 +113,7 @@ func newSeriesList() *seriesList {
 		inputLines:         newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
 		inputBytes:         newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
 		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
+		inputLosses:        newSeries(counter, "input_losses_total", "Losses before lines were read, also those whose bytes are not known, by pipeline.", "input"),
 		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel has dropped because they came too fast; their bytes are not known. By pipeline.", "input"),
 		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
 		inputConnections:   newSeries(gauge, "input_connections", "Open connections, of HTTP those with a request that is not answered yet, by pipeline.", "input"),
@@ -162,6 +163,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		count(c.inputLines, n.inLines.Load(), p.name)
 		count(c.inputBytes, n.inBytes.Load(), p.name)
 		count(c.inputLost, n.inLost.Load(), p.name)
+		count(c.inputLosses, n.inLosses.Load(), p.name)
 		if strings.HasPrefix(in.Listen, "udp:") || strings.HasPrefix(in.Listen, "systemd:") {
 			count(c.inputLostDatagrams, n.inLostDatagrams.Load(), p.name)
 		}

@@ -173,7 +173,17 @@ memory_bytes{of=frames} 0 >`},
 				m.t.Error(err)
 			}
 			m.write("a.in", "new\n")
-		}, "input_lost_bytes_total{input=app} 0 5000"},
+		}, "input_lost_bytes_total{input=app} 0 5000\ninput_losses_total{input=app} 0 1"},
+		{"a file goes while nobody follows it", movingLog, func(m *moving) {
+			m.write("a.in", "one\n")
+			m.await("output_bytes_total{output=app}", 4)
+			m.reload(strings.Replace(m.conf, "*.in", "*.none", 1))
+			if err := os.Remove(filepath.Join(m.dir, "a.in")); err != nil {
+				m.t.Error(err)
+			}
+			m.write("a.in", "other\n")
+			m.reload(m.conf)
+		}, "input_losses_total{input=app} 0 1\ninput_lost_bytes_total{input=app} 0 0"},
 		{"checkpoints cannot be written", movingLog, func(m *moving) {
 			m.write("a.in", "one\n")
 			m.await("output_bytes_total{output=app}", 4)
@@ -191,6 +201,13 @@ memory_bytes{of=frames} 0 >`},
 			fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
 			<-m.t.Context().Done()
 		}, "input_connections{input=app} 0 1\ninput_bytes_total{input=app} 0 4\noutput_bytes_total{output=app} 0 4"},
+		{"the message of a journal is cut", strings.Replace(movingFile, "{stdin: true}", "{journal_upload: 'unix:SHORT/web'}", 1), func(m *moving) {
+			c := m.dial("unix", filepath.Join(m.short, "web"))
+			defer c.Close()
+			entry := "__REALTIME_TIMESTAMP=1\nMESSAGE=" + strings.Repeat("x", 600<<10) + "\n\n"
+			fmt.Fprintf(c, "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: application/vnd.fdo.journal\r\nContent-Length: %d\r\n\r\n%s", len(entry), entry)
+			<-m.t.Context().Done()
+		}, "input_losses_total{input=app} 0 1\ninput_lost_bytes_total{input=app} 0 >"},
 		{"a connection is open", strings.Replace(movingFile, "{stdin: true}", "{listen: 'unix:SHORT/s'}", 1), func(m *moving) {
 			c := m.dial("unix", filepath.Join(m.short, "s"))
 			defer c.Close()
@@ -370,6 +387,7 @@ input_bytes_total input
 input_connections input
 input_lag_bytes input
 input_lines_total input
+input_losses_total input
 input_lost_bytes_total input
 lookup_duration_seconds
 memory_bytes of
