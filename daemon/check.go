@@ -1,7 +1,7 @@
 package daemon
 
 import (
-	"cmp"
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -28,12 +28,11 @@ func (p *parser) compare(c *Config) {
 	for i, u := range c.Symbols.DebuginfodURLs.List {
 		p.serverURL(u, "symbols.debuginfod_urls", i)
 	}
-	names := slices.Sorted(maps.Keys(c.Pipelines))
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
 		one := c.Pipelines[name]
 		p.pipeline(&one, "pipelines."+name)
 	}
-	p.together(c, names)
+	p.together(c)
 }
 
 // given returns the node of a key, or nil.
@@ -237,52 +236,69 @@ func (p *parser) output(c *Pipeline, path string) {
 	}
 }
 
-// together checks what pipelines share.
-func (p *parser) together(c *Config, names []string) {
-	owner := make(map[string]string) // paths of keys by what they name
-	claim := func(what, path, name, problem string) {
-		key := join(path, name)
-		if first, taken := owner[what]; taken && p.at[key] != nil {
-			p.fault(p.at[key], key, problem, first)
+// together reports what two pipelines cannot share.
+func (p *parser) together(c *Config) {
+	for _, f := range c.conflicts() {
+		p.fault(p.at[f.Key], f.Key, "%s", f.Problem)
+	}
+}
+
+// conflicts returns the faults of keys that claim what another key has claimed: standard input, an
+// address, a path of an HTTP server, a file. Inputs may share an address of HTTP: each needs paths of
+// its own there, and all the same TLS.
+func (c *Config) conflicts() (all Faults) {
+	owner := make(map[string]string) // keys by what they claim
+	fault := func(key, format string, args ...any) {
+		all = append(all, Fault{Key: key, Problem: fmt.Sprintf(format, args...)})
+	}
+	claim := func(what, key, format string, args ...any) {
+		if first, taken := owner[what]; taken {
+			fault(key, format, append([]any{first}, args...)...)
 			return
 		}
 		owner[what] = key
 	}
 	const twice = "%s has it too: give each its own"
 	if c.Admin.Listen != "" {
-		claim(canonical(c.Admin.Listen), "admin", "listen", twice)
+		claim(canonical(c.Admin.Listen), "admin.listen", twice)
 	}
-	secured := make(map[string]string) // pipelines by the address of HTTP
-	for _, name := range names {
+	servers := make(map[string]string) // pipelines by the address of HTTP
+	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
 		in, out := c.Pipelines[name].Input, c.Pipelines[name].Output
-		path := "pipelines." + name
+		key := "pipelines." + name + ".input."
+		web, paths := in.webPaths()
 		switch {
 		case in.Stdin:
-			claim("stdin", path+".input", "stdin", "%s reads it: standard input has one reader")
+			claim("stdin", key+"stdin", "%s reads it: standard input has one reader")
 		case in.Listen != "":
-			claim(canonical(in.Listen), path+".input", "listen", twice)
-			if other, taken := secured[canonical(in.Listen)]; taken {
-				p.fault(p.given(path+".input", "listen"), path+".input.listen", twice, "pipelines."+other+".input")
+			claim(canonical(in.Listen), key+"listen", twice)
+			if other, taken := servers[canonical(in.Listen)]; taken {
+				fault(key+"listen", twice, "pipelines."+other+".input")
 			}
-		case in.HTTP != "" || in.Journal != "":
-			address, key, below := in.HTTP, "http", cmp.Or(in.Path, filterPath)
-			if in.HTTP == "" {
-				address, key, below = in.Journal, "journal_upload", cmp.Or(in.Path, uploadPath)
+		case web != "":
+			if in.HTTP != "" {
+				key += "http"
+			} else {
+				key += "journal_upload"
 			}
-			claim(canonical(address)+" "+below, path+".input", key, "%s has this address and this path too: give each another path")
-			if at, taken := owner[canonical(address)]; taken {
-				p.fault(p.given(path+".input", key), path+".input."+key, "%s has this address: give each its own", at)
+			web = canonical(web)
+			for _, path := range paths {
+				claim(web+" "+path, key, "%s has the path %s of this address too: give each another path", printable(path))
 			}
-			if other, taken := secured[canonical(address)]; !taken {
-				secured[canonical(address)] = name
+			if at, taken := owner[web]; taken {
+				fault(key, "%s has this address: give each its own", at)
+			}
+			if other, taken := servers[web]; !taken {
+				servers[web] = name
 			} else if !reflect.DeepEqual(c.Pipelines[other].Input.TLS, in.TLS) {
-				p.fault(p.given(path+".input", key), path+".input."+key, "pipelines.%s has this address with other certificates: tls must be the same", other)
+				fault(key, "pipelines.%s has this address with other certificates: tls must be the same", other)
 			}
 		}
 		if out.File != "" {
-			claim("file "+filepath.Clean(out.File), path+".output", "file", "%s appends to it too: give each its own")
+			claim("file "+filepath.Clean(out.File), "pipelines."+name+".output.file", "%s appends to it too: give each its own")
 		}
 	}
+	return all
 }
 
 // canonical returns an address in one form.

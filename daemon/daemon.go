@@ -218,8 +218,8 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			ch.discard()
 		}
 	}()
-	if err := checkWebs(c); err != nil {
-		return nil, err
+	if f := c.conflicts(); f != nil { // of a configuration that Parse has not made
+		return nil, f
 	}
 	if ch.certs, err = d.house.ports.reread(c.certificates()); err != nil {
 		return nil, err

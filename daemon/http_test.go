@@ -370,13 +370,16 @@ func TestReloadsCutNoRequest(t *testing.T) {
 	}
 }
 
-// The path that the sender of journals appends is taken, too.
+// A configuration that was not parsed as a whole is checked, too: the path that the sender of journals
+// appends is taken.
 func TestInputsOfOneServerHaveTheirOwnPaths(t *testing.T) {
-	dir := t.TempDir()
-	text := webConfig(freeAddress(t), "  app: {input: {http: \"ADDR\", path: /a/upload}, output: {peer: true}}\n"+
-		"  journal: {input: {journal_upload: \"ADDR\", path: /a}, output: {file: DIR/out.log}}\n")
-	_, err := New(configuration(t, dir, text), Options{Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.HasPrefix(err.Error(), "pipelines.journal.input.path: /a/upload on tcp:127.0.0.1:") || !strings.HasSuffix(err.Error(), "is that of the pipeline app; give one of them another path") {
-		t.Errorf("got error %v", err)
+	dir, addr := t.TempDir(), freeAddress(t)
+	c := configuration(t, dir, webConfig(addr, "  app: {input: {http: \"ADDR\", path: /a/upload}, output: {peer: true}}\n"))
+	other := configuration(t, dir, webConfig(addr, "  journal: {input: {journal_upload: \"ADDR\", path: /a}, output: {file: DIR/out.log}}\n"))
+	c.Pipelines["journal"] = other.Pipelines["journal"]
+	_, err := New(c, Options{Log: slog.New(slog.DiscardHandler)})
+	want := Faults{{Key: "pipelines.journal.input.journal_upload", Problem: "pipelines.app.input.http has the path /a/upload of this address too: give each another path"}}
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

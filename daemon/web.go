@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,37 +281,4 @@ func (w *web) leaves(c net.Conn, state http.ConnState) {
 	if ok {
 		s.of.Add(-1)
 	}
-}
-
-// checkWebs reports an error if inputs of c share an address, but cannot: each needs a path of its
-// own there, and all the same TLS.
-func checkWebs(c *Config) error {
-	type user struct {
-		name string
-		in   *Input
-	}
-	users := make(map[string][]user)
-	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
-		in := c.Pipelines[name].Input
-		at, paths := in.webPaths()
-		if at == "" {
-			continue
-		}
-		if a, err := parseAddress(at, false); err == nil {
-			at = a.String()
-		}
-		for _, other := range users[at] {
-			_, others := other.in.webPaths()
-			if !reflect.DeepEqual(in.TLS, other.in.TLS) {
-				return fmt.Errorf("pipelines.%s.input.tls: the pipeline %s has other tls on %s; give both the same", name, other.name, at)
-			}
-			for _, path := range paths {
-				if slices.Contains(others, path) {
-					return fmt.Errorf("pipelines.%s.input.path: %s on %s is that of the pipeline %s; give one of them another path", name, path, at, other.name)
-				}
-			}
-		}
-		users[at] = append(users[at], user{name, &in})
-	}
-	return nil
 }
