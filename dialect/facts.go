@@ -51,12 +51,16 @@ type Facts struct {
 	main    ModuleFact            // the program itself
 	program Program               // of a device, whose file the log does not name
 	bytes   int
+	changes int    // see Changes
 	process uint64 // that has logged the maps, by the text before them; 0 if that does not show it
 	old     bool   // a trace has ended since the maps came: see AgeMaps
 }
 
+// Changes returns a number that differs from that of an earlier call if f has changed in between.
+func (f *Facts) Changes() int { return f.changes }
+
 // Reset forgets everything.
-func (f *Facts) Reset() { *f = Facts{} }
+func (f *Facts) Reset() { *f = Facts{changes: f.changes + 1} }
 
 // Empty reports whether nothing is known.
 func (f *Facts) Empty() bool {
@@ -65,24 +69,33 @@ func (f *Facts) Empty() bool {
 
 // SetProgram sets what the log has about the program of a device. Fields that are too long are left
 // out.
-func (f *Facts) SetProgram(p Program) { f.program = p.bounded() }
+func (f *Facts) SetProgram(p Program) {
+	if p = p.bounded(); p != f.program {
+		f.program = p
+		f.changes++
+	}
+}
 
 // Program returns what the log has about the program of a device.
 func (f *Facts) Program() Program { return f.program }
 
 // ForgetMaps forgets all mappings.
 func (f *Facts) ForgetMaps() {
+	if len(f.maps) > 0 {
+		f.changes++
+	}
 	for i := range f.maps {
 		f.bytes -= len(f.maps[i].Path)
 	}
-	f.maps, f.sorted, f.process, f.old = nil, false, 0, false
+	f.maps, f.sorted = nil, false
+	f.SetMapsOf(0, false)
 }
 
 // AgeMaps notes that the trace has ended whose last line has this number. The next one may be of another
 // process: then maps that came no later must be proved by several frames together.
 func (r *Reader) AgeMaps(last int64) {
 	if r.mapAt <= last {
-		r.facts.old = len(r.facts.maps) > 0
+		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)
 	}
 }
 
@@ -104,12 +117,16 @@ func (f *Facts) AddMap(m Map) {
 		m.Path = f.maps[n-1].Path // shared
 	}
 	f.maps = append(f.maps, m)
+	f.changes++
 }
 
 // AddModule adds a module. A later one of the same name takes its place.
 func (f *Facts) AddModule(m ModuleFact) {
-	if m.Main {
+	if m.Main && m != f.main {
 		f.main = m
+		f.changes++
+	}
+	if m.Main {
 		if old := f.modules[path.Base(m.Name)]; old.Name == m.Name && m.ID.IsZero() && !m.HasBase {
 			return // more is known of it
 		}
@@ -121,6 +138,7 @@ func (f *Facts) AddModule(m ModuleFact) {
 		f.modules = make(map[string]ModuleFact)
 	}
 	f.modules[path.Base(m.Name)] = m
+	f.changes++
 }
 
 // room reports whether n more bytes of names may be kept.
@@ -266,7 +284,7 @@ func (r *Reader) mapLine(b []byte) bool {
 		process := processIn(b[:from])
 		if m.Start < r.mapStart || r.number-r.mapAt > maxMapGap || process != r.facts.process { // the list of another process
 			r.facts.ForgetMaps()
-			r.facts.process = process
+			r.facts.SetMapsOf(process, false)
 		}
 		r.mapAt, r.mapStart, r.line.MapStart = r.number, m.Start, from
 		if !r.inPast {

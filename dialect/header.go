@@ -149,7 +149,7 @@ func (r *Reader) touchFacts(number int64) {
 	if number-r.factsAt > factLines {
 		program := r.facts.program // a device prints it only when it starts
 		r.facts.Reset()
-		r.facts.program = program
+		r.facts.SetProgram(program)
 	}
 	r.factsAt = number
 }

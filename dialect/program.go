@@ -98,7 +98,7 @@ func (r *Reader) programFacts(line []byte) {
 	}
 	if p != r.facts.program {
 		r.touchFacts(r.number)
-		r.facts.program = p
+		r.facts.SetProgram(p)
 	}
 }
 

@@ -90,7 +90,12 @@ func (r *Reader) AddModule(m ModuleFact) {
 func (f *Facts) MapsOf() (process uint64, old bool) { return f.process, f.old }
 
 // SetMapsOf sets what MapsOf returns.
-func (f *Facts) SetMapsOf(process uint64, old bool) { f.process, f.old = process, old }
+func (f *Facts) SetMapsOf(process uint64, old bool) {
+	if process != f.process || old != f.old {
+		f.process, f.old = process, old
+		f.changes++
+	}
+}
 
 // Maps returns the mappings, which must not be modified.
 func (f *Facts) Maps() []Map { return f.maps }

@@ -20,7 +20,7 @@ type lineFilter struct {
 	footnotes      []footnote  // of the current line
 	footnotePrefix []byte      // printed before each footnote
 	looked         int         // values in the hexdicts that end in the current line
-	factsSize      int         // bytes of the tracer's facts at the last call of ProcessesChanged
+	factsAt        int         // Changes of the tracer's facts at the last call of ProcessesChanged
 }
 
 // lineOf filters b, a line with or without its line end.

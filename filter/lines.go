@@ -95,7 +95,7 @@ func (l *Lines) keepFacts() {
 		return
 	}
 	p := &l.process.Context
-	if p.facts == nil || p.facts.Size() != t.reader.Facts().Size() {
+	if p.facts == nil || p.facts.Changes() != t.reader.Facts().Changes() {
 		l.f.changed = true
 	}
 	facts := *t.reader.Facts()

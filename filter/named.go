@@ -38,9 +38,9 @@ func ProcessesChanged(f *Filter) bool {
 	changed := f.changed
 	f.changed = false
 	if f.tracer != nil {
-		n := f.tracer.reader.Facts().Size()
-		changed = changed || n != f.factsSize
-		f.factsSize = n
+		n := f.tracer.reader.Facts().Changes()
+		changed = changed || n != f.factsAt
+		f.factsAt = n
 	}
 	return changed
 }

@@ -16,7 +16,8 @@ func TestProcessesGoOnInAnotherStream(t *testing.T) {
 	const modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
 		"[2] {{{module:0:two.so:elf:ccdd}}}\n[2] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
 	const frame = "[1] at {{{pc:0x1234:pc}}}\n"
-	raw := "==7==    0x400000-0x401000 \t/usr/bin/app\n"
+	const raw = "======= Backtrace: =========\n/usr/bin/app(+0x18d)[0x55d0c8a0018d]\n" +
+		"======= Memory map: ========\n55d0c8a00000-55d0c8a01000 r-xp 00000000 fe:01 1835021    /usr/bin/app\n"
 	key := regexp.MustCompile(`^\[(\d)`)
 	for _, test := range []struct {
 		name         string
@@ -37,6 +38,9 @@ func TestProcessesGoOnInAnotherStream(t *testing.T) {
 			f := New(io.Discard, test.o)
 			io.WriteString(f, test.first)
 			context := AppendProcesses(f, nil)
+			if got := bytes.Contains(context, []byte(`"facts":`)); got != (test.first == raw) {
+				t.Errorf("the context has facts: %t", got)
+			}
 			var out bytes.Buffer
 			g := New(&out, test.o)
 			if err := g.Restore(context); err != nil {
@@ -78,6 +82,33 @@ func TestChangesOfProcessesAreKnown(t *testing.T) {
 		io.WriteString(f, step.lines)
 		if got := ProcessesChanged(f); got != step.want {
 			t.Errorf("after %q: %t, want %t", step.lines, got, step.want)
+		}
+	}
+}
+
+// The maps of a program that was started again take as much memory as those of its last run.
+func TestChangesOfFactsAreKnown(t *testing.T) {
+	crash := func(base string) string {
+		return "======= Backtrace: =========\n/usr/bin/app(+0x18d)[0x" + base + "18d]\n======= Memory map: ========\n" +
+			base + "000-" + base + "fff r-xp 00000000 fe:01 1835021    /usr/bin/app\n"
+	}
+	f, l := New(io.Discard, Options{Symbolizer: testSymbolizer(t)}), NewLines(Options{Symbolizer: testSymbolizer(t)})
+	var c Context
+	for _, step := range []struct {
+		lines string
+		want  bool
+	}{
+		{crash("55d0c8a00"), true},
+		{"plain\n", false},
+		{crash("56aa11200"), true},
+		{"plain\n", false},
+	} {
+		io.WriteString(f, step.lines)
+		if got := ProcessesChanged(f); got != step.want {
+			t.Errorf("a Filter after %q: %t, want %t", step.lines, got, step.want)
+		}
+		if _, got := l.Append(nil, &c, []byte(step.lines)); got.Changed != step.want {
+			t.Errorf("Lines after %q: %t, want %t", step.lines, got.Changed, step.want)
 		}
 	}
 }

@@ -229,7 +229,7 @@ func (f *Filter) restore(context []byte) error {
 			return err
 		}
 		f.tracer.reader.Know(facts)
-		f.factsSize = facts.Size()
+		f.factsAt = facts.Changes()
 	}
 	f.changed = false
 	hold := func() { f.wholeLines(s.Trace) }
