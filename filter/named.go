@@ -8,7 +8,7 @@ import "github.com/symfilter/symfilter/internal/checkpoint"
 // they are of the process before.
 func Enter(f *Filter, key []byte) {
 	f.entered, f.o.ProcessKey = true, nil
-	if key = key[:min(len(key), maxKey)]; f.process.key != string(key) {
+	if key = shortKey(key); f.process.key != string(key) {
 		f.tracer.release()
 		f.closeModule()
 	}

@@ -113,6 +113,25 @@ func TestChangesOfFactsAreKnown(t *testing.T) {
 	}
 }
 
+// Two processes whose keys have the same long beginning are two.
+func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
+	var out strings.Builder
+	f := New(&out, Options{})
+	for _, step := range [][2]string{
+		{"1", "{{{module:0:one.so:elf:aabb}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"},
+		{"2", "{{{pc:0x1234:pc}}}\n"},
+		{"1", "{{{pc:0x1234:pc}}}\n"},
+	} {
+		Enter(f, []byte(strings.Repeat("k", maxKey)+step[0]))
+		io.WriteString(f, step[1])
+	}
+	f.Close()
+	const want = "[[[ELF module #0x0 \"one.so\"; BuildID=aabb [0x1000-0x1fff](rx)]]]\n[[[pc:0x1234:pc]]]\none.so+0x234 (BuildId: aabb)\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // A caller that knows the process of each line names it.
 func TestProcessesAreNamedByTheCaller(t *testing.T) {
 	var out strings.Builder
