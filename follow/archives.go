@@ -136,7 +136,7 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 // isArchived reports whether g is the archive of a file that the source reads, has read or must not
 // read. If lines were added to that file after it was read, g is set to continue with them.
 func (s *source) isArchived(g *generation) bool {
-	closed := append(s.f.files.marksOf(s), s.gone...)
+	closed := s.f.files.marksOf(s)
 	for _, m := range closed {
 		if m.Len > 0 && m.Time.Equal(g.mtime) && m.sameBeginning(g) {
 			return true
@@ -175,27 +175,6 @@ func (s *source) isArchived(g *generation) bool {
 		}
 	}
 	return false
-}
-
-// marksOf returns the marks of the files that s has read, or that are older than s.
-func (f *files) marksOf(s *source) (marks []mark) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, r := range f.byID {
-		if r.owner == s && !r.active {
-			marks = append(marks, r.mark)
-		}
-	}
-	return marks
-}
-
-// keepMarks keeps the marks of files that no longer exist.
-func (s *source) keepMarks(gone ...mark) {
-	if s.f.o.Unpack == nil {
-		return
-	}
-	s.gone = append(s.gone, gone...)
-	s.gone = s.gone[max(0, len(s.gone)-maxMarks):]
 }
 
 // archivesSince opens the archives that a checkpoint does not list, as far as they may be read.

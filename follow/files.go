@@ -17,7 +17,12 @@ import (
 type files struct {
 	mu   sync.Mutex
 	byID map[fileID]*record
+	// marks of files that a source has read or left out and that no longer exist, by which their
+	// archives are recognised; at most maxMarks for each source
+	gone map[*source][]mark
 }
+
+func newFiles() files { return files{byID: make(map[fileID]*record), gone: make(map[*source][]mark)} }
 
 // A record describes what a source does with a file.
 type record struct {
@@ -45,15 +50,19 @@ func (r *record) matches(g *generation) bool {
 func (f *files) claim(g *generation, s *source) (other *source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r := f.byID[g.id]; r != nil && r.matches(g) && r.read && r.owner != s {
-		return r.owner
+	if r := f.byID[g.id]; r != nil {
+		switch same := r.matches(g); {
+		case same && r.read && r.owner != s:
+			return r.owner
+		case !same:
+			f.keepMarks(r.owner, r.mark)
+		}
 	}
-	f.keepMark(g.id, s)
 	f.byID[g.id] = &record{owner: s, active: true, read: true}
 	return nil
 }
 
-// finish records that g has been read as far as it will be.
+// finish records that g has been read as far as it will be. It is called by the owner of g.
 func (f *files) finish(g *generation) {
 	m, err := g.mark()
 	f.mu.Lock()
@@ -63,10 +72,13 @@ func (f *files) finish(g *generation) {
 		delete(f.byID, g.id)
 		return
 	}
-	r.active, r.mark = false, m
-	if !g.gone {
-		r.owner.wasRead(m)
+	if g.gone { // its inode is free for another file
+		f.keepMarks(r.owner, m)
+		delete(f.byID, g.id)
+		return
 	}
+	r.active, r.mark = false, m
+	r.owner.wasRead(m)
 }
 
 // forget removes g, so that it is read from its beginning.
@@ -98,22 +110,60 @@ func (f *files) leave(s *source, g *generation) {
 				m.Before = hash(before)
 			}
 		}
-		f.keepMark(g.id, s)
+		if r != nil && !r.matches(g) { // the inode was used again
+			f.keepMarks(r.owner, r.mark)
+		}
 		f.byID[g.id] = &record{owner: s, mark: m}
 	}
 }
 
-// keepMark keeps the mark of a file whose inode is used again, for its archive; f.mu is held.
-func (f *files) keepMark(id fileID, s *source) {
-	if r := f.byID[id]; r != nil && r.owner == s && !r.active {
-		s.keepMarks(r.mark)
+// addGone keeps marks of files of s that no longer exist.
+func (f *files) addGone(s *source, marks ...mark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keepMarks(s, marks...)
+}
+
+// keepMarks does what addGone does while f.mu is held.
+func (f *files) keepMarks(s *source, marks ...mark) {
+	if s.f.o.Unpack == nil || len(marks) == 0 { // archives are not read
+		return
 	}
+	all := f.gone[s]
+	for _, m := range marks {
+		if !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	f.gone[s] = all[max(0, len(all)-maxMarks):]
+}
+
+// lastGone returns the marks of the last n files of s that no longer exist, the oldest first.
+func (f *files) lastGone(s *source, n int) []mark {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.gone[s]
+	return slices.Clone(all[max(0, len(all)-n):])
+}
+
+// marksOf returns the marks of the files that s has read or left out, also of those that no longer
+// exist.
+func (f *files) marksOf(s *source) (marks []mark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.byID {
+		if r.owner == s && !r.active {
+			marks = append(marks, r.mark)
+		}
+	}
+	return append(marks, f.gone[s]...)
 }
 
 // drop removes all files of s.
 func (f *files) drop(s *source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.gone, s)
 	maps.DeleteFunc(f.byID, func(_ fileID, r *record) bool { return r.owner == s })
 }
 
@@ -168,7 +218,7 @@ func (f *files) prune(s *source, there *family, now *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	gone := s.removeGone(slices.Concat(there.all, there.packed), now)
-	s.keepMarks(gone...)
+	f.keepMarks(s, gone...)
 	for _, m := range gone {
 		if r := f.byID[fileID{m.Dev, m.Ino}]; r != nil && r.owner == s && !r.active {
 			delete(f.byID, fileID{m.Dev, m.Ino})
@@ -279,7 +329,7 @@ func (s *savedSource) fingerprints() (all []string) {
 func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Time) {
 	beside := saved.fingerprints()
 	rest := slices.Clone(saved.Read)
-	defer func() { s.keepMarks(rest...) }()
+	defer func() { s.f.files.addGone(s, rest...) }()
 	for i, g := range all {
 		if g == nil {
 			continue

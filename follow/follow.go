@@ -246,7 +246,7 @@ func New(o Options) (*Follower, error) {
 		return nil, err
 	}
 	f := &Follower{o: o, sources: make(map[string]*source), looks: make(chan struct{}, 1)}
-	f.files.byID = make(map[fileID]*record)
+	f.files = newFiles()
 	f.disk = newDisk(f.notifyFull)
 	f.disk.unpack = o.Unpack
 	if !o.Poll {

@@ -74,7 +74,6 @@ func (s *source) moved(ctx context.Context, g *generation) error {
 	}
 	s.missing = 0
 	s.lose(Event{Message: fmt.Sprintf("was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first %d are lost", g.look)})
-	g.gone = true
 	s.retire(g)
 	return nil
 }

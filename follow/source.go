@@ -44,7 +44,6 @@ type source struct {
 	since       time.Time
 	truncatedID fileID // ID of a file that was truncated, while a copy of it is read
 	readFiles   []mark // files that were read and still exist
-	gone        []mark // those that no longer exist, or are not to be read; at most maxMarks
 	foreign     string // name of an archive that cannot be unpacked
 	// archives that are not to be read, with the time of their last change
 	archives map[fileID]time.Time

@@ -27,7 +27,7 @@ func (s *source) snapshot() {
 	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):], Beside: s.knownSiblings()}
 	if s.f.o.Unpack != nil {
 		all.Archives = all.Beside != nil
-		all.Read = slices.Concat(s.gone[max(0, len(s.gone)-maxKnown):], all.Read)
+		all.Read = slices.Concat(s.f.files.lastGone(s, maxKnown), all.Read)
 	}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
@@ -262,7 +262,7 @@ func (s *source) resumeOlder(all, archives []*generation, older []savedReading) 
 			g, _ = claimArchive(archives, r.mark)
 		}
 		if g == nil {
-			s.keepMarks(r.mark)
+			s.f.files.addGone(s, r.mark)
 		}
 		if g == nil && r.Context == "" {
 			continue

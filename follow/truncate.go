@@ -27,7 +27,7 @@ func (s *source) truncated() error {
 	}
 	unread := max(0, g.largest-g.look)
 	if g.contents == nil && len(g.recent) > 0 { // its copy may be compressed later
-		s.keepMarks(mark{g.id.dev, g.id.ino, hash(g.head), len(g.head), g.look, hash(tail(g.recent, recentSize)), g.mtime})
+		s.f.files.addGone(s, mark{g.id.dev, g.id.ino, hash(g.head), len(g.head), g.look, hash(tail(g.recent, recentSize)), g.mtime})
 	}
 	s.truncations += max(1, len(copies))
 	s.dirty = true

@@ -1,0 +1,112 @@
+package follow
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A file that was read, or is older than the run, is compressed by a program that does not keep its
+// time. Its archive is not read, also if a file of another log has got its inode, or another run has
+// begun since. A checkpoint has no marks of older files.
+func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
+	for i := range 8 {
+		older, reused, stopped := i&1 > 0, i&2 > 0, i&4 > 0
+		if older && stopped {
+			continue
+		}
+		t.Run(fmt.Sprintf("older=%v/reused=%v/stopped=%v", older, reused, stopped), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				d := &day{t: t, path: filepath.Join(dir, "app.log")}
+				o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip, Poll: true, Interval: time.Second}
+				l := newLog()
+				if older {
+					write(t, d.path+".1", "line 0 of another day\n")
+					before := time.Now().Add(-time.Hour)
+					if err := os.Chtimes(d.path+".1", before, before); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d.write(10)
+				r := begin(t, l, o)
+				r.expect(d.path, d.all.String())
+				if !older {
+					shift(t, d.path, 60)
+					d.write(10)
+					r.expect(d.path, d.all.String())
+				}
+				id, _, err := lookAt(d.path + ".1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				compress(t, d.path+".1", false)
+				_, info, err := lookAt(d.path + ".1.gz")
+				if err != nil {
+					t.Fatal(err)
+				}
+				later := info.ModTime().Add(time.Hour) // than all lines
+				if err := os.Chtimes(d.path+".1.gz", later, later); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * linger) // the removed file is closed, which frees its inode
+				if reused {
+					other := &source{f: r.f, path: filepath.Join(dir, "other.log")}
+					if r.f.files.claim(&generation{handle: &handle{id: id}}, other) != nil {
+						t.Fatal("the inode is still in use")
+					}
+					r.f.files.drop(other)
+				}
+				if stopped {
+					if err := r.end(); err != nil {
+						t.Fatal(err)
+					}
+					r = begin(t, l, o)
+				}
+				d.write(10)
+				r.expect(d.path, d.all.String())
+				shift(t, d.path, 60)
+				d.write(10)
+				r.expect(d.path, d.all.String())
+				time.Sleep(2 * linger)
+				r.expect(d.path, d.all.String())
+				l.expectMessages(t, "")
+			})
+		})
+	}
+}
+
+// A log that is rotated and removed for years takes the memory of its current file.
+func TestRemovedFilesLeaveNoRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &day{t: t, path: filepath.Join(t.TempDir(), "app.log")}
+		d.write(1)
+		l := newLog()
+		r := begin(t, l, Options{Names: []string{d.path}, Unpack: unpackGzip, Poll: true, Interval: time.Second})
+		for range 2 * maxMarks {
+			r.expect(d.path, d.all.String())
+			rename(t, d.path, d.path+".1")
+			d.write(1)
+			time.Sleep(time.Second)
+			if err := os.Remove(d.path + ".1"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * linger)
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		f := &r.f.files
+		for s, gone := range f.gone {
+			if len(f.byID) != 1 || len(gone) != maxMarks {
+				t.Errorf("%s: %d records and %d marks, want 1 and %d", s.name, len(f.byID), len(gone), maxMarks)
+			}
+		}
+		if len(f.gone) != 1 {
+			t.Errorf("marks of %d files, want 1", len(f.gone))
+		}
+	})
+}
