@@ -1,0 +1,83 @@
+//go:build linux
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/walkthrough"
+)
+
+// Each page of docs/start works for a reader who has a fresh clone, an empty home and that page
+// alone: its commands run in its order, and print what it shows. The page about the Collector is
+// followed by the tests of collector/.
+func TestPagesOfDocsWorkAsWritten(t *testing.T) {
+	t.Parallel()
+	need(t, "make", "git", "g++", "xz")
+	base := snapshot(t)
+	reader := readerEnvironment(t)
+	walkthrough.Run(t, walkthrough.Place{Dir: base, Home: t.TempDir(), Env: reader}, []walkthrough.Block{{Text: "make build"}})
+	var manual []string
+	for _, page := range followed(t) {
+		blocks, err := walkthrough.Blocks(readFile(t, filepath.Join("..", "docs", page)))
+		if err != nil {
+			t.Errorf("docs/%s: %v", page, err)
+			continue
+		}
+		for _, b := range blocks {
+			if b.Manual {
+				manual = append(manual, page)
+			}
+		}
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			clone := filepath.Join(t.TempDir(), "a folder with blanks and a long name, as people have them", "symfilter")
+			run(t, nil, "mkdir", "-p", filepath.Dir(clone))
+			run(t, nil, "cp", "-al", base, clone)
+			for i, b := range blocks {
+				blocks[i].Text = strings.Replace(b.Text, "make build\n", "", 1) // the same for all pages
+			}
+			walkthrough.Run(t, walkthrough.Place{Dir: clone, Home: t.TempDir(), Env: reader}, blocks)
+		})
+	}
+	// what needs a phone, a board, or the kernel of this machine
+	if diff := cmp.Diff([]string{"start/android.md", "start/firmware.md", "start/kernel.md"}, manual); diff != "" {
+		t.Errorf("pages with a block that is not run: want (-), got (+):\n%s", diff)
+	}
+}
+
+// followed returns the pages of docs that have commands for a reader of a clone, but for the
+// Collector's.
+func followed(t *testing.T) (pages []string) {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join("..", "docs", "start", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		if name := filepath.Base(path); name != "collector.md" {
+			pages = append(pages, filepath.Join("start", name))
+		}
+	}
+	return append(pages, "unresolved.md")
+}
+
+// readerEnvironment returns an environment with nothing but the caches of Go: a reader builds for minutes what the tests have built before.
+func readerEnvironment(t *testing.T) []string {
+	t.Helper()
+	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "USER=me"}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOTOOLCHAIN"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, name+"="+strings.TrimSpace(string(out)))
+	}
+	return env
+}

@@ -1,0 +1,64 @@
+package housetest
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// reasonFiles are the files and packages whose errors are reasons for frames without a name: all
+// errors that they declare, but for those in unprinted.
+var (
+	reasonFiles = []string{"dialect", "report/object.go", "filter/image.go", "filter/resolved.go", "filter/trace.go", "valgrind/missing.go", "rtrace/options.go", "symbolize/module.go"}
+	unprinted   = []string{
+		"the mapping is not a file", // of a report: nothing is unresolved by it that has a file
+	}
+)
+
+// A user finds each reason that symfilter prints in docs/unresolved.md, at least its words up to the
+// advice.
+func TestThePageOfReasonsHasThemAll(t *testing.T) {
+	page := string(read(t, "docs/unresolved.md"))
+	found := 0
+	parseGo(t, func(name string, f *ast.File) {
+		if strings.HasSuffix(name, "_test.go") || !slices.Contains(reasonFiles, name) && !slices.Contains(reasonFiles, path.Dir(name)) {
+			return
+		}
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.GenDecl)
+			if !ok || d.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) != 1 {
+					return true
+				}
+				if sel, ok := call.Fun.(*ast.SelectorExpr); !ok || sel.Sel.Name != "New" {
+					return true
+				}
+				literal, ok := call.Args[0].(*ast.BasicLit)
+				if !ok {
+					return true
+				}
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found++
+				words := text[:min(len(text), strings.IndexAny(text+";", ":;("))]
+				if !strings.Contains(page, strings.TrimSpace(words)) && !slices.Contains(unprinted, text) {
+					t.Errorf("docs/unresolved.md lacks %q, of %s", words, name)
+				}
+				return true
+			})
+		}
+	})
+	if found < 40 {
+		t.Errorf("only %d reasons", found)
+	}
+}
