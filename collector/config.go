@@ -73,6 +73,9 @@ type Patience struct {
 	_ struct{}
 }
 
+// longest returns the time that a batch may wait.
+func (p *Patience) longest() time.Duration { return max(p.Local, p.Servers) }
+
 // Symbols says where debug files are. They are asked in the order of the fields.
 type Symbols struct {
 	SymbolPaths          []string `mapstructure:"symbol_paths"`

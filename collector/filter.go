@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"time"
 
 	"github.com/symfilter/symfilter/filter"
 )
@@ -25,6 +26,9 @@ type counts struct{ filtered int64 }
 // filter filters the texts of the batch, saves the contexts that have changed, and counts.
 func (w *worker) filter(ctx context.Context) {
 	h := w.p.shared
+	if most := w.p.cfg.Patience.longest(); most > 0 && h.symbols != nil {
+		w.until(w.now.Add(most))
+	}
 	for i := range w.parts {
 		w.stream(ctx, &w.parts[i])
 	}
@@ -35,6 +39,15 @@ func (w *worker) filter(ctx context.Context) {
 	now.Sub(&w.before)
 	h.add(&now)
 	w.before.Add(&now)
+}
+
+// until bounds the time of the batch: what waits, or opens, inflates and parses files.
+func (w *worker) until(t time.Time) {
+	w.end = t
+	w.lines.Until(t)
+	if w.traces != nil {
+		w.traces.lines.Until(t)
+	}
 }
 
 // outcomes returns the counts of all Lines of the worker.
@@ -141,6 +154,7 @@ func (r *run) together(first int32) {
 	w := r.w
 	if w.traces == nil {
 		w.traces = newTraces(w)
+		w.traces.lines.Until(w.end)
 	}
 	begin, last, gap := first, int32(0), 0 // the run, its last text with a mark, and texts after it
 	flush := func(next int32) {

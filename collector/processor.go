@@ -136,8 +136,8 @@ func (p *logsProcessor) options() filter.Options {
 	o.Patience = filter.Patience{
 		Local: wait.Local, Servers: wait.Servers,
 		// a batch has one worker, and waits no longer for many files than for one
-		PerMinute: max(wait.Local, wait.Servers),
-		Never:     wait.Local == 0 && wait.Servers == 0,
+		PerMinute: wait.longest(),
+		Never:     wait.longest() == 0,
 		Asked:     p.shared.asked,
 	}
 	return o

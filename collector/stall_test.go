@@ -11,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // largeDebugFile returns the largest debug file of a tree with sections compressed by zlib, its build
@@ -47,6 +51,38 @@ func largeDebugFile(t *testing.T, tree string) (path, id string, addresses []uin
 		return nil
 	})
 	return path, id, addresses
+}
+
+// A batch waits no longer than the patience for a debug file that another question keeps busy: a
+// large file may take a second to inflate, and its first lookups take long, too. Raw frames and
+// others are located, and named in later batches.
+func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
+	lines := linesOf(t, "crash.log")
+	c := testConfig()
+	c.Patience = Patience{Local: 20 * time.Millisecond}
+	p := startBare(t, c)
+	p.do(batchOf("a", lines[:32]...))
+	id, err := buildid.Parse([]byte("eecd138796b4297ca7ee7bb08854e1173fee4bff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := []string{lines[33], "    #1 0x7ffff7fbd917  (/opt/libledger.so+0x1917) (BuildId: eecd138796b4297ca7ee7bb08854e1173fee4bff)"}
+	named := func() (n int) {
+		ld := batchOf("a", frames...)
+		p.do(ld)
+		return strings.Count(bodiesOf(ld), "ledger.cc:27:16")
+	}
+	err = symbolize.Examine(context.Background(), p.shared.symbols.Symbolizer, id, "libledger.so", func(*object.File) {
+		if n := named(); n != 0 {
+			t.Errorf("%d frames are named while the file is busy", n)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for named() < len(frames) { // each has the patience of its batch
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // A debug file of more than 100 MiB with compressed sections is asked for in mid-stream: no batch

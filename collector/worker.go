@@ -63,6 +63,7 @@ type worker struct {
 	attributes bool // a record has an attribute that is filtered
 
 	now time.Time
+	end time.Time // of the patience for the batch; zero: it is not bounded, or there is none
 
 	counts  counts
 	before  filter.Outcomes

@@ -20,6 +20,7 @@ type asker struct {
 	aheadOf  *asker                 // set in an ahead: the asker of the Filter
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // done: a question with it does not wait
+	until    time.Time              // nothing waits from then on, and others do what takes long; zero: no bound
 	frames   []symbolize.Frame      // scratch
 	renderer renderer
 	rendered int // number of answers so far
@@ -149,14 +150,8 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return r.codeAtOnce(l)
 	}
 	r.asked.Store(m)
-	r.awaitFile(m)
-	frames, err = r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
-	if !errors.Is(err, symbolize.ErrPending) {
-		r.patience.Settle(m.awaited)
-		return frames, err
-	}
-	r.patience.Await(m.awaited, l, func(ctx context.Context) error {
-		frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
+	err = r.question(m, l, func(ctx context.Context, s symbolize.Bounded) (err error) {
+		frames, err = s.Code(ctx, r.frames[:0], l)
 		return err
 	})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
@@ -172,14 +167,9 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 		return l, symbolize.ErrPending
 	}
 	defer r.observe()()
-	r.awaitFile(m)
-	l, err = symbolize.LayoutOf(r.expired, r.opt.Symbolizer, m.buildID(), m.asked())
-	if !errors.Is(err, symbolize.ErrPending) {
-		r.patience.Settle(m.awaited)
-		return l, err
-	}
-	r.patience.Await(m.awaited, symbolize.Location{ID: m.buildID(), Name: m.asked()}, func(ctx context.Context) error {
-		l, err = symbolize.LayoutOf(ctx, r.opt.Symbolizer, m.buildID(), m.asked())
+	at := symbolize.Location{ID: m.buildID(), Name: m.asked()}
+	err = r.question(m, at, func(ctx context.Context, s symbolize.Bounded) (err error) {
+		l, err = s.Layout(ctx, at.ID, at.Name)
 		return err
 	})
 	return l, err
@@ -188,11 +178,43 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 // examine calls do with the file of m, if it was found before.
 func (r *asker) examine(m *module, do dialect.Examination) {
 	// An error means that the file is not open: do is not called, which Image.Visit allows.
-	_ = symbolize.Examine(r.expired, r.opt.Symbolizer, m.buildID(), m.asked(), do)
+	s, end := r.bounded()
+	defer end()
+	_ = s.Examine(r.expired, m.buildID(), m.asked(), do)
 }
 
-// never reports whether the asker may not open and read files: see Patience.Never.
-func (r *asker) never() bool { return r.opt.Patience.Never }
+// never reports whether the asker may not open and read files: see Patience.Never, Lines.Until.
+func (r *asker) never() bool {
+	return r.opt.Patience.Never || !r.until.IsZero() && !time.Now().Before(r.until)
+}
+
+// bounded returns what questions are asked of until r.until. The caller calls end.
+func (r *asker) bounded() (s symbolize.Bounded, end func()) {
+	s.S = r.opt.Symbolizer
+	if r.until.IsZero() {
+		return s, func() {}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), r.until)
+	s.Context = ctx
+	return s, cancel
+}
+
+// question has ask called for a location in the file of m: first without waiting for the file, and,
+// if that is pending, once more when the file has come or the patience has ended.
+func (r *asker) question(m *module, l symbolize.Location, ask func(context.Context, symbolize.Bounded) error) (err error) {
+	s, end := r.bounded()
+	defer end()
+	r.awaitFile(m)
+	if err = ask(r.expired, s); !errors.Is(err, symbolize.ErrPending) {
+		r.patience.Settle(m.awaited)
+		return err
+	}
+	r.patience.Await(m.awaited, l, func(ctx context.Context) error {
+		err = ask(ctx, s)
+		return err
+	})
+	return err
+}
 
 // codeAtOnce is askCode without waiting. It starts a background search for what is not known yet.
 func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err error) {
@@ -210,7 +232,7 @@ func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err 
 func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
-	case r.never():
+	case r.never() || !r.until.IsZero():
 		s.WarmFile(m.buildID(), m.asked())
 	default:
 		s.Prefetch(m.buildID(), m.asked())
@@ -235,16 +257,11 @@ func (r *asker) askVariable(m *module, l symbolize.Location) (symbolize.Variable
 		}
 		return v, err
 	}
-	r.awaitFile(m)
-	v, err := r.opt.Symbolizer.Data(r.expired, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		r.patience.Await(m.awaited, l, func(ctx context.Context) error {
-			v, err = r.opt.Symbolizer.Data(ctx, l)
-			return err
-		})
-	} else {
-		r.patience.Settle(m.awaited)
-	}
+	var v symbolize.Variable
+	err := r.question(m, l, func(ctx context.Context, s symbolize.Bounded) (err error) {
+		v, err = s.Data(ctx, l)
+		return err
+	})
 	if v.Name != "" && errors.Is(err, symbolize.ErrPending) {
 		err = nil
 	}

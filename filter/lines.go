@@ -1,6 +1,9 @@
 package filter
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // Lines filters records of many logs, each with the Context of its log, which the caller keeps. No
 // part of a record is held back for the next one. One goroutine at a time may use Lines; several
@@ -86,6 +89,12 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	dst, l.dst = l.dst, nil
 	return dst, got
 }
+
+// Until bounds the time of the next records: they wait for no debug file from t on, and Append itself
+// opens, inflates and parses none. Other goroutines do; an address without their answer at t stays
+// unresolved, and its answer is searched for later records. The zero time, at first, is no bound: see
+// [Patience].
+func (l *Lines) Until(t time.Time) { l.f.until, l.f.patience.Until = t, t }
 
 // keepFacts keeps the maps and the build IDs of modules in the lines of the current record, in its
 // Context.

@@ -34,6 +34,7 @@ type Patience struct {
 	// of Local and Servers at most
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
+	Until     time.Time       // nothing is waited for from then on; zero: no bound
 
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
@@ -132,6 +133,9 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	now := time.Now()
 	servers := p.left(p.Servers, a, now)
 	left := max(p.left(p.Local, a, now), servers)
+	if !p.Until.IsZero() {
+		left = min(left, p.Until.Sub(now))
+	}
 	if left <= 0 {
 		return
 	}

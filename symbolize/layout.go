@@ -31,8 +31,15 @@ func Examine(ctx context.Context, s *Symbolizer, id buildid.ID, name string, exa
 	if err != nil {
 		return err
 	}
+	panicked := true
+	defer func() {
+		if panicked { // the caller may go on, and ask again
+			q.end(nil)
+		}
+	}()
 	if obj := q.m.obj; obj != nil {
 		err = object.Guard(func() { examine(obj) })
 	}
+	panicked = false
 	return q.end(err)
 }

@@ -368,10 +368,9 @@ func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames 
 // have been inflated if that is being done, or ctx is done. It begins neither.
 func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
-	if e == nil {
+	if e == nil || !s.warmer.lock(ctx, e) {
 		return
 	}
-	e.mu.Lock()
 	t := e.task
 	e.mu.Unlock()
 	if t == nil {

@@ -34,6 +34,7 @@ type warmer struct {
 	oldSize  int64
 	mostSize int64           // bytes of young at which it becomes old
 	expired  context.Context // asks without waiting
+	beside   chan struct{}   // a token for each question of a Bounded that runs
 }
 
 // An errand is a question that is asked in the background.
@@ -70,6 +71,7 @@ func (w *warmer) init(s *Symbolizer) {
 	w.queued = make(map[errand]bool)
 	w.young = make(map[errandKey]warmAnswer)
 	w.mostSize = s.o.MaxMemory / warmShare
+	w.beside = make(chan struct{}, maxBeside)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w.expired = ctx
