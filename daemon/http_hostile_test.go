@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // raw sends bytes to a server, one after the other with a pause if slowly is set, and returns the
@@ -237,9 +237,7 @@ func TestHTTP2IsStreamedBothWays(t *testing.T) {
 
 // A header that does not come in ten seconds ends its connection.
 func TestSlowHeadersAreCutOff(t *testing.T) {
-	if !fuzztest.Long() {
-		t.Skip("takes ten seconds")
-	}
+	testenv.OnlyLong(t) // it takes ten seconds
 	_, url, _ := serving(t, peerPipeline)
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {

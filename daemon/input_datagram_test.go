@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,9 +46,7 @@ func TestDatagramsAreFiltered(t *testing.T) {
 
 // What the kernel drops is counted, and does not stop the stream.
 func TestDroppedDatagramsAreCounted(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the kernel does not count them")
-	}
+	testenv.OnlyOn(t, "linux") // other kernels do not count them
 	p := newPorts(nil)
 	all, err := p.packets(anyUDP, access{})
 	if err != nil {

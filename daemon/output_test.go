@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // openedFile returns the output of c, in which DIR is the folder.
@@ -161,9 +163,10 @@ func TestFailingFilesAreTriedAgain(t *testing.T) {
 
 // A write to a full device ends when the output is replaced, and takes nothing.
 func TestFullDevicesAreLeftWhenTheyAreReplaced(t *testing.T) {
+	testenv.Need(t, "/dev/full")
 	full, err := newFileOutput(Output{File: "/dev/full"}, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer full.close()
 	ctx, cancel := context.WithCancel(t.Context())

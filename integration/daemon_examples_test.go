@@ -271,7 +271,7 @@ func (d *runningDaemon) await(name, want string) {
 
 // logrotate with the configuration of the example rotates outputs, and no line is lost.
 func TestLogrotateLosesNoLine(t *testing.T) {
-	need(t, "logrotate")
+	need(t, logrotate)
 	d := startDaemon(t, `
 symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
 state: DIR/state
@@ -319,7 +319,7 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 			write() // while files are renamed
 		}
 		if n > 5000 {
-			if out, err := exec.Command("logrotate", "--force", "--state", d.path("logrotate.state"), d.path("logrotate.conf")).CombinedOutput(); err != nil {
+			if out, err := exec.Command(logrotate, "--force", "--state", d.path("logrotate.state"), d.path("logrotate.conf")).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}

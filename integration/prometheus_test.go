@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // promtool returns the path of the program that checks metrics and rules, of fetch-promtool.
 func promtool(t *testing.T) string {
 	t.Helper()
-	if !long() {
-		t.Skip("TEST_LONG=1 runs this test")
-	}
+	testenv.OnlyLong(t)
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)

@@ -2,12 +2,12 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/internal/troff"
 )
 
@@ -41,18 +41,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 }
 
 func TestManPageIsTroff(t *testing.T) {
-	groff, err := exec.LookPath("groff")
-	if err != nil {
-		t.Skip("missing: groff") // not on every machine that builds; the page is the same everywhere
-	}
-	cmd := exec.Command(groff, "-man", "-Tutf8", "-ww", "-P-cbou")
-	cmd.Stdin = strings.NewReader(manPage("1.2.3", "2026-11-20"))
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
-	shown := strings.Join(strings.Fields(stdout.String()), " ")
+	shown := strings.Join(strings.Fields(testenv.ShowManPage(t, manPage("1.2.3", "2026-11-20"))), " ")
 	for _, want := range []string{"-s, --symbol-path PATH", `or for "-".`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("not shown: %s", want)

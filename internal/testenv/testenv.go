@@ -83,3 +83,17 @@ func Forbidden(t testing.TB, what string, reason any) {
 	t.Helper()
 	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
 }
+
+// ShowManPage returns a manual page as groff shows it, and fails the test if groff warns.
+func ShowManPage(t testing.TB, page string) string {
+	t.Helper()
+	Need(t, "groff")
+	cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-P-cbou")
+	cmd.Stdin = strings.NewReader(page)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+		t.Fatalf("%s: %v: %s", cmd, err, stderr.String())
+	}
+	return stdout.String()
+}
