@@ -141,16 +141,15 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	shared.output = c.output
 	r.lanes = []*lane{l}
 	r.stream = &stream{out: std.out, diag: diag, stop: stop}
+	signals := make(chan os.Signal, 1)
+	signal.Ignore(syscall.SIGHUP) // each write looks whether the file was moved
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	go func() {
-		signals := make(chan os.Signal, 4)
-		signal.Ignore(syscall.SIGHUP) // the file is looked at before each write
-		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 		<-signals
 		cancel() // ends the waiting for debug files
-		time.Sleep(containerDrain)
-		close(stop.reading)
+		time.AfterFunc(containerDrain, func() { close(stop.reading) })
 	}()
-	ready.Close()
+	ready.Close() // the container starts, may end at once, and SIGTERM follows
 	var wait sync.WaitGroup
 	codes := make([]int, len(streams))
 	for i, in := range streams {
