@@ -61,12 +61,6 @@ func shortKey(key []byte) []byte {
 	return hex.AppendEncode(key[:maxKey-2*len(hash):maxKey-2*len(hash)], hash[:])
 }
 
-// Len returns the number of Contexts, one of which is for records without a key.
-func (c *Contexts) Len() int { return len(c.all.all) }
-
-// Evicted returns the number of Contexts that were dropped so far.
-func (c *Contexts) Evicted() int64 { return c.all.evictions }
-
 // AppendProcesses appends all Contexts in the form of the function AppendProcesses.
 func (c *Contexts) AppendProcesses(dst []byte) []byte {
 	a := &c.all

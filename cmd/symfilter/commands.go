@@ -115,6 +115,6 @@ func runHelp(_ *config, args []string, std standard) (int, error) {
 }
 
 func runMan(_ *config, _ []string, std standard) (int, error) {
-	_, err := io.WriteString(std.text, manPage(startup.Release(startup.Version()), startup.BuiltAt()))
+	_, err := io.WriteString(std.text, manPage(startup.Release(), startup.BuiltAt()))
 	return exitOK, err
 }

@@ -135,7 +135,7 @@ func (f *found) result() *publish.Result {
 	flags := &f.c.findings
 	r := &publish.Result{
 		Findings: f.Findings,
-		Version:  startup.Release(startup.Version()),
+		Version:  startup.Release(),
 		Empty:    f.gate.empty,
 		SARIF:    publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},
 		JUnit:    publish.JUnitOptions{ByFinding: flags.cases == caseFinding, Strict: flags.schema == junitXUnit},

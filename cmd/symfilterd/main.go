@@ -116,7 +116,7 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 		log.Warn(n)
 	}
 	d, err := daemon.New(conf, daemon.Options{
-		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(startup.Version()),
+		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(),
 		OffHeap:  func(bytes int64) { (*limit.Load())(bytes) },
 		Reloaded: func(c *daemon.Config) { setLog(c); limitHeap(c) },
 	})

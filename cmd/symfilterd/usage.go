@@ -99,7 +99,7 @@ func parse(args []string) (*options, error) {
 	case word == "help":
 		return nil, fmt.Errorf("no help for %q; the topic is configuration: symfilterd help configuration", strings.Join(words[1:], " "))
 	case word == "man" && len(words) == 1:
-		o.print = text(manPage(startup.Release(startup.Version()), startup.BuiltAt()))
+		o.print = text(manPage(startup.Release(), startup.BuiltAt()))
 	case word == "completion":
 		if len(words) != 2 || !slices.Contains(shells, words[1]) {
 			return nil, fmt.Errorf("completion is for one of %s: symfilterd completion bash", strings.Join(shells, ", "))

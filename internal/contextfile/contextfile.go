@@ -20,19 +20,18 @@ import (
 )
 
 const (
-	magic   = `{"symfilter_context":1,` // the first bytes of a file; the number is that of this layout
+	magic   = `{"symfilter_context":1,` // the first bytes of a file, with the version of its layout
+	layout  = magic + "%s}\n"
 	maxSize = 256 << 20                 // bytes; the context of a stream at all of its limits takes about half of it
 	mode    = fs.FileMode(0o600)        // it contains names of programs
 	wait    = 2 * time.Second           // longest wait for another process that is ending
-	pause   = 20 * time.Millisecond     // between two tries
-	layout  = `{"symfilter_context":1,%s}` + "\n"
+	pause   = 20 * time.Millisecond     // between two attempts
 )
 
-// The reasons why a file is refused. It is not changed.
+// The reasons why a file is refused, and left unchanged.
 var (
-	ErrInUse   = errors.New("in use by another process")
-	ErrForeign = errors.New("not a context file of symfilter; name another file")
-
+	errInUse     = errors.New("in use by another process")
+	errForeign   = errors.New("not a context file of symfilter; name another file")
 	errLink      = errors.New("a symbolic link; name the file itself")
 	errIrregular = errors.New("not a regular file; name another file")
 	errPlanted   = errors.New("another user's, in a folder in which everybody may write; use a folder of your own")
@@ -54,12 +53,12 @@ type body struct {
 	Context json.RawMessage `json:"context"`
 }
 
-// Open opens the file at path, or makes an empty one, and locks it until Close. context is what Save
-// has last written, or nil. It waits up to 2 s for another process that has the file.
+// Open opens the file at path, or makes an empty one, and locks it until Close. context is that of
+// the last Save, nil if there was none. Open waits up to 2 s for another process that has the file.
 //
-// If the file has a context that cannot be used, because it is torn, damaged or of another version,
-// unusable is the reason, which wraps an error of package checkpoint; the next Save replaces it. If
-// the file is something else, err is the reason.
+// If the context cannot be used, because it is torn, damaged or of another version, unusable is the
+// reason, which wraps an error of package checkpoint; the next Save replaces the context. If the
+// file is not a context file, err is the reason.
 func Open(path string) (f *File, context []byte, unusable, err error) {
 	dir, name := filepath.Split(path)
 	root, err := os.OpenRoot(filepath.Clean(dir + "."))
@@ -93,7 +92,7 @@ func (f *File) acquire() error {
 		}
 		file.Close() // another process has locked it, or has just replaced it
 		if time.Since(begin) > wait {
-			return ErrInUse
+			return errInUse
 		}
 	}
 }
@@ -127,7 +126,7 @@ func (f *File) isAtPath(file *os.File) bool {
 	return err == nil && os.SameFile(info, opened)
 }
 
-// read returns the content of the file. The error is why the file is refused.
+// read returns the content of the file. The error is the reason why the file is refused.
 func (f *File) read() ([]byte, error) {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -139,7 +138,7 @@ func (f *File) read() ([]byte, error) {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
 	case string(head[:n]) != magic[:n]:
-		return nil, ErrForeign
+		return nil, errForeign
 	case info.Size() > maxSize:
 		return nil, errTooLarge
 	}

@@ -41,16 +41,16 @@ func TestContextsAreKept(t *testing.T) {
 	}
 }
 
-// Whatever is no context file is refused, and kept.
+// A file that is not a context file is refused, and kept.
 func TestOtherFilesAreKept(t *testing.T) {
 	for _, test := range []struct {
 		name, content  string
 		want, unusable error
 	}{
-		{"a log", "a line\n", ErrForeign, nil},
-		{"an object", `{"v":2,"context":{}}`, ErrForeign, nil},
-		{"a short file", "{}", ErrForeign, nil},
-		{"of a later layout", `{"symfilter_context":2,"v":2}`, ErrForeign, nil},
+		{"a log", "a line\n", errForeign, nil},
+		{"an object", `{"v":2,"context":{}}`, errForeign, nil},
+		{"a short file", "{}", errForeign, nil},
+		{"of a later layout", `{"symfilter_context":2,"v":2}`, errForeign, nil},
 		{"cut in the first word", magic[:5], nil, checkpoint.ErrTorn},
 		{"cut", magic + `"v":2,"context":{"v"`, nil, checkpoint.ErrTorn},
 		{"of another version", magic + `"v":1,"context":{}}`, nil, checkpoint.ErrVersion},
@@ -113,8 +113,8 @@ func TestAFileIsOfOneProcess(t *testing.T) {
 	}
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) { // Open waits
-			if _, _, _, err := Open(path); !errors.Is(err, ErrInUse) {
-				t.Errorf("the second process got %v, want %v", err, ErrInUse)
+			if _, _, _, err := Open(path); !errors.Is(err, errInUse) {
+				t.Errorf("the second process got %v, want %v", err, errInUse)
 			}
 		})
 		if err := f.Save([]byte(`{"v":2}`)); err != nil {

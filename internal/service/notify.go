@@ -76,9 +76,6 @@ const maxWatchdog = 365 * 24 * time.Hour
 // no watchdog. Callers use half of it, as sd_watchdog_enabled(3) recommends.
 func (m *Manager) Watchdog() time.Duration { return m.watchdog }
 
-// Wants reports whether the service manager takes messages.
-func (m *Manager) Wants() bool { return m.address != "" }
-
 // Ready reports that the start, or a reload, is complete.
 func (m *Manager) Ready(status string) error { return m.send("READY=1", statusLine(status)) }
 

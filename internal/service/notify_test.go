@@ -54,10 +54,10 @@ func TestOtherProgramsDoNotTakeThemselvesForTheService(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/run/notify")
 	t.Setenv("WATCHDOG_USEC", "2000000")
 	m, err := Connect()
-	if err != nil || !m.Wants() || m.Watchdog() != 2*time.Second {
+	if err != nil || m.address != "/run/notify" || m.Watchdog() != 2*time.Second {
 		t.Errorf("got %+v, %v", m, err)
 	}
-	if m, err := Connect(); err != nil || m.Wants() || m.Watchdog() != 0 {
+	if m, err := Connect(); err != nil || m.address != "" || m.Watchdog() != 0 {
 		t.Errorf("a second time: got %+v, %v", m, err)
 	}
 }

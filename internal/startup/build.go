@@ -36,9 +36,9 @@ func setting(key string) string {
 	return ""
 }
 
-// Release returns the first word of a version: the rest does not fit into the foot of a page.
-func Release(version string) string {
-	word, _, _ := strings.Cut(version, " ")
+// Release returns the first word of the version: the rest does not fit into the foot of a page.
+func Release() string {
+	word, _, _ := strings.Cut(Version(), " ")
 	return word
 }
 
