@@ -22,10 +22,10 @@ import (
 const (
 	magic   = `{"symfilter_context":1,` // the first bytes of a file, with the version of its layout
 	layout  = magic + "%s}\n"
-	maxSize = 256 << 20                 // bytes; the context of a stream at all of its limits takes about half of it
-	mode    = fs.FileMode(0o600)        // it contains names of programs
-	wait    = 2 * time.Second           // longest wait for another process that is ending
-	pause   = 20 * time.Millisecond     // between two attempts
+	maxSize = 256 << 20             // bytes; the context of a stream at all of its limits takes about half of it
+	mode    = fs.FileMode(0o600)    // it contains names of programs
+	wait    = 2 * time.Second       // longest wait for another process that is ending
+	pause   = 20 * time.Millisecond // between two attempts
 )
 
 // The reasons why a file is refused, and left unchanged.
