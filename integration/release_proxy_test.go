@@ -4,48 +4,48 @@ package integration
 
 import (
 	"archive/zip"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// go install of the tag builds both commands from a proxy that holds what the tag holds: go.mod of
-// this module replaces nothing, and the other modules are no part of it.
-func TestGoInstallOfTheTag(t *testing.T) {
-	if !long() {
-		t.Skip("compiles all packages from another folder; make test-long does it")
+// rootModule is the module of this repository.
+const rootModule = "github.com/symfilter/symfilter"
+
+// nextVersion returns the version at the head of CHANGELOG.md, which the next tag has.
+func nextVersion(t *testing.T) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`).FindStringSubmatch(readFile(t, filepath.Join("..", "CHANGELOG.md")))
+	if m == nil {
+		t.Fatal("CHANGELOG.md has no version")
 	}
-	need(t, "git")
-	const module, version = "github.com/symfilter/symfilter", "v0.9.0"
-	tree, proxy, bin := tagged(t), t.TempDir(), t.TempDir()
-	dir := filepath.Join(proxy, filepath.FromSlash(module), "@v")
-	mod := filepath.Join(dir, version+".mod")
-	copyFile(t, mod, filepath.Join(tree, "go.mod"))
-	if text := readFile(t, mod); strings.Contains(text, "\nreplace ") || strings.Contains(text, "\nexclude ") {
-		t.Error("go.mod has a replace or exclude, with which go install refuses the module")
+	return "v" + m[1]
+}
+
+// publish puts the module in a folder of a repository into a proxy of modules that is a folder:
+// what is committed, without the folders that are modules of their own.
+func publish(t *testing.T, proxy, tree, folder string) {
+	t.Helper()
+	module, version := rootModule, nextVersion(t)
+	if folder != "" {
+		module += "/" + strings.TrimSuffix(folder, "/")
 	}
-	date := strings.TrimSpace(git(t, tree, "log", "-1", "--format=%cI"))
-	for name, text := range map[string]string{"list": version + "\n", version + ".info": `{"Version":"` + version + `","Time":"` + date + `"}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+	var names, others []string
+	for name := range strings.SplitSeq(strings.TrimRight(git(t, tree, "ls-tree", "-r", "-z", "--name-only", "HEAD"), "\x00"), "\x00") {
+		if name, ok := strings.CutPrefix(name, folder); ok {
+			names = append(names, name)
+			if sub, ok := strings.CutSuffix(name, "/go.mod"); ok {
+				others = append(others, sub+"/")
+			}
 		}
 	}
-	archive, err := os.Create(filepath.Join(dir, version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := zip.NewWriter(archive)
-	files := strings.Split(strings.TrimRight(git(t, tree, "ls-tree", "-r", "-z", "--name-only", version), "\x00"), "\x00")
-	var others []string // folders with a module of their own
-	for _, name := range files {
-		if sub, ok := strings.CutSuffix(name, "/go.mod"); ok {
-			others = append(others, sub+"/")
-		}
-	}
-	total := 0
-	for _, name := range files {
+	var archive bytes.Buffer
+	w, total := zip.NewWriter(&archive), 0
+	for _, name := range names {
 		other := false
 		for _, sub := range others {
 			other = other || strings.HasPrefix(name, sub)
@@ -53,7 +53,7 @@ func TestGoInstallOfTheTag(t *testing.T) {
 		if other {
 			continue
 		}
-		data := readFile(t, filepath.Join(tree, filepath.FromSlash(name)))
+		data := readFile(t, filepath.Join(tree, filepath.FromSlash(folder+name)))
 		total += len(data)
 		f, err := w.Create(module + "@" + version + "/" + name)
 		if err == nil {
@@ -66,30 +66,95 @@ func TestGoInstallOfTheTag(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.Close(); err != nil {
+	if total > 500<<20 { // of the specification of modules
+		t.Errorf("the module %s has %d bytes", module, total)
+	}
+	dir := filepath.Join(proxy, filepath.FromSlash(module), "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if total > 500<<20 { // of the specification of modules
-		t.Errorf("the module has %d bytes", total)
-	}
-
-	for _, command := range []string{"symfilter", "symfilterd"} {
-		install := exec.Command("go", "install", module+"/cmd/"+command+"@"+version)
-		install.Dir = t.TempDir() // outside of the checkout
-		// The rest comes from the modules of this machine. The proxy's module must not stay there: a
-		// later run has other bytes for the version.
-		modules := filepath.Join(t.TempDir(), "modules")
-		cache := strings.TrimSpace(run(t, nil, "go", "env", "GOMODCACHE"))
-		install.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"), "GOMODCACHE="+modules, "GONOSUMDB=*", "GOFLAGS=-modcacherw -trimpath", "GOBIN="+bin, "GOWORK=off", "CGO_ENABLED=0")
-		if out, err := install.CombinedOutput(); err != nil {
-			t.Fatalf("go install: %v\n%s", err, out)
+	date := strings.TrimSpace(git(t, tree, "log", "-1", "--format=%cI"))
+	for name, text := range map[string]string{
+		"list":            version + "\n",
+		version + ".info": `{"Version":"` + version + `","Time":"` + date + `"}`,
+		version + ".mod":  readFile(t, filepath.Join(tree, filepath.FromSlash(folder+"go.mod"))),
+		version + ".zip":  archive.String(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		if got := run(t, nil, filepath.Join(bin, command), "--version"); !strings.Contains(got, version+" ") {
+	}
+}
+
+// fromProxy returns a function that runs the go command outside of the checkout. Modules come from
+// the proxy, those of others from the modules of this machine. The proxy's modules must not stay
+// there: a later run has other bytes for the version.
+func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) string {
+	cache := strings.TrimSpace(run(t, nil, "go", "env", "GOMODCACHE"))
+	env := append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"),
+		"GOMODCACHE="+filepath.Join(t.TempDir(), "modules"), "GONOSUMDB=*", "GOFLAGS=-modcacherw -trimpath", "GOWORK=off", "CGO_ENABLED=0")
+	return func(dir string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, append(env, "GOBIN="+dir)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+		}
+		return string(out)
+	}
+}
+
+// go install of the tag builds both commands from a proxy that holds what the tag holds: go.mod of
+// this module replaces nothing, and the other modules are no part of it.
+func TestGoInstallOfTheTag(t *testing.T) {
+	if !long() {
+		t.Skip("compiles all packages from another folder; make test-long does it")
+	}
+	need(t, "git")
+	tree, proxy, bin, version := tagged(t), t.TempDir(), t.TempDir(), nextVersion(t)
+	publish(t, proxy, tree, "")
+	goCommand := fromProxy(t, proxy)
+	for _, command := range []string{"symfilter", "symfilterd"} {
+		goCommand(bin, "install", rootModule+"/cmd/"+command+"@"+version)
+		if got := run(t, nil, filepath.Join(bin, command), "--version"); !strings.HasPrefix(got, command+" "+version+" ") {
 			t.Errorf("%s --version prints %q", command, got)
 		}
 		info := run(t, nil, "go", "version", "-m", filepath.Join(bin, command))
-		if !strings.Contains(info, "\tmod\t"+module+"\t"+version+"\th1:") {
+		if !strings.Contains(info, "\tmod\t"+rootModule+"\t"+version+"\th1:") {
 			t.Errorf("no sum of the module in\n%s", info)
+		}
+	}
+}
+
+// A Collector elsewhere is built with the processor of the tag collector/v0.9.0, whose replace is
+// not used there: its go.mod requires the root module at its tag.
+func TestTheProcessorIsBuiltFromItsTag(t *testing.T) {
+	if !long() {
+		t.Skip("compiles the Collector's packages; make test-long does it")
+	}
+	need(t, "git")
+	tree, proxy, user, version := tagged(t), t.TempDir(), t.TempDir(), nextVersion(t)
+	publish(t, proxy, tree, "")
+	publish(t, proxy, tree, "collector/")
+	for name, text := range map[string]string{
+		"go.mod":  "module example.invalid/collector\n\ngo 1.26.0\n\nrequire " + rootModule + "/collector " + version + "\n",
+		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"" + rootModule + "/collector\"\n)\n\nfunc main() { fmt.Println(collector.NewFactory().Type()) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(user, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goCommand := fromProxy(t, proxy)
+	goCommand(user, "build", "-mod=mod", "-o", "uses", ".")
+	if got := run(t, nil, filepath.Join(user, "uses")); got != "symfilter\n" {
+		t.Errorf("the processor is named %q", got)
+	}
+	for _, module := range []string{rootModule, rootModule + "/collector"} {
+		if info := run(t, nil, "go", "version", "-m", filepath.Join(user, "uses")); !strings.Contains(info, "\tdep\t"+module+"\t"+version+"\th1:") {
+			t.Errorf("%s is not that of the tag in\n%s", module, info)
 		}
 	}
 }

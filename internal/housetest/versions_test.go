@@ -1,0 +1,30 @@
+package housetest
+
+import (
+	"regexp"
+	"testing"
+)
+
+// At the tag of a version, the Collector's module requires the root module of that version: whoever
+// uses it elsewhere gets what go.mod names, not what its replace names.
+func TestModulesRequireTheVersionOfTheChangelog(t *testing.T) {
+	version := func(name, pattern string) string {
+		t.Helper()
+		m := regexp.MustCompile(pattern).FindSubmatch(read(t, name))
+		if m == nil {
+			t.Fatalf("%s has nothing like %s", name, pattern)
+		}
+		return string(m[1])
+	}
+	want := version("CHANGELOG.md", `(?m)^## (\d+\.\d+\.\d+)`)
+	for _, c := range []struct{ name, pattern string }{
+		{"collector/go.mod", `\tgithub\.com/symfilter/symfilter v(\S+)\n`},
+		{"collector/dist/go.mod", `\tgithub\.com/symfilter/symfilter v(\S+) // indirect\n`},
+		{"collector/dist/go.mod", `\tgithub\.com/symfilter/symfilter/collector v(\S+)\n`},
+		{"collector/dist/builder.yaml", `gomod: github\.com/symfilter/symfilter/collector v(\S+)\n`},
+	} {
+		if got := version(c.name, c.pattern); got != want {
+			t.Errorf("%s requires v%s, but the next version of CHANGELOG.md is %s", c.name, got, want)
+		}
+	}
+}
