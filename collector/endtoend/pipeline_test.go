@@ -56,7 +56,7 @@ func agent(logs, state, receiver, options, exporter string) string {
 }
 
 func toOTLP(address string) string {
-	return "exporters:\n  otlp_grpc:\n    endpoint: " + address + "\n    tls:\n      insecure: true\n    sending_queue:\n      num_consumers: 1\n"
+	return "exporters:\n  otlp_grpc:\n    endpoint: " + address + "\n    tls:\n      insecure: true\n    sending_queue:\n      num_consumers: 1\n      block_on_overflow: true\n"
 }
 
 func toFile(name string) string {
@@ -93,13 +93,7 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 		}
 		// file_log takes files with the same beginning for one
 		appendTo(t, file, append([]string{fmt.Sprint("log ", i)}, text...)...)
-		cmd := exec.Command(symfilter, "--module-lines=raw", "--no-paths", "--no-default-debug-directories", "--debug-file-directory", filepath.Join(checkout, "testdata", "debug"), file)
-		cmd.Env = []string{"HOME=" + dir}
-		out, err := cmd.Output()
-		if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() > 3) {
-			t.Fatal(err)
-		}
-		want[file] = strings.ToValidUTF8(string(out), "\uFFFD")
+		want[file] = commandOn(t, file)
 		lines += len(text) + 1
 	}
 	address, out := freePort(t), filepath.Join(dir, "out.json")
@@ -176,12 +170,13 @@ func TestKilledBetweenMapsAndFrames(t *testing.T) {
 	}
 }
 
-// The logs of 8 pods in the format of CRI, each container restarted once, long lines in parts: each
-// has the modules of its own.
+// The logs of 8 pods in the format of CRI, each container restarted once, long lines in parts: their
+// text is that of the command for the same files.
 func TestLogsOfContainers(t *testing.T) {
 	dir := t.TempDir()
 	lines := linesOf(t, "testdata/crash.log")
 	const pods, restarts = 8, 2
+	want := make(map[string]string)
 	n := 0
 	for pod := range pods {
 		for restart := range restarts {
@@ -197,21 +192,48 @@ func TestLogsOfContainers(t *testing.T) {
 				n++
 			}
 			appendTo(t, file, all...)
+			want[file] = messagesOf(t, commandOn(t, file))
 		}
 	}
 	out := filepath.Join(dir, "out.json")
 	c := startCollector(t, agent(filepath.Join(dir, "pods", "*", "*", "*.log"), "", "    operators:\n      - type: container\n", "", toFile(out)))
 	eventually(t, "all records have come", func() bool { return len(recordsIn(t, out)) >= n }, c.log)
-	named := make(map[string]int)
-	for _, r := range recordsIn(t, out) {
-		if strings.Contains(r.body, "ledger.cc:27:16") {
-			named[r.file]++
+	got := textsOf(recordsIn(t, out))
+	for file, text := range want {
+		if diff := cmp.Diff(text, got[file]); diff != "" {
+			t.Errorf("%s (-command +Collector):\n%s", file, diff)
 		}
-		if strings.Contains(r.body, "no module") {
-			t.Errorf("%s: %s", r.file, r.body)
+		if !strings.Contains(text, "ledger.cc:27:16") {
+			t.Errorf("%s: the command resolves nothing:\n%s", file, text)
 		}
 	}
-	if len(named) != pods*restarts {
-		t.Errorf("%d of %d containers have names", len(named), pods*restarts)
+}
+
+// commandOn returns the output of the command for a file, with the options of the processor.
+func commandOn(t *testing.T, file string) string {
+	t.Helper()
+	cmd := exec.Command(symfilter, "--module-lines=raw", "--no-paths", "--no-default-debug-directories", "--debug-file-directory", filepath.Join(checkout, "testdata", "debug"), file)
+	cmd.Env = []string{"HOME=" + t.TempDir()}
+	out, err := cmd.Output()
+	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() > 3) {
+		t.Fatal(err)
 	}
+	return strings.ToValidUTF8(string(out), "\uFFFD")
+}
+
+// messagesOf returns the messages in a log in the format of CRI, their parts joined, a line each.
+func messagesOf(t *testing.T, log string) string {
+	t.Helper()
+	var all strings.Builder
+	for line := range strings.Lines(log) {
+		field := strings.SplitN(line, " ", 4)
+		if len(field) != 4 || field[2] != "F" && field[2] != "P" {
+			t.Fatalf("%q is not of CRI", line)
+		}
+		if field[2] == "P" {
+			field[3] = strings.TrimSuffix(field[3], "\n")
+		}
+		all.WriteString(field[3])
+	}
+	return all.String()
 }
