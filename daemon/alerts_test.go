@@ -53,7 +53,7 @@ func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	if rules != 9 {
-		t.Errorf("%d rules, want 9", rules)
+	if rules != 10 {
+		t.Errorf("%d rules, want 10", rules)
 	}
 }

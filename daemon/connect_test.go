@@ -44,6 +44,29 @@ func (f *ficklePeer) serve(l net.Listener) {
 	}
 }
 
+// tail reads the lines of a file while it grows.
+func (f *ficklePeer) tail(t *testing.T, path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer file.Close()
+	var line []byte
+	for b := make([]byte, 1<<16); t.Context().Err() == nil; {
+		n, err := file.Read(b)
+		for _, c := range b[:n] {
+			if line = append(line, c); c == '\n' {
+				f.lines <- string(line[:len(line)-1])
+				line = line[:0]
+			}
+		}
+		if err == io.EOF {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
 func newFicklePeer(each int) *ficklePeer {
 	return &ficklePeer{each: each, lines: make(chan string, 1<<20), begun: make(chan struct{}, 1<<10)}
 }
@@ -217,4 +240,82 @@ func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	peer.expect(t, 100)
+}
+
+// Lines of standard input, of sockets and of HTTP that a peer has not taken when it dies go to the
+// output that a reload names in its place, once and before later lines, also over a second reload.
+func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
+	const lines = 6000
+	for name, reloads := range map[string][]string{
+		"to a file":                            {"file: DIR/out"},
+		"to another peer":                      {"connect: 'unix:DIR/second'"},
+		"to a peer that is away and to a file": {"connect: 'unix:DIR/none'", "file: DIR/out"},
+		"to a full disk and to another peer":   {"file: /dev/full", "connect: 'unix:DIR/second'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "owed") // the path of a socket has at most 107 bytes
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			first, err := net.Listen("unix", filepath.Join(dir, "first"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer first.Close()
+			in, out := net.Pipe()
+			conf := func(output string) *Config {
+				return configuration(t, dir, quietSymbols+"pipelines:\n  all: {input: {stdin: true}, output: {"+output+"}}\n")
+			}
+			d, _ := started(t, conf("connect: 'unix:DIR/first'"), Options{Stdin: in})
+			written := make(chan struct{})
+			defer func() {
+				out.Close()
+				<-written
+			}()
+			go func() {
+				defer close(written)
+				var b []byte
+				for n := range lines { // more than the system takes, so that it ends within a line
+					if b = append(b, numbered(n)+"\n"...); n%1000 == 999 {
+						out.Write(b)
+						b = b[:0]
+					}
+				}
+			}()
+			c, err := first.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			writes := &d.view.Load().pipelines[0].counts.writes
+			for stalled := time.Duration(0); stalled < 50*time.Millisecond; _, stalled, _ = writes.state(time.Now()) {
+				time.Sleep(time.Millisecond)
+			}
+			first.Close()
+			c.Close() // it has read nothing
+			awaitSeries(t, d, "output_errors_total{output=all}")
+			second, err := net.Listen("unix", filepath.Join(dir, "second"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer second.Close()
+			peer := newFicklePeer(0)
+			go peer.serve(second)
+			for _, output := range reloads {
+				if err := d.Reload(conf(output)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			<-written
+			if last := reloads[len(reloads)-1]; strings.HasPrefix(last, "file") {
+				go peer.tail(t, filepath.Join(dir, "out"))
+			}
+			for n := range lines {
+				if line := <-peer.lines; line != numbered(n) {
+					t.Fatalf("got %q for line %d", line, n)
+				}
+			}
+		})
+	}
 }

@@ -17,6 +17,7 @@ type counts struct {
 	inLostDatagrams          atomic.Int64 // whose bytes are not known
 	connections              atomic.Int64 // open ones
 	outBytes                 atomic.Int64
+	outLost                  atomic.Int64 // bytes that no output could take
 	outErrors                atomic.Int64 // failed writes, those of replaced outputs included
 	writes                   writes
 }

@@ -320,17 +320,6 @@ func (d *Daemon) show(c *change) {
 	m.reloaded.Store(time.Now().UnixNano())
 }
 
-// closeStage closes a stage that was replaced.
-func (p *pipeline) closeStage(s *stage) {
-	err := s.close()
-	if e, ok := errors.AsType[*unsentError](err); ok {
-		p.unsent.Add(int64(e.bytes))
-	}
-	if err != nil {
-		p.log.Error("closing the output", "error", err)
-	}
-}
-
 // openInput opens an input for p.
 func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 	switch {

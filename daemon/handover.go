@@ -109,7 +109,10 @@ func (p *pipeline) remove() (gone chan struct{}) {
 			p.stage.Load().end()
 			<-p.done
 		}
-		p.closeStage(p.stage.Load())
+		st := p.stage.Load()
+		if owed := p.closeStage(st); len(st.conf.Input.Files) == 0 {
+			p.lose(owed)
+		}
 		p.memory.forget()
 	}()
 	return gone
@@ -151,7 +154,7 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 // A checkpoint of files knows from its beginning whether the output has a reader that may be gone;
 // what one had not taken, the next input reads again.
 func sameReading(a, b Pipeline) bool {
-	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect)
+	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
 
 // moveState moves the checkpoints of a pipeline, whose files are called from.KIND.
@@ -239,9 +242,7 @@ func (s *stateRoom) remove() error {
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {
-			p.unsent.Add(allUnsent)
-			p.closeStage(p.replace(next))
-			p.unsent.Add(-allUnsent)
+			p.succeed(next)
 		}
 		if next.out != nil {
 			if err := next.out.reopen(); err != nil {

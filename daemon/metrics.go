@@ -99,7 +99,7 @@ type seriesList struct {
 	buildInfo                                                       series
 	inputLines, inputBytes, inputLost, inputLag, inputConnections   series
 	inputLosses, inputLostDatagrams                                 series
-	outputBytes, outputErrors, outputBlocked                        series
+	outputBytes, outputErrors, outputBlocked, outputLost            series
 	elements, contexts, evicted, modules, cache                     series
 	memory, memoryLimit                                             series
 	checkpointAge, checkpointErrors, reloadSuccessful, reloadedTime series
@@ -121,6 +121,7 @@ func newSeriesList() *seriesList {
 		outputBytes:   newSeries(counter, "output_bytes_total", "Bytes written, by pipeline.", "output"),
 		outputErrors:  newSeries(counter, "output_errors_total", "Failed writes, by pipeline.", "output"),
 		outputBlocked: newSeries(counter, "output_blocked_seconds_total", "Time in which lines waited for the output to take them, by pipeline.", "output"),
+		outputLost:    newSeries(counter, "output_lost_bytes_total", "Bytes that a peer had not taken when a reload replaced it, and that the new output could not take, by pipeline.", "output"),
 
 		elements: newSeries(counter, "elements_total", "Addresses in logs, by the tag of their element (raw: a frame without markup) and by what was found.", "tag", "result"),
 		contexts: newSeries(gauge, "contexts", "Processes and streams whose modules and maps are remembered."),
@@ -177,6 +178,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		count(c.outputBytes, n.outBytes.Load(), p.name)
 		count(c.outputErrors, n.outErrors.Load()+failed, p.name)
 		send(c.outputBlocked, blocked.Seconds(), p.name)
+		count(c.outputLost, n.outLost.Load(), p.name)
 	}
 	for i := range filter.Origins {
 		for k := range filter.Results {

@@ -231,6 +231,21 @@ memory_bytes{of=frames} 0 >`},
 			}
 		}, "input_lost_datagrams_total{input=app} 0 >"},
 		{"the disk is full", strings.ReplaceAll(movingFile, "DIR/out.log", "/dev/full"), lines("one"), "output_errors_total{output=app} 0 >\noutput_blocked_seconds_total{output=app} 0 >"},
+		{"a dead peer is replaced by a file in another form", strings.ReplaceAll(movingFile, "file: DIR/out.log", "connect: 'unix:SHORT/peer'"), func(m *moving) {
+			l, err := net.Listen("unix", filepath.Join(m.short, "peer"))
+			if err != nil {
+				m.t.Error(err)
+				return
+			}
+			m.say("one")
+			if c, err := l.Accept(); err == nil {
+				m.await("output_bytes_total{output=app}", 4)
+				l.Close()
+				c.Close()
+			}
+			m.await("output_errors_total{output=app}", more(0))
+			m.reload(strings.Replace(m.conf, "connect: 'unix:"+m.short+"/peer'", "format: json, file: "+m.dir+"/out.log", 1))
+		}, "output_lost_bytes_total{output=app} 0 4"},
 		{"the output blocks", strings.ReplaceAll(movingFile, "file: DIR/out.log", "stdout: text"), lines(strings.Repeat("x\n", 100<<10)), "output_blocked_seconds_total{output=app} 0 >"},
 		{"a reload fails", movingFile, func(m *moving) { m.reload(strings.Replace(m.conf, "out.log", "none/out.log", 1)) }, "config_last_reload_successful 1 0"},
 		{"a reload after it does not", movingFile, func(m *moving) {
@@ -396,6 +411,7 @@ modules state
 output_blocked_seconds_total output
 output_bytes_total output
 output_errors_total output
+output_lost_bytes_total output
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -42,6 +42,7 @@ type connectOutput struct {
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: there is none
+	torn  int      // guarded by the turn; bytes at the end of owed that their stream writes again to another output
 
 	mu   sync.Mutex
 	left func() (int64, bool) // what the peer of conn does not have; nil: not known, or the peer is away
@@ -114,6 +115,9 @@ func (o *connectOutput) write(ctx context.Context, from *session, p []byte) (don
 		}
 		return nil
 	})
+	if o.torn = 0; err != nil {
+		o.torn = done - fromLine(p, done)
+	}
 	return done, err
 }
 
@@ -273,22 +277,12 @@ func (*connectOutput) reopen() error { return nil }
 func (o *connectOutput) close() error {
 	o.end()
 	o.turns <- struct{}{} // nobody writes: no stage has the output any more
-	away, owed := o.conn == nil, len(o.owed)
+	away, owed := o.conn == nil, o.owed[:max(0, len(o.owed)-o.torn)]
 	o.drop()
 	o.turns.give()
 	o.all.Wait()
-	if away && owed > 0 {
-		return &unsentError{o.address, owed}
+	if away && len(owed) > 0 {
+		return &unsentError{o.address.String(), owed}
 	}
 	return nil
-}
-
-// An unsentError reports that a peer is away to which bytes were owed at the end.
-type unsentError struct {
-	to    address
-	bytes int
-}
-
-func (e *unsentError) Error() string {
-	return fmt.Sprintf("output.connect: %v is away: %d bytes were not sent", e.to, e.bytes)
 }

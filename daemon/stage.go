@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ type stage struct {
 	symbols *symbols
 	out     output // nil: each session has its own
 	failed  int64  // failed attempts of out before the stage began: other stages may use it
+
+	ready chan struct{} // closed when sessions may write to out; nil: at once
+	left  []byte        // what out was to be passed on first, and has not taken; valid after writers.Wait
 
 	live context.Context // until the stage is replaced
 	end  context.CancelFunc
@@ -136,9 +140,16 @@ func (s *stage) leave() {
 	}
 }
 
-// beginWrite begins a write to out, which ends with writers.Done. It reports false if the stage is
-// closed.
+// beginWrite begins a write to out, which ends with writers.Done. It reports false if the stage was
+// replaced.
 func (s *stage) beginWrite() bool {
+	if s.ready != nil {
+		select {
+		case <-s.ready:
+		case <-s.live.Done():
+			return false
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -163,7 +174,15 @@ func (s *stage) close() error {
 	if s.out == nil {
 		return nil
 	}
-	return s.out.close()
+	err := s.out.close()
+	if len(s.left) == 0 {
+		return err
+	}
+	if e, ok := errors.AsType[*unsentError](err); ok {
+		e.owed = append(e.owed, s.left...)
+		return e
+	}
+	return errors.Join(err, &unsentError{cmp.Or(s.conf.Output.Connect, s.conf.Output.File, "standard output"), s.left})
 }
 
 // attempts returns how often the output has failed and kept trying since the stage began, and why it

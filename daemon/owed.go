@@ -1,0 +1,105 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// An unsentError reports that an output has ended before it could pass on what it had taken.
+type unsentError struct {
+	to   string
+	owed []byte // from the beginning of a line
+}
+
+func (e *unsentError) Error() string {
+	return fmt.Sprintf("output: %s: %d bytes were not sent", e.to, len(e.owed))
+}
+
+// closeStage closes a stage that was replaced or removed, and returns what its output has taken and
+// could not pass on, because the peer is away.
+func (p *pipeline) closeStage(s *stage) (owed []byte) {
+	err := s.close()
+	if e, ok := errors.AsType[*unsentError](err); ok {
+		return e.owed
+	}
+	if err != nil {
+		p.log.Error("closing the output", "error", err)
+	}
+	return nil
+}
+
+// succeed makes next the stage of the pipeline. What the peer of the stage before is owed goes to the
+// output of next before anything else does; lines of files are read again.
+func (p *pipeline) succeed(next *stage) {
+	next.hold()
+	p.unsent.Add(allUnsent)
+	before := p.replace(next)
+	owed := p.closeStage(before)
+	rereads := len(before.conf.Input.Files) > 0 // a file from its checkpoint
+	if rereads {
+		p.unsent.Add(int64(len(owed)))
+	}
+	p.unsent.Add(-allUnsent)
+	switch {
+	case len(owed) == 0 || rereads:
+		next.letGo()
+	case !next.takes(before):
+		next.letGo()
+		p.lose(owed)
+	default:
+		p.log.Info("the new output gets what the peer of the one before has not taken", "bytes", len(owed))
+		go p.passOn(next, owed)
+	}
+}
+
+// takes reports whether the output of s can take lines that were made for the one of before. Files of
+// peers cannot: lines of all peers were sent over one connection.
+func (s *stage) takes(before *stage) bool {
+	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
+	out := s.out
+	if shared, ok := out.(*sharedOutput); ok {
+		out = shared.output
+	}
+	if f, ok := out.(*fileOutput); ok && f.each {
+		return false
+	}
+	return out != nil && form(s.conf.Output) == form(before.conf.Output)
+}
+
+// passOn writes what an earlier output is owed, and lets the sessions write then. What is left when
+// the stage is replaced goes to the next one.
+func (p *pipeline) passOn(s *stage, owed []byte) {
+	defer s.letGo()
+	from := &session{p: p}
+	defer from.over.Store(true)
+	w := &p.counts.writes
+	w.begin(time.Now())
+	n, err := s.out.write(s.live, from, owed)
+	w.end(time.Now(), err)
+	if n < len(owed) {
+		s.left = owed[fromLine(owed, n):]
+	}
+}
+
+// lose counts and reports lines that no output can take.
+func (p *pipeline) lose(owed []byte) {
+	if len(owed) == 0 {
+		return
+	}
+	p.counts.outLost.Add(int64(len(owed)))
+	p.log.Warn("lines are lost that the peer of the output had not taken: it is away, and no other output can take them", "lost", len(owed))
+}
+
+// hold lets no session write until letGo is called. No session may use the stage yet.
+func (s *stage) hold() {
+	s.ready = make(chan struct{})
+	s.writers.Add(1)
+}
+
+// letGo ends hold.
+func (s *stage) letGo() {
+	close(s.ready)
+	s.writers.Done()
+}
