@@ -1,19 +1,18 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/symfilter/symfilter/internal/scripttest"
 )
 
 // lastWordsEnv sets the time that an interrupt leaves the producer of the log.
@@ -45,47 +44,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"symfilter": main})
 }
 
-// The scripts are in testdata/script, one behaviour each. They have the
-// project's test data as $TESTDATA.
 func TestScripts(t *testing.T) {
-	data, err := filepath.Abs("../../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
-		RequireUniqueNames: true,
-		UpdateScripts:      os.Getenv("UPDATE") != "",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"sgr":   sgr,
-		},
-		Setup: func(e *testscript.Env) error {
-			e.Setenv("TESTDATA", data)
-			e.Setenv("n", "\n")
-			e.Setenv("SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES", "true") // what is installed must not reach the tests
-			return nil
-		},
-	})
-}
-
-// exits runs a command that must end with this code: exits 2 symfilter --what.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits code command [argument...]")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
+	scripttest.Run(t, map[string]string{
+		"n":                                      "\n",
+		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // what is installed must not reach the tests
+	}, map[string]func(*testscript.TestScript, bool, []string){"sgr": sgr})
 }
 
 // sgr makes control sequences of <31> and the like in a file.

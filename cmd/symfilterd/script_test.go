@@ -1,17 +1,14 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/symfilter/symfilter/daemon"
+	"github.com/symfilter/symfilter/internal/scripttest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -25,43 +22,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"symfilterd": main})
 }
 
-// The scripts are in testdata/script, one behaviour each. They have the project's test data as
-// $TESTDATA.
-func TestScripts(t *testing.T) {
-	data, err := filepath.Abs("../../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
-		RequireUniqueNames: true,
-		UpdateScripts:      os.Getenv("UPDATE") != "",
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
-		Setup: func(e *testscript.Env) error {
-			e.Setenv("TESTDATA", data)
-			return nil
-		},
-	})
-}
-
-// exits runs a command that must end with this code: exits 2 symfilterd --what.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits code command [argument...]")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
-}
+func TestScripts(t *testing.T) { scripttest.Run(t, nil, nil) }
 
 func TestHelpFitsOnOneScreen(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(help(), "\n"), "\n")

@@ -67,6 +67,7 @@ var direction = map[string][]string{
 	"internal/fuzztest":    {},                    // only tests may import it
 	"internal/testenv":     {"internal/fuzztest"}, // only tests may import it
 	"internal/pagetest":    {},                    // only tests may import it
+	"internal/scripttest":  {},                    // only tests may import it
 	"internal/walkthrough": {},                    // only tests may import it
 	"follow":               {},
 	// a binary of its own: what it links does not slow the start of the command
@@ -115,9 +116,11 @@ var only = map[string][]string{
 	// No package but these uses the network or starts a program.
 	"net":      {"debuginfod", "daemon", "internal/service", "bench"},
 	"net/http": {"debuginfod", "daemon", "bench"},
-	"os/exec":  {"bench", "scripts/gotest", "internal/testenv", "internal/walkthrough"},
+	"os/exec":  {"bench", "scripts/gotest", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
 
 	"golang.org/x/net/html": {"internal/pagetest"},
+
+	"github.com/rogpeppe/go-internal/testscript": {"internal/scripttest"},
 }
 
 // never lists packages that no package may import, not even a test: delve's line writes to standard
@@ -239,7 +242,7 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
 		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
 		{"another's own third party", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/fsnotify/fsnotify"}}, "sgr may not import github.com/fsnotify/fsnotify, which is for follow"},
-		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest and internal/testenv and internal/walkthrough"},
+		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest and internal/testenv and internal/walkthrough and internal/scripttest"},
 		{"its own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
 		{"an oracle of tests", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "internal/dwarf may not import github.com/go-delve/delve/pkg/dwarf/godwarf"},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},

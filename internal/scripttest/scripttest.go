@@ -1,0 +1,58 @@
+// Package scripttest runs the scripts of command lines that test a command. Only tests import it.
+package scripttest
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Run runs the scripts in testdata/script, each of which shows one behaviour, with the
+// environment vars. They have the project's test data as $TESTDATA, and the command exits beside
+// cmds: exits 2 symfilter --what. UPDATE=1 writes their files with the output that is compared.
+func Run(t *testing.T, vars map[string]string, cmds map[string]func(*testscript.TestScript, bool, []string)) {
+	data, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]func(*testscript.TestScript, bool, []string){"exits": exits}
+	maps.Copy(all, cmds)
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/script",
+		RequireUniqueNames: true,
+		UpdateScripts:      os.Getenv("UPDATE") != "",
+		Cmds:               all,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TESTDATA", data)
+			for name, value := range vars {
+				e.Setenv(name, value)
+			}
+			return nil
+		},
+	})
+}
+
+// exits runs a command that must end with this code: exits 2 symfilter --what.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code command [argument...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
