@@ -267,6 +267,7 @@ func (c *config) check() error {
 		usedFlag{"--source-url", c.source.url != ""},
 		usedFlag{"--strict", c.strict},
 		usedFlag{"--process-key", c.process.Regexp != nil},
+		usedFlag{"--json-key", len(c.keys) > 0},
 		usedFlag{"--omit-module-lines", c.noModules},
 		usedFlag{"--module-lines", c.moduleLines != ""})
 }

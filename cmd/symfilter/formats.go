@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
@@ -112,7 +113,7 @@ type arrival struct {
 	lines    *filter.Lines            // filters in place of filter; nil unless --reply is set
 	options  filter.Options           // of filter
 	batch    *batch
-	cut      bool         // the reading was stopped before the end of the input
+	cut      atomic.Bool  // the reading was stopped before the end; set while another goroutine may unpack
 	silent   bool         // another lane reports what this one does
 	elements bool         // everything that can be resolved passes through filter, which counts it
 	members  []byte       // of each object of JSON
@@ -162,7 +163,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 	}
 }
 
-// replies returns what answers lines of JSON.
+// replies returns the translator that answers lines of JSON.
 func (r *reports) replies(at *arrival) io.WriteCloser {
 	o := at.options
 	o.Look, o.Color = filter.Look{}, filter.ColorKeep // another program gets the replies

@@ -62,7 +62,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		diagnose: func(s string) { r.diag.printf("%s: %s", label, oneLine(s)) },
 	}
 	o.Diagnose = func(d filter.Diagnostic) {
-		if at.cut { // what the last line lacks has not been read
+		if at.cut.Load() { // what the last line lacks has not been read
 			return
 		}
 		r.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
@@ -92,7 +92,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	at.options, at.filter = o, filter.New(at.batch, o)
 	format := l.c.inputFormat()
 	e := l.reports.engine(format, at)
-	e.cut = func() { at.cut = true }
+	e.cut = func() { at.cut.Store(true) }
 	e.counts = func() counts {
 		if at.lines != nil {
 			return countsOf(at.lines)

@@ -86,7 +86,7 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 				send("more\n")
 				w.Close()
 				<-p.done
-				p.stop()
+				p.stop(false)
 				if want := begin + "more\n"; out.String() != want {
 					t.Errorf("packed %t: got %q, want %q", packed, out.String(), want)
 				}

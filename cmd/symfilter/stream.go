@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -185,12 +184,13 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 		p.silence.Stop()
 	}
 	go p.read(in)
+	signaled := false
 	select {
 	case <-p.done:
 	case <-s.stop.reading:
-		p.stopped.Store(true)
+		signaled = true
 	}
-	p.stop()
+	p.stop(signaled)
 	if s.hints && p.writeErr == nil {
 		if hint := p.hint(label); hint != "" {
 			s.diag.sum("%s: %s", label, hint)
@@ -206,7 +206,6 @@ type pass struct {
 	mu sync.Mutex
 	engine
 	ended    bool
-	stopped  atomic.Bool // a signal has ended the reading
 	readErr  error
 	writeErr error
 
@@ -274,15 +273,16 @@ func (p *pass) silent() {
 
 func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
 
-// stop prints complete lines and ends the engine, which must not be used afterwards.
-func (p *pass) stop() {
+// stop prints complete lines and ends the engine, which must not be used afterwards. signaled is set
+// if a signal has ended the reading.
+func (p *pass) stop(signaled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
 	if p.silence != nil {
 		p.silence.Stop()
 	}
-	if p.cut != nil && (p.writeErr != nil || p.stopped.Load()) {
+	if p.cut != nil && (p.writeErr != nil || signaled) {
 		p.cut()
 	}
 	if err := p.Close(); p.writeErr == nil {
