@@ -4,13 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/contextfile"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -57,7 +64,41 @@ func TestContextsOfPipesAreKept(t *testing.T) {
 	}
 }
 
-// Lines that change nothing have no context made, and many changes at once have one.
+// A context is made a tenth of a second after a change, and a second after the one before.
+func TestContextsAreMadeAtMostOnceASecond(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "context")
+	synctest.Test(t, func(t *testing.T) {
+		file, _, _, err := contextfile.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return filter.New(io.Discard, filter.Options{}) }})
+		k := &keeper{file: file, diag: &diagnostics{w: os.Stderr}}
+		p := &pass{engine: engine{WriteCloser: w, input: w}, keeper: k, done: make(chan struct{})}
+		k.begin(p)
+		var made []time.Duration
+		begin, saves := time.Now(), int64(0)
+		for i := range 250 {
+			p.write(fmt.Appendf(nil, "{{{module:%d:a.so:elf:aabb}}}\n", i), nil)
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+			if k.saves != saves {
+				saves = k.saves
+				made = append(made, time.Since(begin))
+			}
+		}
+		p.stop(false)
+		want := []time.Duration{keepSoon, keepSoon + keepAgain, keepSoon + 2*keepAgain}
+		if diff := cmp.Diff(want, made); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if !k.close() {
+			t.Error("the last context is not saved")
+		}
+	})
+}
+
+// No context is made for lines that change nothing, and one for many changes at once.
 func TestContextsAreMadeIfTheyChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	p := startCommand(t, detached("--context-file="+path))
@@ -109,7 +150,7 @@ func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
 	}
 	p.write(t, "{{{module:0:one.so:elf:aabb}}}\nready\n")
 	p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nready\n")
-	time.Sleep(5 * keepSoon) // a save fails
+	waitUntil(t, func() bool { return strings.Contains(p.stderr.String(), "save the context in ") })
 	if err := os.Remove(context); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type process struct {
 	in     io.WriteCloser
 	pipe   io.Closer // of out
 	out    *bufio.Reader
-	stderr strings.Builder
+	stderr shared
 }
 
 // deadline is when a process that should have ended hangs.
@@ -375,7 +375,7 @@ func TestClosedOutputInAllModes(t *testing.T) {
 				}
 			}
 		}()
-		if err := p.Wait(); err != nil || p.stderr.Len() > 0 {
+		if err := p.Wait(); err != nil || p.stderr.String() != "" {
 			t.Errorf("%s: %v, %q", flag, err, p.stderr.String())
 		}
 	}
