@@ -75,8 +75,8 @@ func (r *Reader) Sift(b []byte, from int, marks *MarkBytes, steps []Step) []Step
 	return left
 }
 
-// siftSize is the number of offsets that are sifted together, which is more than most blocks have. Their
-// memory is the stack's: a Reader would hold it for as long as its log is followed.
+// siftSize bounds the offsets that are sifted together; most blocks have fewer. Their memory is on the
+// stack: a Reader would hold it for as long as its log is followed.
 const siftSize = 256
 
 // sift is Sift for the offsets in list. It appends the steps to steps.

@@ -2,10 +2,10 @@ package filter
 
 import "github.com/symfilter/symfilter/internal/checkpoint"
 
-// Enter makes the process with the given key the one of the next lines of f, in place of
-// [Options.ProcessKey]. It is called between lines, and first before the first one and before
-// [Filter.Restore]. If the key is another one, lines that are held back are printed first, since
-// they are of the process before.
+// Enter names the process of the next lines of f by its key; [Options.ProcessKey] is not used from
+// then on. Callers call it between lines, the first time before the first line and before
+// [Filter.Restore]. If the key differs from that of the current process, the lines of that process
+// that are held back are printed first.
 func Enter(f *Filter, key []byte) {
 	f.entered, f.o.ProcessKey = true, nil
 	if key = shortKey(key); f.process.key != string(key) {

@@ -10,12 +10,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An Origin is what an address of a log is in.
+// An Origin is the kind of the element, or raw frame, that has an address of a log.
 type Origin uint8
 
 const (
-	OriginBT   Origin = iota // a backtrace element
-	OriginPC                 // a code element
+	OriginBT   Origin = iota // a bt element
+	OriginPC                 // a pc element
 	OriginData               // a data element
 	OriginRaw                // a frame of a raw backtrace
 	Origins                  // the number of Origins
@@ -24,17 +24,17 @@ const (
 // String returns the tag of the element, or "raw".
 func (o Origin) String() string { return [Origins]string{"bt", "pc", "data", "raw"}[o] }
 
-// A Result is what the lookup of an address has found.
+// A Result is the outcome of the lookup of an address.
 type Result uint8
 
 const (
 	ResultResolved   Result = iota // a function with its line, or a variable
 	ResultSymbolOnly               // the name of a function, without a line
-	ResultNoSymbol                 // the module's file, which has no name for the address
-	ResultNoFile                   // the module, but no file of it
-	ResultNoModule                 // no module, or not the place in one
-	ResultPending                  // nothing yet: the file is still being searched
-	ResultFault                    // a file that cannot be used
+	ResultNoSymbol                 // the module's file has no name for the address
+	ResultNoFile                   // the module has no file
+	ResultNoModule                 // the module, or the place in it, is not known
+	ResultPending                  // the file is still being searched
+	ResultFault                    // the file cannot be used
 	Results                        // the number of Results
 )
 

@@ -44,7 +44,7 @@ func (f *lineFilter) setProcess(p *process) {
 	f.space = &p.space
 	changed := f.changed
 	f.forgetRecent()
-	f.changed = changed // no process has
+	f.changed = changed // forgetRecent sets it, but no process has changed
 }
 
 // Limits of the processes of one stream. The markup format requires a context for each process.

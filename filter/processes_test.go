@@ -132,7 +132,7 @@ func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 	}
 }
 
-// A caller that knows the process of each line names it.
+// Enter wins over a process key.
 func TestProcessesAreNamedByTheCaller(t *testing.T) {
 	var out strings.Builder
 	f := New(&out, Options{ProcessKey: regexp.MustCompile(`(.)`)})

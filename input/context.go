@@ -69,14 +69,14 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	return checkpoint.Append(dst, s), true
 }
 
-// A processKeeper has processes from which another one can continue.
+// A processKeeper is a translator whose processes a later one can continue.
 type processKeeper interface {
 	AppendProcesses(dst []byte) []byte
 	ProcessesChanged() bool
 	Restore(context []byte) error
 }
 
-// A log is the filter of a log of one stream.
+// A log is a Filter as a processKeeper.
 type log struct{ *filter.Filter }
 
 func (l log) AppendProcesses(dst []byte) []byte { return filter.AppendProcesses(l.Filter, dst) }
@@ -115,9 +115,9 @@ func (w *Writer) ProcessesChanged() bool {
 	return p != nil && p.ProcessesChanged()
 }
 
-// Remember lets a new Writer, to which nothing was written yet, continue with the processes of an
-// earlier input, in a context of AppendProcesses. The context is used once the format is known, and
-// has no effect on an input without processes. The error is that of [filter.Filter.Restore].
+// Remember gives a new Writer, to which nothing was written yet, the processes of an earlier input,
+// in a context of AppendProcesses. The context is used once the format is known, and has no effect
+// on an input without processes. The error is that of [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Continues reports whether an input of the format goes on in another file, such as the one that
-// takes the place of a rotated log. Formats with a beginning and an end start again in it.
+// Continues reports whether an input of the format continues in another file, such as the one that
+// takes the place of a rotated log. Inputs of other formats have a beginning and an end.
 func (f Format) Continues() bool {
 	switch f {
 	case Markup, CRI, Docker, JSON, Journal:
@@ -18,8 +18,8 @@ func (f Format) Continues() bool {
 // contextTags begin the elements that may change what later lines mean.
 var contextTags = [][]byte{[]byte("{{{reset"), []byte("{{{module:"), []byte("{{{mmap:")}
 
-// ContextLines returns those of the lines of a log of markup that may change what later lines mean:
-// the others need not be filtered if they are not printed.
+// ContextLines returns the lines of a markup log that may change what later lines mean: other lines
+// need not be filtered if they are not printed.
 func ContextLines(lines []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(lines) > 0 {

@@ -239,7 +239,7 @@ func (e *Envelope) Flush() error {
 	return e.out.err
 }
 
-// Release prints the lines and the module line that are held back.
+// Release prints all lines that are held back, and the module line that is collecting its maps.
 func (e *Envelope) Release() error {
 	e.f.Release() // its error is that of the writer, which e.out keeps
 	e.catchUp()

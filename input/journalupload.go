@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Bounds of what is kept of an entry of an upload. An entry has at most 768 KiB, so that it is
-// filtered as a whole.
+// Bounds of an entry of an upload, so that it is filtered as a whole: see maxLine. Longer values
+// are cut.
 const (
 	maxFieldName = 256       // bytes of a name; journald's own limit is 64
 	maxMessage   = 512 << 10 // bytes of a value of MESSAGE
@@ -36,13 +36,13 @@ type JournalEntries struct {
 
 	name  []byte // the unfinished name of a field
 	value []byte // the value of a field that is kept, so far
-	keep  int    // most bytes of it; 0: the field is skipped
+	keep  int    // most bytes of value; 0: the field is skipped
 	state entryState
 	size  []byte // the bytes of a binary value's length, so far
 	left  uint64 // bytes of a binary value that follow
 }
 
-// An entryState is the part of a field that is read.
+// An entryState is the part of a field that the next byte belongs to.
 type entryState uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 )
 
 // Append appends the entries that end in p to dst, each with its empty line. Entries without a
-// message are left out. After an error, which is one of the upload, the upload cannot be read on.
+// message are left out. An error means that the upload is damaged; its rest cannot be read.
 func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		switch j.state {

@@ -40,7 +40,7 @@ type keyReader struct {
 }
 
 // append appends the key of a line: the values of the members, in their order, with a blank between
-// them. A value that is not a string is what is written. The key is empty if the line is not an
+// them. A value that is not a string is used as it is written. The key is empty if the line is not an
 // object in JSON, or has none of the members.
 func (k *keyReader) append(dst, line []byte) []byte {
 	if len(k.names) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A Reply answers each line of JSON with one object on a line, as a program does that changes the
-// messages of another one, such as rsyslog's mmexternal: the object has the members whose strings
+// A Reply answers each line of JSON with one object on a line, for programs such as rsyslog's
+// mmexternal, which change their messages by the answers: the object has the members whose strings
 // filtering changes, with their new strings, at their place in the object, and no others. It is {}
 // if nothing changes; if the text has only modules and maps, of which nothing is printed; and for a
 // line that is not an object in JSON, or is longer than 1 MiB.

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// newReplyWriter returns a Writer of which a Reply answers the lines.
+// newReplyWriter returns a Writer whose lines a Reply answers.
 func newReplyWriter(o filter.Options, out io.Writer, keys, fields []string) *Writer {
 	return New(JSON, Translators{Container: func(Format) io.WriteCloser { return NewReply(o, out, keys, fields) }})
 }
@@ -141,7 +141,7 @@ func TestProcessesOfRepliesAreKept(t *testing.T) {
 	}
 }
 
-// In a log that is printed as it came, too, the processes of records are told apart by members.
+// KeyBy tells processes apart in logs that are printed in their own form.
 func TestProcessesOfRecords(t *testing.T) {
 	const one, two = "{{{module:0:one.so:elf:aabb}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}", "{{{module:0:two.so:elf:ccdd}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}"
 	listed := func(name, id string) string {
@@ -228,7 +228,7 @@ func TestHeldTracesEndAtOtherProcesses(t *testing.T) {
 	}
 }
 
-// Replies take no memory.
+// A reply allocates nothing.
 func TestRepliesCostLittle(t *testing.T) {
 	r := NewReply(testOptions(t), io.Discard, []string{"hostname", "syslogtag"}, []string{"msg"})
 	line := func(msg string) []byte {

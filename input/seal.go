@@ -42,7 +42,7 @@ type sealer struct {
 	records bool
 	lines   bool // messages of a journal are lines of text
 	json    bool // messages of a journal are objects
-	midLine bool // of such text
+	midLine bool // the output ends within a line; kept only if lines is set
 
 	cur    *seal   // the current line; nil if it has no envelope
 	queue  []*seal // lines that the filter holds back or that have no output yet, in order

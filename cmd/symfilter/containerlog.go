@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// containerDrain is how long the streams are read after a signal: containerd sends one when the
-// container has ended, while its last lines are still in the pipes, and kills after 12 s.
+// containerDrain bounds the time for which the streams are read after a signal: containerd sends one
+// when the container has ended, while its last lines are still in the pipes, and kills after 12 s.
 const containerDrain = 5 * time.Second
 
 // containerFlags are the flags of the command container-log alone.
@@ -31,9 +31,9 @@ type containerFlags struct {
 func containerForms() []string { return []string{"cri", "json-file"} }
 
 // containerURI returns the arguments of a URI binary:///usr/bin/symfilter?container-log=&--path=FILE
-// as a command line. containerd passes the name and the value of each member as two arguments, in
-// any order of the members, and of a member that is repeated the first one. ok is false if args are
-// not of that form.
+// as a command line. containerd passes the name and the value of each member as two arguments, with
+// the members in random order; of a repeated member it passes the first. ok is false if args do not
+// have that form.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {
 		return nil, false
@@ -104,7 +104,7 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	os.MkdirAll(filepath.Dir(path), 0o755) // its error is that of opening the file
+	os.MkdirAll(filepath.Dir(path), 0o755) // if it fails, opening the file reports the reason
 	diag := &diagnostics{w: std.err, quiet: c.quiet, verbose: c.verbose}
 	stop := &stopper{reading: make(chan struct{})}
 	log, err := containerlog.Open(path, func(err error) { diag.line("--path: %v; symfilter waits until it can be written", err) }, stop.reading)

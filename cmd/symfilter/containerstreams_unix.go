@@ -11,7 +11,7 @@ import (
 )
 
 // The descriptors with which containerd starts a logging binary: the two streams of the container,
-// and a pipe whose closing tells that the binary is ready.
+// and a pipe that the binary closes when it is ready.
 const (
 	containerOut   = 3
 	containerErr   = 4

@@ -15,13 +15,13 @@ const lastTerminal = time.Second
 
 // A hangups decides what a hang-up signal means to a run that may outlive it: one that follows
 // files, or reads from a pipe. Log collectors and logrotate send the signal to have files opened
-// again. It ends the run only if the terminal at which the run was started is gone: then nobody
-// is left to end it. A run that was started without a terminal has none to lose.
+// again. The signal ends the run only if the terminal at which the run was started is gone: its
+// user can no longer end the run. A run that was started without a terminal outlives each hang-up.
 //
-// A nil hangups is that of a run that each hang-up ends.
+// A nil hangups is for a run that each hang-up ends.
 type hangups struct {
 	started bool          // there was a terminal at the start
-	again   chan struct{} // has an element if a hang-up was outlived and nothing was done yet
+	again   chan struct{} // has an element from a hang-up until the call of the function of onHangup
 }
 
 // hangups returns nil if a hang-up ends the run.
@@ -46,8 +46,8 @@ func hasTerminal() bool {
 // isOrphan reports whether the terminal at which the run was started is gone.
 func (h *hangups) isOrphan() bool { return h.started && !hasTerminal() }
 
-// survived reports whether the run outlives a hang-up that has come. If so, it has the function of
-// onHangup called.
+// survived reports whether the run outlives a hang-up that has come. If so, the function of
+// onHangup is called.
 func (h *hangups) survived() bool {
 	if h == nil || h.isOrphan() {
 		return false
@@ -59,9 +59,9 @@ func (h *hangups) survived() bool {
 	return true
 }
 
-// onHangup has do called after each hang-up that the run outlives, also after one that has come
-// before. Calls do not overlap; several hang-ups may be one call. done ends it. A nil hangups never
-// calls do.
+// onHangup starts a goroutine that calls do after each hang-up that the run outlives, including one
+// before the call of onHangup. Several hang-ups may lead to one call of do. The goroutine ends when
+// done is closed. A nil hangups never calls do.
 func (h *hangups) onHangup(do func(), done <-chan struct{}) {
 	if h == nil {
 		return

@@ -71,7 +71,7 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// A file has an end: whoever reads it needs nothing opened again.
+// A run that reads a file to its end has no use for a request to open files again.
 func TestHangupsEndTheReadingOfFiles(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

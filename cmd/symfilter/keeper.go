@@ -14,8 +14,8 @@ import (
 
 const (
 	keepSoon  = 100 * time.Millisecond // after a change; the next maps of a process come with it
-	keepAgain = time.Second            // between the ends of two saves
-	keepShare = 50                     // making a context takes at most this part of the time
+	keepAgain = time.Second            // between two contexts, at least
+	keepShare = 50                     // making contexts takes at most 1/50 of the time
 )
 
 // A keeper saves the context of standard input to the file of --context-file: soon after a change,
@@ -39,7 +39,7 @@ type keeper struct {
 	failed  atomic.Bool
 }
 
-// checkContextFile returns what is wrong with --context-file and the other flags together.
+// checkContextFile returns an error if --context-file contradicts the files or other flags.
 func (c *config) checkContextFile(files []string) error {
 	if c.contextFile == "" {
 		return nil
@@ -78,10 +78,10 @@ func (c *config) openKeeper(diag *diagnostics) (*keeper, error) {
 	return k, nil
 }
 
-// restore lets an engine, which is new, continue with the context of the run before.
+// restore gives a new engine the context of the run before.
 func (k *keeper) restore(e engine) {
 	if k != nil && len(k.context) > 0 && e.input != nil {
-		e.input.Remember(k.context) // openKeeper has checked it
+		e.input.Remember(k.context) // no error: openKeeper has decoded the same context
 	}
 }
 
@@ -124,8 +124,8 @@ func (k *keeper) save() {
 	}
 }
 
-// retry has the context saved later, also if it does not change until then: the disk may be full for
-// a while.
+// retry schedules another save, even if the context does not change until then: a full disk may get
+// space.
 func (k *keeper) retry() {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()

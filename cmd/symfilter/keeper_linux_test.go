@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A collector of logs starts symfilter again, whatever has ended it: frames are resolved from then
-// on, if their module was logged before.
+// Frames after a restart are resolved if their module was logged before it, whatever has ended the
+// run.
 func TestContextsOfPipesAreKept(t *testing.T) {
 	const (
 		modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
@@ -181,7 +181,7 @@ func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	}
 }
 
-// waitUntil waits until done reports true; startCommand bounds the time.
+// waitUntil waits until done reports true, for at most the time that startCommand allows.
 func waitUntil(t *testing.T, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !done(); time.Sleep(5 * time.Millisecond) {

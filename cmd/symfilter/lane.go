@@ -62,7 +62,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		diagnose: func(s string) { r.diag.printf("%s: %s", label, oneLine(s)) },
 	}
 	o.Diagnose = func(d filter.Diagnostic) {
-		if at.cut.Load() { // what the last line lacks has not been read
+		if at.cut.Load() { // the rest of the last line has not been read
 			return
 		}
 		r.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)

@@ -8,7 +8,7 @@ import (
 // mode is that of the files of container runtimes.
 const mode = fs.FileMode(0o640)
 
-// opened is an open file, as it was found.
+// opened is an open file, with its state when it was opened.
 type opened struct {
 	*os.File
 	info fs.FileInfo

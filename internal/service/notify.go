@@ -123,7 +123,7 @@ func (m *Manager) send(assignments ...string) error {
 		return fmt.Errorf("service manager: %w", err)
 	}
 	defer conn.Close()
-	conn.SetWriteDeadline(time.Now().Add(sendTime)) // Write reports what this reports
+	conn.SetWriteDeadline(time.Now().Add(sendTime)) // if it fails, so does Write
 	if _, err := conn.Write([]byte(strings.Join(assignments, "\n"))); err != nil {
 		return fmt.Errorf("service manager: %w", err)
 	}

@@ -132,7 +132,7 @@ func TestNothingIsSentWithoutAServiceManager(t *testing.T) {
 	}
 }
 
-// A manager that is away is an error, and gets the next message when it is back.
+// A message to a manager that is being restarted is an error, and the next one is received.
 func TestAManagerThatWasRestartedGetsTheNextMessage(t *testing.T) {
 	conn, m := notifySocket(t, "")
 	conn.Close()

@@ -19,7 +19,7 @@ type Sockets struct {
 // A socket is an open socket.
 type socket struct {
 	name   string // FileDescriptorName= of the unit; not unique
-	stream bool   // accepts connections; else it receives datagrams
+	stream bool   // it accepts connections; otherwise it receives datagrams
 	file   *os.File
 }
 

@@ -1,4 +1,4 @@
-// Package shell has what scripts of shells need beside those that the library for completion prints.
+// Package shell has functions in the languages of shells that the library's completion scripts lack.
 package shell
 
 import "strings"

@@ -1,3 +1,4 @@
-// Package startup is what the commands set up for their process: how much memory the garbage
-// collector leaves, the descriptors that they need, and the version that they were built as.
+// Package startup prepares the process of a command: it sets how much memory the garbage collector
+// leaves, checks that the descriptors that any run needs are free, and returns the version that the
+// command was built as.
 package startup

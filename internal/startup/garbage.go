@@ -46,7 +46,7 @@ func TuneGarbage(small int) {
 func afterCollection(small, percent int) {
 	type mark struct{ _ *int } // a pointer keeps the object out of a block shared with others, whose finalizer might never run
 	runtime.SetFinalizer(new(mark), func(*mark) {
-		// package runtime/metrics knows the live heap, but its initialisation takes 4 % of the start of
+		// package runtime/metrics has the live heap, but its initialisation takes 4 % of the start of
 		// the process; the next collection is due when the heap has grown by percent since the last
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

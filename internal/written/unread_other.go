@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// Unread returns nil: how much of a pipe was read is not known here.
+// Unread returns nil: on this system it is not known how much of a pipe was read.
 func Unread(*os.File) func() (int64, bool) { return nil }
 
 // UnreadOf returns nil, like Unread.
 func UnreadOf(syscall.Conn) func() (int64, bool) { return nil }
 
-// AwaitClosed does nothing: it is noticed at the next line.
+// AwaitClosed does nothing: the next write fails.
 func AwaitClosed(*os.File, func()) {}
 
-// AwaitBroken returns at once: a peer that sends nothing more counts as gone here.
+// AwaitBroken returns at once: on this system a peer that sends nothing more counts as gone.
 func AwaitBroken(syscall.Conn) {}

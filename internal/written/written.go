@@ -1,4 +1,4 @@
-// Package written answers what has become of bytes that were written: whether their reader has read
+// Package written reports what has become of bytes that were written: whether their reader has read
 // them, whether they end within a line, and whether a write that failed may succeed later.
 package written
 
