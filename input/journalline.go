@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// The fields of an entry that [NewJournalLines] prints, or that name its process. See
+// Fields of an entry that [NewJournalLines] prints, or that name its process: see
 // systemd.journal-fields(7).
 const (
 	journalRealtime  = "__REALTIME_TIMESTAMP" // microseconds since 1970
@@ -48,7 +48,7 @@ func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
-// An entryHead are the fields of an entry beside its message.
+// An entryHead has the fields of an entry other than its message; nil if the entry lacks one.
 type entryHead struct {
 	realtime, machine, boot, pid, syslogPID, host, ident, comm, unit, priority []byte
 }
@@ -69,7 +69,7 @@ func headOf(entry []byte) (h entryHead) {
 	return h
 }
 
-// field returns the place of a field, or nil for another one.
+// field returns a pointer to the field of h with this name, nil if h has none.
 func (h *entryHead) field(name string) *[]byte {
 	switch name {
 	case journalRealtime:
@@ -117,7 +117,7 @@ func (h *entryHead) program() (name, pid []byte) {
 	return name, pid
 }
 
-// prefix appends what is printed before each line of the message.
+// prefix appends the prefix of the lines of the message.
 func (h *entryHead) prefix(dst []byte) []byte {
 	had := len(dst)
 	if dst = h.time(dst); len(dst) > had {
@@ -137,7 +137,8 @@ func (h *entryHead) prefix(dst []byte) []byte {
 	return append(dst, ": "...)
 }
 
-// appendWord appends b with an underscore for each byte that would make a line of it unclear.
+// appendWord appends b with an underscore for each control character, each invisible one, and each
+// byte that is not UTF-8: they could end or hide the line.
 func appendWord(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -178,7 +179,7 @@ func (h *entryHead) members(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// shown returns what e prints of an entry beside its message.
+// shown returns the prefix of the lines of an entry, or the members of their objects.
 func (e *Envelope) shown(entry []byte) []byte {
 	h := headOf(entry)
 	if e.out.json {
@@ -189,12 +190,11 @@ func (e *Envelope) shown(entry []byte) []byte {
 
 // messageLines filters an entry whose message is printed as lines.
 func (e *Envelope) messageLines(b []byte) {
-	fields := journalFields(e.found[:0], b, e.names, nil)
+	fields := journalFields(e.found[:0], b, e.names, e.learnField)
 	e.found = fields[:0]
 	if len(fields) == 0 {
 		return
 	}
-	journalFields(nil, b, nil, e.learnField)
 	e.filterRecord(&seal{raw: b, fields: append([]field{}, fields...), prefix: e.shown(b)})
 }
 
