@@ -30,12 +30,12 @@ const (
 
 // The reasons why a file is refused, and left unchanged.
 var (
-	errInUse     = errors.New("in use by another process")
-	errForeign   = errors.New("not a context file of symfilter; name another file")
-	errLink      = errors.New("a symbolic link; name the file itself")
-	errIrregular = errors.New("not a regular file; name another file")
-	errPlanted   = errors.New("another user's, in a folder in which everybody may write; use a folder of your own")
-	errTooLarge  = errors.New("too large for a context file; name another file")
+	errInUse     = errors.New("is in use by another process")
+	errForeign   = errors.New("is not a context file of symfilter; name another file")
+	errLink      = errors.New("is a symbolic link; name the file itself")
+	errIrregular = errors.New("is not a regular file; name another file")
+	errPlanted   = errors.New("is another user's, in a folder in which everybody may write; use a folder of your own")
+	errTooLarge  = errors.New("is too large for a context file; name another file")
 	errReplaced  = errors.New("replaced by another file, which is kept; contexts are no longer saved")
 )
 
@@ -66,39 +66,41 @@ func Open(path string) (f *File, context []byte, unusable, err error) {
 		return nil, nil, nil, fmt.Errorf("open the folder of the context file: %w", err)
 	}
 	f = &File{path: path, root: root, name: name}
-	if err := f.acquire(); err != nil {
-		root.Close()
-		return nil, nil, nil, fmt.Errorf("%s is %w", path, err)
-	}
-	content, err := f.read()
+	content, err := f.acquire()
 	if err != nil {
 		f.Close()
-		return nil, nil, nil, fmt.Errorf("%s is %w", path, err)
+		if system, ok := errors.AsType[*fs.PathError](err); ok {
+			err = fmt.Errorf("cannot be opened: %w", system.Err)
+		}
+		return nil, nil, nil, fmt.Errorf("%s %w", path, err)
 	}
 	context, unusable = decode(content)
 	return f, context, unusable, nil
 }
 
-// acquire opens and locks the file.
-func (f *File) acquire() error {
+// acquire opens and locks the file, and returns its content.
+func (f *File) acquire() ([]byte, error) {
 	for begin := time.Now(); ; time.Sleep(pause) {
 		file, err := f.open()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if lock(file) && f.isAtPath(file) {
 			f.file = file
-			return nil
+			return f.read()
 		}
 		file.Close() // another process has locked it, or has just replaced it
 		if time.Since(begin) > wait {
-			return errInUse
+			return nil, errInUse
 		}
 	}
 }
 
 // open opens the file at the path, or makes it.
 func (f *File) open() (*os.File, error) {
+	if f.name == "" || f.name == ".." { // a folder, which is not below root
+		return nil, errIrregular
+	}
 	info, err := f.root.Lstat(f.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -15,6 +15,7 @@ import (
 
 func TestOtherThingsThanFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
+	long := strings.Repeat("n", 300) // bytes; file systems have names of at most 255
 	target, link, folder := filepath.Join(dir, "target"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
 	if err := os.WriteFile(target, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -28,7 +29,11 @@ func TestOtherThingsThanFilesAreRefused(t *testing.T) {
 	for path, want := range map[string]string{
 		link:                             "is a symbolic link; name the file itself",
 		folder:                           "is not a regular file; name another file",
+		folder + "/":                     "is not a regular file; name another file",
+		folder + "/..":                   "is not a regular file; name another file",
 		filepath.Join(dir, "none", "of"): "open the folder of the context file: ",
+		filepath.Join(target, "of"):      "open the folder of the context file: ",
+		filepath.Join(dir, long):         "cannot be opened: file name too long",
 	} {
 		if _, _, _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
