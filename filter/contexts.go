@@ -25,30 +25,12 @@ func NewContexts(l Limits, evicted func(key, reason string)) *Contexts {
 // next call of Of.
 func (c *Contexts) Of(key []byte) *Context {
 	a := &c.all
-	p := a.process
-	if len(key) > maxKey || p.key != string(key) {
-		p = c.other(shortKey(key))
+	if key = shortKey(key); a.process.key != string(key) {
+		a.change(key)
 	}
 	a.turn++
-	p.used = a.turn
-	return &p.Context
-}
-
-// other makes the process with the given key the current one.
-func (c *Contexts) other(key []byte) *process {
-	a := &c.all
-	p := a.all[string(key)]
-	if p == nil {
-		p = &process{key: string(key)}
-		a.all[p.key] = p
-	}
-	a.grown += max(0, a.process.weight()-a.began)
-	a.process, a.began = p, p.weight()
-	if len(a.all) > a.limits.Processes || a.grown > a.limits.weight()/4 {
-		a.grown = 0
-		a.evict()
-	}
-	return p
+	a.process.used = a.turn
+	return &a.process.Context
 }
 
 // shortKey returns key if it has at most maxKey bytes, otherwise its beginning with a hash of the

@@ -131,29 +131,29 @@ func enterKey(f *lineFilter, key []byte) {
 		f.keyed++
 	}
 	if f.process.key != string(key) {
-		f.changeProcess(string(key))
+		f.setProcess(f.change(key))
 	}
 	f.process.used = f.turn
 }
 
-// changeProcess makes the process with the given key the current one. The first process of a stream
-// has no key: lines without a key belong to it.
-func (f *lineFilter) changeProcess(key string) {
+// change makes the process with the given key, which is another one, the current one. The first
+// process of a stream has no key: lines without a key belong to it.
+func (f *processes) change(key []byte) *process {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}
 	}
-	p := f.all[key]
+	p := f.all[string(key)]
 	if p == nil {
-		p = &process{key: key}
-		f.all[key] = p
+		p = &process{key: string(key)}
+		f.all[p.key] = p
 	}
 	f.grown += max(0, f.process.weight()-f.began)
-	f.setProcess(p)
-	f.began = p.weight()
+	f.process, f.began = p, p.weight()
 	if len(f.all) > f.limits.Processes || f.grown > f.limits.weight()/4 {
 		f.grown = 0
 		f.evict()
 	}
+	return p
 }
 
 // evict drops the processes idle longest if there are too many, or if they hold too much. It drops
