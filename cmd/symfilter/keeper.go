@@ -23,7 +23,7 @@ const (
 // keeper's, so that no line waits for the disk.
 type keeper struct {
 	file    *contextfile.File
-	context []byte // from the run before; nil if there is none
+	context []byte // of the run before, until the first line; nil if there is none
 	diag    *diagnostics
 
 	// guarded by the mutex of the pass
@@ -90,7 +90,7 @@ func (k *keeper) begin(p *pass) {
 	if k == nil {
 		return
 	}
-	k.of = p
+	k.of, k.context = p, nil // the engines have it
 	k.timer = time.AfterFunc(keepSoon, k.save)
 	k.timer.Stop()
 }
