@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,22 +15,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // resolved is the output for crash.
 const resolved = "before\n[[[ELF module #0x0 \"libledger.so\"; BuildID=aabbccdd [0x1000-0x1fff](rx)]]]\n" +
 	"    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n"
 
-// freeAddress returns an address on which nobody listens.
+// freeAddress returns an address for a server, whose idle connections are closed at the end of the
+// test.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return testenv.FreeAddress(t)
 }
 
 // serving starts a daemon with an input http on the address for each pipeline of text, in which ADDR

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // metrics returns the values of /metrics by series, such as a{b=c}; of a histogram, its count.
@@ -86,17 +88,6 @@ func (m *moving) dial(network, address string) net.Conn {
 		c, _ = net.Pipe()
 	}
 	return c
-}
-
-// freePort returns an address on which nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Modules of the logs in these tests: one whose debug file is there, one whose is not.
@@ -264,7 +255,7 @@ memory_bytes{of=frames} 0 >`},
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.RemoveAll(m.short) })
-			m.free = freePort(t)
+			m.free = testenv.FreeAddress(t)
 			m.conf = strings.NewReplacer("DIR", m.dir, "SHORT", m.short, "FREE", m.free, "SERVER", m.server.URL).Replace(tt.config)
 			in, out := net.Pipe()
 			read, write, err := os.Pipe()

@@ -50,7 +50,7 @@ type collector struct {
 	*exec.Cmd
 	t        *testing.T
 	dir      string
-	port     int
+	address  string   // at which it listens
 	messages messages // on its standard error
 	sent     net.Conn
 }
@@ -67,10 +67,14 @@ func (c *collector) exampleIn(name string) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	_, port, err := net.SplitHostPort(c.address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	text := strings.NewReplacer(
 		"/usr/bin/symfilter", command+" "+debugFlags(),
 		"/etc/rsyslog.d/", c.dir+"/", "/etc/syslog-ng/", c.dir+"/", "/var/lib/symfilter/", c.dir+"/", "/var/log/", c.dir+"/",
-		"5140", strconv.Itoa(c.port),
+		"5140", port,
 	).Replace(string(b))
 	path := filepath.Join(c.dir, filepath.Base(name))
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
@@ -79,14 +83,9 @@ func (c *collector) exampleIn(name string) string {
 	return path
 }
 
-// newCollector returns a collector that is not started yet, with a free port.
+// newCollector returns a collector that is not started yet, with a free address.
 func newCollector(t *testing.T) *collector {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return &collector{t: t, dir: t.TempDir(), port: l.Addr().(*net.TCPAddr).Port}
+	return &collector{t: t, dir: t.TempDir(), address: testenv.FreeAddress(t)}
 }
 
 // start starts the program, and connects to it once it listens.
@@ -111,7 +110,7 @@ func (c *collector) start(name string, args ...string) {
 	})
 	c.until("a connection", func() (ok bool) {
 		var err error
-		c.sent, err = net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(c.port))
+		c.sent, err = net.Dial("tcp", c.address)
 		return err == nil
 	})
 }

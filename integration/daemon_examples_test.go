@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 const daemonExamples = "../examples/daemon/"
@@ -201,7 +203,7 @@ func TestUnitsOfTheDaemon(t *testing.T) {
 // its admin listener.
 func exampleHere(t *testing.T) (text, devices, service string) {
 	t.Helper()
-	devices, service = unusedAddress(t), unusedAddress(t)
+	devices, service = testenv.FreeAddress(t), testenv.FreeAddress(t)
 	text = regexp.MustCompile(`(?m)^admin:.*\n`).ReplaceAllString(example(t, "symfilter.yaml"), "")
 	return strings.NewReplacer("/var/log/", "DIR/", "/var/cache/", "DIR/cache/", "/var/lib/", "DIR/lib/", "/usr/lib/debug", abs(t, "../testdata/debug"),
 		"127.0.0.1:5170", devices, "127.0.0.1:8033", service, "debug_file_directories", "no_default_debug_directories: true\n  debug_file_directories").Replace(text), devices, service

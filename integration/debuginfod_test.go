@@ -5,7 +5,6 @@ package integration
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -35,13 +35,9 @@ type debuginfodServer struct {
 func runDebuginfod(t *testing.T, dir string) *debuginfodServer {
 	t.Helper()
 	need(t, "debuginfod")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	cmd := exec.Command("debuginfod", "-d", filepath.Join(t.TempDir(), "db.sqlite"), "-p", strconv.Itoa(port), "-F", "-t", "5", "-g", "0", "-c", "2", dir)
+	address := testenv.FreeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	cmd := exec.Command("debuginfod", "-d", filepath.Join(t.TempDir(), "db.sqlite"), "-p", port, "-F", "-t", "5", "-g", "0", "-c", "2", dir)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -49,7 +45,7 @@ func runDebuginfod(t *testing.T, dir string) *debuginfodServer {
 		t.Fatal(err)
 	}
 	var once sync.Once
-	s := &debuginfodServer{url: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	s := &debuginfodServer{url: "http://" + address}
 	s.stop = func() { once.Do(func() { cmd.Process.Kill(); cmd.Wait() }) }
 	t.Cleanup(s.stop)
 	deadline := time.Now().Add(30 * time.Second)

@@ -5,7 +5,6 @@ package integration
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // systemdLibraries are the folders of systemd's private library.
@@ -91,17 +92,6 @@ func linesOf(first, n int) string {
 	return b.String()
 }
 
-// freePort returns an address of this machine at which nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // restart starts the command of d again after it was killed.
 func (d *runningDaemon) restart() {
 	d.t.Helper()
@@ -130,7 +120,7 @@ pipelines:
 // systemd-journal-upload sends a journal to symfilterd, which is killed between two uploads. The sender
 // goes on after what was acknowledged, and the frames of a process that began before are resolved.
 func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
-	address := freePort(t)
+	address := testenv.FreeAddress(t)
 	d := startDaemon(t, strings.ReplaceAll(journalDaemon, "ADDR", address))
 	d.ready()
 	const n = 200
@@ -159,7 +149,7 @@ func TestKilledDaemonsLoseNoEntryOfAJournal(t *testing.T) {
 	if long() {
 		kills = 20
 	}
-	address := freePort(t)
+	address := testenv.FreeAddress(t)
 	d := startDaemon(t, strings.ReplaceAll(journalDaemon, "ADDR", address))
 	d.ready()
 	journal(t, d.path("app.journal"), 0, messagesOf(0, n))

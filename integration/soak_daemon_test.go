@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // The parameters of soakDaemon. In a short run, everything happens more often.
@@ -100,7 +102,7 @@ func soakDaemon(t *testing.T, plan soakPlan) string {
 	server := httptest.NewServer(flaky)
 	defer server.Close()
 	defer server.CloseClientConnections()
-	tcp, web := unusedAddress(t), unusedAddress(t)
+	tcp, web := testenv.FreeAddress(t), testenv.FreeAddress(t)
 	text := strings.NewReplacer("SERVER", server.URL, "TCP", tcp, "HTTP", web).Replace(soakedConfiguration)
 	variant := func(n int) string {
 		return strings.ReplaceAll(text, "FILTER", []string{"{}", "{basenames: true}", "{prefix_map: [/src=/home/src]}"}[n%3])
@@ -484,15 +486,4 @@ func (f *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		http.NotFound(w, r)
 	}
-}
-
-// unusedAddress returns an address on which nobody listens.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

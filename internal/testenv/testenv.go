@@ -8,6 +8,7 @@ package testenv
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,4 +97,15 @@ func ShowManPage(t testing.TB, page string) string {
 		t.Fatalf("%s: %v: %s", cmd, err, stderr.String())
 	}
 	return stdout.String()
+}
+
+// FreeAddress returns a TCP address of this machine at which nothing listens.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
