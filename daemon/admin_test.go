@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // idle is a configuration whose one pipeline waits for standard input.
@@ -36,9 +38,7 @@ func blocked(t *testing.T) net.Conn {
 
 func TestTheAdminListenerHasThreePathsAndChangesNothing(t *testing.T) {
 	d, _ := started(t, configuration(t, t.TempDir(), idle), Options{Stdin: blocked(t)})
-	for d.phase.Load() == int32(starting) {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Until(t, "the daemon has started", func() bool { return d.phase.Load() != int32(starting) })
 	const notFound, notAllowed = "paths are /healthz, /readyz and /metrics\n", "only GET and HEAD\n"
 	for _, tt := range []struct {
 		method, path string

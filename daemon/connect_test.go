@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A fickle peer reads some lines of each connection, and resets it.
@@ -123,12 +125,10 @@ func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
 			}
 		}
 	}()
-	for {
-		if failed, err := o.attempts(); failed > 0 && err != nil {
-			break // the peer is away
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Until(t, "the peer is away", func() bool {
+		failed, err := o.attempts()
+		return failed > 0 && err != nil
+	})
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)

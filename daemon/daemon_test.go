@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 const crash = "before\n{{{reset}}}\n{{{module:0:libledger.so:elf:aabbccdd}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{bt:0:0x1004:pc}}}\nafter\n"
@@ -54,13 +55,9 @@ func started(t *testing.T, c *Config, o Options) (d *Daemon, stop func() error) 
 func await(t *testing.T, path, want string) {
 	t.Helper()
 	var got []byte
-	for range 500 {
-		if got, _ = os.ReadFile(path); string(got) == want {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !testenv.Wait(func() bool { got, _ = os.ReadFile(path); return string(got) == want }) {
+		t.Fatalf("%s: got %q, want %q", path, got, want)
 	}
-	t.Fatalf("%s: got %q, want %q", path, got, want)
 }
 
 func TestStandardInputIsFiltered(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A tally is a log that counts its records by message.
@@ -174,12 +175,10 @@ func TestEndlessLinesOfConnectionsAreCut(t *testing.T) {
 		t.Errorf("the heap has grown by %d MiB", grown>>20)
 	}
 	text := ""
-	for range 1000 {
-		if text = appLog(t, d); strings.Count(text, "x") >= peers*(each-block) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Until(t, "all lines are written", func() bool {
+		text = appLog(t, d)
+		return strings.Count(text, "x") >= peers*(each-block)
+	})
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		if len(line) > 512<<10 {
 			t.Fatalf("a line has %d bytes", len(line))
@@ -272,14 +271,10 @@ func TestDatagramFloods(t *testing.T) {
 	all.Wait()
 	calm()
 	c := dialed(t, d, anyUDP)
-	for range 500 {
+	testenv.Until(t, "the input takes datagrams", func() bool {
 		c.Write([]byte("the end\n"))
-		if strings.Contains(appLog(t, d), "the end\n") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the input has ended")
+		return strings.Contains(appLog(t, d), "the end\n")
+	})
 }
 
 // A parked stream of a process with six modules takes at most 5 KB, of 10,000.
@@ -312,17 +307,13 @@ pipelines:
 	}
 	park := func() {
 		t.Helper()
-		for range 1000 { // a session whose timer prints what is kept is not parked meanwhile
+		// a session whose timer prints what is kept is not parked meanwhile
+		testenv.Until(t, "all sessions are parked", func() bool {
 			p.rest(time.Now().Add(time.Hour))
 			d.house.contexts.mu.Lock()
-			awake := d.house.contexts.awake.Len()
-			d.house.contexts.mu.Unlock()
-			if awake == 0 {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Fatal("sessions stay awake")
+			defer d.house.contexts.mu.Unlock()
+			return d.house.contexts.awake.Len() == 0
+		})
 	}
 	open := func(name, text string, n int) (all []*session) {
 		for i := range n {

@@ -147,13 +147,9 @@ func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 	for _, c := range append(held, idle...) {
 		c.Close()
 	}
-	for range 500 {
-		if got := raw(t, addr, request); got == `200 "b\n", closed` {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("there is no room after all connections have ended")
+	testenv.Until(t, "there is room after all connections have ended", func() bool {
+		return raw(t, addr, request) == `200 "b\n", closed`
+	})
 }
 
 // A peer that sends no more, or does not read, does not keep the daemon from ending, nor others from
@@ -276,16 +272,15 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 	}
 	p := d.pipelines["service"]
 	var sessions int
-	for range 500 {
+	ended := testenv.Wait(func() bool {
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		sessions = len(p.sessions)
-		p.mu.Unlock()
-		if sessions == 0 && d.house.webs.room.used.Load() == 0 && p.counts.connections.Load() == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+		return sessions == 0 && d.house.webs.room.used.Load() == 0 && p.counts.connections.Load() == 0
+	})
+	if !ended {
+		t.Errorf("%d sessions, %d connections and %d requests are left", sessions, d.house.webs.room.used.Load(), p.counts.connections.Load())
 	}
-	t.Errorf("%d sessions, %d connections and %d requests are left", sessions, d.house.webs.room.used.Load(), p.counts.connections.Load())
 }
 
 // A unix socket is an address like others.

@@ -236,13 +236,11 @@ func TestLoggerSendsToEachSocket(t *testing.T) {
 				t.Fatalf("logger %q: %v\n%s", args, err, text)
 			}
 			var got string
-			for range 500 {
+			testenv.Wait(func() bool {
 				text, _ := os.ReadFile(out)
-				if got = string(text); strings.Contains(got, "app: after\n") {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+				got = string(text)
+				return strings.Contains(got, "app: after\n")
+			})
 			for _, want := range []string{"app: first\n", "app: " + frame} {
 				if !strings.Contains(got, want) {
 					t.Errorf("got\n%swhich lacks %q", got, want)

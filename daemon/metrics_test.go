@@ -157,9 +157,7 @@ memory_bytes{of=frames} 0 >`},
 		{"a file is cut before its line has an end", movingLog, func(m *moving) {
 			m.write("a.in", "one\n"+strings.Repeat("x", 5000))
 			m.await("input_lag_bytes{input=app}", 5000)
-			for !m.sawUnfinished() {
-				time.Sleep(time.Millisecond)
-			}
+			testenv.Until(m.t, "the unfinished line was seen", m.sawUnfinished)
 			if err := os.Truncate(filepath.Join(m.dir, "a.in"), 0); err != nil {
 				m.t.Error(err)
 			}

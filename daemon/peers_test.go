@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // strange is the line of frame without a context.
@@ -33,13 +34,9 @@ func send(t *testing.T, d *Daemon, address, text string) {
 func awaitConnections(t *testing.T, d *Daemon, n int64) {
 	t.Helper()
 	got := int64(-1)
-	for range 1000 {
-		if got = d.house.webs.room.used.Load(); got == n {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !testenv.Wait(func() bool { got = d.house.webs.room.used.Load(); return got == n }) {
+		t.Fatalf("%d connections are open, want %d", got, n)
 	}
-	t.Fatalf("%d connections are open, want %d", got, n)
 }
 
 const devices = quietSymbols + `
@@ -86,12 +83,10 @@ func TestContextsOfOpenConnectionsAreSaved(t *testing.T) {
 	io.WriteString(c, crashContext)
 	saved := filepath.Join(dir, "state", "app.contexts")
 	var text []byte
-	for range 1000 {
-		if text, _ = os.ReadFile(saved); strings.Contains(string(text), "aabbccdd") {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Until(t, "the context is saved", func() bool {
+		text, _ = os.ReadFile(saved)
+		return strings.Contains(string(text), "aabbccdd")
+	})
 	other := t.TempDir()
 	if err := os.Mkdir(filepath.Join(other, "state"), 0o700); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // awaitAnswer waits for an answer of the admin listener.
@@ -16,14 +18,14 @@ func awaitAnswer(t *testing.T, d *Daemon, path string, status int, body string) 
 	t.Helper()
 	var code int
 	var text string
-	for range 1000 {
+	answers := testenv.Wait(func() bool {
 		got := adminAnswer(t, d, "GET", path)
-		if code, text = got.Code, got.Body.String(); code == status && text == body+"\n" {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+		code, text = got.Code, got.Body.String()
+		return code == status && text == body+"\n"
+	})
+	if !answers {
+		t.Fatalf("%s: got %d %s, want %d %s", path, code, text, status, body)
 	}
-	t.Fatalf("%s: got %d %s, want %d %s", path, code, text, status, body)
 }
 
 func TestReadinessNamesWhatIsWrong(t *testing.T) {

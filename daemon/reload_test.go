@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -179,12 +180,10 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 			for i, prefix := range []string{"a-out", "b-out", "c-out"} {
 				w := writers[i]
 				last := fmt.Sprintf("%08d ", w.n-1)
-				for range 1000 {
-					if _, text := printed(t, dir, prefix); strings.Contains(text, last) {
-						break
-					}
-					time.Sleep(10 * time.Millisecond)
-				}
+				testenv.Until(t, prefix+" has the last line", func() bool {
+					_, text := printed(t, dir, prefix)
+					return strings.Contains(text, last)
+				})
 			}
 			if err := stop(); err != nil {
 				t.Error(err)
@@ -246,9 +245,8 @@ func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
 	}
 	d, stop := started(t, config("DIR/a.in", "b.1"), Options{Stdout: w})
 	left := written.Unread(w)
-	for n := int64(0); n < 1<<15; n, _ = left() {
-		time.Sleep(time.Millisecond)
-	}
+	filled := func() bool { n, _ := left(); return n >= 1<<15 }
+	testenv.Until(t, "standard output is full", filled)
 	if err := d.Reload(config("DIR/a*.in", "b.2")); err != nil {
 		t.Fatal(err)
 	}
@@ -293,9 +291,8 @@ func TestReloadsDoNotDelayTheEnd(t *testing.T) {
 	}
 	d, stop := started(t, config("DIR/a.in"), Options{Stdout: w})
 	left := written.Unread(w)
-	for n := int64(0); n < 1<<15; n, _ = left() {
-		time.Sleep(time.Millisecond)
-	}
+	filled := func() bool { n, _ := left(); return n >= 1<<15 }
+	testenv.Until(t, "standard output is full", filled)
 	reloaded := make(chan error, 1)
 	go func() { reloaded <- d.Reload(config("DIR/a*.in")) }()
 	time.Sleep(100 * time.Millisecond) // it waits now
@@ -411,12 +408,10 @@ func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {
 			io.WriteString(w, "last\n")
 			out := filepath.Join(dir, "out")
 			var got []byte
-			for range 1000 {
-				if got, _ = os.ReadFile(out); bytes.HasSuffix(got, []byte("last\n")) {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+			testenv.Until(t, "the last line is written", func() bool {
+				got, _ = os.ReadFile(out)
+				return bytes.HasSuffix(got, []byte("last\n"))
+			})
 			if err := stop(); err != nil {
 				t.Error(err)
 			}

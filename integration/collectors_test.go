@@ -118,10 +118,8 @@ func (c *collector) start(name string, args ...string) {
 // until waits until done reports true.
 func (c *collector) until(what string, done func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatalf("%s: not within a minute\n%s", what, c.messages.String())
-		}
+	if !testenv.Wait(done) {
+		c.t.Fatalf("%s: not within a minute\n%s", what, c.messages.String())
 	}
 }
 

@@ -105,11 +105,9 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	io.WriteString(s.out, begin)
 	io.WriteString(s.err, "of the other stream: {{{pc:0x555555555ac0}}}\n")
 	content := func(path string) string { b, _ := os.ReadFile(path); return string(b) }
-	for end := time.Now().Add(time.Minute); !strings.Contains(content(path), " stderr F of the other stream: [[[pc:0x555555555ac0]]]\n"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not written; %s", s.stderr.String())
-		}
-	}
+	until(t, "the line of standard error is written", func() bool {
+		return strings.Contains(content(path), " stderr F of the other stream: [[[pc:0x555555555ac0]]]\n")
+	})
 	if info, err := os.Stat(path); err != nil || info.Mode()&^0o640 != 0 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -210,10 +208,8 @@ func TestContainerd(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Process.Signal(syscall.SIGTERM); d.Wait() })
-	for end := time.Now().Add(time.Minute); !strings.Contains(messages.String(), "successfully booted"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("containerd does not start:\n%s", messages.String())
-		}
+	if !testenv.Wait(func() bool { return strings.Contains(messages.String(), "successfully booted") }) {
+		t.Fatalf("containerd does not start:\n%s", messages.String())
 	}
 	script, err := os.ReadFile("../examples/containerd/run.sh")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -227,16 +226,11 @@ func TestPipelinesOfTheExample(t *testing.T) {
 	d.await("symbolized/app.log", golden)
 
 	var c net.Conn
-	for range 500 {
+	until(t, "there is a listener for devices", func() bool {
 		var err error
-		if c, err = net.Dial("tcp", devices); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if c == nil {
-		t.Fatal("no listener for devices")
-	}
+		c, err = net.Dial("tcp", devices)
+		return err == nil
+	})
 	if _, err := c.Write([]byte(log)); err != nil {
 		t.Fatal(err)
 	}
@@ -261,11 +255,8 @@ func TestPipelinesOfTheExample(t *testing.T) {
 func (d *runningDaemon) await(name, want string) {
 	d.t.Helper()
 	var got []byte
-	for range 1000 {
-		if got, _ = os.ReadFile(d.path(name)); string(got) == want {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if testenv.Wait(func() bool { got, _ = os.ReadFile(d.path(name)); return string(got) == want }) {
+		return
 	}
 	all, _ := filepath.Glob(d.path("symbolized/*"))
 	d.t.Fatalf("%s (of %q): (-want +got)\n%s", name, all, cmp.Diff(want, string(got)))
@@ -314,9 +305,7 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 		return all.String()
 	}
 	for range 3 {
-		for written() != want.String() {
-			time.Sleep(10 * time.Millisecond)
-		}
+		until(t, "all lines are written", func() bool { return written() == want.String() })
 		for range 5 {
 			write() // while files are renamed
 		}
@@ -327,11 +316,8 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 		}
 		write()
 	}
-	for i := 0; written() != want.String(); i++ {
-		if i > 500 {
-			t.Fatalf("(-want +got)\n%.2000s", cmp.Diff(want.String(), written()))
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !testenv.Wait(func() bool { return written() == want.String() }) {
+		t.Fatalf("(-want +got)\n%.2000s", cmp.Diff(want.String(), written()))
 	}
 	if names, _ := filepath.Glob(d.path("symbolized/*")); len(names) != 3 {
 		t.Errorf("the files are %q", names)

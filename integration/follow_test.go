@@ -16,16 +16,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not in a minute", what)
-		}
-	}
+	testenv.Until(t, what, ok)
 }
 
 // timeout(1) sends its signal to the process and to its group: that counts as one signal, not as an

@@ -114,7 +114,7 @@ var only = map[string][]string{
 	"github.com/prometheus/client_golang/prometheus/promhttp": {"daemon"},
 
 	// No package but these uses the network or starts a program.
-	"net":      {"debuginfod", "daemon", "internal/service", "bench"},
+	"net":      {"debuginfod", "daemon", "internal/service", "internal/testenv", "bench"},
 	"net/http": {"debuginfod", "daemon", "bench"},
 	"os/exec":  {"bench", "scripts/gotest", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
 

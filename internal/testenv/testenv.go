@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
@@ -108,4 +109,24 @@ func FreeAddress(t testing.TB) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// Until waits until done reports true, and fails the test if it does not within a minute. what names
+// the condition.
+func Until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	if !Wait(done) {
+		t.Fatalf("%s: not within a minute", what)
+	}
+}
+
+// Wait waits until done reports true, for a minute at most, and returns whether it does: a test that
+// passes is never as long, and one that fails can print what it has instead.
+func Wait(done func() bool) bool {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
