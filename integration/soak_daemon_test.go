@@ -357,26 +357,24 @@ func (s *daemonSoak) read(path string) {
 			}
 		}
 		r := bufio.NewReaderSize(f, 1<<20)
-		var idle time.Time // since when another file has the name, and this one no more lines
+		left := false // the daemon has closed the file: it gets no more lines
 		for {
 			line, err := r.ReadString('\n')
 			if part += line; err == nil {
-				idle = time.Time{}
 				s.found(kind, part)
 				part = ""
 				continue
 			}
-			here, err1 := os.Stat(path)
-			open, err2 := f.Stat()
-			switch moved := err1 == nil && err2 == nil && !os.SameFile(here, open); {
-			case moved && idle.IsZero():
-				idle = time.Now()
-			case moved && time.Since(idle) > 2*s.plan.reload:
+			if left {
 				f.Close()
 				os.Remove(path + ".1")
-			}
-			if _, err := f.Stat(); err != nil {
 				break
+			}
+			here, err1 := os.Stat(path)
+			open, err2 := f.Stat()
+			if err1 == nil && err2 == nil && !os.SameFile(here, open) && !s.d.hasOpen(open) {
+				left = true
+				continue // with the lines that came since
 			}
 			select {
 			case <-s.d.exited:
@@ -386,6 +384,15 @@ func (s *daemonSoak) read(path string) {
 			}
 		}
 	}
+}
+
+// hasOpen reports whether the daemon has the file open.
+func (d *runningDaemon) hasOpen(file os.FileInfo) bool {
+	descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", d.cmd.Process.Pid))
+	return slices.ContainsFunc(descriptors, func(name string) bool {
+		open, err := os.Stat(name)
+		return err == nil && os.SameFile(open, file)
+	})
 }
 
 // found checks a line of an output file: of kind, or of the stream that it names.
