@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
@@ -70,29 +68,16 @@ func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand)
 // of a line means that it has no line end.
 func TestEnvelopes(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	files, err := filepath.Glob("testdata/envelope/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { runEnvelope(t, file) })
+	for _, s := range scripts(t, "envelope") {
+		t.Run(s.name(), func(t *testing.T) { runEnvelope(t, &s) })
 	}
 }
 
-func runEnvelope(t *testing.T, file string) {
-	ar, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(ar.Files) == 0 || ar.Files[0].Name != "in" {
-		t.Fatalf("%s: no file in", file)
-	}
-	in := strings.ReplaceAll(string(ar.Files[0].Data), "\\\n", "")
+func runEnvelope(t *testing.T, s *script) {
+	in := strings.ReplaceAll(string(s.Files[0].Data), "\\\n", "")
 	o, format := testOptions(t), Auto
-	_, line, _ := strings.Cut(string(ar.Comment), "options:")
-	line, _, _ = strings.Cut(line, "\n")
-	for _, word := range strings.Fields(line) {
-		switch key, value, _ := strings.Cut(word, "="); key {
+	for name, value := range s.options() {
+		switch name {
 		case "input":
 			format = Format(slices.Index(Names(), value))
 		case "json":
@@ -104,7 +89,7 @@ func runEnvelope(t *testing.T, file string) {
 		case "process-key":
 			o.ProcessKey = regexp.MustCompile(value)
 		default:
-			t.Fatalf("option %q?", word)
+			t.Fatalf("option %q?", name)
 		}
 	}
 	out := envelope(t, format, o, in, nil)
@@ -112,16 +97,7 @@ func runEnvelope(t *testing.T, file string) {
 	if !strings.HasSuffix(shown, "\n") {
 		shown += "\\\n"
 	}
-	if *update {
-		ar.Files = []txtar.File{ar.Files[0], {Name: "out", Data: []byte(shown)}}
-		if err := os.WriteFile(file, txtar.Format(ar), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(shown, string(ar.Files[len(ar.Files)-1].Data)); d != "" {
-		t.Errorf("(-got +want):\n%s", d)
-	}
+	s.check(t, shown)
 	for seed := range uint64(20) {
 		if got := envelope(t, format, o, in, rand.New(rand.NewPCG(seed, 0))); got != out {
 			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(got, out))

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/fuzztest"
@@ -25,32 +22,23 @@ func newReplyWriter(o filter.Options, out io.Writer, keys, fields []string) *Wri
 // Each script in testdata/reply has lines, and the replies to them: as many, each written when its
 // line is.
 func TestReplies(t *testing.T) {
-	files, err := filepath.Glob("testdata/reply/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, s := range scripts(t, "reply") {
+		t.Run(s.name(), func(t *testing.T) {
 			var keys, fields []string
-			_, line, _ := strings.Cut(string(ar.Comment), "options:")
-			for _, word := range strings.Fields(line) {
-				switch name, value, _ := strings.Cut(word, "="); name {
+			for name, value := range s.options() {
+				switch name {
 				case "keys":
 					keys = strings.Split(value, ",")
 				case "fields":
 					fields = strings.Split(value, ",")
 				default:
-					t.Fatalf("option %q?", word)
+					t.Fatalf("option %q?", name)
 				}
 			}
 			var out bytes.Buffer
 			w := newReplyWriter(testOptions(t), &out, keys, fields)
 			n := 0
-			for line := range strings.Lines(string(ar.Files[0].Data)) {
+			for line := range strings.Lines(string(s.Files[0].Data)) {
 				for _, part := range []string{line[:len(line)/2], line[len(line)/2:]} {
 					if _, err := io.WriteString(w, part); err != nil {
 						t.Fatal(err)
@@ -63,15 +51,7 @@ func TestReplies(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if *update {
-				ar.Files[1].Data = out.Bytes()
-				if err := os.WriteFile(file, txtar.Format(ar), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(ar.Files[1].Data), out.String()); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			s.check(t, out.String())
 		})
 	}
 }
@@ -280,13 +260,8 @@ func TestKeysOfLines(t *testing.T) {
 }
 
 func FuzzReply(f *testing.F) {
-	files, _ := filepath.Glob("testdata/reply/*.txtar")
-	for _, file := range files {
-		ar, err := txtar.ParseFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(ar.Files[0].Data)
+	for _, s := range scripts(f, "reply") {
+		f.Add(s.Files[0].Data)
 	}
 	o := testOptions(f)
 	f.Fuzz(func(t *testing.T, in []byte) {
