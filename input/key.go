@@ -46,16 +46,27 @@ func (k *keyReader) append(dst, line []byte) []byte {
 	if len(k.names) == 0 {
 		return dst
 	}
-	if k.values == nil {
-		k.values = make([][2]int, len(k.names))
-	}
-	clear(k.values)
-	s := jsonScan{b: line, keys: k.names, values: k.values, path: k.path[:0]}
+	s := jsonScan{b: line, path: k.path[:0]}
+	k.begin(&s)
 	ok := s.line()
 	k.path = s.path
 	if !ok {
 		return dst
 	}
+	return k.found(dst, line)
+}
+
+// begin lets a new jsonScan note the values of the members.
+func (k *keyReader) begin(s *jsonScan) {
+	if k.values == nil {
+		k.values = make([][2]int, len(k.names))
+	}
+	clear(k.values)
+	s.keys, s.values = k.names, k.values
+}
+
+// found appends the key of a line that the jsonScan of begin has read.
+func (k *keyReader) found(dst, line []byte) []byte {
 	return appendKey(dst, len(k.names), func(dst []byte, i int) []byte {
 		from, to := k.values[i][0], k.values[i][1]
 		if from == 0 || line[from-1] != '"' {

@@ -105,6 +105,7 @@ func (r *Reply) flush() {
 func (r *Reply) line(line []byte) {
 	line = bytes.TrimRight(line, "\r\n")
 	s := jsonScan{b: line, names: r.names, fields: r.fields[:0], text: r.text[:0], path: r.path[:0]}
+	r.keys.begin(&s)
 	fields, ok := s.found(&r.text)
 	r.path = s.path[:0]
 	r.fields = fields[:0]
@@ -112,7 +113,7 @@ func (r *Reply) line(line []byte) {
 		r.out = append(r.out, noChange...)
 		return
 	}
-	r.key = r.keys.append(r.key[:0], line)
+	r.key = r.keys.found(r.key[:0], line)
 	context := r.contexts.Of(r.key)
 	c := changes{b: line, fields: r.edits[:0]}
 	r.got = r.got[:0]
