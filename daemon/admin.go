@@ -120,7 +120,7 @@ func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Healthy bool   `json:"healthy"`
 		Stuck   string `json:"stuck,omitempty"` // a pipeline
-	}{Stuck: d.stuck(stuckAfter)}
+	}{Stuck: d.stuck(d.stuckAfter())}
 	answer.Healthy = answer.Stuck == ""
 	writeJSON(w, answer.Healthy, answer)
 }

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// stuckAfter is how long a filter may work without progress if no watchdog gives a time. A block
+	// stuckWithout is how long a filter may work without progress if no watchdog gives a time. A block
 	// of 256 KiB takes milliseconds.
-	stuckAfter = 30 * time.Second
+	stuckWithout = 30 * time.Second
 
 	// reportEvery is how often the status is looked at if there is no watchdog.
 	reportEvery = 5 * time.Second
@@ -32,6 +32,14 @@ func (p *pipeline) isStuck(after time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// stuckAfter returns how long a filter may work without progress.
+func (d *Daemon) stuckAfter() time.Duration {
+	if watchdog := d.house.options.Manager.Watchdog(); watchdog > 0 {
+		return watchdog / 2
+	}
+	return stuckWithout
 }
 
 // begin reports that the daemon runs.
@@ -85,19 +93,20 @@ func (d *Daemon) manage(ctx context.Context) {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	shown := ""
+	shown, reported := "", ""
 	for {
 		if text := d.status(); text != shown {
 			shown = text
 			d.tell(m.Status(text))
 		}
-		if m.Watchdog() > 0 {
-			if name := d.stuck(m.Watchdog() / 2); name == "" {
-				d.tell(m.Alive())
-			} else {
-				d.house.log.Error("no progress: the service manager is not told that the daemon is alive", "pipeline", name)
-			}
+		name := d.stuck(d.stuckAfter())
+		if name == "" && m.Watchdog() > 0 {
+			d.tell(m.Alive())
 		}
+		if name != "" && name != reported {
+			d.house.log.Error("no progress: the watchdog of the service manager, if there is one, is not served", "pipeline", name)
+		}
+		reported = name
 		select {
 		case <-ctx.Done():
 			return

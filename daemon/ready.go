@@ -50,8 +50,8 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 		if text := p.outputProblem(now); text != "" {
 			all = append(all, problem{Part: "output", Pipeline: p.name, Problem: text})
 		}
-		if p.isStuck(stuckAfter) {
-			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress; please report it with a stack trace (SIGQUIT)"})
+		if p.isStuck(d.stuckAfter()) {
+			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress: a file system of debug files does not answer, or it is a fault to report with a stack trace (SIGQUIT)"})
 		}
 	}
 	return all
