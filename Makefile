@@ -1,4 +1,4 @@
-# Targets: build, release, test, test-long, test-elsewhere, test-collector, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, release, test, test-long, test-elsewhere, test-collector, soak, bench, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -12,7 +12,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
              profile rtrace scripts/gotest sgr valgrind
 
-.PHONY: build release test test-long test-elsewhere test-collector soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release test test-long test-elsewhere test-collector soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -52,6 +52,13 @@ soak:
 
 bench:
 	go run ./bench
+
+# What docs/ has of the tables in the code: docs/reference, and the keys in docs/operations.md.
+docs: export UPDATE = 1
+docs:
+	go test -count 1 -run '^TestTheReference' ./cmd/symfilter ./cmd/symfilterd
+	go test -count 1 -run '^TestOperatorsReadWhatThereIs$$' ./daemon
+	cd collector && go test -count 1 -run '^TestTheReference' .
 
 fmt:
 	gofmt -s -w $$(git ls-files '*.go')

@@ -62,3 +62,25 @@ func TestThePageOfReasonsHasThemAll(t *testing.T) {
 		t.Errorf("only %d reasons", found)
 	}
 }
+
+// A reader of docs/README.md finds each page of docs, and reads each page for beginners at a sitting.
+func TestPagesOfDocsAreListedAndShort(t *testing.T) {
+	const most = 100 // lines
+	index, pages := string(read(t, "docs/README.md")), 0
+	for _, name := range committed(t) {
+		page, ok := strings.CutPrefix(name, "docs/")
+		if !ok || path.Ext(name) != ".md" || page == "README.md" {
+			continue
+		}
+		pages++
+		if !strings.Contains(index, "]("+page+")") && !strings.Contains(index, "]("+page+"#") {
+			t.Errorf("docs/README.md does not list %s", page)
+		}
+		if n := strings.Count(string(read(t, name)), "\n"); path.Dir(page) == "start" && n > most {
+			t.Errorf("%s has %d lines, at most %d", name, n, most)
+		}
+	}
+	if pages < 15 {
+		t.Errorf("only %d pages", pages)
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// referencePage is the reference of the command line as a page of docs.
+var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilterd.md")
+
+// The page has the words and flags that there are; UPDATE=1 writes it. The keys of the configuration
+// are in docs/operations.md.
+func TestTheReferenceHasWhatThereIs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# symfilterd: command line\n\n" +
+		"What `symfilterd --help` prints. The keys of the configuration, as `symfilterd help configuration` prints them, are in\n" +
+		"[Running symfilterd](../operations.md#configuration).\n\n" +
+		"<!-- Written from cmd/symfilterd/usage.go and man.go: make docs -->\n\n```text\n" + help() + "```\n\n| flag | does |\n|---|---|\n")
+	for _, line := range flagLines() {
+		b.WriteString("| `" + line[0] + "` | " + line[1] + " |\n")
+	}
+	b.WriteString("\n| status | means |\n|---|---|\n")
+	for line := range strings.Lines(statuses + "\n") {
+		status, text, _ := strings.Cut(strings.TrimSpace(line), "    ")
+		b.WriteString("| " + status + " | " + text + " |\n")
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(referencePage, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(referencePage); err != nil || string(got) != b.String() {
+		t.Errorf("docs/reference/symfilterd.md has not what there is (%v): make docs writes it", err)
+	}
+}
