@@ -61,7 +61,7 @@ func (c *Contexts) Restore(context []byte) error {
 		return err
 	}
 	a := &c.all
-	a.turn, a.process = s.Turn, restored[0]
+	a.turn, a.process, a.began = s.Turn, restored[0], restored[0].weight()
 	for _, p := range restored {
 		a.all[p.key] = p
 	}
