@@ -11,8 +11,8 @@ import (
 // A Reply answers each line of JSON with one object on a line, for programs such as rsyslog's
 // mmexternal, which change their messages by the answers: the object has the members whose strings
 // filtering changes, with their new strings, at their place in the object, and no others. It is {}
-// if nothing changes; if the text has only modules and maps, of which nothing is printed; and for a
-// line that is not an object in JSON, is longer than 1 MiB, or has more than 8 MiB of new text.
+// if nothing changes, if nothing of a text is printed (as of {{{reset}}}), and for a line that is not
+// an object in JSON, is longer than 1 MiB, or has more than 8 MiB of new text.
 //
 // A reply is written before the next line is read, so that no part of a line is held back for a
 // later one: the frames of a raw backtrace without build IDs are judged line by line, and a module
