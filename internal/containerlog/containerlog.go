@@ -112,31 +112,32 @@ func (s *Stream) flush() error {
 	return err
 }
 
-// Paces of a file that cannot be written.
+// retry is the time between two attempts to write to a file.
 const retry = 250 * time.Millisecond
 
 // A File is a file that lines are appended to. It is safe for concurrent use.
 type File struct {
-	path string
-	tell func(error)     // reports an error once; writing goes on when its cause is gone
-	stop <-chan struct{} // when it is closed, nothing is waited for any more
+	path   string
+	report func(error)
+	stop   <-chan struct{}
 
-	mu   sync.Mutex
-	out  *opened
-	told string // the last error that was reported, until a write succeeds
+	mu       sync.Mutex
+	out      *opened
+	reported string // the last error that was reported; empty after a write that has succeeded
 }
 
 // Open opens the file at path for appending, or makes it, with mode 0640. If its last line has no
 // line end, because the machine or a process was stopped, it gets one.
 //
 // If the file is moved or removed, the next lines go to a new one of that name. If it cannot be
-// written, because the disk is full, Write waits until it can. tell is called with the error.
-func Open(path string, tell func(error), stop <-chan struct{}) (*File, error) {
+// written, for example because the disk is full, Write calls report with the error, once for several
+// equal ones, and tries again until it can be written or stop is closed.
+func Open(path string, report func(error), stop <-chan struct{}) (*File, error) {
 	out, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, tell: tell, stop: stop, out: out}, nil
+	return &File{path: path, report: report, stop: stop, out: out}, nil
 }
 
 // Write appends b, which is whole lines. It returns an error only after stop was closed.
@@ -146,12 +147,12 @@ func (f *File) Write(b []byte) (int, error) {
 	for done := 0; ; {
 		n, err := f.write(b[done:], done == 0)
 		if done += n; err == nil {
-			f.told = ""
+			f.reported = ""
 			return len(b), nil
 		}
-		if text := err.Error(); text != f.told {
-			f.told = text
-			f.tell(err)
+		if text := err.Error(); text != f.reported {
+			f.reported = text
+			f.report(err)
 		}
 		select {
 		case <-f.stop:
@@ -168,7 +169,7 @@ func (f *File) write(b []byte, start bool) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		f.out.Close() // the lines are in the system's hands
+		f.out.Close() // an error has no meaning: each Write was complete
 		f.out = next
 	}
 	return f.out.Write(b)
