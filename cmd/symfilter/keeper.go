@@ -114,7 +114,7 @@ func (k *keeper) save() {
 	begin := time.Now()
 	context, ok := k.of.input.AppendProcesses(nil)
 	now := time.Now()
-	k.earliest = now.Add(max(keepAgain, now.Sub(begin)*keepShare))
+	k.earliest = now.Add(pauseAfter(now.Sub(begin)))
 	k.pending = false
 	k.saves++
 	number := k.saves
@@ -123,6 +123,9 @@ func (k *keeper) save() {
 		k.retry()
 	}
 }
+
+// pauseAfter returns the time from a context, whose making took so long, to the next one.
+func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
 
 // retry schedules another save, even if the context does not change until then: a full disk may get
 // space.

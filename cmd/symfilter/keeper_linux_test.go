@@ -98,6 +98,15 @@ func TestContextsAreMadeAtMostOnceASecond(t *testing.T) {
 	})
 }
 
+// Contexts that take long to make are made less often.
+func TestContextsTakeAFiftiethOfTheTime(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: keepAgain, 20 * time.Millisecond: keepAgain, time.Second: 50 * time.Second} {
+		if got := pauseAfter(took); got != want {
+			t.Errorf("after %v: a pause of %v, want %v", took, got, want)
+		}
+	}
+}
+
 // No context is made for lines that change nothing, and one for many changes at once.
 func TestContextsAreMadeIfTheyChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
