@@ -21,6 +21,7 @@ const lastTerminal = time.Second
 // A nil hangups is for a run that each hang-up ends.
 type hangups struct {
 	started bool          // there was a terminal at the start
+	exists  func() bool   // reports whether there is one now
 	again   chan struct{} // has an element from a hang-up until the call of the function of onHangup
 }
 
@@ -29,7 +30,7 @@ func (c *config) hangups(files []string, in *os.File) *hangups {
 	if !c.follow.on && !((len(files) == 0 || slices.Contains(files, "-")) && written.IsPipe(in)) {
 		return nil
 	}
-	return &hangups{started: hasTerminal(), again: make(chan struct{}, 1)}
+	return &hangups{started: hasTerminal(), exists: hasTerminal, again: make(chan struct{}, 1)}
 }
 
 // hasTerminal reports whether the process has a controlling terminal. When a terminal is gone, all
@@ -44,7 +45,7 @@ func hasTerminal() bool {
 }
 
 // isOrphan reports whether the terminal at which the run was started is gone.
-func (h *hangups) isOrphan() bool { return h.started && !hasTerminal() }
+func (h *hangups) isOrphan() bool { return h.started && !h.exists() }
 
 // survived reports whether the run outlives a hang-up that has come. If so, the function of
 // onHangup is called.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // detached returns a command that runs symfilter without a terminal.
@@ -57,6 +59,29 @@ func TestHangupsAreOutlived(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A terminal that goes after a hang-up and a termination signal is not a second signal: the run, which
+// is ending, has its time to print what is complete.
+func TestATerminalThatGoesDoesNotCutTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terminal := true
+		s := &stopper{
+			patience: time.Minute,
+			hangups:  &hangups{started: true, exists: func() bool { return terminal }, again: make(chan struct{}, 1)},
+			reading:  make(chan struct{}), signals: make(chan os.Signal), ending: make(chan struct{}), ended: make(chan struct{}),
+		}
+		s.last.Store(func() { panic("the process is ended immediately") })
+		go s.listen(func() {})
+		s.signals <- syscall.SIGHUP
+		s.signals <- syscall.SIGTERM
+		<-s.reading
+		terminal = false
+		time.Sleep(2 * lastTerminal)
+		if got := s.end(); got != int(syscall.SIGTERM) {
+			t.Errorf("ended by signal %d, want %d", got, syscall.SIGTERM)
+		}
+	})
 }
 
 func appendTo(t *testing.T, path, text string) {

@@ -82,7 +82,7 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 				continue
 			}
 		case <-gone:
-			if !s.hangups.isOrphan() {
+			if s.signal() != 0 || !s.hangups.isOrphan() { // after another signal, the run is ending already
 				continue
 			}
 			sig = syscall.SIGHUP
