@@ -34,8 +34,8 @@ type Finder struct {
 	tail   []byte // the lines since the last backtrace, at most maxTail bytes
 	pids   map[string]int
 	known  map[knownReport]*report.Finding
-	stacks map[uint64][]report.TraceFrame // of answers, by hash
-	same   map[identity]*report.Finding   // by what Identify computes their fingerprints of
+	stacks map[uint64][]*report.TraceFrame // of answers, by hash
+	same   map[identity]*report.Finding    // by what Identify computes their fingerprints of
 	seed   maphash.Seed
 	text   []byte // scratch: what is hashed
 	after  []byte // scratch: a line after a backtrace
@@ -47,7 +47,7 @@ type Finder struct {
 func NewFinder(to *report.Findings, input string, own *report.Own, paths Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
-		pids: make(map[string]int), known: make(map[knownReport]*report.Finding), stacks: make(map[uint64][]report.TraceFrame),
+		pids: make(map[string]int), known: make(map[knownReport]*report.Finding), stacks: make(map[uint64][]*report.TraceFrame),
 		same: make(map[identity]*report.Finding), seed: maphash.MakeSeed(),
 	}
 }
@@ -251,9 +251,9 @@ func (f *Finder) begin(h *reportHeader, prefix string) {
 	f.open = logReport{mode: h.mode, pid: h.pid, prefix: prefix}
 	f.open.x = report.Finding{Tool: h.tool, Kind: h.kind, Message: h.message, Memory: memoryOfKind(h.kind)}
 	if h.file != "" {
-		at := report.TraceFrame{}
+		at := &report.TraceFrame{}
 		at.File, at.Line, at.Column, at.HasLine = f.paths.shown(h.file), h.line, h.column, h.line > 0
-		f.open.x.Traces = []report.Trace{{Frames: []report.TraceFrame{at}}}
+		f.open.x.Traces = []report.Trace{{Frames: []*report.TraceFrame{at}}}
 	}
 	f.tail = f.tail[:0]
 }
@@ -314,7 +314,7 @@ func (f *Finder) summary(text []byte) {
 }
 
 // leak adds the leak whose line was read last, if there is one.
-func (f *Finder) leak(frames []report.TraceFrame) {
+func (f *Finder) leak(frames []*report.TraceFrame) {
 	r := &f.open
 	x, ok := leakIn(r.said)
 	r.said = ""
@@ -329,7 +329,7 @@ func (f *Finder) leak(frames []report.TraceFrame) {
 }
 
 // trace adds a stack to the open report, or begins a crash with it.
-func (f *Finder) trace(frames []report.TraceFrame, single bool) {
+func (f *Finder) trace(frames []*report.TraceFrame, single bool) {
 	r := &f.open
 	r.quiet = 0
 	switch said := r.said; r.mode {
@@ -347,7 +347,7 @@ func (f *Finder) trace(frames []report.TraceFrame, single bool) {
 		return
 	case ofRuntimeError:
 		if at := r.x.Traces; len(at) > 0 && len(at[0].Frames) == 1 && at[0].Frames[0].Object == "" {
-			r.x.Traces = []report.Trace{{Frames: withLine(frames, &at[0].Frames[0])}}
+			r.x.Traces = []report.Trace{{Frames: withLine(frames, at[0].Frames[0])}}
 			return
 		}
 	}
@@ -355,17 +355,21 @@ func (f *Finder) trace(frames []report.TraceFrame, single bool) {
 	f.tail = f.tail[:0]
 }
 
-// withLine returns frames, of which the innermost one gets the line at if none has a line.
-func withLine(frames []report.TraceFrame, at *report.TraceFrame) []report.TraceFrame {
-	if !slices.ContainsFunc(frames, func(f report.TraceFrame) bool { return f.HasLine }) {
-		frames[0].File, frames[0].Line, frames[0].Column, frames[0].HasLine = at.File, at.Line, at.Column, at.HasLine
+// withLine returns frames, of which the innermost one has the line at if none has a line. frames stay
+// as they are: other findings may share them.
+func withLine(frames []*report.TraceFrame, at *report.TraceFrame) []*report.TraceFrame {
+	if slices.ContainsFunc(frames, func(f *report.TraceFrame) bool { return f.HasLine }) {
+		return frames
 	}
-	return frames
+	f := frames[0]
+	first := &report.TraceFrame{Frame: f.Frame, Object: f.Object, ID: f.ID, Address: f.Address, Offset: f.Offset}
+	first.File, first.Line, first.Column, first.HasLine = at.File, at.Line, at.Column, at.HasLine
+	return append([]*report.TraceFrame{first}, frames[1:]...)
 }
 
 // crash begins a crash with a stack, if one of the lines before it is the message of one, or adds the
 // stack to the open one.
-func (f *Finder) crash(frames []report.TraceFrame, single bool) {
+func (f *Finder) crash(frames []*report.TraceFrame, single bool) {
 	r := &f.open
 	if x, ok := crashIn(f.tail); ok {
 		f.end(true)
@@ -377,7 +381,7 @@ func (f *Finder) crash(frames []report.TraceFrame, single bool) {
 	case r.mode != ofCrash:
 		f.end(true)
 	case r.single: // a register, whose stack this is
-		r.x.Traces[0].Frames = append(r.x.Traces[0].Frames, frames...)
+		r.x.Traces[0].Frames = slices.Concat(r.x.Traces[0].Frames, frames)
 		r.single = false
 	case len(r.x.Traces) < maxCrashTraces:
 		r.x.Traces = append(r.x.Traces, report.Trace{Role: report.RoleOther, Frames: frames})

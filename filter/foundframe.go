@@ -11,7 +11,7 @@ import (
 )
 
 // frames returns the frames of a stack, which other stacks may share.
-func (f *Finder) frames(rows []stackRow) []report.TraceFrame {
+func (f *Finder) frames(rows []stackRow) []*report.TraceFrame {
 	sum, ok := f.sum(rows)
 	if known := f.stacks[sum]; ok && known != nil {
 		return known
@@ -79,9 +79,9 @@ func isNamedIn(a *Resolved, line []byte) bool {
 }
 
 // makeFrames returns the frames of a stack.
-func (f *Finder) makeFrames(rows []stackRow) []report.TraceFrame {
+func (f *Finder) makeFrames(rows []stackRow) []*report.TraceFrame {
 	s := &f.stack
-	all := make([]report.TraceFrame, 0, len(rows))
+	all := make([]*report.TraceFrame, 0, len(rows))
 	at := 0
 	for i := range rows {
 		r := &rows[i]
@@ -91,14 +91,14 @@ func (f *Finder) makeFrames(rows []stackRow) []report.TraceFrame {
 		case r.more, r.answer < 0 && !r.named:
 		case r.answer < 0:
 			if named, ok := f.named(text); ok {
-				all = append(all, named)
+				all = append(all, &named)
 			}
 		default:
 			a := &s.answers[r.answer]
 			if isChance(s, r, text) {
 				continue
 			}
-			fr := report.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
+			fr := &report.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
 			if r.frame < len(a.Frames) {
 				fr.Frame = a.Frames[r.frame]
 				fr.Func, _ = report.Unversioned(fr.Func)
@@ -222,8 +222,7 @@ func (f *Finder) hash(x *report.Finding) uint64 {
 	text := appendName(appendName(f.text[:0], x.Tool), x.Kind)
 	for t := range x.Traces {
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(x.Traces[t].Frames)))
-		for i := range x.Traces[t].Frames {
-			fr := &x.Traces[t].Frames[i]
+		for _, fr := range x.Traces[t].Frames {
 			text = fr.ID.AppendHex(appendName(text, fr.Object))
 			place := fr.Offset
 			if place == 0 && fr.Func == "" {

@@ -19,8 +19,8 @@ func TestMessageClassHasNoNumbers(t *testing.T) {
 		{"1,", "N,"},
 		{"", ""},
 	} {
-		if got := messageClass(tt.message); got != tt.class {
-			t.Errorf("messageClass(%q) = %q, want %q", tt.message, got, tt.class)
+		if got := string(appendMessageClass(nil, tt.message)); got != tt.class {
+			t.Errorf("appendMessageClass(%q) = %q, want %q", tt.message, got, tt.class)
 		}
 	}
 }
@@ -28,9 +28,9 @@ func TestMessageClassHasNoNumbers(t *testing.T) {
 // anError returns a finding with a frame of libc, and one for each of the functions.
 func anError(functions ...string) *Finding {
 	x := &Finding{Source: FromValgrind, Tool: "memcheck", Kind: "InvalidRead", Message: "Invalid read of size 4"}
-	frames := []TraceFrame{{Frame: symbolize.Frame{Func: "memcpy", Linkage: "memcpy"}, Object: "/lib/libc.so.6"}}
+	frames := []*TraceFrame{{Frame: symbolize.Frame{Func: "memcpy", Linkage: "memcpy"}, Object: "/lib/libc.so.6"}}
 	for i, name := range functions {
-		frames = append(frames, TraceFrame{
+		frames = append(frames, &TraceFrame{
 			Frame:  symbolize.Frame{Func: name, Linkage: name, File: "/src/" + name + ".c", Line: uint32(i + 1), HasLine: true},
 			Object: "/opt/app",
 		})

@@ -15,8 +15,7 @@ type Findings struct {
 
 	processes []Process
 	all       []*Finding
-	byKey     map[findingKey]*Finding
-	ordinals  map[ordinalKey]int
+	equal     map[string]*equalFindings // by fingerprint
 	share     Share
 	used      map[string]bool // the suppressions that reports list as used
 }
@@ -31,23 +30,45 @@ type Process struct {
 	Complete bool     // the report has its end: no finding after it is missing
 }
 
-type findingKey struct {
-	fingerprint string
-	ordinal     int
+// equalFindings are the findings that have one fingerprint.
+type equalFindings struct {
+	first *Finding
+	more  []*Finding // the other ones, by ordinal
+
+	// The number of findings that the process has of these, and that each other one has.
+	process, count int
+	counts         map[int]int
 }
 
-type ordinalKey struct {
-	fingerprint string
-	process     int
+// at returns the finding with this ordinal; nil if there is none.
+func (e *equalFindings) at(ordinal int) *Finding {
+	switch {
+	case ordinal == 1:
+		return e.first
+	case ordinal-2 < len(e.more):
+		return e.more[ordinal-2]
+	}
+	return nil
+}
+
+// turnTo makes process the one whose findings are counted.
+func (e *equalFindings) turnTo(process int) {
+	if e.process == process {
+		return
+	}
+	if e.counts == nil {
+		e.counts = make(map[int]int)
+	}
+	e.counts[e.process] = e.count
+	e.process, e.count = process, e.counts[process]
 }
 
 // NewFindings returns an empty collection whose findings take their memory from budget; see
 // [NewShare].
 func NewFindings(budget *Budget) *Findings {
 	return &Findings{
-		byKey:    make(map[findingKey]*Finding),
-		ordinals: make(map[ordinalKey]int),
-		share:    NewShare(budget),
+		equal: make(map[string]*equalFindings),
+		share: NewShare(budget),
 	}
 }
 
@@ -104,23 +125,37 @@ func (s *Findings) All() []*Finding { return s.all }
 // with, or x. Identify must have been called. Add keeps x, if it is new; it returns nil if there is
 // no memory for it.
 func (s *Findings) Add(process int, x *Finding, count uint64) *Finding {
-	o := ordinalKey{x.Fingerprint, process}
-	ordinal := s.ordinals[o] + 1
-	k := findingKey{x.Fingerprint, ordinal}
-	known := s.byKey[k]
+	e := s.equal[x.Fingerprint]
+	var known *Finding
+	ordinal := 1
+	if e != nil {
+		e.turnTo(process)
+		ordinal = e.count + 1
+		known = e.at(ordinal)
+	}
+	size := int64(entrySize)
 	if known == nil {
-		if !s.share.Take(x.size(), 0) {
-			s.Left++
-			return nil
-		}
-		x.Ordinal, x.Seen = ordinal, nil
-		s.byKey[k], known = x, x
-		s.all = append(s.all, x)
-	} else if !s.share.Take(entrySize, 0) {
+		size = x.size()
+	}
+	if !s.share.Take(size, 0) {
 		s.Left++
 		return nil
 	}
-	s.ordinals[o] = ordinal
+	if e == nil {
+		e = &equalFindings{process: process}
+		s.equal[x.Fingerprint] = e
+	}
+	e.count = ordinal
+	if known == nil {
+		x.Ordinal, x.Seen = ordinal, nil
+		x.keep()
+		if known = x; e.first == nil {
+			e.first = x
+		} else {
+			e.more = append(e.more, x)
+		}
+		s.all = append(s.all, x)
+	}
 	known.occur(process, count)
 	return known
 }
@@ -159,26 +194,37 @@ func (x *Finding) occur(process int, count uint64) {
 // run has.
 func (x *Finding) ID() string { return x.Fingerprint + ":" + strconv.Itoa(x.Ordinal) }
 
-// Bytes of a finding beside its strings: the entries of both maps, and the finding itself; of a
-// trace and of a frame.
+// Bytes of a finding beside its strings: its entry and that of its process, and the finding itself;
+// of a frame, and of a reference to one.
 const (
 	entrySize = 128
 	baseSize  = 512
-	frameSize = 256
+	frameSize = 320
+	refSize   = 8
 )
 
-// size returns about how many bytes the finding takes.
+// size returns about how many bytes the finding takes beside those that are kept.
 func (x *Finding) size() int64 {
 	n := baseSize + entrySize + len(x.Message)
 	for _, d := range x.Detail {
 		n += len(d)
 	}
 	for t := range x.Traces {
-		n += len(x.Traces[t].Message)
-		for i := range x.Traces[t].Frames {
-			f := &x.Traces[t].Frames[i]
-			n += frameSize + len(f.Func) + len(f.Linkage) + len(f.File) + len(f.Object)
+		n += len(x.Traces[t].Message) + refSize*len(x.Traces[t].Frames)
+		for _, f := range x.Traces[t].Frames {
+			if !f.counted {
+				n += frameSize + len(f.Func) + len(f.Linkage) + len(f.File) + len(f.Object)
+			}
 		}
 	}
 	return int64(n)
+}
+
+// keep notes that the bytes of the frames are counted.
+func (x *Finding) keep() {
+	for t := range x.Traces {
+		for _, f := range x.Traces[t].Frames {
+			f.counted = true
+		}
+	}
 }

@@ -1,9 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/symbolize"
@@ -18,50 +18,58 @@ const (
 )
 
 // A Stack collects the frames of a stack, innermost first, for their fingerprint. Its zero value has
-// none. It keeps a copy of the at most 16 names that it needs, whatever the number of frames.
+// none. It keeps the at most 16 names that it needs, whatever the number of frames.
 type Stack struct {
 	own, named, objects frameNames
 }
 
-// frameNames is a list of different names, each ended by NUL.
+// frameNames is a list of different names.
 type frameNames struct {
-	text []byte
-	n    int
+	names [ownFrames]string
+	n     int
 }
 
 // add adds name up to its first NUL, unless the list has it already or has most names. So recursion,
 // of one function or of several that call each other, adds nothing.
 func (l *frameNames) add(name string, most int) {
-	name, _, _ = strings.Cut(name[:min(len(name), maxLinkage)], "\x00") // an object's may have a NUL
-	if l.n == most || name == "" {
+	if l.n == most {
 		return
 	}
-	for rest := l.text; len(rest) > 0; rest = rest[bytes.IndexByte(rest, 0)+1:] {
-		if len(rest) > len(name) && rest[len(name)] == 0 && string(rest[:len(name)]) == name {
-			return
-		}
+	name = name[:min(len(name), maxLinkage)]
+	if i := strings.IndexByte(name, 0); i >= 0 { // an object's may have a NUL
+		name = name[:i]
 	}
-	l.text = append(append(l.text, name...), 0)
-	l.n++
+	if name != "" && !slices.Contains(l.names[:l.n], name) {
+		l.names[l.n] = name
+		l.n++
+	}
 }
 
 // Reset removes all frames.
-func (s *Stack) Reset() {
-	for _, l := range []*frameNames{&s.own, &s.named, &s.objects} {
-		l.text, l.n = l.text[:0], 0
-	}
-}
+func (s *Stack) Reset() { *s = Stack{} }
 
 // Add adds the frame that called the frames so far, or the innermost one. f is nil if it has no
 // answer; object is the path or name of its object file; own is the answer of [Own.Is].
 func (s *Stack) Add(f *symbolize.Frame, object string, own bool) {
-	if s.named.n == namedFrames && (!own || s.own.n == ownFrames) {
-		return // no fingerprint would have it
+	if s.isFull(own) {
+		return
 	}
-	object = object[strings.LastIndexByte(object, '/')+1:]
 	name := ""
 	if f != nil {
 		name = StableName(f)
+	}
+	s.add(name, object[strings.LastIndexByte(object, '/')+1:], own)
+}
+
+// isFull reports whether no further frame is of the fingerprint.
+func (s *Stack) isFull(own bool) bool {
+	return s.named.n == namedFrames && (!own || s.own.n == ownFrames)
+}
+
+// add adds a frame by its stable name, or empty if it has none, and the base name of its object file.
+func (s *Stack) add(name, object string, own bool) {
+	if s.isFull(own) {
+		return
 	}
 	switch {
 	case name != "":
@@ -90,6 +98,12 @@ func (s *Stack) Empty() bool { return s.named.n == 0 && s.objects.n == 0 }
 // name has the base name of its object file in its place; so have the frames of a stack without any
 // name. No line, column, address, folder, size, thread or process is in it.
 func (s *Stack) Fingerprint(fields ...string) string {
+	return s.fingerprint([]byte(strings.Join(fields, "\x00")))
+}
+
+// fingerprint returns the fingerprint with fields, which are joined by NUL. It changes what is after
+// them.
+func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {
 		names = &s.named
@@ -97,11 +111,11 @@ func (s *Stack) Fingerprint(fields ...string) string {
 	if names.n == 0 {
 		names = &s.objects
 	}
-	h := sha256.New()
-	h.Write([]byte(strings.Join(fields, "\x00")))
-	if n := len(names.text); n > 0 {
-		h.Write([]byte{0})
-		h.Write(names.text[:n-1])
+	for _, name := range names.names[:names.n] {
+		fields = append(append(fields, 0), name...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(fields)
+	var digits [32]byte
+	hex.Encode(digits[:], sum[:16])
+	return string(digits[:])
 }

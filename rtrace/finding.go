@@ -3,6 +3,7 @@ package rtrace
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/report"
@@ -133,14 +134,18 @@ func (f *finder) call(rec *Record) {
 
 // finish adds the current group.
 func (f *finder) finish() {
+	var frames []*report.TraceFrame
+	if len(f.leaks) > 0 {
+		frames = report.Refer(slices.Clone(f.frames))
+	}
 	for i := range f.leaks {
 		l := &f.leaks[i]
 		x := &report.Finding{
 			Source: report.FromRTrace, Tool: tool, Kind: l.kind, Bytes: l.bytes, Blocks: l.blocks,
 			Message: fmt.Sprintf("%d bytes of %s in %d blocks were not freed", l.bytes, l.kind, l.blocks),
 		}
-		if len(f.frames) > 0 {
-			x.Traces = []report.Trace{{Frames: append([]report.TraceFrame(nil), f.frames...)}}
+		if len(frames) > 0 {
+			x.Traces = []report.Trace{{Frames: frames}}
 		}
 		x.Identify(f.own)
 		if f.process < 0 {

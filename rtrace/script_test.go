@@ -151,8 +151,7 @@ func (f *finding) Close() error {
 	for _, x := range f.s.All() {
 		fmt.Fprintf(f.w, "%s/%s %q :%d, %d bytes in %d blocks, seen %v\n", x.Tool, x.Kind, x.Message, x.Ordinal, x.Bytes, x.Blocks, x.Seen)
 		for _, t := range x.Traces {
-			for i := range t.Frames {
-				fr := &t.Frames[i]
+			for _, fr := range t.Frames {
 				fmt.Fprintf(f.w, "    0x%x %s (%s) %s:%d %s+0x%x inlined %v own %v\n", fr.Address, fr.Func, fr.Linkage, fr.File, fr.Line, fr.Object, fr.Offset, fr.Inlined, fr.IsOwn)
 			}
 		}

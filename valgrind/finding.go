@@ -2,14 +2,12 @@ package valgrind
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/report"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // NewFindings returns a writer that adds the errors of the report written to it to s, with frames
@@ -33,19 +31,18 @@ type finder struct {
 	input   string
 	own     *report.Own
 
-	sites   []site
-	stack   []report.TraceFrame   // of the current error
-	stacks  map[string]namedStack // of the current process, by appendStackKey
-	key     []byte                // of the current stack
-	unnamed int                   // frames without a name so far
-	runs    map[int]*run          // by the numbers of processes in the report
-	byPID   map[string]int        // the last process with this PID, by its number in the findings
+	sites  []site
+	stack  []*report.TraceFrame // scratch: the current stack
+	shared sharing
+	texts  map[string]string // kinds and texts of errors that were kept before
+	runs   map[int]*run      // by the numbers of processes in the report
+	byPID  map[string]int    // the last process with this PID, by its number in the findings
 }
 
 // A run is what the findings have of a process.
 type run struct {
 	number   int                     // of the process in the findings
-	errors   map[string]*counted     // by their unique numbers
+	errors   map[string]counted      // by their unique numbers
 	finished bool                    // it has the state FINISHED
 	threads  map[string]report.Trace // where its threads were created, by Helgrind's numbers of them
 
@@ -170,7 +167,7 @@ func (f *finder) isLast(pid string, number int) bool {
 
 // forget drops what is kept for processes whose documents have ended.
 func (f *finder) forget() {
-	f.stacks = nil
+	f.shared = sharing{}
 	for number := range f.runs {
 		if number != f.t.cur.number && !slices.ContainsFunc(f.t.open, func(p *process) bool { return p.number == number }) {
 			delete(f.runs, number)
@@ -198,9 +195,9 @@ func (f *finder) addError(rec *Record, x *report.Finding) {
 	x = f.to.Add(r.number, x, 1)
 	if number := rec.Get("unique"); x != nil && len(number) > 0 && len(number) <= maxName && len(r.errors) < maxErrors {
 		if r.errors == nil {
-			r.errors = make(map[string]*counted)
+			r.errors = make(map[string]counted)
 		}
-		r.errors[string(number)] = &counted{x, 1}
+		r.errors[string(number)] = counted{x, 1}
 	}
 }
 
@@ -214,9 +211,9 @@ func (f *finder) count(rec *Record) {
 		case it.Name == "count":
 			n, _ = parseNumber(it.Text)
 		case it.Name == "unique":
-			if e := r.errors[string(it.Text)]; e != nil && n > e.count {
+			if e, known := r.errors[string(it.Text)]; known && n > e.count {
 				f.to.Occurred(e.finding, r.number, n-e.count)
-				e.count = n
+				r.errors[string(it.Text)] = counted{e.finding, n}
 			}
 			n = 0
 		}
@@ -227,9 +224,18 @@ const maxDetails = 16 // lines of an error's text that are kept beside its messa
 
 // finding returns an error as a finding, with all its stacks.
 func (f *finder) finding(rec *Record) *report.Finding {
-	x := &report.Finding{Kind: string(rec.Get("kind"))}
+	x := &report.Finding{Kind: f.text(rec.Get("kind"))}
 	if what, ok := whatOf(rec); ok {
 		x.Message = clean(what)
+	}
+	stacks := 0
+	for i := range rec.Items {
+		if it := &rec.Items[i]; it.Name == "stack" && !it.Leaf {
+			stacks++
+		}
+	}
+	if stacks > 0 {
+		x.Traces = make([]report.Trace, 0, stacks)
 	}
 	said := "" // the last line of text, which may be about the next stack
 	detail := func() {
@@ -255,7 +261,11 @@ func (f *finder) finding(rec *Record) *report.Finding {
 			x.Blocks, _ = parseNumber(it.Text)
 		case it.Name == "auxwhat", len(x.Traces) > 0 && (it.Name == "what" || it.Name == "text"):
 			detail()
-			said = clean(it.Text)
+			if said = ""; isClean(it.Text) {
+				said = f.text(it.Text)
+			} else {
+				said = clean(it.Text)
+			}
 			if m := memoryOf(said); m != report.MemoryUnknown {
 				x.Memory = m
 			}
@@ -326,7 +336,45 @@ func (f *finder) signal(rec *Record) *report.Finding {
 
 // clean returns the text of an element without line ends and blanks around it.
 func clean(text []byte) string {
+	if isClean(text) {
+		return string(text)
+	}
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(text, []byte("\uFFFD")))), " ")
+}
+
+// isClean reports whether a text is ASCII without any blanks but single spaces between words.
+func isClean(text []byte) bool {
+	before := byte(' ')
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == ' ' && before == ' ' {
+			return false
+		}
+		before = c
+	}
+	return before != ' ' || len(text) == 0
+}
+
+// maxTexts and maxText bound the texts that are kept to be shared: their number, and their bytes.
+const (
+	maxTexts = 256
+	maxText  = 256
+)
+
+// text returns a text as a string, which findings share if it was seen before: most texts beside the
+// message are repeated.
+func (f *finder) text(b []byte) string {
+	known, ok := f.texts[string(b)]
+	switch {
+	case ok:
+		return known
+	case len(b) > maxText:
+		return string(b)
+	case len(f.texts) >= maxTexts || f.texts == nil:
+		f.texts = make(map[string]string)
+	}
+	s := string(b)
+	f.texts[s] = s
+	return s
 }
 
 // roleOf returns what a stack shows, from the text before it.
@@ -352,127 +400,4 @@ func memoryOf(said string) report.Memory {
 		return report.MemoryOutside
 	}
 	return report.MemoryUnknown
-}
-
-// A namedStack is a stack all of whose frames have names. Findings share it, since many have equal
-// stacks: frames are most of what a finding takes.
-type namedStack struct {
-	frames []report.TraceFrame
-	named  int64 // frames that got their names from the symbolizer
-}
-
-// Bounds of the stacks that are kept to be shared: their number, and the bytes of a key.
-const (
-	maxStacks   = 1 << 10
-	maxStackKey = 16 << 10
-)
-
-// appendStackKey appends bytes that only equal stacks of a process have.
-func appendStackKey(dst []byte, frames []Frame) []byte {
-	for i := range frames {
-		f := &frames[i]
-		dst = binary.LittleEndian.AppendUint64(dst, f.IP)
-		dst = binary.LittleEndian.AppendUint64(dst, f.Line)
-		for _, b := range [...][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
-			n := uint32(len(b)) << 1
-			if b == nil { // not the same as empty
-				n = 1
-			}
-			dst = append(binary.LittleEndian.AppendUint32(dst, n), b...)
-		}
-	}
-	return dst
-}
-
-// frames returns the frames of a stack as a finding has them. Their slice may be shared.
-func (f *finder) frames(frames []Frame) (all []report.TraceFrame) {
-	f.key = appendStackKey(f.key[:0], frames)
-	if known, ok := f.stacks[string(f.key)]; ok {
-		f.t.missing.Named += known.named
-		return known.frames
-	}
-	named, left := f.t.missing.Named, f.unnamed
-	defer func() {
-		if f.unnamed > left || len(f.key) > maxStackKey { // a later answer may be better
-			return
-		}
-		if len(f.stacks) >= maxStacks || f.stacks == nil {
-			f.stacks = make(map[string]namedStack)
-		}
-		f.stacks[string(f.key)] = namedStack{all, f.t.missing.Named - named}
-	}()
-	f.sites = f.t.appendSites(f.sites[:0], frames)
-	f.stack = f.stack[:0]
-	for i := range f.sites {
-		f.stack = f.appendSite(f.stack, &f.sites[i])
-	}
-	all = make([]report.TraceFrame, len(f.stack)) // findings are kept: a slice that grew would be half unused
-	copy(all, f.stack)
-	return all
-}
-
-// appendSite appends the frames of a site: those of the symbolizer, if it has more than the report.
-func (f *finder) appendSite(dst []report.TraceFrame, s *site) []report.TraceFrame {
-	last := &s.frames[len(s.frames)-1]
-	place := report.TraceFrame{Address: last.IP}
-	if last.Obj != nil {
-		place.Object = f.t.objectName(last.Obj)
-	}
-	var got *answer
-	var why error
-	if s.at != nil {
-		place.ID, place.Offset = s.at.of.file.ID, s.rel
-		f.answers.Prefetch(s.at.of.file.Object)
-		got = f.answers.answerFor(s)
-		why = got.err
-	} else {
-		_, why = f.t.cur.whyUnplaced(last)
-	}
-	switch {
-	case got != nil && got.improvesOn(s):
-		f.t.missing.Named++
-		for i := range got.frames {
-			place.Frame = f.o.Shown(&got.frames[i])
-			dst = append(dst, place)
-		}
-	case last.Fn != nil || last.File != nil:
-		for i := range s.frames {
-			place.Frame = f.reported(&s.frames[i], got)
-			place.Inlined = i < len(s.frames)-1
-			dst = append(dst, place)
-		}
-	default:
-		f.unnamed++
-		f.t.countUnresolved(s, why)
-		dst = append(dst, place)
-	}
-	return dst
-}
-
-// reported returns a frame that the report has names for. got may be nil.
-func (f *finder) reported(from *Frame, got *answer) (to symbolize.Frame) {
-	to.Func = string(from.Fn)
-	to.Linkage = got.linkageFor(from)
-	if isMangled(from.Fn) {
-		to.Linkage = to.Func
-		if f.o.Symbolizer != nil {
-			to.Func = f.o.Symbolizer.Demangle(to.Func)
-		}
-	}
-	if to.Linkage == "" {
-		to.Linkage = to.Func
-	}
-	if from.File != nil {
-		to.File = f.o.ShownFile(from.source())
-		to.Line, to.HasLine = uint32(min(from.Line, 1<<32-1)), from.Line > 0
-	}
-	return to
-}
-
-// objectName returns the name of an object as a string, which the objects of the process share.
-func (t *tracker) objectName(name []byte) string {
-	if o := t.cur.knownObject(name); o != nil {
-		return o.name
-	}
-	return string(name)
 }

@@ -43,8 +43,7 @@ func listed(s *report.Findings) string {
 		}
 		for _, tr := range x.Traces {
 			fmt.Fprintf(&b, "  role %d %q\n", tr.Role, tr.Message)
-			for i := range tr.Frames {
-				f := &tr.Frames[i]
+			for _, f := range tr.Frames {
 				own := " "
 				if f.IsOwn {
 					own = "*"

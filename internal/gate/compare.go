@@ -99,11 +99,11 @@ func Identified(x *report.Finding) bool {
 		return false
 	}
 	frames := x.Traces[0].Frames
-	isNamed := func(f report.TraceFrame) bool { return f.Named() || f.Object == "" && f.File != "" }
+	isNamed := func(f *report.TraceFrame) bool { return f.Named() || f.Object == "" && f.File != "" }
 	if x.OwnFrame() == nil {
 		return slices.ContainsFunc(frames, isNamed)
 	}
-	return slices.ContainsFunc(frames, func(f report.TraceFrame) bool { return f.IsOwn && isNamed(f) })
+	return slices.ContainsFunc(frames, func(f *report.TraceFrame) bool { return f.IsOwn && isNamed(f) })
 }
 
 // Entries returns an entry for each fingerprint of a run whose findings are [Identified], in the

@@ -122,8 +122,7 @@ func objects(changes []Change) string {
 	var all []string
 	for _, change := range changes {
 		for _, t := range change.Findings[0].Traces[:min(len(change.Findings[0].Traces), 1)] {
-			for i := range t.Frames {
-				f := &t.Frames[i]
+			for _, f := range t.Frames {
 				if f.Named() || f.Object == "" || !f.IsOwn && change.Findings[0].OwnFrame() != nil {
 					continue
 				}

@@ -35,13 +35,13 @@ func runOf(t *testing.T, processes ...string) *report.Findings {
 		for word := range strings.FieldsSeq(words) {
 			kind, name, ok := strings.Cut(word, ":")
 			x := &report.Finding{Source: report.FromValgrind, Tool: "memcheck", Kind: kind}
-			f := report.TraceFrame{Object: "/opt/a", ID: id, Offset: 0x10}
+			f := &report.TraceFrame{Object: "/opt/a", ID: id, Offset: 0x10}
 			if name != "?" {
 				f.Frame = symbolize.Frame{Func: name, Linkage: name, File: name + ".c", Line: uint32(10 * (i + 1)), HasLine: true}
 			}
-			libc := report.TraceFrame{Object: "/lib/libc.so.6", Frame: symbolize.Frame{Func: "malloc", Linkage: "malloc"}}
+			libc := &report.TraceFrame{Object: "/lib/libc.so.6", Frame: symbolize.Frame{Func: "malloc", Linkage: "malloc"}}
 			if ok && name != "" {
-				x.Traces = []report.Trace{{Frames: []report.TraceFrame{libc, f}}}
+				x.Traces = []report.Trace{{Frames: []*report.TraceFrame{libc, f}}}
 			}
 			if word == "/cut" {
 				continue

@@ -84,7 +84,7 @@ func (t *changesText) change(c *gate.Change) {
 			t.WriteByte('\n')
 		}
 		for n := range x.Traces[i].Frames {
-			t.frame(n, &x.Traces[i].Frames[n])
+			t.frame(n, x.Traces[i].Frames[n])
 		}
 	}
 	for _, line := range x.Detail {

@@ -31,7 +31,7 @@ func changedRun(t *testing.T) *Result {
 		for line := uint32(12); line < 18; line++ {
 			x := &report.Finding{
 				Source: report.FromValgrind, Tool: "memcheck", Kind: "Leak_DefinitelyLost", Message: "8 bytes\x07 are lost", Bytes: 8, Blocks: 1, Detail: []string{"more"},
-				Traces: []report.Trace{{Frames: []report.TraceFrame{
+				Traces: []report.Trace{{Frames: []*report.TraceFrame{
 					{Frame: symbolize.Frame{Func: "malloc", Linkage: "malloc"}, Object: "/lib/libc.so.6", Offset: 0x12},
 					{Frame: symbolize.Frame{Func: "f<\n>()", Linkage: "_Zf", File: "/src/lib/f.cc", Line: line, Column: 3, HasLine: true}, Object: "/opt/a", Address: 0x1},
 					{Object: "/opt/b", Address: 0x2},

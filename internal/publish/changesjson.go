@@ -105,7 +105,7 @@ func (j *changesJSON) trace(t *report.Trace) {
 	j.Optional("message", t.Message)
 	j.Array("frames")
 	for i := range t.Frames {
-		f := &t.Frames[i]
+		f := t.Frames[i]
 		j.Item()
 		if f.Named() {
 			j.Function(functionOf(f), f.Linkage)

@@ -40,7 +40,7 @@ func fuzzed(data string) *Result {
 			for i := range len(head) % 4 {
 				tr := report.Trace{Role: report.Role(i), Message: next()}
 				for k := range len(head) % 5 {
-					tr.Frames = append(tr.Frames, report.TraceFrame{
+					tr.Frames = append(tr.Frames, &report.TraceFrame{
 						Frame:  symbolize.Frame{Func: next(), Linkage: next(), File: next(), Line: uint32(len(head)), Column: uint32(k), HasLine: bit(1 + k)},
 						Object: next(), Offset: uint64(k),
 					})

@@ -365,7 +365,7 @@ func (j *junit) findingText(x *report.Finding) {
 				j.text("    ...\n")
 				return
 			}
-			f := &t.Frames[k]
+			f := t.Frames[k]
 			word := "    by "
 			if k == 0 {
 				word = "    at "

@@ -159,7 +159,7 @@ func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 }
 
 // matches reports whether a block suppresses an error of a tool.
-func (b *suppressionBlock) matches(tool, extra string, frames []report.TraceFrame) bool {
+func (b *suppressionBlock) matches(tool, extra string, frames []*report.TraceFrame) bool {
 	if !slices.Contains(b.tools, tool) {
 		return false
 	}
@@ -170,7 +170,7 @@ func (b *suppressionBlock) matches(tool, extra string, frames []report.TraceFram
 	} else if b.extra != "" && !matchesGlob(b.extra, extra) && extra != "*" {
 		return false
 	}
-	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(call, &frames[n]) })
+	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(call, frames[n]) })
 }
 
 // matchCalls reports whether calls match the first of n frames. "..." matches any number of frames,

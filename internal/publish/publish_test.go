@@ -14,8 +14,8 @@ import (
 )
 
 // at returns a frame that has a line; without a line it is one of the object file.
-func at(function, linkage, file string, line uint32, object string) report.TraceFrame {
-	return report.TraceFrame{
+func at(function, linkage, file string, line uint32, object string) *report.TraceFrame {
+	return &report.TraceFrame{
 		Frame:  symbolize.Frame{Func: function, Linkage: linkage, File: file, Line: line, Column: 9, HasLine: line > 0},
 		Object: object, Address: 0x4011f6, Offset: 0x11f6,
 	}
@@ -23,11 +23,11 @@ func at(function, linkage, file string, line uint32, object string) report.Trace
 
 // aRead returns an error with three stacks, as Memcheck reports it.
 func aRead() *report.Finding {
-	use := []report.TraceFrame{
+	use := []*report.TraceFrame{
 		at("Pool::operator[](int) const", "_ZNK4PoolixEi", "/src/app/pool.h", 31, "/opt/app"),
 		at("main", "main", "/src/app/main.cc", 12, "/opt/app"),
 	}
-	free := append([]report.TraceFrame{at("free", "free", "", 0, "/usr/libexec/valgrind/vgpreload.so")}, use[1:]...)
+	free := append([]*report.TraceFrame{at("free", "free", "", 0, "/usr/libexec/valgrind/vgpreload.so")}, use[1:]...)
 	return &report.Finding{
 		Source: report.FromValgrind, Tool: "memcheck", Kind: "InvalidRead", Message: "Invalid read of size 4", Memory: report.MemoryFreed,
 		Traces: []report.Trace{
@@ -42,7 +42,7 @@ func aRead() *report.Finding {
 func lost(kind, function string, bytes uint64) *report.Finding {
 	return &report.Finding{
 		Source: report.FromValgrind, Tool: "memcheck", Kind: kind, Message: "40 bytes in 1 blocks are lost in loss record 1 of 2", Bytes: bytes, Blocks: 1,
-		Traces: []report.Trace{{Frames: []report.TraceFrame{
+		Traces: []report.Trace{{Frames: []*report.TraceFrame{
 			at("malloc", "malloc", "", 0, "/usr/libexec/valgrind/vgpreload.so"),
 			at(function, function, "/src/app/leak.cc", 7, "/opt/app"),
 		}}},
@@ -75,8 +75,8 @@ func sample() *Result {
 	add(r, log, &report.Finding{
 		Source: report.FromLog, Tool: "tsan", Kind: "data race", Message: "data race on a \x1b[31mname\u202e of 'x' & <y>",
 		Traces: []report.Trace{
-			{Message: "Write of size 4 at 0x7b04 by thread T1:", Frames: []report.TraceFrame{at("main::{lambda()#1}::operator()() const", "_ZZ4mainENKUlvE_clEv", "/src/app/sub dir/ä#1%.cc", 3, "/opt/app")}},
-			{Role: report.RoleOther, Message: "Previous write of size 4 at 0x7b04 by main thread:", Frames: []report.TraceFrame{at("main", "main", "/usr/include/x.h", 4, "/opt/app")}},
+			{Message: "Write of size 4 at 0x7b04 by thread T1:", Frames: []*report.TraceFrame{at("main::{lambda()#1}::operator()() const", "_ZZ4mainENKUlvE_clEv", "/src/app/sub dir/ä#1%.cc", 3, "/opt/app")}},
+			{Role: report.RoleOther, Message: "Previous write of size 4 at 0x7b04 by main thread:", Frames: []*report.TraceFrame{at("main", "main", "/usr/include/x.h", 4, "/opt/app")}},
 		},
 	})
 	add(r, log, &report.Finding{Source: report.FromLog, Tool: "asan", Kind: "SEGV", Message: "SEGV on unknown address."})

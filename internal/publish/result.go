@@ -128,8 +128,8 @@ func (s *sarif) sentences(x *report.Finding, traces []report.Trace) string {
 // linedIn returns the frame that stands for a trace: the innermost own one that has a line, or the
 // innermost one that has a line; nil if none has.
 func linedIn(t *report.Trace) (lined *report.TraceFrame) {
-	for i := range t.Frames {
-		switch f := &t.Frames[i]; {
+	for _, f := range t.Frames {
+		switch {
 		case !f.HasLine || f.File == "":
 		case f.IsOwn:
 			return f
@@ -225,7 +225,7 @@ func (s *sarif) flow(traces []report.Trace, each int) {
 				}
 			}
 			for i := min(len(frames), each) - 1; i >= 0; i-- {
-				f := &frames[i]
+				f := frames[i]
 				if !f.HasLine || f.File == "" {
 					continue
 				}
@@ -270,7 +270,7 @@ func (s *sarif) stacks(traces []report.Trace, each int) {
 		s.array("frames")
 		frames := traces[t].Frames
 		for i := range frames[:min(len(frames), each)] {
-			f := &frames[i]
+			f := frames[i]
 			s.open('{')
 			s.object("location")
 			if f.HasLine && f.File != "" {

@@ -320,7 +320,7 @@ func TestColumnsAreOfLinesThatAreASCII(t *testing.T) {
 }
 
 func TestResultsWithoutLinesHaveALocation(t *testing.T) {
-	unnamed := &report.Finding{Tool: "memcheck", Kind: "InvalidRead", Traces: []report.Trace{{Frames: []report.TraceFrame{{Object: "/src/app/bin/prog", Offset: 16}}}}}
+	unnamed := &report.Finding{Tool: "memcheck", Kind: "InvalidRead", Traces: []report.Trace{{Frames: []*report.TraceFrame{{Object: "/src/app/bin/prog", Offset: 16}}}}}
 	bare := &report.Finding{Tool: "memcheck", Kind: "FatalSignal"}
 	all := readSARIF(t, results(unnamed, bare)).allResults()
 	for i, want := range []string{"bin/prog", "file:///opt/app"} {
@@ -333,9 +333,9 @@ func TestResultsWithoutLinesHaveALocation(t *testing.T) {
 // .NET's readers of SARIF take no line beyond 2^31-1.
 func TestLinesAreSignedIntegers(t *testing.T) {
 	for line, want := range map[uint32]uint32{0: 1, 7: 7, 1<<32 - 1: 1<<31 - 1} {
-		f := report.TraceFrame{}
+		f := &report.TraceFrame{}
 		f.File, f.Line, f.Column, f.HasLine = "a.c", line, line, true
-		if got := placeOf(&f); got.line != want || got.column > 1<<31-1 {
+		if got := placeOf(f); got.line != want || got.column > 1<<31-1 {
 			t.Errorf("line %d: %+v", line, got)
 		}
 	}

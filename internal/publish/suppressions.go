@@ -203,7 +203,7 @@ func sizeOf(message string) string {
 // suppressionFrames returns the lines of a stack in a suppression: names, and in objects the files in
 // place of them. A run of frames of the system is "...", and the frames after the last own one are
 // left out; without an own frame all are kept.
-func suppressionFrames(frames []report.TraceFrame) (names, objects []string) {
+func suppressionFrames(frames []*report.TraceFrame) (names, objects []string) {
 	last := len(frames) - 1
 	for last >= 0 && !frames[last].IsOwn {
 		last--
@@ -214,7 +214,7 @@ func suppressionFrames(frames []report.TraceFrame) (names, objects []string) {
 	}
 	hasName := false
 	for i := range frames {
-		f := &frames[i]
+		f := frames[i]
 		if !isOwn(i) {
 			call := "..."
 			if (i == 0 || isOwn(i-1)) && isOwn(i+1) { // one frame alone, as of malloc: "..." would hide more

@@ -13,8 +13,8 @@ import (
 )
 
 // call returns a frame of /opt/app, or of the system if the name of the object is libc.so.6.
-func call(fn, linkage, object string, inlined bool) report.TraceFrame {
-	return report.TraceFrame{Frame: symbolize.Frame{Func: fn, Linkage: linkage, Inlined: inlined, File: "/src/a.cc", Line: 7}, Object: object}
+func call(fn, linkage, object string, inlined bool) *report.TraceFrame {
+	return &report.TraceFrame{Frame: symbolize.Frame{Func: fn, Linkage: linkage, Inlined: inlined, File: "/src/a.cc", Line: 7}, Object: object}
 }
 
 // runOf returns a run of one process with these findings of Memcheck.
@@ -35,7 +35,7 @@ func runOf(t testing.TB, all ...report.Finding) *Result {
 	return &Result{Findings: s}
 }
 
-func finding(kind, message string, frames ...report.TraceFrame) report.Finding {
+func finding(kind, message string, frames ...*report.TraceFrame) report.Finding {
 	return report.Finding{Kind: kind, Message: message, Traces: []report.Trace{{Frames: frames}}}
 }
 
@@ -45,8 +45,8 @@ const (
 )
 
 // systemFrame returns a frame without a line in the C library.
-func systemFrame(name string) report.TraceFrame {
-	return report.TraceFrame{Frame: symbolize.Frame{Func: name, Linkage: name}, Object: libc}
+func systemFrame(name string) *report.TraceFrame {
+	return &report.TraceFrame{Frame: symbolize.Frame{Func: name, Linkage: name}, Object: libc}
 }
 
 func TestSuppressions(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSuppressions(t *testing.T) {
 		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("strlen"), systemFrame("puts"), call("f", "f", app, false)),
 		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("a"), systemFrame("b"), call("g", "g", app, false), call("f", "f", app, false)), // covered by the "..." of the last
 		finding("SyscallParam", "Syscall param write(buf) points to uninitialised byte(s)", systemFrame("write")),
-		finding("FishyValue", "Argument 'size' of function malloc has a fishy (possibly negative) value: -1", systemFrame("malloc"), report.TraceFrame{Object: app}),
+		finding("FishyValue", "Argument 'size' of function malloc has a fishy (possibly negative) value: -1", systemFrame("malloc"), &report.TraceFrame{Object: app}),
 		finding("FatalSignal", "Process terminating", mainFrame),
 	)
 	var b bytes.Buffer
@@ -143,7 +143,7 @@ func TestSuppressions(t *testing.T) {
 }
 
 func TestSuppressionsHaveAtMost24Frames(t *testing.T) {
-	var frames []report.TraceFrame
+	var frames []*report.TraceFrame
 	for range 100 {
 		frames = append(frames, call("f", "f", app, false))
 	}
@@ -159,7 +159,7 @@ func TestSuppressionsHaveAtMost24Frames(t *testing.T) {
 func TestNeededSuppressions(t *testing.T) {
 	r := runOf(t,
 		finding("Leak_DefinitelyLost", "8 bytes in 1 blocks are definitely lost in loss record 1 of 1",
-			report.TraceFrame{Frame: symbolize.Frame{Func: "operator new(unsigned long)"}, Object: "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"},
+			&report.TraceFrame{Frame: symbolize.Frame{Func: "operator new(unsigned long)"}, Object: "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"},
 			call("peek(int)", "_Z4peeki", app, true), call("app::use(int)", "_ZN3app3useEi", app, false), call("main", "main", app, false)),
 		finding("InvalidWrite", "Invalid write of size 8", call("main", "main", app, false)),
 		finding("SyscallParam", "Syscall param write(buf) points to uninitialised byte(s)", systemFrame("write"), call("main", "main", app, false)),

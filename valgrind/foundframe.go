@@ -1,0 +1,257 @@
+package valgrind
+
+import (
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A sharing has the frames and the stacks of a process that findings share: frames are most of what
+// findings take, and programs with many errors have few different ones.
+type sharing struct {
+	sites  map[siteKey]*sharedSite
+	bytes  int    // that sites take, about
+	text   []byte // scratch: the text of a site
+	stacks [sharedStacks][]*report.TraceFrame
+}
+
+// A siteKey tells most sites of a process apart. at and rel are those of a site with a place.
+type siteKey struct {
+	ip, line, rel uint64
+	at            *epoch
+}
+
+// A sharedSite is a site with the frames that findings have for it.
+type sharedSite struct {
+	from    []sharedFrame // as the report has it
+	frames  []*report.TraceFrame
+	named   bool // the symbolizer has named them
+	unnamed bool // nothing has: a later answer may be better
+
+	// Memory of from and frames, of the most sites.
+	oneFrom  [1]sharedFrame
+	oneRef   [1]*report.TraceFrame
+	oneFrame [1]report.TraceFrame
+}
+
+// A sharedFrame has the texts of a frame of a report.
+type sharedFrame struct {
+	object, fn, source string
+	dir                int     // bytes of source that are the folder
+	has                [4]bool // which texts the report has, of the object, the function, the folder, and the file
+}
+
+// Bounds of what is shared: the bytes of sites, and the number of stacks. A program of the size of a
+// compiler has some 10,000 sites in its errors.
+const (
+	maxSharedBytes  = 16 << 20
+	sharedFrameSize = 640 // bytes of a site with one frame beside its text
+	sharedStacks    = 1 << 10
+)
+
+// site returns the site that was kept; nil if there is none.
+func (s *sharing) site(k siteKey, frames []Frame) *sharedSite {
+	known := s.sites[k]
+	if known == nil || len(known.from) != len(frames) {
+		return nil
+	}
+	for i := range frames {
+		if !known.from[i].is(&frames[i]) {
+			return nil
+		}
+	}
+	return known
+}
+
+// is reports whether a frame has these texts, and a number as its address.
+func (s *sharedFrame) is(f *Frame) bool {
+	file := s.source
+	if s.dir > 0 {
+		file = file[s.dir+1:]
+	}
+	return f.RawIP == nil && string(f.Fn) == s.fn && string(f.File) == file && string(f.Dir) == s.source[:s.dir] && string(f.Obj) == s.object && textsOf(f) == s.has
+}
+
+// textsOf returns which texts a frame has: none is not the same as an empty one.
+func textsOf(f *Frame) [4]bool {
+	return [...]bool{f.Obj != nil, f.Fn != nil, f.Dir != nil, f.File != nil}
+}
+
+// newSite returns a site with the texts of frames, which are in the object, in memory of its own.
+func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
+	b := s.text[:0]
+	for i := range frames {
+		f := &frames[i]
+		if b = append(append(b, f.Fn...), f.Dir...); len(f.Dir) > 0 {
+			b = append(b, '/')
+		}
+		b = append(b, f.File...)
+	}
+	s.text = b
+	rest := string(b)
+	next := func(n int) (text string) {
+		text, rest = rest[:n], rest[n:]
+		return text
+	}
+	site := new(sharedSite)
+	site.from = site.oneFrom[:]
+	if len(frames) > 1 {
+		site.from = make([]sharedFrame, len(frames))
+	}
+	for i := range frames {
+		f, to := &frames[i], &site.from[i]
+		to.has, to.object, to.fn, to.dir = textsOf(f), object, next(len(f.Fn)), len(f.Dir)
+		n := len(f.File)
+		if len(f.Dir) > 0 {
+			n += len(f.Dir) + 1
+		}
+		to.source = next(n)
+	}
+	return site
+}
+
+// trace returns n frames of a site, which are to be set.
+func (s *sharedSite) trace(n int) []report.TraceFrame {
+	if n != 1 {
+		all := make([]report.TraceFrame, n)
+		s.frames = report.Refer(all)
+		return all
+	}
+	s.oneRef[0] = &s.oneFrame[0]
+	s.frames = s.oneRef[:]
+	return s.oneFrame[:]
+}
+
+// keep keeps a site.
+func (s *sharing) keep(k siteKey, site *sharedSite) {
+	size := sharedFrameSize * len(site.from)
+	for i := range site.from {
+		size += len(site.from[i].fn) + len(site.from[i].source)
+	}
+	if size > maxSharedBytes/16 {
+		return
+	}
+	if s.bytes+size > maxSharedBytes || s.sites == nil {
+		s.sites, s.bytes = make(map[siteKey]*sharedSite), 0
+	}
+	s.bytes += size
+	s.sites[k] = site
+}
+
+// stack returns a stack with these frames, which others share if one has them already.
+func (s *sharing) stack(frames []*report.TraceFrame) []*report.TraceFrame {
+	var sum uint64
+	for _, f := range frames {
+		sum = (sum ^ f.Address) * 0x9E3779B97F4A7C15 // spreads the bits of an address over the higher ones
+	}
+	slot := &s.stacks[sum>>54]
+	if len(*slot) == len(frames) {
+		same := true
+		for i, f := range *slot {
+			same = same && f == frames[i]
+		}
+		if same {
+			return *slot
+		}
+	}
+	*slot = append(make([]*report.TraceFrame, 0, len(frames)), frames...) // findings are kept: a slice that grew would be half unused
+	return *slot
+}
+
+// frames returns the frames of a stack as a finding has them. They and their slice may be shared.
+func (f *finder) frames(frames []Frame) []*report.TraceFrame {
+	f.sites = f.t.appendSites(f.sites[:0], frames)
+	f.stack = f.stack[:0]
+	for i := range f.sites {
+		f.stack = append(f.stack, f.traceOf(&f.sites[i])...)
+	}
+	return f.shared.stack(f.stack)
+}
+
+// traceOf returns the frames of a site: those of the symbolizer, if it has more than the report.
+func (f *finder) traceOf(s *site) []*report.TraceFrame {
+	last := &s.frames[len(s.frames)-1]
+	k := siteKey{ip: last.IP, line: last.Line, at: s.at}
+	if s.at != nil {
+		k.rel = s.rel
+	}
+	known := f.shared.site(k, s.frames)
+	if known != nil && !known.unnamed {
+		if known.named {
+			f.t.missing.Named++
+		}
+		return known.frames
+	}
+	var got *answer
+	var why error
+	if s.at != nil {
+		f.answers.Prefetch(s.at.of.file.Object)
+		got = f.answers.answerFor(s)
+		why = got.err
+	} else {
+		_, why = f.t.cur.whyUnplaced(last)
+	}
+	named := got != nil && got.improvesOn(s)
+	unnamed := !named && last.Fn == nil && last.File == nil
+	if unnamed {
+		f.t.countUnresolved(s, why)
+		if known != nil {
+			return known.frames
+		}
+	}
+	place := report.TraceFrame{Address: last.IP}
+	if last.Obj != nil {
+		place.Object = f.t.objectName(last.Obj)
+	}
+	if s.at != nil {
+		place.ID, place.Offset = s.at.of.file.ID, s.rel
+	}
+	site := f.shared.newSite(s.frames, place.Object)
+	switch site.named, site.unnamed = named, unnamed; {
+	case named:
+		f.t.missing.Named++
+		for i, all := 0, site.trace(len(got.frames)); i < len(all); i++ {
+			all[i] = place
+			all[i].Frame = f.o.Shown(&got.frames[i])
+		}
+	case unnamed:
+		site.trace(1)[0] = place
+	default:
+		for i, all := 0, site.trace(len(s.frames)); i < len(all); i++ {
+			all[i] = place
+			all[i].Frame = f.reported(&s.frames[i], &site.from[i], got)
+			all[i].Inlined = i < len(s.frames)-1
+		}
+	}
+	if last.RawIP == nil {
+		f.shared.keep(k, site)
+	}
+	return site.frames
+}
+
+// reported returns a frame that the report has names for, whose texts are in text. got may be nil.
+func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
+	to.Func = text.fn
+	to.Linkage = got.linkageFor(from)
+	if isMangled(from.Fn) {
+		to.Linkage = to.Func
+		if f.o.Symbolizer != nil {
+			to.Func = f.o.Symbolizer.Demangle(to.Func)
+		}
+	}
+	if to.Linkage == "" {
+		to.Linkage = to.Func
+	}
+	if from.File != nil {
+		to.File = f.o.ShownFile(text.source)
+		to.Line, to.HasLine = uint32(min(from.Line, 1<<32-1)), from.Line > 0
+	}
+	return to
+}
+
+// objectName returns the name of an object as a string, which the objects of the process share.
+func (t *tracker) objectName(name []byte) string {
+	if o := t.cur.knownObject(name); o != nil {
+		return o.name
+	}
+	return string(name)
+}
