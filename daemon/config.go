@@ -135,7 +135,7 @@ type Size int64
 // A Duration is one of time.ParseDuration.
 type Duration time.Duration
 
-// A Mode is a file's permission bits, in octal.
+// A Mode is a file's permission bits, in octal. 0 is the default.
 type Mode fs.FileMode
 
 // A StartAt is a [follow.Start].
@@ -174,8 +174,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // UnmarshalText reads a mode.
 func (m *Mode) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
-	if err != nil || v > 0o777 {
-		return fmt.Errorf("%q is not a file's mode in octal, such as 0640", text)
+	if err != nil || v == 0 || v > 0o777 {
+		return fmt.Errorf("%q is not a file's mode in octal, such as 0640; 0 would let nobody use it", text)
 	}
 	*m = Mode(v)
 	return nil

@@ -151,7 +151,7 @@ func Sections() []Section {
 			{Name: "poll", Default: "false", With: []string{"files"}, Text: "look for changes, for file systems without events"},
 			{Name: "stdin", Text: "standard input"},
 			{Name: "listen", Text: "tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH, or systemd:NAME, a socket of the service manager"},
-			{Name: "mode", also: "0660", With: network, Text: "of a unix socket, in octal"},
+			{Name: "mode", also: "0660", With: network, Text: "of a unix socket, in octal, not 0"},
 			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "of a stream: lines end with a line feed, or are counted (RFC 6587); auto decides by the beginning"},
 			{Name: "http", Text: "HOST:PORT, unix:PATH or systemd:NAME; a POST answers its body, symbolized"},
 			{Name: "journal_upload", Text: "the same, for systemd-journal-upload"},
@@ -178,7 +178,7 @@ func Sections() []Section {
 		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
 			{Name: "stdout", Words: []string{"text", "json"}, Text: "standard output, and its form"},
 			{Name: "file", Text: "appended to, and opened again after SIGHUP or if it was moved; {peer} in its name is the peer of a connection, or the name of the followed file without its folder"},
-			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "of new files, in octal"},
+			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "of new files, in octal, not 0"},
 			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "open at once, with {peer}"},
 			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged, after at most a second, or when the system writes them"},
 			{Name: "peer", Text: "back to the sender, on the connection that a line came from"},

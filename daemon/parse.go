@@ -467,7 +467,7 @@ func (k *Key) wanted() string {
 	case kindOf[Duration]():
 		return "a duration, such as 500ms, 10s or 1h"
 	case kindOf[Mode]():
-		return "the permissions of a file in octal, such as 0640"
+		return "the permissions of a file in octal, such as 0640; 0 would let nobody use it"
 	case kindOf[StartAt]():
 		return "beginning, end, or a duration such as 1h"
 	}

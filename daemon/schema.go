@@ -83,7 +83,7 @@ func requiring(names []string) (all []object) {
 const (
 	sizePattern     = `^[0-9]+(KiB|MiB|GiB)?$`
 	durationPattern = `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
-	modePattern     = `^[0-7]{1,4}$`
+	modePattern     = `^(0o)?0*[1-7][0-7]{0,2}$`
 	namePattern     = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`
 )
 
@@ -113,7 +113,7 @@ func (k *Key) values(s *Section) object {
 	case kindOf[Duration]():
 		return object{"type": []string{"integer", "string"}, "minimum": 0, "maximum": 0, "pattern": durationPattern}
 	case kindOf[Mode]():
-		return object{"type": []string{"integer", "string"}, "minimum": 0, "maximum": 777, "pattern": modePattern}
+		return object{"type": []string{"integer", "string"}, "minimum": 1, "maximum": 777, "pattern": modePattern}
 	case kindOf[StartAt]():
 		return object{"type": "string", "pattern": `^(beginning|end)$|` + durationPattern}
 	case kindOf[URLs]():
