@@ -127,16 +127,13 @@ func TestCurlGetsEachAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")
 	d, secure := webDaemon(t)
-	for name, tt := range map[string]struct {
-		args   []string
-		status int
-	}{
-		"HTTP/1.1": {[]string{"--unix-socket", d.path("web"), "http://symfilterd/v1/filter"}, 18},
-		"HTTP/2":   {[]string{"--http2", "--cacert", d.path("cert.pem"), secure}, 56},
+	for name, args := range map[string][]string{
+		"HTTP/1.1": {"--unix-socket", d.path("web"), "http://symfilterd/v1/filter"},
+		"HTTP/2":   {"--http2", "--cacert", d.path("cert.pem"), secure},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "curl", append([]string{"-sN", "-T", "."}, tt.args...)...)
+		cmd := exec.CommandContext(ctx, "curl", append([]string{"-sN", "-T", "."}, args...)...)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -157,8 +154,8 @@ func TestCurlGetsEachAnswerAtOnce(t *testing.T) {
 		}
 		defer func() {
 			err := cmd.Wait()
-			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != tt.status {
-				t.Errorf("%s: curl ends with %v, want status %d", name, err, tt.status)
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 18 { // CURLE_PARTIAL_FILE
+				t.Errorf("%s: curl ends with %v, want status 18", name, err)
 			}
 		}()
 	}
