@@ -83,6 +83,11 @@ func putResolved(m pcommon.Map, r *filter.Resolved) {
 		m.PutStr("lookup", hexOf(r.Lookup))
 	}
 	putIf(m, "message", r.Message)
+	putAnswer(m, r)
+}
+
+// putAnswer sets what m has of r that does not depend on the process.
+func putAnswer(m pcommon.Map, r *filter.Resolved) {
 	putPlace(m, r)
 	switch {
 	case len(r.Frames) > 0:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // A log that is split into records at random lines has the output of a Filter: with markup in any
@@ -20,13 +22,16 @@ func FuzzSplitIntoRecords(f *testing.F) {
 	f.Add([]byte("{{{module:0:a:elf:aa00}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{hexdict: A: 1\nB: 2\n}}}\n\n{{{pc:0x1004}}} 0x1 \n{{{reset}}}"), uint64(9))
 	f.Add([]byte(" 0x1\n\n\n{{{hexdict: A: 0x1\n 0x2\n}}} x\r\n#0 0x1 (a+0x1) (BuildId: aa00)\n"), uint64(5))
 	one := startBare(f, testConfig())
-	f.Fuzz(func(t *testing.T, log []byte, seed uint64) { checkSplit(t, one, log, seed) })
+	reference := newReference(f, testConfig())
+	f.Fuzz(func(t *testing.T, log []byte, seed uint64) {
+		defer fuzztest.Watch(t, log)()
+		checkSplit(t, one, reference, log, seed)
+	})
 }
 
 // checkSplit splits a log into records, and compares what becomes of them with the output of a Filter.
-func checkSplit(t *testing.T, one *logsProcessor, log []byte, seed uint64) {
+func checkSplit(t *testing.T, one *logsProcessor, reference func(string) string, log []byte, seed uint64) {
 	t.Helper()
-	c := one.cfg
 	if len(log) > 64<<10 || !utf8.Valid(log) {
 		return
 	}
@@ -49,7 +54,7 @@ func checkSplit(t *testing.T, one *logsProcessor, log []byte, seed uint64) {
 		}
 		rest = rest[n+1:]
 	}
-	want := filtered(t, c, string(log)+"\n")
+	want := reference(string(log) + "\n")
 	one.contexts.forgetAll()
 	whole := batchOf("a", records...)
 	raw := false
@@ -83,17 +88,16 @@ func checkSplit(t *testing.T, one *logsProcessor, log []byte, seed uint64) {
 	}
 }
 
-// The same for logs with random faults: the fuzzer spends its time on reducing inputs, because the
-// Collector's goroutines make it see new code again and again.
+// The same for logs with random faults, which is run without the fuzzer.
 func TestSplitIntoRecordsWithFaults(t *testing.T) {
-	one := startBare(t, testConfig())
+	one, reference := startBare(t, testConfig()), newReference(t, testConfig())
 	g := rand.New(rand.NewPCG(3, 4))
 	for i := range 300 {
 		log := []byte(strings.Join(linesOf(t, logs[i%len(logs)]), "\n"))
 		for range 1 + g.IntN(10) {
 			log[g.IntN(len(log))] = " 0x{}:\nab1"[g.IntN(10)]
 		}
-		checkSplit(t, one, log, uint64(i))
+		checkSplit(t, one, reference, log, uint64(i))
 		if t.Failed() {
 			return
 		}

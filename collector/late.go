@@ -196,22 +196,7 @@ func (l *late) fill(ctx context.Context, record plog.LogRecord, id buildid.ID, n
 				fmt.Fprintf(&text, " %s %s:%d:%d", r.Frames[i].Func, r.Frames[i].File, r.Frames[i].Line, r.Frames[i].Column)
 			}
 		}
-		putLate(list.AppendEmpty().SetEmptyMap(), &r)
+		putAnswer(list.AppendEmpty().SetEmptyMap(), &r)
 	}
 	record.Body().SetStr(text.String())
-}
-
-// putLate sets m from r, which has no address in a process.
-func putLate(m pcommon.Map, r *filter.Resolved) {
-	putPlace(m, r)
-	switch {
-	case len(r.Frames) > 0:
-		putFrames(m, r.Frames)
-	case r.Variable != nil:
-		putVariable(m.PutEmptyMap("variable"), r.Variable)
-	case r.Err != nil:
-		m.PutStr("reason", r.Err.Error())
-	default:
-		m.PutStr("reason", symbolize.ErrNoSymbol.Error())
-	}
 }

@@ -111,22 +111,31 @@ func textOf(sink *consumertest.LogsSink) string {
 // filtered returns the output of a Filter with the options of a processor for a whole log.
 func filtered(t testing.TB, c *Config, log string) string {
 	t.Helper()
+	return newReference(t, c)(log)
+}
+
+// newReference returns a function that is filtered, with debug files that stay open.
+func newReference(t testing.TB, c *Config) func(log string) string {
+	t.Helper()
 	o := symfilter.Symbols{DebugDirs: c.Symbols.DebugFileDirectories, NoDefaultDebugDirs: true, NoPaths: !c.Symbols.ModulePaths, NoCache: true}
 	opened, err := o.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
-	var out strings.Builder
-	f := filter.New(&out, filter.Options{
-		Symbolizer:  opened.Symbolizer,
-		ModuleLines: filter.ModuleLinesRaw,
-		Patience:    filter.Patience{Local: 10 * time.Second},
-		Dialects:    filter.Dialects{NoPaths: !c.Symbols.ModulePaths, Whole: true, Complete: opened.Complete},
-	})
-	f.Write([]byte(log))
-	f.Close()
-	return out.String()
+	t.Cleanup(func() { opened.Close() })
+	return func(log string) string {
+		var out strings.Builder
+		f := filter.New(&out, filter.Options{
+			Symbolizer:  opened.Symbolizer,
+			Cache:       opened.Cache,
+			ModuleLines: filter.ModuleLinesRaw,
+			Patience:    filter.Patience{Local: 10 * time.Second},
+			Dialects:    filter.Dialects{NoPaths: !c.Symbols.ModulePaths, Whole: true, Complete: opened.Complete},
+		})
+		f.Write([]byte(log))
+		f.Close()
+		return out.String()
+	}
 }
 
 var logs = []string{"crash.log", "asan.log", "clang-crash.log"}

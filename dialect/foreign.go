@@ -119,7 +119,7 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	offset, end, ok := prefixedHex(b, at)
 	from := bytes.LastIndexByte(b[:at], ' ') + 1
-	if !ok || !onlyBlanks(b, end) || from == at-1 || from < 18 || bytes.IndexByte(b[from:at], '!') >= 0 {
+	if !ok || b[at-1] != '+' || !onlyBlanks(b, end) || from == at-1 || from < 18 || bytes.IndexByte(b[from:at], '!') >= 0 {
 		return false
 	}
 	tick := from - 10 // "00007ff6`1c2b1034 "

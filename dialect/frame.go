@@ -119,6 +119,10 @@ type Frame struct {
 	// Data is set for the address of a variable. Its Addr is in the process.
 	Data bool
 
+	// Unframed is set for an address of code or data that is no frame: its answer replaces the only
+	// Edit.
+	Unframed bool
+
 	// Footnote is set if the line must not change: the answer follows the maps of the process.
 	Footnote bool
 	Unread   error // why frames of this kind are never located; nil if they can be

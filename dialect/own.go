@@ -11,7 +11,10 @@ import "bytes"
 //
 //	… at #1 0x55d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…) after …
 //
-// The number is the address that the first run has looked up.
+// The number is the address that the first run has looked up. Addresses without a frame, which pc and
+// data elements have, in sentences:
+//
+//	… bad access in inventory+0x14a654 (BuildId: 3a0a920c…)
 var own = Dialect{
 	Name: "symfilter", Who: "symfilter, for frames that it could not resolve",
 	Needs:  "the build ID in the frame",
@@ -44,11 +47,15 @@ func matchOwn(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOwnSentence matches the frames in a sentence. The runtime address of the first one is at at.
+// matchOwnSentence matches the frames and the addresses in a sentence. The runtime address of the
+// first frame, or the offset of the first address, is at at.
 func matchOwnSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
 		end, ok := r.inSentence(l, at)
+		if !ok {
+			end, ok = r.addressInSentence(l, at)
+		}
 		switch {
 		case ok:
 			at = end
@@ -97,4 +104,30 @@ func (r *Reader) ownFrame(b []byte, at int) (addr uint64, m place, open int, ok 
 	}
 	m, ok = r.modulePlus(b, open)
 	return addr, m, open, ok && !m.id.IsZero()
+}
+
+// addressInSentence adds the address of code or data whose offset begins at at, and returns its end:
+// MODULE+0xOFFSET (BuildId: HEX). What is before the name of the module is not known: its name ends
+// at a blank or a mark, although it might have one.
+func (r *Reader) addressInSentence(l *Line, at int) (end int, ok bool) {
+	b := l.Text
+	plus := at - 1
+	if plus < 1 || b[plus] != '+' {
+		return at, false
+	}
+	from := bytes.LastIndexAny(b[max(0, plus-maxPath):plus], " \t=([{<\"'`,;:|") + 1 + max(0, plus-maxPath)
+	offset, digits, ok := prefixedHex(b, at)
+	if !ok || from == plus || !hasAt(b, digits, " (") {
+		return at, false
+	}
+	id, end, ok := r.buildIDAfter(b, digits)
+	if !ok || id.IsZero() {
+		return at, false
+	}
+	f := l.frame()
+	f.Number = -1
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call, f.Unframed = r.name(b[from:plus]), id, Vaddr, offset, offset, Exact, true
+	f.Start = from
+	l.edit(f, Edit{Span{from, end}, "", Name, ""})
+	return end, true
 }

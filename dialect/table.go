@@ -16,6 +16,7 @@ func allGrammars() []grammar {
 		{dialect: &node, direct: " ", before: "0", back: ":", shape: freeNumber, next: " ", match: matchNode},
 		{dialect: &firefox, direct: "+ ", before: " ", back: "+", next: "])", then: "\n", match: matchFirefox},
 		{dialect: &own, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: anyOf(matchOwn, matchOwnSentence)},
+		{dialect: &own, direct: "+", next: " ", then: "(", match: matchOwnSentence},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchCoredump},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, window: windowCoredump, next: " ", match: matchOldCoredump},
 		{dialect: &gdb, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchGDB},
@@ -85,8 +86,7 @@ func allGrammars() []grammar {
 		{dialect: &kernel, direct: " :\n", back: "]?>:;t\n", shape: kernelHigh, next: blank, then: "\n", match: matchKernelAddress},
 		{dialect: &optee, direct: " ", before: "CD", back: ":", next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &optee, direct: " ", before: " ?:0", back: "?0", shape: freeNumber, next: blank, then: "\n", match: matchOPTEE},
-		{dialect: &foreign, direct: "+", next: blank, then: "\n", match: matchWinDbg},
-		{dialect: &foreign, direct: ":", before: "]", next: blank + ")", match: matchWasm},
+		{dialect: &foreign, direct: "+:", next: blank + ")", match: anyOf(matchWinDbg, matchWasm)},
 		{dialect: &foreign, direct: " ", before: hex, back: hex, next: " ", then: "+", match: matchCrashReport},
 		{dialect: &foreign, direct: " ", before: "st", back: "s:", words: []string{"ss", "t:"}, next: blank, then: "+\n", match: anyOf(matchMacSample, matchFaultOffset)},
 	}

@@ -48,7 +48,7 @@ func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 		c.madeLine(text, eol, frames)
 		return
 	}
-	if len(frames) == 1 && frames[0].Below == "" {
+	if len(frames) == 1 && frames[0].Below == "" && !frames[0].Unframed {
 		c.frameLine(text, eol, &frames[0])
 		return
 	}
@@ -341,6 +341,10 @@ func (c *locator) sentence(text []byte, frames []dialect.Frame) {
 	at := 0
 	for i := range frames {
 		fr := &frames[i]
+		if fr.Unframed {
+			at = nameUnframed(c, text, at, fr)
+			continue
+		}
 		a := c.answer(fr)
 		start := len(f.buf)
 		switch end := fr.Edits[len(fr.Edits)-1].To; {
@@ -358,6 +362,51 @@ func (c *locator) sentence(text []byte, frames []dialect.Frame) {
 		f.recordLocated(start, fr, a)
 	}
 	f.logBytes(text[at:])
+}
+
+// nameUnframed lays out the text from at to the end of an address of code or data, in the form of the
+// element that it was. It returns that end, or at if there is no answer.
+func nameUnframed(c *locator, text []byte, at int, fr *dialect.Frame) int {
+	f, e := c.f, &fr.Edits[0]
+	f.elements++
+	start := len(f.buf)
+	if err := fr.Place.Err; err != nil {
+		f.countPlace(err)
+		f.recordPlace(fr)
+		f.recordLocated(start, fr, nil)
+		return at
+	}
+	address := answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(c.identity(fr))}
+	a := &f.last
+	*a = address
+	f.lookUp(a, exactAddress)
+	data := false
+	if !a.hasText || a.text.frame(0).file == "" { // no code, or code of which only the symbol is known
+		other := address
+		f.lookUp(&other, dataAddress)
+		if data = other.hasText; data {
+			*a = other
+		}
+	}
+	f.countLookup(a)
+	f.countAnswer(OriginRaw, a)
+	if a.hasText {
+		f.rests.count(fr.Place.Verified)
+		if f.o.Dialects.KeepRaw {
+			f.logBytes(text[at:e.To])
+			f.mark(" ")
+		} else {
+			f.logBytes(text[at:e.From])
+		}
+		if data {
+			f.function(a.text.data())
+		} else {
+			f.codeLocation(a)
+		}
+		at = e.To
+	}
+	f.recordLocated(start, fr, a)
+	return at
 }
 
 // below lays out the answer for a frame of a list on lines of its own.

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -101,6 +102,8 @@ func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 		f.endLine(eol)
 		return
 	}
+	// whether such an address was that of a pc or of a data element is not known
+	frames = slices.DeleteFunc(frames, func(fr dialect.Frame) bool { return fr.Unframed })
 	for i := range frames {
 		c.place(&frames[i], eol)
 	}

@@ -174,6 +174,12 @@ func (r *resolver) dataAnswer(addr uint64) *answer {
 
 // completeAnswer sets the rest of a, whose module and module-relative address are set.
 func (r *resolver) completeAnswer(a *answer, form lookup) {
+	r.lookUp(a, form)
+	r.countLookup(a)
+}
+
+// lookUp is completeAnswer for an address that may be looked up again: it does not count the answer.
+func (r *resolver) lookUp(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
 	if text, ok := r.ahead.answer(key); ok {
@@ -185,10 +191,14 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 	} else if a.err = err; err == nil {
 		r.cached.put(key, draft{renderedParts: renderedParts{none: true, until: r.unixNow() + int64(noneFor)}})
 	}
+}
+
+// countLookup counts the answer of lookUp.
+func (r *resolver) countLookup(a *answer) {
 	if a.hasText {
 		r.named++
 	} else {
-		r.recordMiss(m, a.err)
+		r.recordMiss(a.mod, a.err)
 	}
 }
 

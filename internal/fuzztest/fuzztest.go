@@ -28,6 +28,7 @@
 //	profile FuzzGperftools, FuzzJemalloc         the profile        none before the end: values are sums
 //	profile FuzzPprof                            equal IDs fail     none before the end: values are sums
 //	daemon FuzzConfig                            a file has at most 1 MiB   no stream
+//	collector FuzzSplitIntoRecords               the log            its own: the records of a batch go out with it
 //	escape FuzzEscape                            the text           no stream
 //	buildid FuzzIDsFile                          the file           no stream
 //	symbolize FuzzDemangle                       at most 4 KiB, and a budget of steps
