@@ -16,8 +16,8 @@ import (
 // those before a place, as a checkpoint has them. Archives are read only if lines of them are
 // missing, because they were rotated and compressed before they could be read.
 
-// maxMarks is the number of files that were read, or are to be left out, and no longer exist, of
-// which the marks are kept to recognise their archives.
+// maxMarks bounds the marks of one source, of files that were read or left out and no longer exist. A
+// program that compresses a file removes it when its archive is complete, so the last few are enough.
 const maxMarks = 16
 
 // hasUnpacked reports whether the file that the archive at path is made of exists, too: the archive
@@ -30,7 +30,7 @@ func (f *family) hasUnpacked(path string) bool {
 // named returns all siblings, archives under the names of the files that they were made of.
 func (f *family) named() []sibling {
 	all := slices.Clone(f.all)
-	for _, c := range f.packed {
+	for _, c := range f.archives {
 		c.path = packedBase(c.path)
 		all = append(all, c)
 	}
@@ -54,10 +54,10 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 	if s.f.o.Unpack == nil {
 		return nil, false
 	}
-	known := make(map[fileID]time.Time)
-	for _, c := range beside.packed {
-		if s.knowsArchive(c) || s.out == nil && (before.seen.IsZero() || s.start != Beginning || c.mtime.Before(before.seen)) {
-			known[c.id] = c.mtime
+	leftOut := make(map[fileID]time.Time)
+	for _, c := range beside.archives {
+		if s.isLeftOut(c) || s.out == nil && (before.seen.IsZero() || s.start != Beginning || c.mtime.Before(before.seen)) {
+			leftOut[c.id] = c.mtime
 			continue
 		}
 		if beside.hasUnpacked(c.path) || s.holds(c) {
@@ -68,9 +68,9 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 		switch {
 		case wait:
 		case g == nil:
-			known[c.id] = c.mtime
+			leftOut[c.id] = c.mtime
 		case s.isArchived(g) || c.mtime.Before(s.seen.Truncate(time.Second)):
-			known[c.id] = c.mtime
+			leftOut[c.id] = c.mtime
 			g.close()
 		case s.mayGrow(g): // it may be the archive of a known file
 			later = true
@@ -82,18 +82,18 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 		}
 	}
 	if beside.partial {
-		for id, at := range s.archives {
-			known[id] = at
+		for id, at := range s.leftOut {
+			leftOut[id] = at
 		}
 	}
-	s.archives = known
+	s.leftOut = leftOut
 	return unseen, later
 }
 
-// knowsArchive reports whether c is an archive that is not to be read.
-func (s *source) knowsArchive(c sibling) bool {
-	at, known := s.archives[c.id]
-	return known && at.Equal(c.mtime)
+// isLeftOut reports whether c is an archive that is not to be read.
+func (s *source) isLeftOut(c sibling) bool {
+	at, found := s.leftOut[c.id]
+	return found && at.Equal(c.mtime)
 }
 
 // holds reports whether the source has c open.
@@ -184,13 +184,13 @@ func (s *source) archivesSince(saved savedSource, beside *family, last mark) (fo
 		return nil, false
 	}
 	listed := saved.fingerprints()
-	s.archives = make(map[fileID]time.Time)
-	for _, c := range beside.packed {
+	s.leftOut = make(map[fileID]time.Time)
+	for _, c := range beside.archives {
 		reads := slices.ContainsFunc(saved.Reading, func(r savedReading) bool { return r.Ino == c.id.ino })
 		switch {
 		case reads:
 		case saved.Archives && slices.Contains(listed, c.fingerprint()), !saved.Archives && c.mtime.Before(last.Time):
-			s.archives[c.id] = c.mtime
+			s.leftOut[c.id] = c.mtime
 			continue
 		case beside.hasUnpacked(c.path):
 			continue
@@ -212,7 +212,7 @@ func (s *source) archivesSince(saved savedSource, beside *family, last mark) (fo
 func (s *source) leaveArchive(all []*generation, r savedReading) bool {
 	for i, g := range all {
 		if g != nil && r.Size == 0 && r.Len > 0 && r.Time.Equal(g.mtime) && r.sameBeginning(g) {
-			s.archives[g.id] = g.mtime
+			s.leftOut[g.id] = g.mtime
 			all[i] = nil
 			g.close()
 			return true
@@ -335,8 +335,8 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 	if s.f.o.Unpack == nil {
 		return copies, rest, false, nil
 	}
-	for _, c := range beside.packed {
-		if s.knowsArchive(c) || beside.hasUnpacked(c.path) || s.holds(c) {
+	for _, c := range beside.archives {
+		if s.isLeftOut(c) || beside.hasUnpacked(c.path) || s.holds(c) {
 			continue
 		}
 		copied, wait := s.openArchive(c)
@@ -370,8 +370,8 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 
 // leaveOut records that the archive c is not to be read.
 func (s *source) leaveOut(c sibling) {
-	if s.archives == nil {
-		s.archives = make(map[fileID]time.Time)
+	if s.leftOut == nil {
+		s.leftOut = make(map[fileID]time.Time)
 	}
-	s.archives[c.id] = c.mtime
+	s.leftOut[c.id] = c.mtime
 }

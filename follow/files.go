@@ -12,13 +12,15 @@ import (
 	"time"
 )
 
-// files records the files that any source reads, has read or must not read. It is safe for
-// concurrent use.
+// files records the files that any source reads, has read or must not read: those that exist by a
+// record each, those that no longer exist by a mark. Archives that a source does not read are in
+// source.leftOut, and what a checkpoint has of all of them in savedSource. It is safe for concurrent
+// use.
 type files struct {
 	mu   sync.Mutex
-	byID map[fileID]*record
-	// marks of files that a source has read or left out and that no longer exist, by which their
-	// archives are recognised; at most maxMarks for each source
+	byID map[fileID]*record // of files that exist
+	// of files that a source has read or left out and that no longer exist: their archives are
+	// recognised by them; at most maxMarks for each source
 	gone map[*source][]mark
 }
 
@@ -209,15 +211,15 @@ func (f *files) ignore(s *source, c sibling) bool {
 	return !tooMany(err)
 }
 
-// prune removes the records of files that s has read and that are neither in there nor the file
-// now. If there is partial it removes none: files that are there again would be read again.
+// prune replaces the records of files that s has read and that are neither in there nor the file now
+// by marks. If there is partial it does nothing: a file that reappears would be read again.
 func (f *files) prune(s *source, there *family, now *generation) {
 	if there.partial {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	gone := s.removeGone(slices.Concat(there.all, there.packed), now)
+	gone := s.removeGone(slices.Concat(there.all, there.archives), now)
 	f.keepMarks(s, gone...)
 	for _, m := range gone {
 		if r := f.byID[fileID{m.Dev, m.Ino}]; r != nil && r.owner == s && !r.active {
@@ -282,11 +284,11 @@ func (s *source) knownSiblings() *string {
 			all = append(all, c.fingerprint())
 		}
 	}
-	for _, c := range s.family.packed {
+	for _, c := range s.family.archives {
 		if slices.ContainsFunc(s.held(), func(g *generation) bool { return g.archive.id == c.id }) {
 			continue // if this run is killed, the next one may have to read on in it
 		}
-		if s.knowsArchive(c) || s.f.files.hasRead(c) {
+		if s.isLeftOut(c) || s.f.files.hasRead(c) {
 			all = append(all, c.fingerprint())
 		}
 	}

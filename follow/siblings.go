@@ -19,11 +19,11 @@ type sibling struct {
 
 // A family is the set of siblings of a file at one moment.
 type family struct {
-	all      []sibling
-	archives map[string]bool // paths that compressed files had before they were compressed
-	packed   []sibling       // these compressed files
-	lists    []listing       // of the folders
-	of       [2]string       // resolved paths of the files whose siblings these are
+	all        []sibling       // but archives
+	archives   []sibling       // rotated files that were compressed
+	hasArchive map[string]bool // paths that archives had before they were compressed
+	lists      []listing       // of the folders
+	of         [2]string       // resolved paths of the files whose siblings these are
 	// files may be missing, since a folder or a file in it could not be looked at: no permission, no
 	// descriptor, a file system that fails
 	partial bool
@@ -63,7 +63,7 @@ func (s *source) siblings() (*family, error) {
 	if s.family != nil && now.sure(s.family) {
 		return s.family, nil
 	}
-	now.archives = make(map[string]bool)
+	now.hasArchive = make(map[string]bool)
 	for i, path := range paths {
 		now.addSiblings(path, now.lists[i])
 	}
@@ -88,9 +88,9 @@ func (f *family) addSiblings(path string, l listing) {
 		if isRotated(base, name) {
 			f.put(dir + name)
 		} else if packed := packedBase(name); packed != "" && isRotated(base, packed) {
-			f.archives[dir+packed] = true
+			f.hasArchive[dir+packed] = true
 			if c, err := siblingAt(dir + name); err == nil {
-				f.packed = append(f.packed, c)
+				f.archives = append(f.archives, c)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (s *source) discover(before predecessor) error {
 		}
 		s.gaps, s.family = pending, beside
 		s.rename(beside.all)
-		s.rename(beside.packed)
+		s.rename(beside.archives)
 		s.f.files.prune(s, beside, g)
 		s.reread(beside.all)
 		for _, u := range unseen {
@@ -293,7 +293,7 @@ func (s *source) isCurrent(beside *family) bool {
 	s.family = beside
 	again, err := s.siblings()
 	s.family = family
-	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, sameFile) && slices.EqualFunc(beside.packed, again.packed, sameFile))
+	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, sameFile) && slices.EqualFunc(beside.archives, again.archives, sameFile))
 }
 
 // sameFile reports whether the same file is at the same path.
@@ -362,7 +362,7 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 		if c.mtime.Before(before.seen) {
 			continue
 		}
-		if s.out != nil && c.mtime.Before(s.seen) && (beside.archives[c.path] || s.family != nil && s.family.archives[c.path]) {
+		if s.out != nil && c.mtime.Before(s.seen) && (beside.hasArchive[c.path] || s.family != nil && s.family.hasArchive[c.path]) {
 			continue
 		}
 		g, err := s.f.disk.openGeneration(c.path)

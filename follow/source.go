@@ -42,12 +42,11 @@ type source struct {
 	// time of a checkpoint that does not list the file: files written later are new, rotated ones
 	// too
 	since       time.Time
-	truncatedID fileID // ID of a file that was truncated, while a copy of it is read
-	readFiles   []mark // files that were read and still exist
-	foreign     string // name of an archive that cannot be unpacked
-	// archives that are not to be read, with the time of their last change
-	archives map[fileID]time.Time
-	cut      map[fileID]cutArchive // archives that may still be written
+	truncatedID fileID                // ID of a file that was truncated, while a copy of it is read
+	readFiles   []mark                // files that were read and still exist
+	foreign     string                // name of an archive that cannot be unpacked
+	leftOut     map[fileID]time.Time  // archives that are not to be read, with the time of their last change
+	cut         map[fileID]cutArchive // archives that may still be written
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
 	lastMessage string       // the last message of trouble or routine

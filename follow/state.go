@@ -111,7 +111,7 @@ func (s *source) resume() (bool, error) {
 		found, broken = claimArchive(archives, last.mark)
 	}
 	if broken != nil { // its lines were printed already
-		s.archives[broken.id] = broken.mtime
+		s.leftOut[broken.id] = broken.mtime
 	}
 	if s.f.disk.ctx.Err() != nil {
 		closeAll([]*generation{found})
@@ -134,7 +134,7 @@ func (s *source) resume() (bool, error) {
 	if err := s.resumeOlder(all, archives, older); err != nil {
 		return false, err
 	}
-	if len(beside.packed) > 0 {
+	if len(beside.archives) > 0 {
 		s.seen = last.Time
 	}
 	s.ignoreSaved(saved, all, last.Time)
