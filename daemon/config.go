@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/follow"
 )
 
-// A Config is what a configuration file says. [Parse] reads one, and sets what it leaves out.
+// A Config is the contents of a configuration file. [Parse] reads one, and sets missing keys to their
+// defaults.
 type Config struct {
 	Admin     Admin               `yaml:"admin"`
 	Log       Log                 `yaml:"log"`
@@ -40,7 +41,7 @@ type Log struct {
 	Format string `yaml:"format"` // auto, text or json
 }
 
-// Symbols says where debug files are, for all pipelines.
+// Symbols are the places of debug files, for all pipelines.
 type Symbols struct {
 	SymbolPaths               []string `yaml:"symbol_paths"`
 	IDsFiles                  []string `yaml:"ids_files"`

@@ -18,8 +18,8 @@ const awakeMost = 256
 // dropped first, those idle longest; those of live streams never are for a new one. Many goroutines
 // may use contexts.
 type contexts struct {
-	house *house
-	told  seldom // that a limit is reached
+	house  *house
+	logged seldom // that a limit is reached
 
 	mu    sync.Mutex
 	n     int // of live streams, with their processes, and of kept
@@ -46,7 +46,7 @@ func (c *contexts) enter(s *session) bool {
 	for c.n >= l.Contexts && c.dropOldest() {
 	}
 	if c.n >= l.Contexts {
-		c.tell("contexts", int64(l.Contexts))
+		c.logReached("contexts", int64(l.Contexts))
 		return false
 	}
 	s.share.n = 1
@@ -54,7 +54,8 @@ func (c *contexts) enter(s *session) bool {
 	return true
 }
 
-// set updates the share of a session that was entered. It reports false if it exceeds what is left.
+// set updates the share of a session that was entered. It returns false if the new share exceeds the
+// free part of the limit.
 func (c *contexts) set(s *session, n int, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +70,7 @@ func (c *contexts) set(s *session, n int, bytes int64) bool {
 	for (c.bytes > int64(l.ContextBytes) || c.n > l.Contexts) && c.dropOldest() {
 	}
 	if more && c.bytes > int64(l.ContextBytes) {
-		c.tell("context_bytes", int64(l.ContextBytes))
+		c.logReached("context_bytes", int64(l.ContextBytes))
 		return false
 	}
 	return true
@@ -94,14 +95,14 @@ func (c *contexts) borrow(n int) bool {
 	for n > 0 && c.bytes+int64(n) > int64(l.ContextBytes) && c.dropOldest() {
 	}
 	if n > 0 && c.bytes+int64(n) > int64(l.ContextBytes) {
-		c.tell("context_bytes", int64(l.ContextBytes))
+		c.logReached("context_bytes", int64(l.ContextBytes))
 		return false
 	}
 	c.bytes += int64(n)
 	return true
 }
 
-// limits returns those for the processes of a session: what it has, and what is left.
+// limits returns the limits for the processes of a session: its share, and the free part.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +187,7 @@ func (c *contexts) take(q *peer) (context []byte) {
 	return context
 }
 
-// drop forgets what is kept for a peer. c.mu is held.
+// drop removes the context that is kept for a peer. c.mu is held.
 func (c *contexts) drop(q *peer, why eviction) {
 	c.take(q)
 	q.memory.changed.Store(true)
@@ -214,9 +215,9 @@ func (c *contexts) expire(now time.Time) {
 	}
 }
 
-// tell logs that a limit is reached.
-func (c *contexts) tell(limit string, value int64) {
-	if n, ok := c.told.may(time.Now()); ok {
+// logReached logs that a limit is reached.
+func (c *contexts) logReached(limit string, value int64) {
+	if n, ok := c.logged.may(time.Now()); ok {
 		c.house.log.Warn("limits."+limit+" is reached: new streams are not remembered from line to line, and their frames may have no module; raise it, or separate fewer processes",
 			"limit", value, "times", n)
 	}

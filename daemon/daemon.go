@@ -92,7 +92,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 }
 
 // Run runs the pipelines until ctx is done, or all their inputs have ended. Then they stop reading,
-// and what was read is written, within 5 seconds.
+// and write all that they have read, within 5 seconds.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.begin()
 	defer context.AfterFunc(ctx, d.house.leave)() // a reload that waits for an output must not delay the end
@@ -170,7 +170,7 @@ func (d *Daemon) end() error {
 	return errors.Join(append(errs, d.house.states.remove())...)
 }
 
-// A change is a configuration whose parts are open, and what is done with them.
+// A change is a configuration whose parts are open, and the steps that put them to use.
 type change struct {
 	conf    *Config
 	symbols *symbols
@@ -181,9 +181,9 @@ type change struct {
 	admin   *admin // set if its configuration differs; nil: none
 }
 
-// Reload replaces the configuration: pipelines that do not differ go on; of those that do, the
-// sessions go on with other options and another output; an input that differs is stopped, and the
-// new one started. If c cannot be used, nothing has changed.
+// Reload replaces the configuration: pipelines that do not differ continue; the sessions of those that
+// do continue with other options and another output; an input that differs is stopped, and the new
+// one started. If c cannot be used, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A framing is how the messages of a stream are told apart.
+// A framing is the way in which a stream delimits its messages.
 type framing uint8
 
 const (
@@ -109,7 +109,7 @@ func (f *framer) ended(line []byte) []byte {
 	return line
 }
 
-// rest returns what is left at the end of the stream.
+// rest returns the unfinished message at the end of the stream.
 func (f *framer) rest() []byte {
 	left := f.buf[f.given:f.have]
 	f.given = f.have

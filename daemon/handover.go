@@ -64,8 +64,8 @@ func (t *turnover) hasBegun() bool {
 	}
 }
 
-// turnOver starts all of them, and waits for a bounded time until their inputs begin, and what is
-// removed is gone; no longer than until leaving is done.
+// turnOver starts all pipelines of a change, and waits until their inputs begin and the removed
+// pipelines have ended: for switchPatience at most, and no longer than until leaving is done.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -150,9 +150,9 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 	return nil
 }
 
-// sameReading reports whether an input goes on as it is when a reload makes one pipeline of another.
-// A checkpoint of files knows from its beginning whether the output has a reader that may be gone;
-// what one had not taken, the next input reads again.
+// sameReading reports whether an input continues as it is when a reload makes one pipeline of another.
+// Whether the output has a reader that may be gone is fixed when a checkpoint of files begins: the
+// next input reads the lines again that such a reader had not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
@@ -205,8 +205,8 @@ func copyFile(from, to string) error {
 }
 
 // A stateRoom is where the checkpoints of a run are. If the configuration names no folder, they are
-// in a private one, which ends with the run: an input that a reload replaces goes on at its
-// checkpoint all the same.
+// in a private folder, which is removed at the end of the run, so that an input that a reload
+// replaces continues at its checkpoint, too.
 type stateRoom struct{ private string }
 
 // path returns what the names of a pipeline's checkpoints begin with; "" if there is no place for

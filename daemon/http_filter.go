@@ -260,7 +260,7 @@ func (b *blocks) next() ([]byte, error) {
 	}
 }
 
-// resize forgets what was given, and takes a block of the size that the stream needs.
+// resize drops the bytes that were given, and takes a block of the size that the stream needs.
 func (b *blocks) resize() {
 	rest := b.buf[b.given:b.have]
 	switch {

@@ -42,7 +42,7 @@ func (f *files) run(ctx context.Context) error {
 		RotateWait: time.Duration(f.c.RotateWait),
 		Skip:       f.isOutput,
 		Last:       f.p.last.Load,
-		Notify:     f.tell,
+		Notify:     f.notify,
 	}
 	if f.p.state != "" {
 		if err := os.MkdirAll(filepath.Dir(f.p.state), 0o700); err != nil {
@@ -103,8 +103,8 @@ func (f *files) open(name string) (*follow.Sink, error) {
 	return s.sink(func() (*follow.Sink, error) { return f.open(name) }), nil
 }
 
-// tell logs an event of the files.
-func (f *files) tell(e follow.Event) {
+// notify counts the loss of an event, and logs the event.
+func (f *files) notify(e follow.Event) {
 	if e.Loss {
 		f.p.counts.lose(e.Lost)
 	}

@@ -22,7 +22,7 @@ func TestLossesAreWarnings(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := &pipeline{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-		(&files{p: p}).tell(test.event)
+		(&files{p: p}).notify(test.event)
 		if _, got, _ := strings.Cut(out.String(), " "); got != test.want {
 			t.Errorf("%+v: got %q, want %q", test.event, got, test.want)
 		}

@@ -132,7 +132,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 		case err == io.EOF && cut.Unfinished():
 			return refusef(http.StatusBadRequest, "the upload ends within an entry; send it again")
 		case err == io.EOF:
-			j.tell(cut.Cut)
+			j.logLost(cut.Cut)
 			if err := j.h.p.memory.saveAfter(s); err != nil {
 				return &outputError{err}
 			}
@@ -143,8 +143,8 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	}
 }
 
-// tell reports bytes of messages that were left out.
-func (j *journalInput) tell(lost int64) {
+// logLost logs the number of bytes of messages that were left out.
+func (j *journalInput) logLost(lost int64) {
 	if lost == 0 {
 		return
 	}

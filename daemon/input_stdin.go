@@ -40,8 +40,8 @@ func (s *stdin) run(ctx context.Context) error {
 
 func (*stdin) close() error { return nil }
 
-// A lineReader cuts what it reads into whole lines. A read that has begun when one input ends is
-// taken by the next one, since it cannot be interrupted. Who has the turn uses it.
+// A lineReader reads whole lines. A read that has begun when one input ends is taken over by the next
+// input, since it cannot be interrupted. The input that has the turn uses it.
 type lineReader struct {
 	in      io.Reader
 	turns   turns

@@ -310,8 +310,8 @@ func (r *room) enter() bool {
 // leave ends enter.
 func (r *room) leave() { r.used.Add(-1) }
 
-// peerName returns the name of a peer: its IP address, or its uid on a unix socket. Ports say
-// nothing about the device, which has another one after each connection.
+// peerName returns the name of a peer: its IP address, or its uid on a unix socket. The port is no part
+// of it: a device has another one with each connection.
 func peerName(c net.Conn) string {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

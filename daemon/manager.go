@@ -45,18 +45,18 @@ func (d *Daemon) stuckAfter() time.Duration {
 // begin reports that the daemon runs.
 func (d *Daemon) begin() {
 	d.phase.CompareAndSwap(int32(starting), int32(running))
-	d.tell(d.house.options.Manager.Ready(d.status()))
+	d.sent(d.house.options.Manager.Ready(d.status()))
 }
 
 // stopping reports that the daemon stops, and asks for more time if that takes longer than usual,
-// such as for an output that does not take what was read. The returned function ends the latter.
+// such as for an output that does not take the lines. The returned function ends these requests.
 func (d *Daemon) stopping() (end func()) {
 	m := d.house.options.Manager
 	d.phase.Store(int32(stopping))
-	d.tell(m.Stopping(d.status()))
+	d.sent(m.Stopping(d.status()))
 	slow := time.AfterFunc(slowStop, func() {
-		d.tell(m.Extend(stopPatience + slowStop))
-		d.tell(m.Status(d.status()))
+		d.sent(m.Extend(stopPatience + slowStop))
+		d.sent(m.Status(d.status()))
 	})
 	return func() { slow.Stop() }
 }
@@ -65,7 +65,7 @@ func (d *Daemon) stopping() (end func()) {
 // the service manager, the log and the metrics. If it cannot be used, nothing has changed.
 func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	m := d.house.options.Manager
-	d.tell(m.Reloading("reading the configuration"))
+	d.sent(m.Reloading("reading the configuration"))
 	c, err := load()
 	if err == nil {
 		err = d.Reload(c)
@@ -79,7 +79,7 @@ func (d *Daemon) Refresh(load func() (*Config, error)) error {
 		}
 		d.house.log.Info("the configuration was reloaded")
 	}
-	d.tell(m.Ready(d.status()))
+	d.sent(m.Ready(d.status()))
 	return err
 }
 
@@ -97,11 +97,11 @@ func (d *Daemon) manage(ctx context.Context) {
 	for {
 		if text := d.status(); text != shown {
 			shown = text
-			d.tell(m.Status(text))
+			d.sent(m.Status(text))
 		}
 		name := d.stuck(d.stuckAfter())
 		if name == "" && m.Watchdog() > 0 {
-			d.tell(m.Alive())
+			d.sent(m.Alive())
 		}
 		if name != "" && name != reported {
 			d.house.log.Error("no progress: the watchdog of the service manager, if there is one, is not served", "pipeline", name)
@@ -115,8 +115,8 @@ func (d *Daemon) manage(ctx context.Context) {
 	}
 }
 
-// tell logs the error of a message to the service manager, unless the message before had one, too.
-func (d *Daemon) tell(err error) {
+// sent logs the error of a message to the service manager, unless the previous message failed, too.
+func (d *Daemon) sent(err error) {
 	if failed := d.unreached.Swap(err != nil); err != nil && !failed {
 		d.house.log.Warn("the service manager was not reached", "error", err)
 	}

@@ -28,8 +28,8 @@ const (
 )
 
 // A connectOutput writes to a peer that it connects to, again and again: lines that the peer may not
-// have when a connection ends are sent again on the next one. On a network a peer has what its
-// machine has acknowledged, of a unix socket what it has read.
+// have when a connection ends are sent again on the next one. A peer on a network has the bytes that
+// its machine has acknowledged, one on a unix socket those that it has read.
 type connectOutput struct {
 	persistent
 	address address
@@ -261,7 +261,7 @@ func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	}
 }
 
-// unread returns what the peer may not have of what was written.
+// unread returns the number of written bytes that the peer may not have.
 func (o *connectOutput) unread() (int64, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,10 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// A stdoutOutput writes to standard output, whatever that is. It does not wait in a write to a pipe
-// that is full, so that a reload, or the end, need not wait for it either. A pipe whose reader is
-// gone is tried again, like a full disk: the pipeline stands, and what it has read is not
-// acknowledged.
+// A stdoutOutput writes to standard output, whatever that is. It does not block in a write to a full
+// pipe, since a reload and the end of the daemon would wait for that. A write to a pipe whose reader
+// is gone is retried, as on a full disk: the pipeline waits, and does not acknowledge its lines.
 type stdoutOutput struct {
 	persistent
 	f       *os.File

@@ -68,7 +68,8 @@ func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first 
 	}
 }
 
-// A lineEnd is the stream within whose line an output ends, so that no other one goes on in it.
+// A lineEnd is the stream whose unfinished line is the last one of an output: no other stream may
+// write before that line ends.
 type lineEnd struct {
 	by            *session // nil: the output ends after a line
 	begun, lately time.Time
@@ -162,6 +163,6 @@ func (k *persistent) works() {
 	}
 }
 
-// fromLine returns the offset at which a stream goes on in another output if p[:written] is in the
-// one before: at the beginning of the line that is not whole there.
+// fromLine returns the offset in p at which a stream continues in another output if p[:written] is in
+// the previous output: the beginning of the line that is not whole there.
 func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

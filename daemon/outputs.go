@@ -92,7 +92,7 @@ type flow interface {
 	unread() (int64, bool)
 }
 
-// asFlow returns the output as a flow; nil: what was written is in a file.
+// asFlow returns the output as a flow; nil for a file.
 func asFlow(o output) flow {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An unsentError reports that an output has ended before it could pass on what it had taken.
+// An unsentError reports that an output has ended before it could pass on all the lines it had taken.
 type unsentError struct {
 	to   string
 	owed []byte // from the beginning of a line

@@ -27,8 +27,8 @@ const (
 // the next one from the same peer, so that a device that connects again is still resolved; it is
 // saved with those of open connections. If a peer has several connections at once, each with a
 // context of its own, it is not known which one a later connection continues: then none is kept.
-// With a key, all connections of a peer share one context, in which the key tells the processes
-// apart. Many goroutines may use a memory.
+// With a key, all connections of a peer share one context, in which the key separates the processes.
+// A memory is safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // since the last save
@@ -100,8 +100,8 @@ func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	return s
 }
 
-// leave ends the use of a session: what it holds back is printed. If it is the last one, its context
-// is kept.
+// leave ends one use of a session, and prints the lines that are held back. After the last use, the
+// context is kept.
 func (m *memory) leave(s *session) error {
 	c := m.p.house.contexts
 	c.mu.Lock()

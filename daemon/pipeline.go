@@ -124,8 +124,8 @@ func (p *pipeline) halt() {
 	}
 }
 
-// replace makes a stage that of the pipeline, and of its sessions; a session that works at present
-// takes it over when it has written what it has. replace returns the stage before.
+// replace makes to the stage of the pipeline and of its sessions, and returns the previous stage. A
+// session that is writing takes the new stage over after that.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Load()

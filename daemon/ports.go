@@ -65,7 +65,7 @@ type use struct {
 	once   sync.Once
 }
 
-// An access is who may connect, and how.
+// An access is the rule for connections: which peers may connect, and whether with TLS.
 type access struct {
 	tls         *TLS
 	allowRemote bool
@@ -212,7 +212,7 @@ func closeUses(all []*use) {
 	}
 }
 
-// drop takes uses out of their ports, and closes the ports that nobody uses any more. p.mu is held.
+// drop takes uses out of their ports, and closes the ports without a use. p.mu is held.
 func (p *ports) drop(all []*use) {
 	for _, u := range all {
 		port := u.port

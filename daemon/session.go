@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// silence is how long a stream pauses before what is kept of it is printed: lines whose format
-	// is not known, and traces that are held back.
+	// silence is the pause of a stream after which its kept lines are printed: those whose format is
+	// not known, and traces that are held back.
 	silence = 100 * time.Millisecond
 	// parkAfter is how long a stream is idle before its filter becomes a context, of 1.5 KB in place
 	// of some 150 KB.
@@ -288,7 +288,7 @@ func (s *session) Close() error {
 	return errors.Join(s.err, err)
 }
 
-// suspend ends the session, and returns the context with which another one goes on. Nothing is
+// suspend ends the session, and returns the context with which another session continues. Nothing is
 // printed, unless the format has no context, or the next session cannot use it.
 func (s *session) suspend() (context []byte, err error) {
 	s.mu.Lock()

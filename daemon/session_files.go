@@ -14,7 +14,7 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 		WriteCloser: fileLines{s},
 		Written:     s.end.Load,
 		Rotated: func() (*follow.Sink, error) {
-			if continues, err := s.goesOn(); continues || err != nil {
+			if same, err := s.continues(); same || err != nil {
 				return nil, err
 			}
 			return more()
@@ -42,9 +42,9 @@ func (p *pipeline) exceptDamage(peer string, err error) error {
 	return err
 }
 
-// goesOn decides the format by the lines so far, and reports whether a log of it goes on in another
-// file. Formats with a beginning and an end start again in it.
-func (s *session) goesOn() (bool, error) {
+// continues decides the format by the lines so far, and reports whether a log of that format continues
+// in another file. Formats with a beginning and an end start again there.
+func (s *session) continues() (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake()
@@ -81,9 +81,9 @@ func (s *session) takeIn(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// settle ends the lines of this run, so that another one can go on after them: it prints a module
-// line that is collecting its maps. What else is held back is in the context. If a reload has made
-// that useless, it is printed, and the next run reads the lines again quietly.
+// settle ends the lines of this run, so that another run can continue after them: it prints a module
+// line that is collecting its maps. Other lines that are held back are in the context. If a reload has
+// made the context useless, they are printed, and the next run reads them again quietly.
 func (s *session) settle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,7 @@ package daemon
 
 import "time"
 
-// release prints all that is held back, so that the output has what was written.
+// release prints all lines that are held back, so that the output has all lines of the session.
 func (s *session) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,7 @@ func (s *session) weigh() error {
 	return nil
 }
 
-// drop prints what is held back, and forgets the context.
+// drop prints the lines that are held back, and drops the context.
 func (s *session) drop() error {
 	err := s.in.Close()
 	s.count()
@@ -185,8 +185,8 @@ func (s *session) revived() []byte {
 	return context
 }
 
-// depart ends the session: it prints what is left, and returns the context for a later stream. It
-// locks s.mu.
+// depart ends the session: it prints the remaining lines, and returns the context for a later stream.
+// It locks s.mu.
 func (s *session) depart() (context []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

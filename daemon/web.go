@@ -58,8 +58,8 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 	return &webs{log: log, ports: p, room: r, all: make(map[string]*web)}
 }
 
-// open returns the server of an input's address for one more user, who calls release. With other TLS
-// than before a reload it is another server, which takes the port over.
+// open returns the server of an input's address for one more user, which calls release. If a reload
+// has changed TLS, it returns another server, which takes the port over.
 func (s *webs) open(address string, c *Input) (*web, error) {
 	key := address
 	if c.TLS != nil {
@@ -242,7 +242,7 @@ func (l *seats) Accept() (net.Conn, error) {
 		}
 		s, ok := l.w.of.room.take()
 		if s.refused || !ok {
-			l.w.of.tell(c)
+			l.w.of.logFull(c)
 		}
 		if ok {
 			s.peer = peerName(c)
@@ -255,8 +255,8 @@ func (l *seats) Accept() (net.Conn, error) {
 	}
 }
 
-// tell logs that a connection is beyond the limit.
-func (s *webs) tell(c net.Conn) {
+// logFull logs that a connection is beyond the limit.
+func (s *webs) logFull(c net.Conn) {
 	if n, ok := s.full.may(time.Now()); ok {
 		s.log.Warn("an HTTP connection is refused: limits.connections are open; raise it, or close others", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
 	}
