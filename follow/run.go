@@ -3,11 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -63,9 +59,6 @@ const (
 	// every second turn opens a file, even if other files have lines
 	openShare = 2
 )
-
-// vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
-const vanish = time.Minute
 
 // Run follows the files until ctx is done, a sink fails, or another process has replaced the
 // checkpoint at Options.State with its own. The goroutines that it starts have ended when it
@@ -369,155 +362,6 @@ func (r *run) look() {
 	r.sweep(due)
 	r.watcher.verify()
 	r.match(false)
-}
-
-// unlistable returns the reason why the folder in which pattern begins cannot be listed, in
-// parentheses, or "".
-func unlistable(pattern string) string {
-	dir := filepath.Dir(pattern)
-	for hasMeta(dir) {
-		dir = filepath.Dir(dir)
-	}
-	info, err := os.Stat(dir)
-	if err == nil && info.IsDir() {
-		var f *os.File
-		if f, err = os.Open(dir); err == nil {
-			f.Close()
-		}
-	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	return fmt.Sprintf(" (%s: %v)", dir, bare(err))
-}
-
-// notifyUnmatched reports the patterns that match no file.
-func (r *run) notifyUnmatched() {
-	for _, p := range r.patterns {
-		if paths, _ := filepath.Glob(p); len(paths) == 0 {
-			r.notify(Event{Name: p, Message: "matches no file yet" + unlistable(p) + "; waiting for one"})
-		}
-	}
-}
-
-// match starts to follow the files that match patterns now, except rotated files of a followed
-// file. atStart is set in the first call: existing rotated files are then read first, as the
-// earlier part of the log.
-func (r *run) match(atStart bool) {
-	dirs := make(map[string]bool)
-	pattern := make(map[string]string) // the pattern that each path matches
-	for _, p := range r.patterns {
-		for _, dir := range patternDirs(p) {
-			dirs[dir] = true
-		}
-		paths, _ := filepath.Glob(p) // no error: the pattern was checked before
-		for _, path := range paths {
-			if r.sources[path] == nil && !isPacked(path) && !r.excluded.match(path) {
-				pattern[path] = p
-			}
-		}
-	}
-	var before []string // paths of which rotated files exist
-	for _, path := range slices.Sorted(maps.Keys(pattern)) {
-		if base := rotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
-			before = append(before, base)
-			continue
-		}
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || r.saver.isStateFile(path) || r.o.Skip != nil && r.o.Skip(info) {
-			continue
-		}
-		s := &source{f: r.Follower, name: path, path: path, matched: true}
-		if atStart && !r.saver.knows(pattern[path]) {
-			s.start = r.o.Start
-		} else {
-			s.since = r.saver.since
-		}
-		r.put(s)
-		r.saver.restore(s)
-		r.ready(s)
-	}
-	for _, base := range before {
-		if s := r.sources[base]; s != nil && atStart && s.start == Beginning && s.saved == nil && s.since.IsZero() {
-			s.whole = true
-		}
-	}
-	if len(r.patterns) > 0 {
-		r.watcher.watchPatterns(dirs)
-	}
-}
-
-// put adds a source.
-func (r *run) put(s *source) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sources[s.path] = s
-}
-
-// rotatedBase returns the path of the followed file whose rotation has made the one at path; "" if
-// there is none.
-func rotatedBase(path string, followed func(base string) bool) string {
-	dir, name := filepath.Split(path)
-	ext := filepath.Ext(name)
-	for i := range name {
-		if i == 0 || !strings.ContainsRune(".-_", rune(name[i])) {
-			continue
-		}
-		for _, base := range []string{name[:i], name[:i] + ext} {
-			if base != name && isRotated(base, name) && followed(dir+base) {
-				return dir + base
-			}
-		}
-	}
-	return ""
-}
-
-// patternDirs returns the folders in which a new name may make pattern match more files.
-func patternDirs(pattern string) (dirs []string) {
-	names := parts(pattern)
-	head := filepath.VolumeName(pattern) + string(filepath.Separator)
-	for _, name := range names {
-		if hasMeta(name) {
-			found, _ := filepath.Glob(head)
-			for _, dir := range found {
-				if real, err := filepath.EvalSymlinks(dir); err == nil {
-					dirs = append(dirs, real)
-				}
-			}
-		}
-		head = filepath.Join(head, name)
-	}
-	return dirs
-}
-
-// forget drops files that matched a pattern and have been gone for longer than vanish.
-func (r *run) forget() {
-	r.saver.forget(time.Now())
-	for path, s := range r.sources {
-		if !s.matched || s.running || s.queued || s.cur != nil || len(s.old) > 0 {
-			continue
-		}
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			s.lost = time.Time{}
-			continue
-		}
-		switch {
-		case s.lost.IsZero():
-			s.lost = time.Now()
-		case time.Since(s.lost) > vanish:
-			r.mu.Lock()
-			delete(r.sources, path)
-			r.mu.Unlock()
-			r.watcher.watch(s, nil)
-			r.files.drop(s)
-			r.saver.drop(s.path)
-			delete(r.dirty, s)
-			delete(r.restless, s)
-			if err := s.finish(nil, false, false); err != nil {
-				r.err = err
-			}
-		}
-	}
 }
 
 // settle waits for the workers to end, and takes snapshots of all sources for the last checkpoint:

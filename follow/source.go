@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -200,18 +199,6 @@ func (s *source) held() []*generation {
 // attentive reports whether late lines may be written to the files before the current one.
 func (s *source) attentive() bool {
 	return slices.ContainsFunc(s.old, func(g *generation) bool { return time.Since(g.moved) < linger })
-}
-
-// absent reports that there is no file with the name; err is the error of lookAt.
-func (s *source) absent(err error) {
-	switch {
-	case !errors.Is(err, fs.ErrNotExist):
-		s.trouble("%v; retrying", bare(err))
-	case s.out == nil:
-		s.trouble("does not exist yet; waiting for it")
-	default:
-		s.routine("is gone; waiting for a new file")
-	}
 }
 
 // failed reports that g could not be read because of err. It returns err only if a sink returned it
@@ -449,20 +436,6 @@ func (s *source) begin() (bool, error) {
 	return true, nil
 }
 
-// noFile reports why there is no file to read.
-func (s *source) noFile(err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errIrregular):
-		s.trouble("is %v; waiting for a regular file", err)
-	case errors.Is(err, fs.ErrNotExist):
-		s.absent(err)
-		s.start = Beginning // a file that appears later is new as a whole
-	default:
-		s.retry(err)
-	}
-}
-
 // finish ends the source. If suspend is set it only calls the sink's Suspend, since another run
 // will continue. Otherwise it prints unfinished lines, followed by end, and closes the sinks.
 func (s *source) finish(buf []byte, suspend, end bool) error {
@@ -495,53 +468,4 @@ func (s *source) finish(buf []byte, suspend, end bool) error {
 		errs = append(errs, s.release(g.out, files[i+1:]))
 	}
 	return errors.Join(append(errs, s.out.close())...)
-}
-
-// trouble reports the reason why the file cannot be read, once. An empty message clears the reason.
-func (s *source) trouble(format string, args ...any) {
-	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
-		s.lastMessage = message
-		if message != "" {
-			s.notify(Event{Message: message})
-		}
-	}
-}
-
-// retry reports the reason why the file cannot be opened, unless too many are open: that is reported
-// once for all files, which take turns.
-func (s *source) retry(err error) {
-	if !tooMany(err) {
-		s.trouble("%v; retrying", bare(err))
-	}
-}
-
-// routine reports an expected event, once.
-func (s *source) routine(format string, args ...any) {
-	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
-		s.lastMessage = message
-		s.notify(Event{Message: message, Routine: true})
-	}
-}
-
-// lose reports a loss. Its size is e.Lost; 0 if it is not known.
-func (s *source) lose(e Event) {
-	s.f.totals.losses.Add(1)
-	s.f.totals.lost.Add(e.Lost)
-	e.Loss = true
-	s.notify(e)
-}
-
-func (s *source) notify(e Event) {
-	e.Name = s.name
-	if s.f.o.Notify != nil {
-		s.f.o.Notify(e)
-	}
-}
-
-// bare returns the system's error without the path, which the message has already.
-func bare(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	return err
 }
