@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/symfilter/symfilter/filter"
 )
@@ -31,6 +32,8 @@ func (e *Envelope) enter(record []byte) {
 
 // keyBlank separates the values of a key.
 const keyBlank = ' '
+
+var escapedBlanks = strings.NewReplacer(" ", `\ `, `\`, `\\`)
 
 // A keyReader reads the keys of lines of JSON. It keeps its memory for the next line.
 type keyReader struct {
@@ -78,7 +81,8 @@ func (k *keyReader) found(dst, line []byte) []byte {
 }
 
 // appendKey appends n values, of which value appends one, with blanks between them; nothing if all
-// are empty.
+// are empty. Within one of several values, blanks are escaped: records of different values must not
+// have the same key.
 func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	start := len(dst)
 	empty := true
@@ -89,6 +93,9 @@ func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 		had := len(dst)
 		dst = value(dst, i)
 		empty = empty && len(dst) == had
+		if n > 1 && bytes.ContainsAny(dst[had:], ` \`) {
+			dst = append(dst[:had], escapedBlanks.Replace(string(dst[had:]))...)
+		}
 	}
 	if empty {
 		return dst[:start]
