@@ -49,8 +49,8 @@ func (c *Contexts) AppendProcesses(dst []byte) []byte {
 	return checkpoint.Append(dst, savedFilter{Version: checkpoint.Version, Turn: a.turn, Process: a.process.saved(), Idle: a.savedIdle()})
 }
 
-// Restore sets c, which must be new, to the output of the function or the method AppendProcesses. The
-// error is that of [Filter.Restore]; then c is unchanged.
+// Restore sets c, which must be new, to the output of the function or the method AppendProcesses. It
+// fails as [Filter.Restore] does; then c is unchanged.
 func (c *Contexts) Restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {

@@ -124,7 +124,7 @@ func (f *lineFilter) enterProcess(text []byte) {
 	enterKey(f, key)
 }
 
-// enterKey makes the process with the given key that of the current line.
+// enterKey makes the process with the given key the current one, and counts a line of it.
 func enterKey(f *lineFilter, key []byte) {
 	key = key[:min(len(key), maxKey)]
 	if f.turn++; len(key) > 0 {

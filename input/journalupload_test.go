@@ -145,7 +145,7 @@ func TestLongMessagesOfUploadsAreCut(t *testing.T) {
 }
 
 // FuzzJournalUpload checks that uploads are read within their bounds, that chunks change nothing, and
-// that what is kept of an entry is read again as that.
+// that the kept part of an entry is read again unchanged.
 func FuzzJournalUpload(f *testing.F) {
 	f.Add([]byte(entryOf("m", "b", "7", binaryField("MESSAGE", "one\ntwo")+"COREDUMP_EXE=/a\n")), 3)
 	f.Add([]byte("MESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00ab\n"), 1)

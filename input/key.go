@@ -17,7 +17,7 @@ func (e *Envelope) KeyBy(members ...string) {
 	e.enter(nil)
 }
 
-// enter makes the process of a record that of the next lines.
+// enter makes the process of a record the one of the next lines.
 func (e *Envelope) enter(record []byte) {
 	if len(e.keys.names) == 0 {
 		return

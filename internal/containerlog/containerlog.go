@@ -38,8 +38,7 @@ type Stream struct {
 	buf  []byte // lines for the file
 }
 
-// NewStream returns a Stream whose lines go to w, whole ones in each write. name is that of the
-// stream.
+// NewStream returns a Stream that writes to w, whole lines in each write. name is stdout or stderr.
 func NewStream(w io.Writer, name string, form Form) *Stream {
 	return &Stream{w: w, name: name, form: form, now: time.Now}
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// mode is that of the files of container runtimes.
+// mode is the mode of the files that container runtimes write.
 const mode = fs.FileMode(0o640)
 
 // opened is an open file, with its state when it was opened.

@@ -44,7 +44,7 @@ type File struct {
 	path string
 	root *os.Root // the folder of path
 	name string   // path below root
-	file *os.File // open and locked; its content is that of path
+	file *os.File // the file at path, open and locked
 }
 
 // body is the content of a file after the magic.

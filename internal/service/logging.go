@@ -52,7 +52,7 @@ func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool
 	return h
 }
 
-// A formatHandler has a handler for each format, and uses that of the current one.
+// A formatHandler has a handler for each format, and uses the one for the current format.
 type formatHandler struct {
 	format *FormatVar
 	all    map[Format]slog.Handler
