@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,68 @@ func TestThePageOfReasonsHasThemAll(t *testing.T) {
 	})
 	if found < 40 {
 		t.Errorf("only %d reasons", found)
+	}
+}
+
+// format matches the verb of a format, and what ends the part of a message that is the same each time.
+var format = regexp.MustCompile(`%\S|[:;(?]`)
+
+// The page has what symfilter doctor prints of places and modules that are out of order, and the
+// reasons of --explain.
+func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
+	page := string(read(t, "docs/unresolved.md"))
+	const least = 10 // bytes of a part that can be looked for
+	found := 0
+	check := func(name string, arg ast.Expr) {
+		literal, ok := arg.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := ""
+		for _, part := range format.Split(text, -1) {
+			if part = strings.Trim(part, " ,)"); len(part) > len(longest) {
+				longest = part
+			}
+		}
+		if len(longest) < least {
+			return
+		}
+		found++
+		if !strings.Contains(page, longest) {
+			t.Errorf("docs/unresolved.md lacks %q of %q, of %s", longest, text, name)
+		}
+	}
+	parseGo(t, func(name string, f *ast.File) {
+		if name != "cmd/symfilter/doctor.go" && name != "cmd/symfilter/examined.go" && name != "cmd/symfilter/explain.go" {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				sel, ok := n.Fun.(*ast.SelectorExpr)
+				if ok && (sel.Sel.Name == "wrong" || sel.Sel.Name == "none") && len(n.Args) > 0 {
+					check(name, n.Args[0])
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name != "because" {
+					return true
+				}
+				ast.Inspect(n, func(n ast.Node) bool {
+					if r, ok := n.(*ast.ReturnStmt); ok {
+						check(name, r.Results[0])
+					}
+					return true
+				})
+			}
+			return true
+		})
+	})
+	if found < 15 {
+		t.Errorf("only %d messages", found)
 	}
 }
 
