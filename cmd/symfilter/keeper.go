@@ -50,6 +50,9 @@ func (c *config) checkContextFile(files []string) error {
 	case len(files) > 1 || len(files) == 1 && files[0] != "-":
 		return usageError{errors.New("--context-file is for standard input: remove the FILE, or follow it with --follow --state FILE")}
 	}
+	if f := c.inputFormat(); f != input.Auto && !f.Continues() {
+		return usageError{fmt.Errorf("--context-file keeps the context of a log, not of --input=%v: remove one of them", f)}
+	}
 	for _, o := range c.outputs {
 		if !slices.Contains([]string{outputText, outputJSON, outputMarkup}, o.form) || o.file != "" {
 			return usageError{fmt.Errorf("--context-file keeps the context of a log that goes on, but %s is complete when the input ends: remove one of them", o.flag())}
