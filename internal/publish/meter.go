@@ -5,14 +5,17 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
 )
 
-// A meter passes bytes on, and measures their size after compression. The first ones are kept
-// until it is known that there are more than the limit: most files are smaller, and cost nothing.
+// A meter passes bytes on, and measures their size after compression by gzip, if that may be more than
+// the limit. S2 compresses several times as fast, and less: while its blocks are within the limit,
+// they are kept, and gzip, which would be within it too, has nothing to do. That is so for most files.
 type meter struct {
 	w       io.Writer
-	pending [][]byte
-	kept    int // bytes of pending
+	blocks  [][]byte // by S2
+	kept    int      // bytes of blocks
+	scratch []byte   // for a block
 	gzip    *gzip.Writer
 	size    countBytes
 }
@@ -26,20 +29,26 @@ func (n *countBytes) Write(p []byte) (int, error) {
 }
 
 func (m *meter) Write(p []byte) (int, error) {
-	switch {
-	case m.gzip != nil:
+	if m.gzip != nil {
 		m.gzip.Write(p)
-	case m.kept+len(p) <= maxCompressed:
-		m.pending = append(m.pending, bytes.Clone(p))
-		m.kept += len(p)
-	default:
-		m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // its error is about the level
-		for _, q := range append(m.pending, p) {
-			m.gzip.Write(q)
-		}
-		m.pending = nil
+		return m.w.Write(p)
+	}
+	m.scratch = s2.Encode(m.scratch[:cap(m.scratch)], p)
+	m.blocks = append(m.blocks, bytes.Clone(m.scratch))
+	if m.kept += len(m.scratch); m.kept > maxCompressed {
+		m.measure()
 	}
 	return m.w.Write(p)
+}
+
+// measure begins to measure, with what is kept.
+func (m *meter) measure() {
+	m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // its error is about the level
+	for _, block := range m.blocks {
+		m.scratch, _ = s2.Decode(m.scratch[:cap(m.scratch)], block) // its error is about blocks that are not ours
+		m.gzip.Write(m.scratch)
+	}
+	m.blocks, m.scratch = nil, nil
 }
 
 // full reports whether GitHub would refuse more. Better compression than ours, which is usual, only

@@ -237,16 +237,11 @@ func (s *sarif) flow(traces []report.Trace, each int) {
 					s.array("locations")
 					begun = true
 				}
-				text := frameName(f)
 				if i == innermost {
-					text += ": " + about(&traces[t])
+					s.flowLocation(f, frameName(f)+": "+about(&traces[t]))
+				} else {
+					s.again(f, inFlow, func() { s.flowLocation(f, frameName(f)) })
 				}
-				s.open('{')
-				s.object("location")
-				s.physical(placeOf(f))
-				s.message("message", plain(text))
-				s.close('}')
-				s.close('}')
 			}
 		}
 	}
@@ -255,6 +250,16 @@ func (s *sarif) flow(traces []report.Trace, each int) {
 			s.close(c)
 		}
 	}
+}
+
+// flowLocation prints a location of a flow.
+func (s *sarif) flowLocation(f *report.TraceFrame, text string) {
+	s.open('{')
+	s.object("location")
+	s.physical(placeOf(f))
+	s.message("message", plain(text))
+	s.close('}')
+	s.close('}')
 }
 
 // stacks prints the traces with all their frames, for editors. Their numbers are those of the
@@ -271,18 +276,7 @@ func (s *sarif) stacks(traces []report.Trace, each int) {
 		frames := traces[t].Frames
 		for i := range frames[:min(len(frames), each)] {
 			f := frames[i]
-			s.open('{')
-			s.object("location")
-			if f.HasLine && f.File != "" {
-				s.physical(placeOf(f))
-			}
-			s.logical(f)
-			s.message("message", plain(frameName(f)))
-			s.close('}')
-			if f.Object != "" {
-				s.member("module", visible(path.Base(f.Object), maxName))
-			}
-			s.close('}')
+			s.again(f, inStack, func() { s.stackFrame(f) })
 		}
 		s.close(']')
 		s.object("properties")
@@ -291,6 +285,56 @@ func (s *sarif) stacks(traces []report.Trace, each int) {
 		s.close('}')
 	}
 	s.close(']')
+}
+
+// stackFrame prints a frame of a stack.
+func (s *sarif) stackFrame(f *report.TraceFrame) {
+	s.open('{')
+	s.object("location")
+	if f.HasLine && f.File != "" {
+		s.physical(placeOf(f))
+	}
+	s.logical(f)
+	s.message("message", plain(frameName(f)))
+	s.close('}')
+	if f.Object != "" {
+		s.member("module", visible(path.Base(f.Object), maxName))
+	}
+	s.close('}')
+}
+
+// A printedFrame is a frame as it was printed, by where; "" if it was not.
+type printedFrame [2]string
+
+// Where a frame is printed.
+const (
+	inFlow = iota
+	inStack
+)
+
+// maxFrameBytes bounds the texts of frames that are kept: 10,000 frames have some 5 MB.
+const maxFrameBytes = 16 << 20
+
+// again prints a frame as it was printed at this place before, or else by print. Findings share their
+// frames, which are most of a file.
+func (s *sarif) again(f *report.TraceFrame, where int, print func()) {
+	if len(s.buf) > bufferSize {
+		s.flush()
+	}
+	known := s.frames[f]
+	s.separate()
+	if known[where] != "" {
+		s.buf = append(s.buf, known[where]...)
+		return
+	}
+	from := len(s.buf)
+	s.comma = false
+	print()
+	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes { // it is not flushed while it has a frame within the bounds of names
+		known[where] = string(s.buf[from:])
+		s.frames[f] = known
+		s.frameBytes += n
+	}
 }
 
 // frameName returns the name of a frame's function, or of its object file with the address.

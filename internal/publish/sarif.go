@@ -37,7 +37,7 @@ type SARIFOptions struct {
 // one.
 func SARIF(w io.Writer, r *Result) error {
 	m := &meter{w: w}
-	s := &sarif{Result: r, meter: m, uris: make(map[string]string)}
+	s := &sarif{Result: r, meter: m, uris: make(map[string]string), frames: make(map[*report.TraceFrame]printedFrame)}
 	s.w = m
 	s.open('{')
 	s.member("$schema", "https://json.schemastore.org/sarif-2.1.0.json")
@@ -60,6 +60,9 @@ type sarif struct {
 	meter *meter
 	ascii asciiLines
 	uris  map[string]string // of files that were named before; at most maxURIs
+
+	frames     map[*report.TraceFrame]printedFrame // that were printed before
+	frameBytes int                                 // of frames
 }
 
 // maxURIs bounds the references that are remembered; a program has at most some 10,000 files.

@@ -2,7 +2,9 @@ package publish
 
 import (
 	"fmt"
+	"hash/maphash"
 	"io"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -19,8 +21,8 @@ const maxCallers = 24
 // information; as a comment there is one with object files, which matches the stripped program too.
 // A suppression that another one covers is left out. Errors are those of w.
 func Suppressions(w io.Writer, r *Result) error {
-	var all []suppression
-	known := make(map[string]bool)
+	p := suppressions{lines: make(map[*report.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
+	var all []*suppression
 	wide := make(map[string][]*suppression) // those with "...", by kind
 	for _, x := range r.All() {
 		if x.Source != report.FromValgrind {
@@ -30,31 +32,40 @@ func Suppressions(w io.Writer, r *Result) error {
 		if kind == "" || len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
 			continue
 		}
-		s := suppression{name: suppressionName(x), kind: toolName(x.Tool) + ":" + kind, extra: extra}
-		s.frames, s.objects = suppressionFrames(x.Traces[0].Frames)
+		s := &suppression{of: x, kind: toolName(x.Tool) + ":" + kind, extra: extra}
+		frames := p.stack(s, &p.own).names
 		all = append(all, s)
-		known[s.key(len(s.frames))] = true
+		sums := p.sums(s, frames)
+		if sum := sums[len(frames)-1]; p.known[sum] == nil {
+			p.known[sum] = s
+		}
+		if key := s.key(); slices.Contains(frames, "...") && len(frames) <= maxWide && len(wide[key]) < maxCovering {
+			s.wide = slices.Clone(frames)
+			wide[key] = append(wide[key], s)
+		}
 	}
 	b := []byte("# Suppressions of Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, such as in\n# /usr/lib/debug/.build-id.\n")
-	printed := make(map[string]bool)
-	for i := range all {
-		if s := &all[i]; slices.Contains(s.frames, "...") && len(s.frames) <= maxWide && len(wide[s.key(0)]) < maxCovering {
-			wide[s.key(0)] = append(wide[s.key(0)], s)
+	for _, s := range all {
+		lines := p.stack(s, &p.own)
+		frames, objects := lines.names, lines.objects
+		if !lines.named {
+			objects = nil
 		}
-	}
-	for i := range all {
-		s := &all[i]
-		if key := s.key(len(s.frames)); printed[key] || s.isCovered(known) || slices.ContainsFunc(wide[s.key(0)], s.isWithin) {
-			continue
-		} else {
-			printed[key] = true
-		}
-		b = s.appendBlock(append(b, '\n'), "", s.frames)
-		if len(s.objects) == 0 {
+		if !p.isFirst(s, frames) || slices.ContainsFunc(wide[s.key()], func(other *suppression) bool { return isWithin(frames, other.wide) }) {
 			continue
 		}
-		b = append(b, "# The next one matches the stripped program, and hides any "+s.kind+" with calls through these files:\n"...)
-		b = s.appendBlock(b, "# ", s.objects)
+		name := suppressionName(s.of)
+		b = s.appendBlock(append(b, '\n'), "", name, frames)
+		if len(objects) > 0 {
+			b = append(b, "# The next one matches the stripped program, and hides any "+s.kind+" with calls through these files:\n"...)
+			b = s.appendBlock(b, "# ", name, objects)
+		}
+		if len(b) > bufferSize {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
 	}
 	_, err := w.Write(b)
 	return err
@@ -62,28 +73,70 @@ func Suppressions(w io.Writer, r *Result) error {
 
 // A suppression is a block of a file of suppressions.
 type suppression struct {
-	name    string
-	kind    string   // with the tool: Memcheck:Addr4
-	extra   string   // the line after the kind; empty if there is none
-	frames  []string // the innermost first
-	objects []string // the same by object files, without an entry if frames has no name
+	of    *report.Finding
+	kind  string   // with the tool: Memcheck:Addr4
+	extra string   // the line after the kind; empty if there is none
+	wide  []string // its frames, the innermost first, if it may cover others by "..."
 }
 
-// key returns bytes that are equal for suppressions whose first n frames are.
-func (s *suppression) key(n int) string {
-	return s.kind + "\n" + s.extra + "\n" + strings.Join(s.frames[:n], "\n")
+// suppressions are those of a file. The lines of a suppression are made again when they are needed:
+// they would be most of what a file with many takes.
+type suppressions struct {
+	lines map[*report.TraceFrame]suppressionLines // of frames that were asked for before
+	known map[uint64]*suppression                 // the first one of each that differs, by the last of its sums
+	seed  maphash.Seed
+
+	// Scratch: the lines of the current one and of another one, and sums.
+	own, other stackLines
+	hashes     []uint64
 }
 
-// isCovered reports whether the frames of another suppression are the first ones of s: Valgrind
-// compares as many frames as a suppression has.
-func (s *suppression) isCovered(known map[string]bool) bool {
-	for n := 1; n < len(s.frames); n++ {
-		if known[s.key(n)] {
-			return true
+// stackLines are the lines of a stack in a suppression: names, and in objects the files in place of
+// them. named is set if names has the name of an own function: nothing but obj: of the C library
+// would hide too much.
+type stackLines struct {
+	names, objects []string
+	named          bool
+}
+
+// suppressionLines are the lines of an own frame: by its name, and by its object file.
+type suppressionLines struct {
+	name, object string
+	named        bool
+}
+
+// maxSuppressionLines bounds the frames whose lines are kept.
+const maxSuppressionLines = 64 << 10
+
+// sums returns a hash for each of the first frames of a suppression together with its kind: equal for
+// equal ones.
+func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
+	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
+	p.hashes = p.hashes[:0]
+	for _, f := range frames {
+		sum = (bits.RotateLeft64(sum, 5) ^ maphash.String(p.seed, f)) * 0x9E3779B97F4A7C15 // an odd number: no bit is lost
+		p.hashes = append(p.hashes, sum)
+	}
+	return p.hashes
+}
+
+// isFirst reports whether no suppression before s has its frames, and no other one is covered by its
+// first frames: Valgrind compares as many frames as a suppression has.
+func (p *suppressions) isFirst(s *suppression, frames []string) bool {
+	for n, sum := range p.sums(s, frames) {
+		other := p.known[sum]
+		if other == nil || other == s || other.kind != s.kind || other.extra != s.extra {
+			continue
+		}
+		if slices.Equal(p.stack(other, &p.other).names, frames[:n+1]) {
+			return false
 		}
 	}
-	return false
+	return true
 }
+
+// key returns the kind and the line after it.
+func (s *suppression) key() string { return s.kind + "\n" + s.extra }
 
 // Bounds of the search for suppressions that cover others: the frames of one, and the number of
 // those of a kind that each is compared with.
@@ -92,21 +145,19 @@ const (
 	maxCovering = 64
 )
 
-// isWithin reports whether another suppression matches whatever s matches.
-func (s *suppression) isWithin(other *suppression) bool {
-	if other == s || slices.Equal(other.frames, s.frames) {
-		return false
-	}
-	return matchCalls(other.frames, len(s.frames), func(call string, n int) bool { return call == s.frames[n] })
+// isWithin reports whether a suppression with the frames of other matches whatever one with frames
+// matches.
+func isWithin(frames, other []string) bool {
+	return !slices.Equal(other, frames) && matchCalls(other, len(frames), func(call string, n int) bool { return call == frames[n] })
 }
 
 // appendBlock appends a block, with prefix before each of its lines.
-func (s *suppression) appendBlock(b []byte, prefix string, frames []string) []byte {
+func (s *suppression) appendBlock(b []byte, prefix, name string, frames []string) []byte {
 	line := func(indent, text string) {
 		b = append(escape.AppendText(append(append(b, prefix...), indent...), text, ""), '\n')
 	}
 	line("", "{")
-	line("   ", s.name)
+	line("   ", name)
 	line("   ", s.kind)
 	if s.extra != "" {
 		line("   ", s.extra)
@@ -200,10 +251,11 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// suppressionFrames returns the lines of a stack in a suppression: names, and in objects the files in
-// place of them. A run of frames of the system is "...", and the frames after the last own one are
-// left out; without an own frame all are kept.
-func suppressionFrames(frames []*report.TraceFrame) (names, objects []string) {
+// stack returns the lines of a suppression's stack, in memory of to. A run of frames of the system is
+// "...", and the frames after the last own one are left out; without an own frame all are kept.
+func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
+	frames := s.of.Traces[0].Frames
+	names, objects := to.names[:0], to.objects[:0]
 	last := len(frames) - 1
 	for last >= 0 && !frames[last].IsOwn {
 		last--
@@ -212,9 +264,8 @@ func suppressionFrames(frames []*report.TraceFrame) (names, objects []string) {
 	if last >= 0 {
 		frames = frames[:last+1]
 	}
-	hasName := false
-	for i := range frames {
-		f := frames[i]
+	to.named = false
+	for i, f := range frames {
 		if !isOwn(i) {
 			call := "..."
 			if (i == 0 || isOwn(i-1)) && isOwn(i+1) { // one frame alone, as of malloc: "..." would hide more
@@ -224,17 +275,11 @@ func suppressionFrames(frames []*report.TraceFrame) (names, objects []string) {
 				names, objects = append(names, call), append(objects, call)
 			}
 		} else {
-			object := "obj:*"
-			if f.Object != "" {
-				object = "obj:*" + f.Object[max(0, strings.LastIndexByte(f.Object, '/')):]
-			}
-			name := object
-			if fn := nativeName(f); fn != "" {
-				name, hasName = "fun:"+fn, true
-			}
-			names = append(names, name)
+			own := p.linesOf(f)
+			to.named = to.named || own.named && last >= 0
+			names = append(names, own.name)
 			if !f.Inlined { // the function and the calls inlined into it are one frame
-				objects = append(objects, object)
+				objects = append(objects, own.object)
 			}
 		}
 		if len(names) == maxCallers {
@@ -244,10 +289,27 @@ func suppressionFrames(frames []*report.TraceFrame) (names, objects []string) {
 	for len(names) > 1 && names[len(names)-1] == "..." {
 		names = names[:len(names)-1]
 	}
-	if !hasName || last < 0 { // nothing but obj: of the C library would hide too much
-		objects = nil
+	to.names, to.objects = names, objects
+	return to
+}
+
+// linesOf returns the lines of an own frame. Findings share their frames.
+func (p *suppressions) linesOf(f *report.TraceFrame) suppressionLines {
+	if known, ok := p.lines[f]; ok {
+		return known
 	}
-	return names, objects
+	lines := suppressionLines{object: "obj:*"}
+	if f.Object != "" {
+		lines.object += f.Object[max(0, strings.LastIndexByte(f.Object, '/')):]
+	}
+	lines.name = lines.object
+	if fn := nativeName(f); fn != "" {
+		lines.name, lines.named = "fun:"+fn, true
+	}
+	if len(p.lines) < maxSuppressionLines {
+		p.lines[f] = lines
+	}
+	return lines
 }
 
 // nativeName returns the name by which Valgrind knows the function of a frame; empty if it has none.
