@@ -53,6 +53,10 @@ type fileOutput struct {
 	files map[string]*outFile // by name; changed with turn and mu
 	uses  int64
 	due   *time.Timer // of a sync; nil: none is due
+	last  error       // of syncs since the last one for a checkpoint: the system may have dropped lines
+
+	fsync  func(*os.File) error
+	failed seldom // messages about syncs
 }
 
 // An outFile is an open file.
@@ -73,7 +77,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 	o := &fileOutput{
 		persistent: persistent{log: log},
 		mode:       fs.FileMode(c.Mode), limit: c.OpenFiles, syncs: c.Sync,
-		turns: newTurns(), files: make(map[string]*outFile),
+		turns: newTurns(), files: make(map[string]*outFile), fsync: (*os.File).Sync,
 	}
 	var base string
 	o.dir, base = filepath.Split(c.File)
@@ -171,7 +175,7 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 			return err
 		}
 		if o.syncs == "always" {
-			if err := f.f.Sync(); err != nil && f.regular {
+			if err := o.fsync(f.f); err != nil && f.regular {
 				done = 0 // the system may have dropped what was written
 				return err
 			}
@@ -281,7 +285,8 @@ func (o *fileOutput) closeFile(f *outFile) error {
 	o.mu.Unlock()
 	var err error
 	if dirty {
-		err = f.f.Sync()
+		err = o.fsync(f.f)
+		o.remember(err)
 	}
 	return errors.Join(err, f.f.Close())
 }
@@ -296,16 +301,39 @@ func (o *fileOutput) syncLater(f *outFile) {
 	f.dirty = true
 	if o.due == nil {
 		o.due = time.AfterFunc(syncEvery, func() {
-			if err := o.sync(); err != nil {
+			if err := o.flush(); err != nil {
 				o.fail(err)
-				o.log.Error("what was written may not survive a power cut", "error", err)
+				if n, ok := o.failed.may(time.Now()); ok {
+					o.log.Error("what was written may not survive a power cut", "error", err, "times", n)
+				}
 			}
 		})
 	}
 }
 
-// sync makes what was written durable.
+// remember keeps the error of a sync for the next checkpoint. The system reports it once, and may
+// have dropped what was written since the sync before.
+func (o *fileOutput) remember(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last == nil {
+		o.last = err
+	}
+}
+
+// sync makes what was written durable. It fails, too, if a sync since the last call has failed: the
+// system reports that once, so that the checkpoint would not learn of it.
 func (o *fileOutput) sync() error {
+	o.flush() // remembers its error
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.last
+	o.last = nil
+	return err
+}
+
+// flush syncs the files that were written to since the last sync.
+func (o *fileOutput) flush() error {
 	if o.syncs == "never" {
 		return nil
 	}
@@ -324,11 +352,13 @@ func (o *fileOutput) sync() error {
 	o.mu.Unlock()
 	var errs []error
 	for _, f := range dirty {
-		if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // else it was synced before
+		if err := o.fsync(f); err != nil && !errors.Is(err, os.ErrClosed) { // else it was synced before
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	o.remember(err)
+	return err
 }
 
 func (o *fileOutput) reopen() error {
