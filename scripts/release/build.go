@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,12 +152,17 @@ func (r *material) readLicenses() ([]byte, error) {
 			linked[m.Path] = m.Version
 		}
 	}
-	list := exec.Command("go", "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", "all")
+	// Not of "all": the checkout's go.sum need not have the sums of modules that are not linked, and
+	// must not change.
+	args := append([]string{"list", "-mod=readonly", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}"}, slices.Sorted(maps.Keys(linked))...)
+	list := exec.Command("go", args...)
 	list.Dir = r.checkout
-	list.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	list.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list -m all: %w", err)
+		return nil, fmt.Errorf("go list -m of the linked modules: %w\n%s", err, stderr.Bytes())
 	}
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

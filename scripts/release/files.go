@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // file is a file of an archive or a layer.
@@ -89,10 +90,11 @@ func tarOf(all []file, date time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// zipped returns data compressed by gzip, without a name and a time.
+// zipped returns data compressed by gzip, without a name and a time. The best level would save
+// 1.4 % of a program, for ten times the time.
 func zipped(data []byte) ([]byte, error) {
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	w, err := gzip.NewWriterLevel(&out, gzip.DefaultCompression)
 	if err != nil {
 		return nil, err
 	}

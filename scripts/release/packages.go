@@ -124,9 +124,9 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 	tree := func(name string) ([]byte, error) {
 		return os.ReadFile(filepath.Join(r.checkout, filepath.FromSlash(name)))
 	}
-	addFrom := func(to, kind, name string) {
-		data, e := tree(name)
-		add(to, 0o644, kind, packaged(data), e)
+	addExample := func(to, kind, name string) {
+		data, e := tree("examples/daemon/" + name)
+		add(to, 0o644, kind, packaged(name, data), e)
 	}
 	addText := func(to, kind, name string) {
 		data, e := texts.ReadFile("files/" + name)
@@ -135,6 +135,11 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 	zsh := map[string]string{"deb": "/usr/share/zsh/vendor-completions/", "rpm": "/usr/share/zsh/site-functions/"}[of]
 	const doc = "/usr/share/doc/symfilter/"
 
+	if of == "rpm" { // dpkg removes empty folders, rpm those that the package owns
+		for _, dir := range []string{"/etc/symfilter", doc, doc + "examples"} {
+			add(strings.TrimSuffix(dir, "/"), 0o755|os.ModeDir, files.TypeDir, nil, nil)
+		}
+	}
 	for _, command := range []string{"symfilter", "symfilterd"} {
 		data, e := os.ReadFile(filepath.Join(bin, command))
 		add("/usr/bin/"+command, 0o755, "", data, e)
@@ -153,13 +158,17 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 		}
 	}
 	addText("/etc/symfilter/symfilterd.yaml", files.TypeConfigNoReplace, "symfilterd.yaml")
-	addFrom("/etc/logrotate.d/symfilterd", files.TypeConfigNoReplace, "examples/daemon/logrotate")
+	addExample("/etc/logrotate.d/symfilterd", files.TypeConfigNoReplace, "logrotate")
 	addText("/usr/lib/sysusers.d/symfilterd.conf", "", "sysusers.conf")
 	for _, unit := range []string{"symfilterd.service", "symfilter-index.service", "symfilter-index.timer"} {
-		addFrom("/usr/lib/systemd/system/"+unit, "", "examples/daemon/"+unit)
+		addExample("/usr/lib/systemd/system/"+unit, "", unit)
 	}
-	for _, example := range []string{"symfilter.yaml", "symfilterd.socket", "journal-upload.conf", "alerts.yaml"} {
-		addFrom(doc+"examples/"+example, "", "examples/daemon/"+example)
+	examples, e := os.ReadDir(filepath.Join(r.checkout, "examples", "daemon")) // sorted
+	fail(e)
+	for _, example := range examples {
+		if example.Name() != "compose.yaml" { // builds the image from the checkout
+			addExample(doc+"examples/"+example.Name(), "", example.Name())
+		}
 	}
 	addText(doc+"copyright", "", "copyright")
 	add(doc+"third-party-licenses.gz", 0o644, "", r.licenses, nil)
@@ -173,19 +182,31 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 }
 
 // packaged returns a file of examples/daemon as it is when a package installs it: the commands are
-// in /usr/bin, the configuration has the daemon's name, and the user exists.
-func packaged(data []byte) []byte {
-	text := strings.NewReplacer("/usr/local/bin/", "/usr/bin/", "/etc/symfilter/symfilter.yaml", "/etc/symfilter/symfilterd.yaml",
+// in /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is absent.
+// The unit reloads by a command, since systemd knows Type=notify-reload from version 253 on, and
+// Debian 12 has 252. Manifests of Kubernetes keep the paths in their containers.
+func packaged(name string, data []byte) []byte {
+	if strings.HasPrefix(name, "kubernetes") {
+		return data
+	}
+	return []byte(strings.NewReplacer(
+		"/usr/local/bin/", "/usr/bin/",
+		"/etc/symfilter/symfilter.yaml", "/etc/symfilter/symfilterd.yaml",
 		"#   useradd --system --no-create-home --shell /usr/sbin/nologin symfilterd\n", "",
 		"#   cp symfilterd.service /etc/systemd/system/ && systemctl daemon-reload && systemctl enable --now symfilterd\n",
 		"#   systemctl enable --now symfilterd\n",
-		"# yaml-language-server: $schema=../../daemon/schema.json\n", "").Replace(string(data))
-	return []byte(text)
+		" Before systemd 253, Type=notify and\n# ExecReload=/bin/kill -HUP $MAINPID take the place of Type=notify-reload.\n", "\n",
+		"Type=notify-reload\n", "Type=notify\n",
+		"\nWatchdogSec=", "\nExecReload=/bin/sh -c 'kill -HUP $MAINPID'\nWatchdogSec=",
+		"# yaml-language-server: $schema=../../daemon/schema.json\n", "",
+		"[compose.yaml](compose.yaml), ", "", "containers: beside a program, on each node", "containers: on each node",
+		"`compose.yaml` and the Kubernetes manifests", "the Kubernetes manifests",
+	).Replace(string(data)))
 }
 
 // debianLog returns the list of changes of the package itself.
 func (r *material) debianLog() []byte {
 	version := strings.Replace(r.plain(), "-", "~", 1) + "-1"
-	return fmt.Appendf(nil, "symfilter (%s) unstable; urgency=medium\n\n  * Release of version %s: see changelog.gz.\n\n -- %s  %s\n",
-		version, r.plain(), maintainer, r.date.UTC().Format(time.RFC1123Z))
+	return fmt.Appendf(nil, "symfilter (%s) unstable; urgency=medium\n\n  * The changes are in changelog.gz.\n\n -- %s  %s\n",
+		version, maintainer, r.date.UTC().Format(time.RFC1123Z))
 }
