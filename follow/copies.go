@@ -85,7 +85,6 @@ func (s *source) copiesAmong(beside *family, g *generation) (copies []*generatio
 	if err == nil {
 		defer now.close()
 	}
-	s.f.files.prune(s, beside, now)
 	rest := -1
 	for _, c := range beside.all {
 		if c.id == g.id || s.f.files.same(c) {
@@ -122,7 +121,8 @@ func (s *source) copiesAmong(beside *family, g *generation) (copies []*generatio
 		return nil, false, err
 	}
 	continued = continued || again
-	s.family = beside // so that the next run knows the copies
+	s.f.files.prune(s, beside, now) // of many files, only the last marks are kept: archives were compared before
+	s.family = beside               // so that the next run knows the copies
 	first := (*generation)(nil)
 	if rest >= 0 {
 		first, continued = copies[rest], true

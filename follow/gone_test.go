@@ -110,3 +110,39 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 		}
 	})
 }
+
+// More copies than marks are kept are compressed at once, before the log is truncated again: none of
+// them is read a second time.
+func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := &day{t: t, path: filepath.Join(dir, "app.log")}
+		d.write(10)
+		l := newLog()
+		r := begin(t, l, Options{Names: []string{d.path}, Unpack: unpackGzip, Poll: true, Interval: time.Second, RotateWait: time.Second})
+		const copies = maxMarks + 4
+		for range copies {
+			r.expect(d.path, d.all.String())
+			time.Sleep(2 * linger) // the copy before is closed
+			d.write(5)             // which are read from the copy
+			shiftRotated(d.path, copies)
+			copyTruncate(t, d.path, d.path+".1")
+			d.write(10)
+		}
+		r.expect(d.path, d.all.String())
+		time.Sleep(2 * linger)
+		for i := range copies {
+			name := fmt.Sprintf("%s.%d", d.path, i+1)
+			if err := os.Link(name, filepath.Join(dir, fmt.Sprintf("inode-%d", i))); err != nil { // it is not used again
+				t.Fatal(err)
+			}
+			compress(t, name, false)
+		}
+		copyTruncate(t, d.path, d.path+".0")
+		d.write(10)
+		r.expect(d.path, d.all.String())
+		time.Sleep(2 * linger)
+		r.expect(d.path, d.all.String())
+		l.expectMessages(t, "")
+	})
+}
