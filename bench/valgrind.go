@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 )
@@ -18,8 +19,28 @@ var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree a
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
 // report writes a report of Valgrind of about size bytes: leaks whose frames are callers at
-// distinct places in a library.
+// distinct places in a library. Stacks repeat after as many leaks.
 func report(size int64, distinct int) func(b *binaries, path string) error {
+	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
+}
+
+// differentLeaks writes a report like that of report, of longer stacks that all differ.
+func differentLeaks(size int64, distinct int) func(b *binaries, path string) error {
+	r := rand.New(rand.NewPCG(7, 7))
+	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
+}
+
+// findingsAgainstText compares an output of findings with the same command and the output as text.
+func findingsAgainstText(form string) func(b *binaries, command, out string) (other, mine []string) {
+	return func(b *binaries, command, _ string) (other, mine []string) {
+		other = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
+		return other, append(slices.Clone(other), "--output="+form)
+	}
+}
+
+// leaks writes a report of leaks with depth callers; place returns the number of the place of the
+// caller j of the leak i.
+func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)
 		if err != nil {
@@ -33,7 +54,7 @@ func report(size int64, distinct int) func(b *binaries, path string) error {
 				w.printf("<error>\n  <unique>%#x</unique>\n  <tid>1</tid>\n  <kind>Leak_DefinitelyLost</kind>\n  <xwhat>\n    <text>%d bytes in 1 blocks are definitely lost in loss record 1 of 2</text>\n"+
 					"    <leakedbytes>%[2]d</leakedbytes>\n    <leakedblocks>1</leakedblocks>\n  </xwhat>\n  <stack>\n    <frame>\n      <ip>0x48417B4</ip>\n      <obj>/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so</obj>\n      <fn>malloc</fn>\n    </frame>\n", i, i+1)
 				for j := range depth {
-					w.printf("    <frame>\n      <ip>%#X</ip>\n      <obj>%s</obj>\n    </frame>\n", calls[(i*7+j)%len(calls)]+bias-1, name)
+					w.printf("    <frame>\n      <ip>%#X</ip>\n      <obj>%s</obj>\n    </frame>\n", calls[place(i, j)%len(calls)]+bias-1, name)
 				}
 				w.printf("  </stack>\n</error>\n\n")
 			}
