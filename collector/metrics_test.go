@@ -118,6 +118,62 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// The metrics of processes that are dropped, and of files that come from a server and late.
+func TestMetricsOfDroppedProcessesAndLateFiles(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/buildid/"), "/debuginfo")
+		if !ok || len(id) < 3 {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeFile(w, r, debugFiles+"/.build-id/"+id[:2]+"/"+id[2:]+".debug")
+	}))
+	defer server.Close()
+	tel := componenttest.NewTelemetry()
+	defer tel.Shutdown(context.Background())
+	set := processortest.NewNopSettings(metadata.Type)
+	set.TelemetrySettings = tel.NewTelemetrySettings()
+	c := testConfig()
+	c.Patience = Patience{}
+	c.EmitLate = true
+	c.MaxContexts = 2
+	c.Symbols.DebugFileDirectories = nil
+	c.Symbols.DebuginfodURLs, c.Symbols.CacheDirectory = []string{server.URL}, t.TempDir()
+	p := newLogsProcessor(set, c, new(consumertest.LogsSink), &factory{all: make(map[*Config]*shared)})
+	if err := p.start(context.Background(), componenttest.NewNopHost()); err != nil {
+		t.Fatal(err)
+	}
+	defer p.shutdown(context.Background())
+	lines := linesOf(t, "crash.log")
+	for _, process := range []string{"a", "b"} {
+		p.do(batchOf(process, lines...))
+	}
+	later := time.Now().Add(2 * liveFor)
+	if s, _ := p.contexts.acquire([]byte("c"), later); s.temp {
+		t.Error("c has no room")
+	}
+	p.contexts.expire(context.Background(), later.Add(c.IdleTimeout-liveFor))
+	for all := metricsOf(t, tel); ; all = metricsOf(t, tel) { // the file comes in its own time
+		if all["late_records"] > 0 {
+			for name, want := range map[string]int64{"contexts_evicted{reason=limit}": 1, "contexts_evicted{reason=idle}": 1, "contexts_evicted{reason=refused}": 0} {
+				if all[name] != want {
+					t.Errorf("%s is %d, want %d", name, all[name], want)
+				}
+			}
+			for _, name := range []string{"debuginfod_received{}", "debuginfod_requests{outcome=found}"} {
+				if all[name] <= 0 {
+					t.Errorf("%s is %d: %v", name, all[name], all)
+				}
+			}
+			if kept, err := os.ReadDir(c.Symbols.CacheDirectory); err != nil || len(kept) == 0 {
+				t.Errorf("cache_directory keeps nothing: %v", err)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // metadata.yaml, documentation.md and the instruments have the same metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	tel := componenttest.NewTelemetry()

@@ -1,0 +1,90 @@
+package collector
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each option of symbols that names debug files is used.
+func TestPlacesOfDebugFiles(t *testing.T) {
+	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
+	file, err := filepath.Abs(filepath.Join(debugFiles, ".build-id", id[:2], id[2:]+".debug"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := filepath.Join(t.TempDir(), "ids.txt")
+	if err := os.WriteFile(ids, []byte(id+" "+file+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := linesOf(t, "crash.log")
+	for name, test := range map[string]struct {
+		symbols Symbols
+		want    bool
+	}{
+		"none":                   {Symbols{}, false},
+		"symbol_paths":           {Symbols{SymbolPaths: []string{file}}, true},
+		"ids_files":              {Symbols{IDsFiles: []string{ids}}, true},
+		"build_id_directories":   {Symbols{BuildIDDirectories: []string{filepath.Join(debugFiles, ".build-id")}}, true},
+		"debug_file_directories": {Symbols{DebugFileDirectories: []string{debugFiles}}, true},
+	} {
+		c := testConfig()
+		test.symbols.MaxMemory = 64 << 20
+		c.Symbols = test.symbols
+		p := startBare(t, c)
+		ld := batchOf("a", lines...)
+		p.do(ld)
+		if got := strings.Contains(firstBody(ld, 33), "ledger.cc:27:16"); got != test.want {
+			t.Errorf("%s: named %t, want %t: %s", name, got, test.want, firstBody(ld, 33))
+		}
+		if got := p.shared.symbols.Symbolizer.Stats().Budget; got > 64<<20 {
+			t.Errorf("%s: a budget of %d bytes, want at most max_memory", name, got)
+		}
+	}
+}
+
+// Options of the whole processor have their effect.
+func TestOptions(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		c := testConfig()
+		c.Symbols.ModulePaths = open
+		if o := startBare(t, c).options(); o.Dialects.NoPaths == open {
+			t.Errorf("module_paths %t: NoPaths is %t", open, o.Dialects.NoPaths)
+		}
+	}
+	// two processes for the default key, one for another
+	for key, want := range map[string]string{"service.instance.id": "(no module)", "service.name": "ledger.cc:27:16"} {
+		c := testConfig()
+		c.Key = []string{key}
+		p := startBare(t, c)
+		lines := linesOf(t, "crash.log")
+		for i, text := range [][]string{lines[:32], {lines[33]}} {
+			ld := batchOf(string(rune('a'+i)), text...)
+			ld.ResourceLogs().At(0).Resource().Attributes().PutStr("service.name", "shop")
+			p.do(ld)
+			if got := firstBody(ld, 0); i == 1 && !strings.Contains(got, want) {
+				t.Errorf("key %s: %q, want %q in it", key, got, want)
+			}
+		}
+	}
+	c := testConfig()
+	c.BodyFields, c.Attributes = []string{"text"}, []string{"trace"}
+	p := startBare(t, c)
+	lines := linesOf(t, "crash.log")
+	p.do(batchOf("a", lines[:32]...))
+	ld := batchOf("a", "")
+	lr := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+	lr.Body().SetEmptyMap().PutStr("text", lines[33])
+	lr.Attributes().PutStr("trace", lines[33])
+	lr.Attributes().PutStr("exception.stacktrace", lines[33])
+	p.do(ld)
+	for name, got := range map[string]string{"body_fields": get(lr.Body().Map(), "text"), "attributes": get(lr.Attributes(), "trace")} {
+		if !strings.Contains(got, "ledger.cc:27:16") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := get(lr.Attributes(), "exception.stacktrace"); got != lines[33] {
+		t.Errorf("an attribute that is not named has changed: %q", got)
+	}
+}
