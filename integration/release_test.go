@@ -101,11 +101,11 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("is the same bytes from an empty cache", func(t *testing.T) {
-		// One platform, to which the compiler has nothing else to add: all are compiled alike, and
-		// seven of them take a quarter of an hour.
+		// One platform: all are compiled alike, and seven of them take a quarter of an hour. It is
+		// the one of this machine, which has to be compiled in any case, for the manual pages.
 		again := t.TempDir()
 		t.Setenv("GOCACHE", t.TempDir())
-		release(t, tree, again, "-targets", "linux/arm")
+		release(t, tree, again, "-targets", "linux/amd64")
 		first, second := digests(t, dir), digests(t, again)
 		for name := range second {
 			if strings.Contains(name, "image") || name == "SHA256SUMS" { // of all platforms
