@@ -150,8 +150,12 @@ memory_bytes{of=frames} 0 >`},
 		{"a server has no file", fromServer, lines(unknown, "{{{bt:0:0x500100:pc}}}"), "elements_total{result=no_file,tag=bt} 0 1\ndebuginfod_requests_total{outcome=not_there,server=SERVER} 0 >"},
 		{"a server refuses", fromServer, lines(strings.ReplaceAll(unknown, "bbbb", "cccc"), "{{{bt:0:0x500100:pc}}}"), "elements_total{result=no_file,tag=bt} 0 1\ndebuginfod_requests_total{outcome=failed,server=SERVER} 0 >"},
 		{"a line does not wait for a server", strings.ReplaceAll(fromServer, "1m", "0s"), lines(known, "{{{bt:0:0x50017b:ra}}}"), "elements_total{result=pending,tag=bt} 0 1"},
-		{"there are more processes than the limit", strings.Replace(movingFile, "{stdin: true}", "{stdin: true, key: '^(\\d+)'}", 1) + "limits: {contexts: 2}\n",
-			lines("1 a", "2 {{{reset}}}", "3 {{{reset}}}", "4 {{{reset}}}"), "contexts_evicted_total{reason=limit} 0 >\ncontexts 0 >"},
+		{"a flood of keys comes in one stream", strings.Replace(movingFile, "{stdin: true}", "{stdin: true, key: '^(\\d+)'}", 1) + "limits: {contexts: 100}\n",
+			func(m *moving) {
+				for n := range 1000 {
+					m.say(fmt.Sprintf("%d {{{reset}}}", n))
+				}
+			}, "contexts_evicted_total{reason=limit} 0 910\ncontexts 0 91"},
 		{"a file is followed", movingLog, func(m *moving) { m.write("a.in", "one\n") }, "input_lines_total{input=app} 0 1"},
 		{"a line has no end yet", movingLog, func(m *moving) { m.write("a.in", "one\ntwo") }, "input_lag_bytes{input=app} 0 3"},
 		{"a file is cut before its line has an end", movingLog, func(m *moving) {
