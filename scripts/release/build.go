@@ -33,14 +33,17 @@ func (p *product) name() string {
 	return p.command
 }
 
+// target returns the platform of the product as it is in allTargets.
+func (p *product) target() string { return p.os + "/" + p.arch }
+
 // material is what the files of a release are made from.
 type material struct {
 	checkout, work, output string
 	version                string    // with a v
 	date                   time.Time // of the commit
 	products               []product
-	pages                  []file // manual pages, completions
-	licenses               []byte // of all that is linked
+	pages                  []file            // manual pages, completions
+	licenses               map[string][]byte // of what is linked, by target
 }
 
 // plain returns the version without the v, as it is in file names.
@@ -105,8 +108,15 @@ func describe(checkout, work string, all []product) (*material, error) {
 			return nil, err
 		}
 	}
-	r.licenses, err = r.readLicenses()
-	return r, err
+	r.licenses = make(map[string][]byte)
+	for i := range all {
+		if target := all[i].target(); r.licenses[target] == nil {
+			if r.licenses[target], err = r.readLicenses(target); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r, nil
 }
 
 func setting(info *buildinfo.BuildInfo, key string) string {
@@ -143,11 +153,14 @@ func (r *material) addPages(p product) error {
 	return nil
 }
 
-// readLicenses returns the license texts of Go and of all modules that any product links, in the
-// order of their names.
-func (r *material) readLicenses() ([]byte, error) {
+// readLicenses returns the license texts of Go and of all modules that the products of a target
+// link, in the order of their names.
+func (r *material) readLicenses(target string) ([]byte, error) {
 	linked := make(map[string]string) // versions by path
 	for _, p := range r.products {
+		if p.target() != target {
+			continue
+		}
 		for _, m := range p.info.Deps {
 			linked[m.Path] = m.Version
 		}

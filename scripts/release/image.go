@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -54,7 +55,7 @@ func (r *material) image(l *layout, p *product) (v1.Descriptor, error) {
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	packed, err := zipped(unpacked)
+	packed, err := zipped(unpacked, gzip.DefaultCompression)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}

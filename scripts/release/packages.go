@@ -13,6 +13,7 @@ import (
 	"github.com/goreleaser/nfpm/v2/deb"
 	"github.com/goreleaser/nfpm/v2/files"
 	"github.com/goreleaser/nfpm/v2/rpm"
+	"github.com/klauspost/compress/gzip"
 )
 
 //go:embed files
@@ -51,20 +52,20 @@ func (r *material) packages() error {
 		if name := arch[p.arch]; name != "" {
 			info.Arch = name
 		}
-		if err := r.pack(info, rpm.DefaultRPM, "rpm", filepath.Dir(p.path)); err != nil {
+		if err := r.pack(info, rpm.DefaultRPM, "rpm", &p); err != nil {
 			return fmt.Errorf("rpm for %s: %w", p.arch, err)
 		}
 		info.License = "" // Debian's control file has no field for it
-		if err := r.pack(info, deb.Default, "deb", filepath.Dir(p.path)); err != nil {
+		if err := r.pack(info, deb.Default, "deb", &p); err != nil {
 			return fmt.Errorf("deb for %s: %w", p.arch, err)
 		}
 	}
 	return nil
 }
 
-// pack writes a package of the commands in the folder bin.
-func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of, bin string) error {
-	all, err := r.installed(of, bin)
+// pack writes a package of the commands for the target of a product.
+func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of string, p *product) error {
+	all, err := r.installed(of, p)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of, bin string) 
 
 // installed returns the files of a package, which are the same for Debian and RPM but for the folder
 // of zsh's completions and the records of Debian's own.
-func (r *material) installed(of, bin string) (all []installed, err error) {
+func (r *material) installed(of string, p *product) (all []installed, err error) {
 	fail := func(e error) {
 		if err == nil {
 			err = e
@@ -116,7 +117,7 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 	add := func(to string, mode os.FileMode, kind string, data []byte, e error) {
 		fail(e)
 		if strings.HasSuffix(to, ".gz") {
-			data, e = zipped(data)
+			data, e = zipped(data, gzip.BestCompression)
 			fail(e)
 		}
 		all = append(all, installed{to: to, mode: mode, data: data, kind: kind})
@@ -141,7 +142,7 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 		}
 	}
 	for _, command := range []string{"symfilter", "symfilterd"} {
-		data, e := os.ReadFile(filepath.Join(bin, command))
+		data, e := os.ReadFile(filepath.Join(filepath.Dir(p.path), command))
 		add("/usr/bin/"+command, 0o755, "", data, e)
 	}
 	for _, page := range r.pages {
@@ -171,7 +172,7 @@ func (r *material) installed(of, bin string) (all []installed, err error) {
 		}
 	}
 	addText(doc+"copyright", "", "copyright")
-	add(doc+"third-party-licenses.gz", 0o644, "", r.licenses, nil)
+	add(doc+"third-party-licenses.gz", 0o644, "", r.licenses[p.target()], nil)
 	log, e := tree("CHANGELOG.md")
 	add(doc+"changelog.gz", 0o644, "", log, e)
 	if of == "deb" {
