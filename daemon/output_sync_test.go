@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -56,9 +57,9 @@ func TestLinesAreTakenWhenTheyAreSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		o := openedFile(t, Output{File: "DIR/out", Sync: "always"}, dir)
-		broken := true
+		var mended atomic.Bool
 		o.fsync = func(f *os.File) error {
-			if broken {
+			if !mended.Load() {
 				return syscall.EIO
 			}
 			return f.Sync()
@@ -74,7 +75,7 @@ func TestLinesAreTakenWhenTheyAreSynced(t *testing.T) {
 		if failed, err := o.attempts(); failed != 2 || !errors.Is(err, syscall.EIO) {
 			t.Errorf("%d failures, %v", failed, err)
 		}
-		broken = false
+		mended.Store(true)
 		<-taken
 		if diff := cmp.Diff(map[string]string{"out": "one\none\none\n"}, contents(t, dir)); diff != "" {
 			t.Error(diff)
