@@ -301,3 +301,45 @@ func TestRenamedAndBack(t *testing.T) {
 		r.expect(path, "one\ntwo\nthree\n")
 	})
 }
+
+// Rotated files that were read are removed while many others are rotated. The names that they had do
+// not decide in which order the others are read.
+func TestNamesOfRemovedFilesDecideNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	l := newLog()
+	var all strings.Builder
+	lines := func(of int) {
+		for i := range 5 {
+			text := fmt.Sprintf("line %d of file %d\n", i, of)
+			all.WriteString(text)
+			write(t, path, text)
+		}
+	}
+	lines(0)
+	r := begin(t, l, Options{Names: []string{path}, Poll: true, Interval: time.Hour})
+	r.looking(func() { r.expect(path, all.String()) })
+	files := 1
+	for range 3 {
+		for range 3 { // each is read before the next rotation
+			shift(t, path, files)
+			lines(files)
+			files++
+			r.looking(func() { r.expect(path, all.String()) })
+		}
+		seen := files
+		for range 12 {
+			shift(t, path, files)
+			lines(files)
+			files++
+		}
+		for i := files - seen; i < files; i++ {
+			os.Remove(fmt.Sprintf("%s.%d", path, i))
+		}
+		r.looking(func() { r.expect(path, all.String()) })
+	}
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	r.expect(path, all.String())
+}

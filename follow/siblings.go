@@ -199,7 +199,7 @@ func (s *source) discover(before predecessor) error {
 				older[len(older)-1] = last
 				older = older[:len(older)-1]
 			}
-			sortByAge(older, names(s.reading()), beside.named())
+			sortByAge(older, beside.names(s.reading()), beside.named())
 		}
 		s.wait(s.fresh(g))
 		if real, err := filepath.EvalSymlinks(s.path); err == nil {
@@ -224,10 +224,14 @@ func (s *source) wait(g *generation) {
 	}
 }
 
-// names returns the names of files.
-func names(all []*generation) (names []string) {
+// names returns the names of those files that are among the siblings. The others were removed, and
+// another file may have the name by which they were known.
+func (f *family) names(all []*generation) (names []string) {
+	there := func(id fileID) func(sibling) bool { return func(c sibling) bool { return c.id == id } }
 	for _, g := range all {
-		names = append(names, g.rotatedName())
+		if slices.ContainsFunc(f.all, there(g.id)) || slices.ContainsFunc(f.archives, there(g.id)) || slices.ContainsFunc(f.archives, there(g.archive.id)) {
+			names = append(names, g.rotatedName())
+		}
 	}
 	return names
 }

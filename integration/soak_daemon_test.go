@@ -130,7 +130,8 @@ func soakDaemon(t *testing.T, plan soakPlan) string {
 	c := &s.c
 	c.lost += int64(written) - c.lines - c.lost
 	if c.lost != 0 || c.again != 0 || c.changed != 0 {
-		t.Errorf("%d lines lost, %d again or out of order, %d changed, of %d; the first: %s", c.lost, c.again, c.changed, written, c.first)
+		t.Errorf("%d lines lost, %d again or out of order, %d changed, of %d; the first: %s; the first gap: between lines %d and %d of stream %d",
+			c.lost, c.again, c.changed, written, c.first, c.before, c.behind, c.file)
 	}
 	low, high := steady.memoryRange()
 	t.Logf("%v: %d lines of %d streams, %d rotations, %d reloads and %d refused; memory %d MiB at most, means of tenths from %.2f to %.2f of the mean; descriptors %d at most, ratio %.2f",
