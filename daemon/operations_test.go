@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // operations is the document for operators.
@@ -15,7 +17,7 @@ const operations = "../docs/operations.md"
 func tables() string {
 	var b strings.Builder
 	for _, s := range Sections() {
-		b.WriteString("\n### " + cmp.Or(s.Path, "The file") + "\n\n" + wrapped(s.Text) + "\n")
+		b.WriteString("\n### " + cmp.Or(s.Path, "The file") + "\n\n" + testenv.Wrapped(s.Text) + "\n")
 		if s.One != nil {
 			b.WriteString("Exactly one of " + listed(quoted(s.One), "and") + " is given.\n")
 		}
@@ -44,24 +46,6 @@ func quoted(names []string) (all []string) {
 		all = append(all, "`"+name+"`")
 	}
 	return all
-}
-
-// wrapped returns a paragraph of at most 140 columns.
-func wrapped(text string) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		if column+1+len(word) > 140 {
-			b.WriteByte('\n')
-			column = 0
-		} else if column > 0 {
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String()
 }
 
 // The document has the keys, metrics and alerts that there are; UPDATE=1 writes the keys.

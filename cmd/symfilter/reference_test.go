@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // referencePage is the reference of the command as a page of docs.
@@ -87,7 +89,7 @@ func markdownText(text string) string {
 		if verbatim {
 			b.WriteString("```text\n" + strings.ReplaceAll("\n"+paragraph, "\n  ", "\n")[1:] + "\n```\n")
 		} else {
-			b.WriteString(wrapped(markdownLine(paragraph)) + "\n")
+			b.WriteString(testenv.Wrapped(markdownLine(paragraph)) + "\n")
 		}
 	}
 	return b.String()
@@ -102,22 +104,4 @@ func markdownLine(text string) string {
 		open := len(word) - len(strings.TrimLeft(word, "(\""))
 		return word[:open] + "`" + word[open:] + "`"
 	})
-}
-
-// wrapped returns a paragraph of at most 140 columns.
-func wrapped(text string) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		if column+1+len(word) > 140 {
-			b.WriteByte('\n')
-			column = 0
-		} else if column > 0 {
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String()
 }

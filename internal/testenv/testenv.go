@@ -130,3 +130,21 @@ func Wait(done func() bool) bool {
 	}
 	return true
 }
+
+// Wrapped returns text as a paragraph of at most 140 columns, as documents have them.
+func Wrapped(text string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		if column+1+len(word) > 140 {
+			b.WriteByte('\n')
+			column = 0
+		} else if column > 0 {
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
