@@ -227,9 +227,9 @@ func (s *source) wait(g *generation) {
 // names returns the names of those files that are among the siblings. The others were removed, and
 // another file may have the name by which they were known.
 func (f *family) names(all []*generation) (names []string) {
-	there := func(id fileID) func(sibling) bool { return func(c sibling) bool { return c.id == id } }
+	there := f.named()
 	for _, g := range all {
-		if slices.ContainsFunc(f.all, there(g.id)) || slices.ContainsFunc(f.archives, there(g.id)) || slices.ContainsFunc(f.archives, there(g.archive.id)) {
+		if slices.ContainsFunc(there, func(c sibling) bool { return c.id == g.id || c.id == g.archive.id }) {
 			names = append(names, g.rotatedName())
 		}
 	}
