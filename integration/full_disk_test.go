@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // smallDisk mounts a file system of 1 MiB, of which free bytes are left beside DIR/ballast.
@@ -25,7 +27,7 @@ func smallDisk(t *testing.T, free int) (dir string) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
-		t.Skip("a small file system cannot be mounted here: ", err)
+		testenv.Missing(t, fmt.Sprintf("the right to mount a small file system (%v)", err))
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 1<<20-free), 0o600); err != nil {
