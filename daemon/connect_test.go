@@ -289,9 +289,10 @@ func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 				t.Fatal(err)
 			}
 			writes := &d.view.Load().pipelines[0].counts.writes
-			for stalled := time.Duration(0); stalled < 50*time.Millisecond; _, stalled, _ = writes.state(time.Now()) {
-				time.Sleep(time.Millisecond)
-			}
+			testenv.Until(t, "a write to the peer is stuck", func() bool {
+				_, stalled, _ := writes.state(time.Now())
+				return stalled >= 50*time.Millisecond
+			})
 			first.Close()
 			c.Close() // it has read nothing
 			awaitSeries(t, d, "output_errors_total{output=all}")
