@@ -15,6 +15,7 @@ import (
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/seldom"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -45,7 +46,7 @@ type telemetry struct {
 	requests map[request]int64 // to debuginfod servers
 	received map[string]int64  // bytes, by server
 
-	toldStorage, toldLimit, toldModule seldom
+	toldStorage, toldLimit, toldModule seldom.Limiter
 }
 
 type request struct{ server, outcome string }
@@ -187,7 +188,7 @@ func (t *telemetry) notify(message string) { t.log.Warn(message) }
 // that is not saved matters only if the Collector restarts.
 func (t *telemetry) storageFailed(what string, err error) {
 	t.storageErrors.Add(1)
-	if n, ok := t.toldStorage.may(time.Now()); ok {
+	if n, ok := t.toldStorage.May(time.Now()); ok {
 		t.log.Warn("contexts are not kept over a restart: "+what, zap.Error(err), zap.Int64("times", n))
 	}
 }
@@ -198,7 +199,7 @@ func (t *telemetry) drop(why eviction) {
 	if why == evictedIdle {
 		return
 	}
-	if n, ok := t.toldLimit.may(time.Now()); ok {
+	if n, ok := t.toldLimit.May(time.Now()); ok {
 		t.log.Warn("max_contexts or max_context_bytes is reached: frames of dropped processes have no module; raise the limit, or name fewer attributes in key",
 			zap.Int64("contexts", t.contexts.Load()), zap.Int64("bytes", t.contextBytes.Load()), zap.Int64("times", n))
 	}
@@ -207,26 +208,8 @@ func (t *telemetry) drop(why eviction) {
 // noModule logs that frames came without their modules, once for each process and at most once in a
 // minute.
 func (t *telemetry) noModule(key string, frames int64) {
-	if n, ok := t.toldModule.may(time.Now()); ok {
+	if n, ok := t.toldModule.May(time.Now()); ok {
 		t.log.Warn("frames have no module: records of their process went through another Collector, were lost, or came before this one started; "+
 			"run the processor where the log is read, or route by its key", zap.String("key", key), zap.Int64("frames", frames), zap.Int64("processes", n))
 	}
-}
-
-// seldom lets messages that logs can cause without end pass once a minute.
-type seldom struct {
-	next    atomic.Int64 // Unix nanoseconds
-	skipped atomic.Int64
-}
-
-const seldomPause = time.Minute
-
-// may reports whether a message may be logged, with the number of its occurrences since the last one.
-func (s *seldom) may(now time.Time) (n int64, ok bool) {
-	next := s.next.Load()
-	if now.UnixNano() < next || !s.next.CompareAndSwap(next, now.Add(seldomPause).UnixNano()) {
-		s.skipped.Add(1)
-		return 0, false
-	}
-	return s.skipped.Swap(0) + 1, true
 }

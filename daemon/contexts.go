@@ -3,10 +3,10 @@ package daemon
 import (
 	"container/list"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/seldom"
 )
 
 // awakeMost is the number of sessions with a filter. One that has shown a frame takes 150 KB, its
@@ -19,7 +19,7 @@ const awakeMost = 256
 // may use contexts.
 type contexts struct {
 	house  *house
-	logged seldom // that a limit is reached
+	logged seldom.Limiter // that a limit is reached
 
 	mu    sync.Mutex
 	n     int // of live streams, with their processes, and of kept
@@ -217,26 +217,8 @@ func (c *contexts) expire(now time.Time) {
 
 // logReached logs that a limit is reached.
 func (c *contexts) logReached(limit string, value int64) {
-	if n, ok := c.logged.may(time.Now()); ok {
+	if n, ok := c.logged.May(time.Now()); ok {
 		c.house.log.Warn("limits."+limit+" is reached: new streams are not remembered from line to line, and their frames may have no module; raise it, or separate fewer processes",
 			"limit", value, "times", n)
 	}
-}
-
-// seldom lets messages that hostile peers can cause without end pass once a minute.
-type seldom struct {
-	next    atomic.Int64 // Unix nanoseconds
-	skipped atomic.Int64
-}
-
-const seldomPause = time.Minute
-
-// may reports whether a message may be logged, with the number of its occurrences since the last one.
-func (s *seldom) may(now time.Time) (n int64, ok bool) {
-	next := s.next.Load()
-	if now.UnixNano() < next || !s.next.CompareAndSwap(next, now.Add(seldomPause).UnixNano()) {
-		s.skipped.Add(1)
-		return 0, false
-	}
-	return s.skipped.Swap(0) + 1, true
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/seldom"
 )
 
 // senderShare is the part of limits.contexts that the senders of one input may have: the addresses
@@ -20,7 +22,7 @@ type datagrams struct {
 	p       *pipeline
 	packets []*packets
 
-	dropped, failed, cut, unwritten seldom
+	dropped, failed, cut, unwritten seldom.Limiter
 
 	lost int64 // since it was last told; guarded by mu
 
@@ -90,7 +92,7 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 			return
 		}
 		if err != nil {
-			if n, ok := d.failed.may(time.Now()); ok {
+			if n, ok := d.failed.May(time.Now()); ok {
 				d.p.log.Error("a datagram cannot be received; the next one is", "error", err, "times", n)
 			}
 			select {
@@ -103,7 +105,7 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 			d.lose(int64(g.lost))
 		}
 		if g.cut {
-			if n, ok := d.cut.may(time.Now()); ok {
+			if n, ok := d.cut.May(time.Now()); ok {
 				d.p.log.Warn("a datagram is cut", "peer", g.from, "bytes", g.n, "times", n)
 			}
 		}
@@ -115,7 +117,7 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 			lines = append(lines, '\n')
 		}
 		if err := d.give(g.from, lines); err != nil {
-			if n, ok := d.unwritten.may(time.Now()); ok {
+			if n, ok := d.unwritten.May(time.Now()); ok {
 				d.p.log.Error("lines of a sender are not written", "peer", g.from, "error", err, "times", n)
 			}
 		}
@@ -129,7 +131,7 @@ func (d *datagrams) lose(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lost += n
-	if _, ok := d.dropped.may(time.Now()); ok {
+	if _, ok := d.dropped.May(time.Now()); ok {
 		d.p.log.Warn("the kernel has dropped datagrams: they came faster than the output took them; raise net.core.rmem_max, or use tcp:", "datagrams", d.lost)
 		d.lost = 0
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/seldom"
 )
 
 // uploadIdle is how long the sender of a journal may pause within a request: it has all of the entries
@@ -24,7 +25,7 @@ const journalPeer = "journal"
 type journalInput struct {
 	h *httpInput
 
-	broken, cut seldom // messages about single uploads
+	broken, cut seldom.Limiter // messages about single uploads
 
 	mu   sync.Mutex
 	open *session // is used by the input itself between uploads; nil: none is
@@ -75,7 +76,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
 			err = errStopped
 		}
-		if n, ok := j.broken.may(time.Now()); ok {
+		if n, ok := j.broken.May(time.Now()); ok {
 			j.h.p.log.Warn("the upload of a journal was not taken whole; its sender sends it again", "peer", peerOf(r), "error", err, "times", n)
 		}
 		refuseError(w, err)
@@ -149,7 +150,7 @@ func (j *journalInput) logLost(lost int64) {
 		return
 	}
 	j.h.p.counts.lose(lost)
-	if n, ok := j.cut.may(time.Now()); ok {
+	if n, ok := j.cut.May(time.Now()); ok {
 		j.h.p.log.Warn("messages of a journal are longer than 512 KiB, and were cut", "lost", lost, "times", n)
 	}
 }

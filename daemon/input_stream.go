@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/seldom"
 )
 
 const (
@@ -32,7 +34,7 @@ type stream struct {
 	framing   framing
 	listeners listeners
 
-	refused, failed, malformed seldom // messages about single connections
+	refused, failed, malformed seldom.Limiter // messages about single connections
 
 	all sync.WaitGroup // connections
 }
@@ -93,7 +95,7 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 			}
 			return
 		case err != nil:
-			if n, ok := s.failed.may(time.Now()); ok {
+			if n, ok := s.failed.May(time.Now()); ok {
 				s.p.log.Error("a connection cannot be accepted; it is tried again", "error", err, "times", n)
 			}
 			select {
@@ -103,7 +105,7 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 			continue
 		}
 		if !s.p.house.webs.room.enter() {
-			if n, ok := s.refused.may(time.Now()); ok {
+			if n, ok := s.refused.May(time.Now()); ok {
 				s.p.log.Warn("a connection is closed: limits.connections are open; raise it, or close others", "limit", s.p.house.limits.Load().Connections, "peer", peerName(conn), "times", n)
 			}
 			conn.Close()
@@ -148,7 +150,7 @@ func (s *stream) read(ctx context.Context, l *listener, c *connection) (continue
 		err := t.HandshakeContext(shaking)
 		cancel()
 		if err != nil {
-			if n, ok := s.failed.may(time.Now()); ok && ctx.Err() == nil {
+			if n, ok := s.failed.May(time.Now()); ok && ctx.Err() == nil {
 				s.p.log.Warn("a connection is closed: the TLS handshake has failed", "peer", c.peer, "error", err, "times", n)
 			}
 			return false
@@ -189,7 +191,7 @@ func (s *stream) read(ctx context.Context, l *listener, c *connection) (continue
 func (s *stream) lines(ctx context.Context, l *listener, c *connection, to io.Writer, continues *bool) error {
 	f := &framer{framing: s.framing, end: true, most: int(s.p.house.limits.Load().Line), grow: s.p.house.contexts.borrow}
 	f.malformed = func(text []byte) {
-		if n, ok := s.malformed.may(time.Now()); ok {
+		if n, ok := s.malformed.May(time.Now()); ok {
 			text = text[:min(len(text), 40)]
 			s.p.log.Warn("a message does not begin with its length, as framing: octets wants; it is taken as a line", "peer", c.peer, "text", fmt.Sprintf("%q", text), "times", n)
 		}

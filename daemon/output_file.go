@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/seldom"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -56,7 +57,7 @@ type fileOutput struct {
 	last  error       // of syncs since the last one for a checkpoint: the system may have dropped lines
 
 	fsync  func(*os.File) error
-	failed seldom // messages about syncs
+	failed seldom.Limiter // messages about syncs
 }
 
 // An outFile is an open file.
@@ -303,7 +304,7 @@ func (o *fileOutput) syncLater(f *outFile) {
 		o.due = time.AfterFunc(syncEvery, func() {
 			if err := o.flush(); err != nil {
 				o.fail(err)
-				if n, ok := o.failed.may(time.Now()); ok {
+				if n, ok := o.failed.May(time.Now()); ok {
 					o.log.Error("what was written may not survive a power cut", "error", err, "times", n)
 				}
 			}

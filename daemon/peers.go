@@ -15,6 +15,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/checkpoint"
 	"github.com/symfilter/symfilter/internal/contextfile"
+	"github.com/symfilter/symfilter/internal/seldom"
 )
 
 const (
@@ -35,7 +36,7 @@ type memory struct {
 
 	peers map[string]*peer // guarded by contexts.mu
 
-	failed seldom                 // messages about saves
+	failed seldom.Limiter         // messages about saves
 	path   atomic.Pointer[string] // of the file; nil, or empty: none
 	saving sync.Mutex             // guards what follows
 	file   *contextfile.File
@@ -273,7 +274,7 @@ func (m *memory) saveLocked() error {
 // saveUntil saves contexts that have changed, a second later at most, until done is closed. On a
 // machine that takes long for it, it pauses 20 times as long as a save takes.
 func (m *memory) saveUntil(done <-chan struct{}) {
-	var told seldom
+	var told seldom.Limiter
 	for pause := saveEvery; ; {
 		select {
 		case <-done:
@@ -282,7 +283,7 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 		}
 		begin := time.Now()
 		if err := m.save(); err != nil {
-			if n, ok := told.may(time.Now()); ok {
+			if n, ok := told.May(time.Now()); ok {
 				m.p.log.Error("contexts are not saved; it is tried again", "file", m.name(), "error", err, "times", n)
 			}
 		}

@@ -26,7 +26,7 @@ func (m *memory) saveAfter(s *session) error {
 		return err
 	}
 	if err := m.save(); err != nil { // the output has what is acknowledged
-		if n, ok := m.failed.may(time.Now()); ok {
+		if n, ok := m.failed.May(time.Now()); ok {
 			m.p.log.Error("contexts are not saved; after a kill, frames may stay unresolved", "file", m.name(), "error", err, "times", n)
 		}
 	}

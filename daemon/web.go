@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/seldom"
 )
 
 // Limits of HTTP. A body has no timeout, since a stream may be quiet, except for an upload of a
@@ -30,7 +32,7 @@ type webs struct {
 	log   *slog.Logger
 	ports *ports
 	room  *room
-	full  seldom // messages about connections beyond the limit
+	full  seldom.Limiter // messages about connections beyond the limit
 
 	stopping atomic.Bool  // all requests are refused
 	swap     sync.RWMutex // held by a reload while it swaps paths, so that no request finds none
@@ -257,7 +259,7 @@ func (l *seats) Accept() (net.Conn, error) {
 
 // logFull logs that a connection is beyond the limit.
 func (s *webs) logFull(c net.Conn) {
-	if n, ok := s.full.may(time.Now()); ok {
+	if n, ok := s.full.May(time.Now()); ok {
 		s.log.Warn("an HTTP connection is refused: limits.connections are open; raise it, or close others", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
 	}
 }

@@ -57,6 +57,7 @@ var direction = map[string][]string{
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":     {},
 	"internal/serial":      {},
+	"internal/seldom":      {},
 	"internal/service":     {},
 	"internal/shell":       {},
 	"internal/startup":     {},
@@ -71,7 +72,7 @@ var direction = map[string][]string{
 	"internal/walkthrough": {},                    // only tests may import it
 	"follow":               {},
 	// a binary of its own: what it links does not slow the start of the command
-	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/service", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
+	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/service", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}

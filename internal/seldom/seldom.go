@@ -1,0 +1,28 @@
+// Package seldom lets a message that input can cause without end be logged once a minute.
+package seldom
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Pause is the time between two messages of a Limiter.
+const Pause = time.Minute
+
+// A Limiter thins out one kind of message. The zero value is ready. Its method may be called
+// concurrently, and allocates nothing.
+type Limiter struct {
+	next    atomic.Int64 // Unix nanoseconds
+	skipped atomic.Int64
+}
+
+// May reports whether a message may be logged at now, with the number of its occurrences since the
+// last one, this one included.
+func (l *Limiter) May(now time.Time) (n int64, ok bool) {
+	next := l.next.Load()
+	if now.UnixNano() < next || !l.next.CompareAndSwap(next, now.Add(Pause).UnixNano()) {
+		l.skipped.Add(1)
+		return 0, false
+	}
+	return l.skipped.Swap(0) + 1, true
+}
