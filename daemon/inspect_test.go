@@ -14,7 +14,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 	dir := t.TempDir()
 	files, _ := certificate(t, dir, "own")
 	certificate, key := files.Certificate, files.Key
-	for name, text := range map[string]string{"text": "no certificate\n", "logs/a.log": "a line\n"} {
+	for name, text := range map[string]string{"text": "no certificate\n", "logs/a.log": "a line\n", "ids/.build-id/ab/cd.debug": ""} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -34,6 +34,9 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 		{name: "output that is a folder", in: "stdin: true", out: "file: DIR/logs", faults: "pipelines.app.output.file: DIR/logs is a folder: append the name of a file"},
 		{name: "state that is a file", before: "state: DIR/text", in: "stdin: true", out: "stdout: text", faults: "state: DIR/text is not a folder: name another one"},
 		{name: "no debug files", before: "symbols: {symbol_paths: [DIR/none]}", in: "stdin: true", out: "stdout: text", notes: "symbols.symbol_paths: DIR/none does not exist"},
+		{name: "programs without a tree", before: "symbols: {debug_file_directories: [DIR/logs], symbol_paths: [DIR/logs]}", in: "stdin: true", out: "stdout: text",
+			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder: name a folder of programs in symbol_paths"},
+		{name: "tree", before: "symbols: {build_id_directories: [DIR/ids/.build-id], debug_file_directories: [DIR/ids]}", in: "stdin: true", out: "stdout: text"},
 		{name: "folder of a socket", in: "listen: 'unix:DIR/none/a'", out: "stdout: text", notes: "pipelines.app.input.listen: the folder DIR/none does not exist: make it"},
 		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: no state is set: after a restart files are read from their end again, whatever was written before"},
 	} {
@@ -49,7 +52,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 		})
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(names) != 4 {
+	if err != nil || len(names) != 5 {
 		t.Errorf("files after it: %q, %v", names, err)
 	}
 }

@@ -111,14 +111,17 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	if err != nil {
 		log.Warn(err.Error())
 	}
-	notes, _ := conf.Inspect()
-	for _, n := range notes {
-		log.Warn(n)
+	warn := func(c *daemon.Config) {
+		notes, _ := c.Inspect()
+		for _, n := range notes {
+			log.Warn(n)
+		}
 	}
+	warn(conf)
 	d, err := daemon.New(conf, daemon.Options{
 		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(),
 		OffHeap:  func(bytes int64) { (*limit.Load())(bytes) },
-		Reloaded: func(c *daemon.Config) { setLog(c); limitHeap(c) },
+		Reloaded: func(c *daemon.Config) { setLog(c); limitHeap(c); warn(c) },
 	})
 	if err != nil {
 		log.Error(err.Error())
