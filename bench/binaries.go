@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,11 +17,16 @@ import (
 )
 
 // The binaries, files in the folder bins: C with DWARF 5 and .debug_aranges (630 MB), C++17 with
-// deep inlining (460 MB).
+// deep inlining (460 MB), and C++14 of another project (libjvm of OpenJDK), which shows whether what
+// is tuned for the first two holds for others: nothing may be tuned for it.
 const (
 	vmlinux = "vmlinux"
 	radosgw = "rgw.debug"
-	zlibbed = "rgw.z.debug" // radosgw with compressed sections, as Debian ships it
+	libjvm  = "libjvm.debug"
+
+	// with compressed sections, as Debian ships them
+	zlibbed       = "rgw.z.debug"
+	zlibbedLibjvm = "libjvm.z.debug"
 )
 
 // The debug trees, which lead from build IDs to files.
@@ -57,21 +63,16 @@ func (b *binaries) code(name string, distinct int) (*code, error) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-func (b *binaries) logPath(w workload) string {
-	name := w.name
-	for _, suffix := range []string{", indexed", ", zlib", ", pipes", ", vmlinux's addresses"} {
-		name = strings.TrimSuffix(name, suffix)
-	}
-	return filepath.Join(b.dir, "logs", "bench-"+notInNames.ReplaceAllString(strings.ToLower(name), "-")+".log")
+// logPath returns the path of the log of the workload with this name.
+func (b *binaries) logPath(name string) string {
+	file := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	return filepath.Join(b.dir, "logs", "bench-"+file+".log")
 }
 
-// logOf returns the path of the workload's log. If it is missing, another process makes it: a
-// command that is measured inherits the peak memory of the process that starts it.
-func (b *binaries) logOf(w workload) (string, error) {
-	if w.log == nil {
-		return os.DevNull, nil
-	}
-	path := b.logPath(w)
+// logOf returns the path of a workload's log. If it is missing, another process makes it: a command
+// that is measured inherits the peak memory of the process that starts it.
+func (b *binaries) logOf(ctx context.Context, name string) (string, error) {
+	path := b.logPath(name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -80,34 +81,55 @@ func (b *binaries) logOf(w workload) (string, error) {
 		return "", err
 	}
 	fmt.Fprintln(os.Stderr, "writing:", path)
-	cmd := exec.Command(self, "-generate", w.name)
+	cmd := exec.CommandContext(ctx, self, "-generate", name)
 	cmd.Stderr = os.Stderr
 	return path, cmd.Run()
 }
 
-// fetch downloads the binaries and makes their trees, if they are missing: 640 MB of packages, 1.3
-// GB unpacked.
-func (b *binaries) fetch() error {
-	script := `set -eu
-mkdir -p dl bins && cd dl
+// fetchKernel downloads the kernel's debug file, which is not compressed.
+const fetchKernel = `set -eu
+mkdir -p dl/new bins && cd dl
 kernel=$(apt-cache depends linux-image-amd64-dbg | awk '/Depends:/ { print $2; exit }')
-apt-get download "$kernel" radosgw-dbg
-mkdir -p kernel radosgw
-dpkg-deb --fsys-tarfile linux-image-*-dbg_*.deb | tar -x -C kernel --wildcards './usr/lib/debug/boot/vmlinux*'
-dpkg-deb -x radosgw-dbg_*.deb radosgw
-mv kernel/usr/lib/debug/boot/vmlinux-* ../bins/vmlinux
-biggest=$(find radosgw -name '*.debug' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
-mv "$biggest" ../bins/rgw.z.debug
-llvm-objcopy-19 --decompress-debug-sections ../bins/rgw.z.debug ../bins/rgw.debug
+apt-get download "$kernel"
+dpkg-deb --fsys-tarfile "$kernel"_*.deb | tar -x -C new --wildcards './usr/lib/debug/boot/vmlinux*'
+mv new/usr/lib/debug/boot/vmlinux-* ../bins/"$1"
+rm -r new
 `
-	if _, err := os.Stat(b.bin(radosgw)); errors.Is(err, fs.ErrNotExist) {
-		cmd := exec.Command("sh", "-c", script)
+
+// fetchBiggest downloads a package of debug files, of which it keeps the biggest one, as it is and
+// with sections that are not compressed. The latter appears last.
+const fetchBiggest = `set -eu
+mkdir -p dl/new bins && cd dl
+apt-get download "$1"
+dpkg-deb -x "$1"_*.deb new
+biggest=$(find new -name '*.debug' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+mv "$biggest" ../bins/"$2"
+rm -r new
+llvm-objcopy-19 --decompress-debug-sections ../bins/"$2" ../bins/new
+mv ../bins/new ../bins/"$3"
+`
+
+// fetch downloads the binaries and makes their trees, if they are missing: 1.5 GB of packages, 1.9
+// GB unpacked.
+func (b *binaries) fetch(ctx context.Context) error {
+	for _, file := range []struct {
+		name, script string
+		args         []string
+	}{
+		{vmlinux, fetchKernel, []string{vmlinux}},
+		{radosgw, fetchBiggest, []string{"radosgw-dbg", zlibbed, radosgw}},
+		{libjvm, fetchBiggest, []string{"openjdk-17-dbg", zlibbedLibjvm, libjvm}},
+	} {
+		if _, err := os.Stat(b.bin(file.name)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", file.script, "sh"}, file.args...)...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("the binaries: %w", err)
+			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
-	for tree, names := range map[string][]string{plainTree: {vmlinux, radosgw}, zlibTree: {zlibbed}} {
+	for tree, names := range map[string][]string{plainTree: {vmlinux, radosgw, libjvm}, zlibTree: {zlibbed, zlibbedLibjvm}} {
 		for _, name := range names {
 			if err := link(b.tree(tree), b.bin(name)); err != nil && !errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("%s: %w", name, err)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"debug/elf"
 	"math/rand/v2"
 	"slices"
@@ -10,12 +11,10 @@ import (
 
 // The rows of messages of Linux.
 const (
-	hotOopses = "100 k hot frames of oopses, --image vmlinux"
-	oneOops   = "first frame of an oops, --image vmlinux"
-
-	quietKernel      = "kernel log, 1 GiB, a third with 0x"
-	quietKernelImage = quietKernel + ", vmlinux's addresses"
-	plainText        = "plain text, 1 GiB"
+	hotOopses   = "100 k hot frames of oopses, `--image vmlinux`"
+	oneOops     = "first frame of an oops, `--image vmlinux`"
+	quietKernel = "kernel log, 1 GiB, a third with 0x"
+	plainText   = "plain text, 1 GiB"
 )
 
 // oopses returns a function that writes n frames as an oops does, in functions drawn from a set of the
@@ -74,15 +73,6 @@ func oopses(n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// oopsAgainstMarkup compares with the same command on the log with elements.
-func oopsAgainstMarkup(name string) func(b *binaries, command, out string) (other, mine []string) {
-	return func(b *binaries, command, _ string) (other, mine []string) {
-		mine = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone, "--image=" + b.bin(vmlinux)}
-		log := b.logPath(workload{name: name}) + markupSuffix
-		return append([]string{"sh", "-c", `exec "$@" <"$0"`, log}, mine...), mine
-	}
-}
-
 // kernelLines are messages of Linux without a crash. One in three has numbers with 0x, mostly of the
 // kinds that a boot logs most. Each number is another one in each line.
 var kernelLines = []string{
@@ -113,7 +103,7 @@ var kernelLines = []string{
 // as much plain text to compare with.
 func kernelLog(size int64) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
-		if _, err := b.logOf(workload{name: plainText, log: plain(size)}); err != nil {
+		if _, err := b.logOf(context.Background(), plainText); err != nil {
 			return err
 		}
 		r := rand.New(rand.NewPCG(5, 5))
@@ -124,18 +114,5 @@ func kernelLog(size int64) func(b *binaries, path string) error {
 				w.printf("\n")
 			}
 		})
-	}
-}
-
-// againstPlain compares with the same command, with more flags, on as much plain text.
-func againstPlain(image string) func(b *binaries, command, out string) (other, mine []string) {
-	return func(b *binaries, command, _ string) (other, mine []string) {
-		mine = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
-		log := b.logPath(workload{name: plainText})
-		other = append([]string{"sh", "-c", `exec "$@" <"$0"`, log}, mine...)
-		if image != "" {
-			mine = append(mine, "--image="+b.bin(image))
-		}
-		return other, mine
 	}
 }

@@ -4,12 +4,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 )
 
 // loadedAt is the load address of position-independent binaries. A kernel runs where it was linked.
@@ -22,6 +23,7 @@ const depth = 16
 type logWriter struct {
 	*bufio.Writer
 	size int64
+	err  error // set by the writer if the log must not be kept
 }
 
 func (w *logWriter) printf(format string, args ...any) {
@@ -38,7 +40,7 @@ func create(path string, f func(w *logWriter)) error {
 	defer os.Remove(tmp.Name())
 	w := &logWriter{Writer: bufio.NewWriterSize(tmp, 1<<20)}
 	f(w)
-	if err := w.Flush(); err != nil {
+	if err := cmp.Or(w.err, w.Flush()); err != nil {
 		return err
 	}
 	if err := tmp.Close(); err != nil {
@@ -78,7 +80,7 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 					c.frame(w, i)
 					i++
 				} else {
-					plainLine(w, c.rand)
+					w.printf("%s", plainLine(c.rand))
 				}
 			}
 		})
@@ -107,23 +109,10 @@ func crashes(name string, size int64, distinct int) func(b *binaries, path strin
 						c.frameAt(w, i, addr)
 					}
 				}
-				plainLine(w, c.rand)
+				w.printf("%s", plainLine(c.rand))
 			}
 		})
 	}
-}
-
-// The rows of logs as pages of HTML: frames in backtraces, as programs print them, and frames one by
-// one, each of which is a backtrace of its own.
-const (
-	crashesAsPage = "crashes of 16 frames, 100 MiB, radosgw, --output=html"
-	asPage        = "5 % frames, 100 MiB, radosgw, --output=html"
-)
-
-// pageAgainstText compares with the same command and the output as text.
-func pageAgainstText(b *binaries, command, _ string) (other, mine []string) {
-	other = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
-	return other, append(slices.Clone(other), "--output=html")
 }
 
 // plain writes about size bytes without markup.
@@ -132,7 +121,7 @@ func plain(size int64) func(b *binaries, path string) error {
 		r := rand.New(rand.NewPCG(1, 1))
 		return create(path, func(w *logWriter) {
 			for w.size < size {
-				plainLine(w, r)
+				w.printf("%s", plainLine(r))
 			}
 		})
 	}
@@ -141,13 +130,16 @@ func plain(size int64) func(b *binaries, path string) error {
 var nouns = []string{"request", "session", "shard", "lease", "replica", "upload", "segment", "token", "snapshot", "watcher"}
 var verbs = []string{"accepted", "expired", "retried", "moved to", "rejected by", "waiting for", "merged into", "dropped from"}
 
-func plainLine(w *logWriter, r *rand.Rand) {
-	w.printf("2026-11-20T10:%02d:%02d.%06dZ node%02d shop[%d]: %s %08x %s %s %d", r.IntN(60), r.IntN(60), r.IntN(1e6),
+// plainLine returns a random line without a mark.
+func plainLine(r *rand.Rand) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "2026-11-20T10:%02d:%02d.%06dZ node%02d shop[%d]: %s %08x %s %s %d", r.IntN(60), r.IntN(60), r.IntN(1e6),
 		r.IntN(40), 1000+r.IntN(9000), nouns[r.IntN(len(nouns))], r.Uint32(), verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))], r.IntN(100))
 	for range r.IntN(4) {
-		w.printf(", %s {\"ms\":%d,\"try\":%d}", nouns[r.IntN(len(nouns))], r.IntN(5000), r.IntN(9))
+		fmt.Fprintf(&s, ", %s {\"ms\":%d,\"try\":%d}", nouns[r.IntN(len(nouns))], r.IntN(5000), r.IntN(9))
 	}
-	w.printf("\n")
+	s.WriteByte('\n')
+	return s.String()
 }
 
 // code holds the functions of a binary, and draws addresses in them: the same ones in every run.

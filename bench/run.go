@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -19,39 +20,55 @@ import (
 // contender is a command with the costs of its runs.
 type contender struct {
 	argv []string
-	runs []cost
+	log  string // its input, if that is not the one of the workload
+	// measure runs it once; nil for once
+	measure func(ctx context.Context, argv []string, log string) (cost, error)
+	runs    []cost
 }
 
+// contend returns a contender that reads the workload's log, and prints to the null device.
+func contend(argv ...string) *contender { return &contender{argv: argv} }
+
+// cost is what a run took, or a median of each figure.
 type cost struct {
-	wall, cpu time.Duration
-	peak      int64 // resident bytes
+	Wall time.Duration `json:"wall_ns"`
+	CPU  time.Duration `json:"cpu_ns"`
+	Peak int64         `json:"peak_bytes"` // resident
 }
 
 // median returns the median of each figure separately.
-func (c *contender) median() cost {
-	middle := func(of func(cost) int64) int64 {
-		all := make([]int64, len(c.runs))
-		for i, r := range c.runs {
-			all[i] = of(r)
-		}
-		slices.Sort(all)
-		return all[len(all)/2]
-	}
+func median(runs []cost) cost {
 	return cost{
-		wall: time.Duration(middle(func(r cost) int64 { return int64(r.wall) })),
-		cpu:  time.Duration(middle(func(r cost) int64 { return int64(r.cpu) })),
-		peak: middle(func(r cost) int64 { return r.peak }),
+		Wall: middle(runs, func(r cost) time.Duration { return r.Wall }),
+		CPU:  middle(runs, func(r cost) time.Duration { return r.CPU }),
+		Peak: middle(runs, func(r cost) int64 { return r.Peak }),
 	}
+}
+
+// middle returns the median of one figure: of an even number of runs, the mean of the middle two.
+func middle[T ~int64](runs []cost, of func(cost) T) T {
+	all := make([]T, len(runs))
+	for i, r := range runs {
+		all[i] = of(r)
+	}
+	slices.Sort(all)
+	n := len(all)
+	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
 // interleave runs the contenders in turn, A B A B, so that other load on the machine affects both.
 // A first round warms up the page cache and is not counted.
-func interleave(runs int, log string, measure func(argv []string, log string) (cost, error), all ...*contender) error {
+func interleave(ctx context.Context, runs int, log string, all ...*contender) error {
 	for i := range runs + 1 {
 		for _, c := range all {
-			r, err := measure(c.argv, log)
+			measure := c.measure
+			if measure == nil {
+				measure = once
+			}
+			in := cmp.Or(c.log, log)
+			r, err := measure(ctx, c.argv, in)
 			if err != nil {
-				return fmt.Errorf("%s < %s: %w", strings.Join(c.argv, " "), log, err)
+				return fmt.Errorf("%s < %s: %w", strings.Join(c.argv, " "), in, err)
 			}
 			if i > 0 {
 				c.runs = append(c.runs, r)
@@ -61,22 +78,31 @@ func interleave(runs int, log string, measure func(argv []string, log string) (c
 	return nil
 }
 
-// start starts a process without a network, and with a new empty cache, so that it finds no index
-// of an earlier run. A nil stdout is the null device.
-func start(argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
+// prepare returns a command without a network, and with a new empty cache, so that it finds no
+// index of an earlier run. A nil stdout is the null device. The end of ctx kills the process.
+func prepare(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {
 		return nil, nil, err
 	}
 	env, argv := assignments(argv)
-	cmd = exec.Command(argv[0], argv[1:]...)
+	cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(append(os.Environ(), "XDG_CACHE_HOME="+cache, "DEBUGINFOD_URLS="), env...)
 	cmd.Stdin, cmd.Stdout = stdin, stdout
-	if err := cmd.Start(); err != nil {
-		os.RemoveAll(cache)
+	return cmd, func() { os.RemoveAll(cache) }, nil
+}
+
+// start prepares a command, and starts it.
+func start(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
+	cmd, cleanup, err = prepare(ctx, argv, stdin, stdout)
+	if err != nil {
 		return nil, nil, err
 	}
-	return cmd, func() { os.RemoveAll(cache) }, nil
+	if err := cmd.Start(); err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	return cmd, cleanup, nil
 }
 
 // assignments splits NAME=VALUE words off the beginning of a command, as a shell does.
@@ -90,18 +116,18 @@ func assignments(argv []string) (env, command []string) {
 
 func costOf(state *os.ProcessState, wall time.Duration) cost {
 	usage := state.SysUsage().(*syscall.Rusage)
-	return cost{wall: wall, cpu: state.UserTime() + state.SystemTime(), peak: int64(usage.Maxrss) << 10}
+	return cost{Wall: wall, CPU: state.UserTime() + state.SystemTime(), Peak: int64(usage.Maxrss) << 10}
 }
 
 // once runs a command with the log as input, and the null device as output.
-func once(argv []string, log string) (cost, error) {
+func once(ctx context.Context, argv []string, log string) (cost, error) {
 	in, err := os.Open(log)
 	if err != nil {
 		return cost{}, err
 	}
 	defer in.Close()
 	begin := time.Now()
-	cmd, cleanup, err := start(argv, in, nil)
+	cmd, cleanup, err := start(ctx, argv, in, nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -118,7 +144,7 @@ const pipeSize = 1 << 20 // bytes; the limit for ordinary users
 
 // betweenPipes runs cat LOG | command | cat. The wall time is that of the pipeline; CPU time and
 // memory are the command's.
-func betweenPipes(argv []string, log string) (cost, error) {
+func betweenPipes(ctx context.Context, argv []string, log string) (cost, error) {
 	in, err := os.Open(log)
 	if err != nil {
 		return cost{}, err
@@ -150,7 +176,7 @@ func betweenPipes(argv []string, log string) (cost, error) {
 	}{{[]string{"cat"}, in, ends[1]}, {argv, ends[0], ends[3]}, {[]string{"cat"}, ends[2], nil}}
 	var running []*exec.Cmd
 	for _, s := range stages {
-		cmd, cleanup, startErr := start(s.argv, s.in, s.out)
+		cmd, cleanup, startErr := start(ctx, s.argv, s.in, s.out)
 		if startErr != nil {
 			err = startErr
 			break
@@ -180,12 +206,3 @@ func setPipeSize(f *os.File, size int) error {
 	}
 	return setErr
 }
-
-func ratio(got, want float64) string {
-	if want == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.3f", got/want)
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

@@ -13,9 +13,6 @@ const (
 	tenReports = "10,000 frames of sanitizers, radosgw"
 )
 
-// markupSuffix is that of the log with the same frames as elements.
-const markupSuffix = ".bt"
-
 // sanitizerFrames returns a function that writes n frames as AddressSanitizer does, at addresses drawn
 // from a set of the size distinct, and beside the log another one with the same addresses as elements.
 func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string) error {
@@ -45,17 +42,9 @@ func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string
 	}
 }
 
-// againstMarkup compares with the same command on the log with elements.
-func againstMarkup(b *binaries, command, _ string) (other, mine []string) {
-	mine = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
-	log := b.logPath(workload{name: hotReports}) + markupSuffix
-	return append([]string{"sh", "-c", `exec "$@" <"$0"`, log}, mine...), mine
-}
-
 // againstScript compares with LLVM's script, which asks llvm-symbolizer for each frame.
-func againstScript(b *binaries, command, _ string) (other, mine []string) {
-	return []string{"LLVM_SYMBOLIZER_PATH=" + filepath.Join("/usr/bin", reference), "asan_symbolize-19", "--demangle"},
-		[]string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
+func againstScript(b *binaries, command, _ string) (other, mine *contender) {
+	return contend("LLVM_SYMBOLIZER_PATH="+filepath.Join("/usr/bin", reference), "asan_symbolize-19", "--demangle"), filtering(b, command)
 }
 
 // values writes about size bytes of lines that all have hexadecimal values, but no frames.

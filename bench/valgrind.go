@@ -18,24 +18,16 @@ var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree a
 // reported is the object of a report's frames: large, and with dynamic symbols only.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
-// report writes a report of Valgrind of about size bytes: leaks whose frames are callers at
+// valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers at
 // distinct places in a library. Stacks repeat after as many leaks.
-func report(size int64, distinct int) func(b *binaries, path string) error {
+func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
 }
 
-// differentLeaks writes a report like that of report, of longer stacks that all differ.
+// differentLeaks writes a report like that of valgrindReport, of longer stacks that all differ.
 func differentLeaks(size int64, distinct int) func(b *binaries, path string) error {
 	r := rand.New(rand.NewPCG(7, 7))
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
-}
-
-// findingsAgainstText compares an output of findings with the same command and the output as text.
-func findingsAgainstText(form string) func(b *binaries, command, out string) (other, mine []string) {
-	return func(b *binaries, command, _ string) (other, mine []string) {
-		other = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
-		return other, append(slices.Clone(other), "--output="+form)
-	}
 }
 
 // leaks writes a report of leaks with depth callers; place returns the number of the place of the

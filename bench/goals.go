@@ -1,0 +1,70 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// goal is a bound for one figure of a row.
+type goal struct {
+	figure string  // wall, CPU, peak or file, which are ratios; MiB is symfilter's own peak memory
+	most   float64 // the largest value that meets it
+	text   string  // as the table shows it
+}
+
+// parseGoals reads goals such as "wall 0.25, peak 0.35, file 2.0, 30 MiB".
+func parseGoals(s string) ([]goal, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var all []goal
+	for text := range strings.SplitSeq(s, ", ") {
+		figure, number, ok := strings.Cut(text, " ")
+		if figure == "MiB" || number == "MiB" {
+			figure, number = number, figure
+		}
+		most, err := strconv.ParseFloat(number, 64)
+		if !ok || err != nil || !(most > 0) || math.IsInf(most, 0) {
+			return nil, fmt.Errorf("goal %q: want a figure and a number, as in wall 0.25, or 30 MiB", text)
+		}
+		switch figure {
+		case "wall", "CPU", "peak", "file", "MiB":
+		default:
+			return nil, fmt.Errorf("goal %q: want wall, CPU, peak, file or MiB", text)
+		}
+		all = append(all, goal{figure, most, text})
+	}
+	return all, nil
+}
+
+// slack is how much larger the ratios of a binary may be that nothing was tuned for.
+const slack = 1.1
+
+// goalsOf returns the goals of a workload. Those of an untuned binary are the ratios of the tuned
+// one in results; there are none if its row was not measured.
+func goalsOf(w workload, results []result) ([]goal, error) {
+	if w.like == "" {
+		return parseGoals(w.goals)
+	}
+	var all []goal
+	for _, r := range results {
+		if r.Workload != w.like {
+			continue
+		}
+		for _, figure := range []string{"wall", "CPU", "peak"} {
+			most := rounded(r.value(figure) * slack)
+			all = append(all, goal{figure, most, figure + " " + printed(most)})
+		}
+	}
+	return all, nil
+}
+
+// rounded returns a ratio as the table prints it, so that the table agrees with itself on whether a
+// goal is met.
+func rounded(ratio float64) float64 { return math.Round(ratio*1000) / 1000 }
+
+func printed(ratio float64) string { return strconv.FormatFloat(ratio, 'f', 3, 64) }
