@@ -2,7 +2,7 @@
 
 // Bench compares symfilter with llvm-symbolizer-19 on big real binaries. It prints ratios of time
 // and memory, each the median of interleaved runs. It is not a test: it fails only if something
-// cannot be measured.
+// cannot be measured, or if two outputs differ that have to be equal.
 //
 //	go run ./bench [-n 5] [-only REGEXP] [-json FILE]
 //	go run ./bench -list
@@ -118,7 +118,7 @@ func bench(ctx context.Context, o options) (err error) {
 	r := newReport()
 	defer func() { err = cmp.Or(err, r.print(os.Stdout)) }() // also the rows before one that failed
 	for _, w := range workloads() {
-		if !o.only.MatchString(w.name) {
+		if !o.only.MatchString(w.name) || o.base != "" && w.daemon != nil {
 			continue
 		}
 		if err := r.measure(ctx, w, b, p, o, made); err != nil {
@@ -143,6 +143,9 @@ func generate(b *binaries, name string) error {
 	return fmt.Errorf("no workload %q with a log", name)
 }
 
+// daemonDir is the folder for rows of symfilterd, in that for all that commands write.
+const daemonDir = "daemon"
+
 // measure adds the row of a workload. Commands write to the folder made.
 func (r *report) measure(ctx context.Context, w workload, b *binaries, p *programs, o options, made string) error {
 	log := os.DevNull
@@ -154,7 +157,7 @@ func (r *report) measure(ctx context.Context, w workload, b *binaries, p *progra
 	}
 	fmt.Fprintln(os.Stderr, "running:", w.name)
 	defer func() {
-		for _, name := range []string{"other", "mine"} {
+		for _, name := range []string{"other", "mine", daemonDir} {
 			os.RemoveAll(filepath.Join(made, name))
 		}
 	}()
@@ -187,6 +190,12 @@ func contendersOf(ctx context.Context, w workload, b *binaries, p *programs, log
 	switch {
 	case w.commands != nil:
 		other, mine = w.commands(b, p.symfilter, made)
+	case w.daemon != nil:
+		d, err := newDaemon(ctx, b, p, log, filepath.Join(made, daemonDir))
+		if err != nil {
+			return nil, nil, err
+		}
+		return w.daemon(d)
 	case w.other != nil:
 		other = contend(w.other...)
 	case w.piped:

@@ -20,9 +20,11 @@ type workload struct {
 	indexed string
 	// commands returns the contenders, which write to the folder out; nil for the two filters.
 	commands func(b *binaries, command, out string) (other, mine *contender)
-	other    []string // the command to compare with instead of the other filter
-	against  string   // how the table names the other side; empty for its program
-	goals    string   // as parseGoals reads them
+	// daemon does so for symfilterd
+	daemon  func(d *daemon) (other, mine *contender, err error)
+	other   []string // the command to compare with instead of the other filter
+	against string   // how the table names the other side; empty for its program
+	goals   string   // as parseGoals reads them
 	// like is the workload whose ratios, times slack, are the goals.
 	like string
 	// served is set if the debug files come from a server and are not in a cache.
@@ -94,6 +96,13 @@ func workloads() []workload {
 
 		{name: plainText, log: plain(1 << 30), debug: plainTree, goals: "wall 0.017"},
 		{name: plainText + ", pipes", of: plainText, debug: plainTree, piped: true, goals: "wall 1.08"},
+
+		// last, since bench itself reads the answers of HTTP, and a command that is measured inherits the
+		// peak memory of the process that starts it
+		{name: "5 % frames, 256 MiB, radosgw, symfilterd from file to file", of: "5 % frames, 256 MiB, radosgw", daemon: fileToFile, against: "symfilter --follow"},
+		{name: "plain text, 256 MiB, symfilterd from file to file", log: plain(256 << 20), daemon: fileToFile, against: "symfilter --follow"},
+		{name: "5 % frames, 256 MiB, radosgw, symfilterd over HTTP", of: "5 % frames, 256 MiB, radosgw", daemon: overHTTP, against: "symfilter between pipes"},
+		{name: "plain text, 256 MiB, symfilterd over HTTP", of: "plain text, 256 MiB, symfilterd from file to file", daemon: overHTTP, against: "symfilter between pipes"},
 	})
 }
 

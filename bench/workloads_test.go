@@ -25,6 +25,9 @@ func TestWorkloads(t *testing.T) {
 		if _, ok := before[w.like]; w.like != "" && (!ok || w.goals != "") {
 			t.Errorf("%s: no row %q before it, or it has goals of its own", w.name, w.like)
 		}
+		if w.daemon != nil && w.against == "" {
+			t.Errorf("%s: the table does not say how symfilter runs", w.name)
+		}
 		if w.log != nil {
 			path := b.logPath(w.name)
 			if logs[path] != "" {
