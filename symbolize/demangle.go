@@ -186,11 +186,14 @@ func spellLLVM(s string) (shown string, ok bool) {
 		if strings.HasPrefix(mangled, "__Z") || strings.HasPrefix(mangled, "____Z") {
 			mangled = mangled[1:]
 		}
-		tree, suffix := parse(mangled)
-		if tree == nil {
-			return "", false
+		var suffix string
+		if shown, suffix, ok = quick(mangled); !ok {
+			var tree demangle.AST
+			if tree, suffix = parse(mangled); tree == nil {
+				return "", false
+			}
+			shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
 		}
-		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
 		if strings.Contains(shown, "*(") || strings.Contains(shown, "operator<") {
 			shown = spaced(shown)
 		}
@@ -202,6 +205,16 @@ func spellLLVM(s string) (shown string, ok bool) {
 		shown = "." + shown
 	}
 	return shown, true
+}
+
+var quicks = sync.Pool{New: func() any { return new(demangle.Quick) }}
+
+// quick is [demangle.Quick.Show]. After a panic its state is not used again.
+func quick(mangled string) (shown, suffix string, ok bool) {
+	q := quicks.Get().(*demangle.Quick)
+	shown, suffix, ok = q.Show(mangled)
+	quicks.Put(q)
+	return shown, suffix, ok
 }
 
 // spaced returns a name with blanks where LLVM has them.

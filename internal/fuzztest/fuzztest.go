@@ -31,7 +31,7 @@
 //	collector FuzzSplitIntoRecords               the log            its own: the records of a batch go out with it
 //	escape FuzzEscape                            the text           no stream
 //	buildid FuzzIDsFile                          the file           no stream
-//	symbolize FuzzDemangle                       at most 4 KiB, and a budget of steps
+//	symbolize FuzzDemangle, demangle FuzzQuick   at most 4 KiB, and a budget of steps
 //	object, dwarf, gopcln, symindex, inflate,    a file repeated is not a larger file: each lookup has
 //	buildid (others), debuginfod                 a budget of steps
 package fuzztest

@@ -1,0 +1,377 @@
+package demangle
+
+import "strings"
+
+// A Quick demangles the C++ names that programs are full of, as ToAST and ASTToString do in LLVM's
+// style: nested names, templates, packs, substitutions, pointers, functions, lambdas. It writes a
+// name as it reads it, without a tree, into memory that it keeps for the next name. The zero value is
+// ready for use. It is not safe for concurrent use.
+type Quick struct {
+	s      string
+	at     int
+	failed bool // at is the end of s then, where everything ends
+	depth  int
+	parts  int
+
+	b     []byte  // what is shown
+	side  []byte  // texts of subs that are not, or no longer, in b
+	subs  []piece // substitution candidates
+	args  []piece // template arguments: a stack of lists
+	elems []piece // elements of packs among args
+
+	active    span // args of the template whose parameters may be named
+	templates int  // templates around: parameters belong to the first one
+	scope     int  // number of the template, or of none; each has another
+	scopes    int
+	closures  int  // lambdas around
+	cast      bool // in the type of a conversion
+	element   int  // the element of the pack that is being expanded; none outside
+	packed    bool // a pack has been named there
+	pack      span // its elems
+	repeated  bool // it is not the first element
+	uses      use  // of the type that is being read
+}
+
+// Show returns the name, and all that follows the mangled name's first dot. It returns ok only if it
+// knows that the library shows the name so; all other names, with expressions, conversions to
+// parameters or mistakes, are the library's.
+func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
+	if !strings.HasPrefix(mangled, "_Z") || len(mangled) > MaxMangled {
+		return "", "", false
+	}
+	*q = Quick{s: mangled, at: 2, element: none, b: q.b[:0], side: q.side[:0], subs: q.subs[:0], args: q.args[:0], elems: q.elems[:0]}
+	q.encoding()
+	suffix = q.s[q.at:]
+	q.s = "" // which may be in a file that is closed
+	if q.failed || !clones(suffix) {
+		return "", "", false
+	}
+	return string(q.b), suffix, true
+}
+
+const (
+	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
+	maxQuickSide  = 64 << 10      // bytes of texts beside the name
+	maxQuickDepth = 48            // types and names in each other, for the stack
+	maxQuickParts = 4 << 10       // types and names, those of packs counted for each element
+
+	none = -1
+)
+
+// A span is a part of a list.
+type span struct{ lo, hi int }
+
+// use says what a text stands for that may be another one elsewhere.
+type use uint8
+
+const (
+	usesTemplate use = 1 << iota // template arguments of its scope
+	usesPack                     // the element of an expansion
+	usesAuto                     // a parameter of a lambda
+)
+
+// form is what decides how a type is continued.
+type form uint16
+
+const (
+	lvalue   form = 1 << iota // ends with &
+	rvalue                    // ends with &&
+	function                  // not a pointer to one
+	array
+	parted   // what is added to it is added at mid
+	pack     // elems has its elements
+	expanded // types, one for each element of a pack
+	empty    // a pack, or types, of which there are none
+	special  // a name that ends in a conversion, constructor or destructor
+)
+
+// several are forms that stand for any number of types.
+const several = pack | expanded | empty
+
+// An ident is the part of a name that its constructors have.
+type ident struct{ lo, hi int32 }
+
+// A piece is a type or a name: a part of Quick.b, or of Quick.side.
+type piece struct {
+	lo, mid, hi int32
+	last        ident
+	elems       span
+	scope       int
+	param       int16 // 1 + the number of the template parameter that it is; else 0
+	form        form
+	cv          uint8 // qualifiers at its end
+	uses        use
+	beside      bool // in side
+}
+
+func (q *Quick) fail() {
+	q.failed = true
+	q.at = len(q.s)
+}
+
+// peek returns the next byte, or 0 at the end.
+func (q *Quick) peek() byte { return q.ahead(0) }
+
+func (q *Quick) ahead(n int) byte {
+	if q.at+n >= len(q.s) {
+		return 0
+	}
+	return q.s[q.at+n]
+}
+
+// take skips c if it is next.
+func (q *Quick) take(c byte) bool {
+	if q.peek() != c {
+		return false
+	}
+	q.at++
+	return true
+}
+
+func (q *Quick) need(c byte) {
+	if !q.take(c) {
+		q.fail()
+	}
+}
+
+func (q *Quick) write(s string) {
+	if len(q.b)+len(s) > maxQuickShown {
+		q.fail()
+		return
+	}
+	q.b = append(q.b, s...)
+}
+
+// enter counts a level, which leave ends.
+func (q *Quick) enter() {
+	q.depth++
+	q.parts++
+	if q.depth > maxQuickDepth || q.parts > maxQuickParts {
+		q.fail()
+	}
+}
+
+func (q *Quick) leave() { q.depth-- }
+
+// A head is what is known of a name when its parameters are read.
+type head struct {
+	template  bool // it ends with template arguments
+	special   bool // it ends with a conversion, constructor or destructor, before these
+	inherited bool // or an inherited constructor, whose template's arguments are not known
+	args      span
+	last      ident
+	local     bool
+	quals     string // of the method
+}
+
+// encoding reads a function with its parameters, a variable, or a special name.
+func (q *Quick) encoding() {
+	if q.enter(); q.failed {
+		return
+	}
+	defer q.leave()
+	start, args, elems, uses, closures := len(q.b), len(q.args), len(q.elems), q.uses, q.closures
+	defer func() { q.args, q.elems, q.uses, q.closures = q.args[:args], q.elems[:elems], uses, closures }()
+	if q.uses, q.closures = 0, 0; q.element != none {
+		q.fail()
+		return
+	}
+	if c := q.peek(); c == 'T' || c == 'G' {
+		q.special()
+		return
+	}
+	h := q.name()
+	if q.failed {
+		return
+	}
+	if c := q.peek(); c == 0 || c == 'E' {
+		if h.quals != "" {
+			q.fail()
+		}
+		return
+	}
+	active, templates, scope := q.active, q.templates, q.scope
+	q.active = span{}
+	if h.template {
+		q.active = h.args
+	}
+	if h.template || h.inherited {
+		q.templates++
+		q.scopes++
+		q.scope = q.scopes
+	}
+	if h.template && !h.special {
+		q.returned(start, args, elems)
+	}
+	q.parameters(false)
+	q.write(h.quals)
+	q.active, q.templates, q.scope = active, templates, scope
+}
+
+// returned reads the type that a function returns, and puts it before the name, which begins at
+// start.
+func (q *Quick) returned(start, args, elems int) {
+	n := len(q.b)
+	t := q.typ()
+	if q.failed || t.form&(parted|several) != 0 {
+		q.fail()
+		return
+	}
+	size, name := len(q.b)-n, n-start
+	q.write(" ")
+	q.side = append(q.side, q.b[n:n+size]...)
+	copy(q.b[start+size+1:], q.b[start:n])
+	copy(q.b[start:], q.side[len(q.side)-size:])
+	q.b[start+size] = ' '
+	q.side = q.side[:len(q.side)-size]
+	for _, list := range [][]piece{q.subs, q.args[args:], q.elems[elems:]} {
+		for i := range list {
+			switch p := &list[i]; {
+			case p.beside || int(p.lo) < start:
+			case int(p.lo) < n:
+				p.move(size + 1)
+			default:
+				p.move(-name)
+			}
+		}
+	}
+}
+
+func (p *piece) move(by int) {
+	p.lo += int32(by)
+	p.mid += int32(by)
+	p.hi += int32(by)
+	p.last.lo += int32(by)
+	p.last.hi += int32(by)
+}
+
+// parameters reads types up to the end of a function and writes them in parentheses.
+func (q *Quick) parameters(lambda bool) {
+	q.write("(")
+	if q.peek() == 'v' {
+		if q.at++; q.parametersEnd() {
+			q.write(")")
+			return
+		}
+		q.at--
+	}
+	if q.parametersEnd() {
+		q.fail() // at least one
+	}
+	for first := true; !q.failed && !q.parametersEnd(); {
+		at := len(q.b)
+		if !first {
+			q.write(", ")
+		}
+		switch t := q.typ(); {
+		case lambda && t.form&(parted|empty) != 0:
+			q.fail()
+		case t.form&empty != 0:
+			q.b = q.b[:min(at, len(q.b))]
+		default:
+			first = false
+		}
+	}
+	q.write(")")
+}
+
+func (q *Quick) parametersEnd() bool {
+	switch q.peek() {
+	case 0, 'E', '.':
+		return true
+	}
+	return false
+}
+
+// special reads what belongs to a type or function and is none.
+func (q *Quick) special() {
+	code := q.s[q.at:min(q.at+2, len(q.s))]
+	q.at += len(code)
+	switch code {
+	case "TV":
+		q.write("vtable for ")
+	case "TT":
+		q.write("VTT for ")
+	case "TI":
+		q.write("typeinfo for ")
+	case "TS":
+		q.write("typeinfo name for ")
+	case "Th", "Tv":
+		if q.number(); code == "Tv" {
+			q.need('_')
+			q.number()
+		}
+		q.need('_')
+		if code == "Tv" {
+			q.write("virtual thunk to ")
+		} else {
+			q.write("non-virtual thunk to ")
+		}
+		q.encoding()
+		return
+	case "GV":
+		q.write("guard variable for ")
+		if h := q.name(); h.quals != "" {
+			q.fail()
+		}
+		return
+	default:
+		q.fail()
+	}
+	if t := q.typ(); t.form&empty != 0 {
+		q.fail()
+	}
+}
+
+// number skips a number, which may be negative.
+func (q *Quick) number() {
+	q.take('n')
+	if !isDigit(q.peek()) {
+		q.fail()
+	}
+	for n := 0; isDigit(q.peek()); n++ {
+		if q.at++; n > 8 { // the library fails above 31 bits
+			q.fail()
+		}
+	}
+}
+
+// compact returns the value of a number that a '_' ends; 0 if it has no digits.
+func (q *Quick) compact() int {
+	if q.take('_') {
+		return 0
+	}
+	if !isDigit(q.peek()) {
+		q.fail()
+	}
+	n := 0
+	for isDigit(q.peek()) && n < 1<<20 {
+		n = 10*n + int(q.peek()-'0')
+		q.at++
+	}
+	q.need('_')
+	return n + 1
+}
+
+// clones reports whether s is empty or consists of suffixes that the library accepts.
+func clones(s string) bool {
+	digits := func(c byte) bool { return isDigit(c) }
+	word := func(c byte) bool { return isLower(c) || isDigit(c) || c == '_' }
+	skip := func(of func(byte) bool) bool {
+		if len(s) < 2 || s[0] != '.' || !of(s[1]) {
+			return false
+		}
+		for s = s[1:]; len(s) > 0 && of(s[0]); {
+			s = s[1:]
+		}
+		return true
+	}
+	for len(s) > 0 {
+		if !skip(word) {
+			return false
+		}
+		for skip(digits) {
+		}
+	}
+	return true
+}
