@@ -16,8 +16,9 @@ type Dialects struct {
 	Sysroot   string
 	PrefixMap []PrefixMap
 
-	// Folders, and after them those of the system, are searched for a file whose name is in the log
-	// without its folder. A file found there answers only if the log lists its code.
+	// Folders, by absolute path, and after them those of the system, are searched for a file whose
+	// name is in the log without its folder. A file found there answers only if the log lists its
+	// code.
 	Folders []string
 
 	// Images are files that the operator names for modules of the log.
@@ -60,7 +61,7 @@ type Dialects struct {
 // An Image is a file that the operator names for a module.
 type Image struct {
 	Name    string // name of the module as logged, or the last part of its path; empty for any module without a file
-	Path    string
+	Path    string // absolute
 	Base    uint64 // address of its first page in the process; valid if HasBase is set
 	HasBase bool
 }
