@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/startup"
@@ -40,7 +41,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
 
-	found, hint, err := c.examine(ctx, opened.Symbolizer, in, label)
+	found, hint, err := c.examine(ctx, opened, in, label)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 
 // examine filters in and discards the output. It returns counts of what stayed unresolved. The hint
 // is the advice for an input in which nothing can be resolved.
-func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.File, label string) (found counts, hint string, err error) {
+func (c *config) examine(ctx context.Context, opened *symfilter.Opened, in *os.File, label string) (found counts, hint string, err error) {
 	prefixes, err := c.prefixMaps()
 	if err != nil {
 		return found, "", err
@@ -91,12 +92,23 @@ func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.
 	if err != nil {
 		return found, "", err
 	}
+	regular := false
+	if info, err := in.Stat(); err == nil {
+		regular = info.Mode().IsRegular()
+	}
+	dialects, err := c.dialects(regular)
+	if err != nil {
+		return found, "", err
+	}
+	dialects.Complete = opened.Complete
 	c.output = outputText
+	sym := opened.Symbolizer
 	o := filter.Options{
 		Symbolizer: sym,
 		Context:    ctx,
 		ProcessKey: c.process.Regexp,
 		Patience:   c.wait.of(true),
+		Dialects:   dialects,
 	}
 	var sum tally
 	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
