@@ -50,8 +50,8 @@ func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 			m = found
 		}
 	}
-	if m == nil {
-		m = &dialect.Image{Path: f.Module, Err: report.ErrNoFile}
+	if m == nil || m.Err == report.ErrNoFile {
+		m = &dialect.Image{Path: f.Module, Err: dialect.ErrKernel}
 	}
 	return m
 }

@@ -95,7 +95,7 @@ func resultOf(err error, other Result) Result {
 		return ResultNoSymbol
 	case errors.Is(err, symbolize.ErrPending):
 		return ResultPending
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, report.ErrNoFile), errors.Is(err, report.ErrDeleted):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, report.ErrNoFile), errors.Is(err, dialect.ErrKernel), errors.Is(err, report.ErrDeleted):
 		return ResultNoFile
 	case fault:
 		return ResultFault

@@ -22,6 +22,7 @@ func TestReasonsOfUnresolvedAddressesHaveAResult(t *testing.T) {
 		{&symbolize.NotFoundError{Err: errors.New("a server is away")}, ResultNoFile},
 		{fs.ErrNotExist, ResultNoFile},
 		{report.ErrNoFile, ResultNoFile},
+		{dialect.ErrKernel, ResultNoFile},
 		{report.ErrDeleted, ResultNoFile},
 		{fmt.Errorf("a: %w", &symbolize.FaultError{Path: "a", Err: errors.New("broken")}), ResultFault},
 		{dialect.ErrNoBias, ResultNoModule}, // in a raw backtrace

@@ -107,7 +107,7 @@ func parseImage(word string) (m filter.Image, err error) {
 // that are compressed by xz, zstd or gzip.
 var imageMagics = []string{"\x7fELF", "\xfd7zX", "\x28\xb5\x2f\xfd", "\x1f\x8b"}
 
-var errNoImage = errors.New("not an ELF file; name the one with debug information, such as app.elf")
+var errNoImage = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
 
 // imagePaths returns the files of --image, which may have the build IDs of modules in the log.
 func (c *config) imagePaths() (paths []string) {

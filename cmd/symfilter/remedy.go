@@ -14,6 +14,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -70,11 +71,12 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 	var packages []string
 	misfiled := 0
 	var without []filter.Unresolved // modules with a build ID, without debug information
-	pending, elsewhere := false, false
+	pending, elsewhere, kernel := false, false, false
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)
 		pending = pending || errors.Is(u.Err, symbolize.ErrPending)
 		elsewhere = elsewhere || errors.Is(u.Err, report.ErrNoFile)
+		kernel = kernel || errors.Is(u.Err, dialect.ErrKernel)
 		if known.Holds == symbolize.DebugInfo || u.ID.IsZero() {
 			continue
 		}
@@ -100,6 +102,9 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 	}
 	if elsewhere {
 		all = append(all, "--sysroot names the folder of files from another machine")
+	}
+	if kernel {
+		all = append(all, "--image vmlinux names the file of the kernel, --image MODULE=FILE that of a module")
 	}
 	if len(without) > 0 && len(c.urls) == 0 && !c.offline && !c.noServers {
 		urls, err := debuginfod.SystemURLs(r.urls)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -57,6 +58,7 @@ func TestRemedies(t *testing.T) {
 	late := lib
 	late.Err = fmt.Errorf("build ID aabbcc: %w", symbolize.ErrPending)
 	gone := filter.Unresolved{Name: "/opt/app", Frames: 1, Err: report.ErrNoFile}
+	kernel := filter.Unresolved{Name: "vmlinux", Frames: 1, Err: dialect.ErrKernel}
 	fedora := map[string]symbolize.Report{"libc.so.6": {Path: "/lib64/libc.so.6", Package: symbolize.Package{Type: "rpm", Name: "glibc"}}}
 	for _, test := range []struct {
 		name    string
@@ -87,6 +89,8 @@ func TestRemedies(t *testing.T) {
 		{name: "no network", modules: []filter.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{offline: true}},
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "files that are still looked for", modules: []filter.Unresolved{late}, want: "--wait 90s waits longer for debug files"},
+		{name: "a kernel from another machine", modules: []filter.Unresolved{kernel}, lists: "lists", urls: "urls",
+			want: "--image vmlinux names the file of the kernel, --image MODULE=FILE that of a module"},
 		{name: "a report from another machine", modules: []filter.Unresolved{gone}, lists: "lists", urls: "urls", want: "--sysroot names the folder of files from another machine"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
