@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 func status(code int) http.HandlerFunc {
@@ -439,6 +440,7 @@ func TestBreaker(t *testing.T) {
 }
 
 func TestVerdictsExpireAndAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	s := newServer("http://h")
 	now := time.Unix(1e9, 0)
 	at := func(n int) key { return key{id: testID(n), kind: buildid.Debug} }

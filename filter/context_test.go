@@ -70,6 +70,7 @@ func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, 
 // TestContextGoesOnAsIfUninterrupted cuts generated logs after every line and within lines: 3 logs,
 // 100 with TEST_LONG=1.
 func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for name, o := range contextOptions(t) {
 		t.Run(name, func(t *testing.T) {
 			o.Cache = NewCache(0)

@@ -333,6 +333,7 @@ func TestFaultsOfDialectsCostAnswers(t *testing.T) {
 // The answers for lines in colour are those for the lines without, and all colours stay: also those
 // within text that an answer replaces. Lines for inlined calls end the colour that they repeat.
 func TestColoursOfFramesAreKept(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	sequences := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`)
 	o := resolvingDialects(t)
 	o.Dialects.Whole = true

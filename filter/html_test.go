@@ -174,6 +174,7 @@ S`
 // Every byte and every injection is text alone, in every field of a log, of a file's name and of a
 // process's key.
 func TestNoFieldOfALogIsMarkup(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	key := regexp.MustCompile(`^(?s)(.*?) `)
 	for _, s := range append(injections, hostile...) {
 		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}}

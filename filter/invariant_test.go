@@ -96,6 +96,7 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 // that of a filter for the log up to there, except for a module line that is still collecting its
 // maps.
 func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(60) {
 		lines := strings.SplitAfter(newGenerator(seed).log(40), "\n")
@@ -118,6 +119,7 @@ func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 // TestFlushOnlyMovesOutputForward checks that Flush, at any time, prints text earlier, but does not
 // change the output of lines without contextual elements.
 func TestFlushOnlyMovesOutputForward(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
 		g := newGenerator(seed)
@@ -203,6 +205,7 @@ func TestLongLinesPassThrough(t *testing.T) {
 // TestFlushedLinesThatGetTooLong checks that each byte of such a line is printed once: symbolized
 // up to the last Flush, and unchanged after it.
 func TestFlushedLinesThatGetTooLong(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const prompt = "a \x1b[31mprompt> "
 	rest := strings.Repeat("{{{symbol:_Z1fv}}}\x1b[m", maxLine/16)
 	for _, test := range []struct {

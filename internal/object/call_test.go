@@ -42,6 +42,7 @@ func disassemble(t *testing.T, path string) (all []instruction) {
 var isCall = regexp.MustCompile(`^(call[lqw]?|bl|blr|blx|jal(r? (?:ra|\$|[0-9a-z]+$).*)?|jal[r ].*|c\.jalr?|bctrl|bclrl|brasl|bras|basr|bas|bal|jalr|jirl \$ra,.*)( |$)`)
 
 func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	paths, err := filepath.Glob("../../symbolize/testdata/arch/*.elf")
 	if err != nil || len(paths) < 11 {
 		t.Fatalf("%d files, %v", len(paths), err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 func zlibOf(t testing.TB, r io.Reader) string {
@@ -159,6 +161,7 @@ func TestInflatedSectionsAreKeptAndCounted(t *testing.T) {
 // TestBombs checks the memory that a hostile section can make the reader allocate: all of it, not
 // only the memory that is kept.
 func TestBombs(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const mib = 1 << 20
 	zlibZeros, zstdZeros := zlibOf(t, zeros(20*mib)), zstdOf(t, zeros(20*mib))
 	m := layouts[0]

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -55,6 +56,7 @@ func TestSectionsOfOneName(t *testing.T) {
 
 // Each section of a file is had in a time that does not grow with their number.
 func TestDataOfManySections(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	watch(t)
 	const n = 65000 // as many as the ELF header can count
 	var m image

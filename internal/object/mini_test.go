@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/ulikunitz/xz"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // xzOf compresses data as xz -6 does, in the way of the library.
@@ -165,6 +167,7 @@ func TestXZThatCostsTooMuchIsNotUnpacked(t *testing.T) {
 }
 
 func TestMeasureXZIsWhatXZSays(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	data := bytes.Repeat([]byte("MiniDebugInfo of a library "), 40000)
 	packed := []string{xzOf(t, data, 1<<20)}
 	if _, err := exec.LookPath("xz"); err == nil {

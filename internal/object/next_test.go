@@ -3,6 +3,8 @@ package object
 import (
 	"math"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // nextOfAll returns what NextSymbol has to return: it looks at all of every symbol.
@@ -22,6 +24,7 @@ func nextOfAll(sym *Symbol, from uint64) (addr uint64, ok bool) {
 // The symbol after another one is the same if it is found by the list, by a scan and by a look at all
 // symbols.
 func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	listed, found := 0, 0
 	for _, path := range machineFiles(t) {
 		f := open(t, path)
