@@ -10,7 +10,7 @@ WITH_PROGRAMS = integration internal/housetest
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
 SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle internal/dwarf internal/escape \
              internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
-             profile rtrace scripts/gotest sgr valgrind
+             profile rtrace sgr valgrind
 
 .PHONY: build release test test-long test-elsewhere test-collector soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 

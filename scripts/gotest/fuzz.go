@@ -15,7 +15,7 @@ import (
 const longFuzz = time.Minute
 
 // fuzzAll runs every fuzz target of the packages for the given time. A target counts as one test.
-// The targets of a package share one binary.
+// The targets of a package share one binary. It starts a goroutine, which ends before it returns.
 func fuzzAll(each string, packages []string) counts {
 	stop := func(err error) counts {
 		fmt.Fprintln(os.Stderr, err)
@@ -43,13 +43,10 @@ func fuzzAll(each string, packages []string) counts {
 		inputs = strings.TrimSpace(string(cache))
 	}
 	var c counts
-	for _, p := range all {
-		if len(p.fuzz) == 0 {
-			continue
-		}
-		binary := filepath.Join(dir, "fuzz.test")
-		if out, err := exec.Command("go", "test", "-c", "-fuzz", ".", "-o", binary, p.path).CombinedOutput(); err != nil {
-			fmt.Printf("%sfail %s: it does not build: %v\n", out, p.path, err)
+	for b := range buildFuzzed(all, dir) {
+		p, binary := b.testPackage, b.binary
+		if b.err != nil {
+			fmt.Printf("%sfail %s: it does not build: %v\n", b.output, p.path, b.err)
 			c.failed++
 			continue
 		}
@@ -71,8 +68,35 @@ func fuzzAll(each string, packages []string) counts {
 			fmt.Printf("pass %s %s: %s in %.0f s\n", p.path, target, executions(out.text), time.Since(start).Seconds())
 			c.passed++
 		}
+		os.Remove(binary)
 	}
 	return c
+}
+
+// A fuzzBinary has the fuzz targets of a package, or the error that it does not build.
+type fuzzBinary struct {
+	testPackage
+	binary string // path
+	output []byte // of the go command
+	err    error
+}
+
+// buildFuzzed sends the binary of each package that has fuzz targets, in their order. It starts a
+// goroutine, which builds a binary while the targets of the one before it run: most of a build is
+// done by the linker, which keeps one processor busy.
+func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
+	built := make(chan fuzzBinary)
+	go func() {
+		defer close(built)
+		for i, p := range all {
+			if len(p.fuzz) > 0 {
+				b := fuzzBinary{testPackage: p, binary: filepath.Join(dir, fmt.Sprintf("fuzz%d.test", i))}
+				b.output, b.err = exec.Command("go", "test", "-c", "-fuzz", ".", "-o", b.binary, p.path).CombinedOutput()
+				built <- b
+			}
+		}
+	}()
+	return built
 }
 
 // fuzz runs one target, in the folder of its package. The flags are those that go test passes to a
