@@ -3,6 +3,7 @@
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
 OUTPUT    = dist
+SYNC      = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 SOAKTIME  = 2h
 SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
 WITH_PROGRAMS = integration internal/housetest
@@ -23,8 +24,10 @@ build:
 release:
 	go -C scripts/release run . -checkout '$(CURDIR)' '$(abspath $(OUTPUT))'
 
-# Everything a change has to pass.
-test: install-deps check-format check-modules vet staticcheck unit work integration fuzz
+# Everything a change has to pass, two targets at a time, because the tests of integration wait for programs and clocks
+# while the other targets compute. The output of a target comes when it has ended.
+test: install-deps
+	+@$(MAKE) --no-print-directory --jobs 2 $(SYNC) check-format check-modules integration vet staticcheck unit work fuzz
 
 # The full counts where `make test` runs a tenth, and longer fuzzing. A missing part is a failure.
 test-long: export CI = true
@@ -97,7 +100,7 @@ work:
 
 # Real parts, the command as it is built, and the rules of the house: they start programs, which the test cache does not see.
 integration:
-	go run ./scripts/gotest -race -count 1 -timeout 10m $(WITH_PROGRAMS:%=./%)
+	go run ./scripts/gotest -race -count 1 -timeout 20m $(WITH_PROGRAMS:%=./%)
 
 fuzz:
 	go run ./scripts/gotest -fuzz $(FUZZTIME) ./...
