@@ -56,8 +56,8 @@ func TestUntilWritten(t *testing.T) {
 	}
 	for _, script := range []string{
 		`printf done >"$0"; exec sleep 1000`,
-		`trap 'kill $!; exit 143' TERM; printf done >"$0"; sleep 1000 & wait`,
-		`trap 'kill $!; exit 0' TERM; printf do >"$0"; printf ne >>"$0"; sleep 1000 & wait`,
+		`trap 'exit 143' TERM; printf done >"$0"; while :; do sleep 0.01; done`,
+		`trap 'exit 0' TERM; printf do >"$0"; printf ne >>"$0"; while :; do sleep 0.01; done`,
 	} {
 		if err := run(t.Context(), script); err != nil {
 			t.Errorf("%s: %v", script, err)
@@ -66,7 +66,7 @@ func TestUntilWritten(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := run(t.Context(), `trap 'kill $!; exit 3' TERM; printf done >"$0"; sleep 1000 & wait`); err == nil || err.Error() != "exit status 3" {
+	if err := run(t.Context(), `trap 'exit 3' TERM; printf done >"$0"; while :; do sleep 0.01; done`); err == nil || err.Error() != "exit status 3" {
 		t.Errorf("a command that fails at its end: got %v", err)
 	}
 	if err := run(t.Context(), "exit 3"); err == nil || err.Error() != "it ended early: exit status 3" {

@@ -171,6 +171,7 @@ func (r *report) measure(ctx context.Context, w workload, b *binaries, p *progra
 			return err
 		}
 		other.log, label = mine.log, o.base
+		w.goals, w.like = "", "" // they are for the other programs
 	}
 	if err := interleave(ctx, o.runs, log, other, mine); err != nil {
 		return err
