@@ -16,6 +16,7 @@ type check struct {
 	exact     bool      // the frame was interrupted by a signal
 	mayFault  bool      // the frame before may be a trampoline, whose file is not here
 	faults    bool      // so the address, which no call is before, is exact if the file is proved
+	strays    bool      // the address is outside the code, as the last frame of an unwinder that follows frame pointers may be
 	mixed     bool      // frames of several processes may be mixed
 	addr      uint64    // as the file has it, not adjusted
 	lookup    uint64
@@ -101,7 +102,7 @@ func (c *check) run(f *Frame) (signal bool) {
 	}
 	if !m.isCode(c.lookup) {
 		c.err = ErrNotCode
-		if !f.Optional {
+		if c.strays = f.Dialect == &sanitizer && f.ID.IsZero() && f.prefix.IsZero(); !f.Optional && !c.strays {
 			c.fail()
 		}
 		return false
@@ -159,6 +160,16 @@ func (c *check) agree() {
 func (c *check) weigh(bits int) {
 	c.of.all.Linked = max(c.of.all.Linked, bits)
 	c.here.Linked = max(c.here.Linked, bits)
+}
+
+// stray notes that the file has no code at the address. Once, the last frame of a stack counts neither
+// for nor against it: the calls before the other frames have to prove the file.
+func (c *check) stray(last bool) {
+	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
+		c.fail()
+		return
+	}
+	c.of.all.Stray = c.addr
 }
 
 // fail notes that the file has no call before the address, or no code there.

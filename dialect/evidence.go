@@ -22,6 +22,7 @@ const maxEvidence = 64 // addresses of a kind that are counted for a module
 type Evidence struct {
 	Called      []uint64 `json:"called,omitempty"`      // addresses with a call before them
 	Failed      []uint64 `json:"failed,omitempty"`      // return addresses without one, or addresses outside the code
+	Stray       uint64   `json:"stray,omitempty"`       // address outside the code of a stack's last frame, which does not count
 	Symbols     int      `json:"symbols,omitempty"`     // frames that agree with symbols or listed code
 	Trampolines int      `json:"trampolines,omitempty"` // frames at the code to which a signal handler returns
 	Linked      int      `json:"linked,omitempty"`      // bits, of a frame in the function that it names, or that the next frame calls
@@ -63,7 +64,7 @@ func (e *Evidence) refutes(m *Image) bool {
 func (e *Evidence) bounded() Evidence {
 	return Evidence{
 		Called: slices.Clone(e.Called[:min(len(e.Called), maxEvidence)]), Failed: slices.Clone(e.Failed[:min(len(e.Failed), maxEvidence)]),
-		Symbols: max(e.Symbols, 0), Trampolines: max(e.Trampolines, 0), Linked: min(max(e.Linked, 0), maxLinkBits),
+		Stray: e.Stray, Symbols: max(e.Symbols, 0), Trampolines: max(e.Trampolines, 0), Linked: min(max(e.Linked, 0), maxLinkBits),
 	}
 }
 

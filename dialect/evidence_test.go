@@ -106,6 +106,45 @@ func TestFailuresWithdrawTheFileForTheirStack(t *testing.T) {
 	}
 }
 
+// GCC's AddressSanitizer follows frame pointers: in a program without them the last frame of a stack may
+// be outside the code. One such address is neither for nor against the file; a second one, one within
+// a stack, and one of an unwinder that reads tables are.
+func TestALastFrameOutsideTheCode(t *testing.T) {
+	m, returns := thisProgram(t)
+	outside := m.lowest() + 1
+	for _, test := range []struct {
+		name   string
+		by     *Dialect
+		addrs  []uint64 // 0: the next stack begins
+		placed int
+	}{
+		{"three calls and the end of a stack", &sanitizer, []uint64{returns[0], returns[100], returns[200], outside}, 3},
+		{"the end of the first stack", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200]}, 3},
+		{"the same address twice", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], outside}, 3},
+		{"two calls", &sanitizer, []uint64{returns[0], returns[100], outside}, 0},
+		{"two addresses", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], outside + 1}, 0},
+		{"within a stack", &sanitizer, []uint64{returns[0], outside, returns[100], returns[200]}, 0},
+		{"an unwinder that reads tables", &glibc, []uint64{returns[0], returns[100], returns[200], outside}, 0},
+	} {
+		var all []*Frame
+		number := 0
+		for _, addr := range test.addrs {
+			if addr == 0 {
+				number-- // a number that neither rises nor falls begins a stack
+				continue
+			}
+			number++
+			all = append(all, &Frame{Dialect: test.by, Number: number, Kind: Vaddr, Value: addr, Module: m.Path})
+		}
+		copied := *m
+		trace := Trace{Open: func(*Frame) *Image { return &copied }}
+		trace.Judge(all, new(Facts))
+		if got := placed(all); got != test.placed {
+			t.Errorf("%s: %d frames are located, want %d", test.name, got, test.placed)
+		}
+	}
+}
+
 // A frame outside the code, as unwinders that follow frame pointers print it, disproves the file only
 // if too few frames prove it, and its reason is the one that is true.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {

@@ -137,7 +137,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 	t.placeUnnamed(frames, of)
 	t.findKernelBiases(frames, of)
-	checks := make([]check, len(frames))
+	checks, stacks := make([]check, len(frames)), make([]int, len(frames))
 	mixed, loads := false, make(map[string]int)
 	for _, v := range of {
 		mixed = mixed || v != nil && (v.moved || mixesLoads(loads, v))
@@ -145,6 +145,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for i, f := range frames {
 		c := &checks[i]
 		t.stack.next(f)
+		stacks[i] = t.stack.Stack
 		c.corrected = t.corrected
 		c.of = of[i]
 		if c.of == nil || c.of.image.Err != nil {
@@ -160,6 +161,11 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 			c.err, signal = fault, false
 		}
 		t.setSignal(f, signal)
+	}
+	for i := range checks {
+		if c := &checks[i]; c.strays {
+			c.stray(i+1 < len(checks) && stacks[i+1] != stacks[i] || i+1 == len(checks))
+		}
 	}
 	for i := range checks[min(1, len(checks)):] {
 		object.Guard(func() { checks[i+1].link(&checks[i]) })
