@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 )
@@ -51,37 +52,45 @@ func narrowest(a, b scope) scope {
 	return private
 }
 
+// The ranges are parsed when the first address is checked: a run without servers needs none.
+
 // embedded lists the ranges of IPv6 addresses that contain the IPv4 address to which packets are
 // sent; at is the offset of that address in the 16 bytes.
-var embedded = []struct {
+var embedded = sync.OnceValue(func() []embedding {
+	return []embedding{
+		{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
+		{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a site (RFC 8215)
+		// IPv4-compatible, withdrawn; :: and ::1 are handled before this list
+		{netip.MustParsePrefix("::/96"), 12},
+		{netip.MustParsePrefix("2002::/16"), 2}, // 6to4 (RFC 3056)
+	}
+})
+
+type embedding struct {
 	prefix netip.Prefix
 	at     int
-}{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a site (RFC 8215)
-	// IPv4-compatible, withdrawn; :: and ::1 are handled before this list
-	{netip.MustParsePrefix("::/96"), 12},
-	{netip.MustParsePrefix("2002::/16"), 2}, // 6to4 (RFC 3056)
 }
 
 // reserved lists the ranges that are not on the public network and for which netip has no method.
-var reserved = []netip.Prefix{
-	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("fec0::/10"), // site-local, withdrawn
-}
+var reserved = sync.OnceValue(func() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
+		netip.MustParsePrefix("192.0.0.0/24"),
+		netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
+		netip.MustParsePrefix("240.0.0.0/4"),
+		netip.MustParsePrefix("fec0::/10"), // site-local, withdrawn
+	}
+})
 
 // thisHost is the block of 0.0.0.0, whose addresses reach this machine.
-var thisHost = netip.MustParsePrefix("0.0.0.0/8")
+var thisHost = netip.PrefixFrom(netip.IPv4Unspecified(), 8)
 
 // scopeOf returns the scope of a. An invalid address has the scope linkLocal, to which nothing may
 // redirect.
 func scopeOf(a netip.Addr) scope {
 	a = a.Unmap().WithZone("")
 	if !a.IsLoopback() && !a.IsUnspecified() {
-		for _, e := range embedded {
+		for _, e := range embedded() {
 			if e.prefix.Contains(a) {
 				b := a.As16()
 				a = netip.AddrFrom4([4]byte(b[e.at:]))
@@ -94,7 +103,7 @@ func scopeOf(a netip.Addr) scope {
 		return linkLocal
 	case a.IsLoopback(), a.IsUnspecified(), thisHost.Contains(a):
 		return loopback
-	case a.IsPrivate(), a.IsMulticast(), slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) }):
+	case a.IsPrivate(), a.IsMulticast(), slices.ContainsFunc(reserved(), func(p netip.Prefix) bool { return p.Contains(a) }):
 		return private
 	}
 	return public

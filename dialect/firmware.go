@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"sync"
 )
 
 // The dumps of firmware: registers by name, and lists of addresses. All addresses are those of the ELF
@@ -39,20 +40,22 @@ type register struct {
 // registerNames are the names of registers with addresses of code, in lower case. The last ones are
 // those of other addresses: Mbed OS prints the place of an error and the function of a thread, Arduino
 // on ESP8266 the place of an allocation.
-var registerNames = map[string]register{
-	"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
-	"elr": {call: Exact, ok: true}, "elr_eln": {call: Exact, ok: true}, "elr_el1": {call: Exact, ok: true}, "elr_el2": {call: Exact, ok: true}, "elr_el3": {call: Exact, ok: true},
-	"eip": {call: Exact, ok: true, assigned: true, x86: true}, "rip": {call: Exact, ok: true, assigned: true, x86: true},
-	"lr": {call: Return, ok: true, hint: true}, "ra": {call: Return, ok: true, hint: true},
-	"x30": {call: Return, ok: true, hint: true, machine: elf.EM_AARCH64},
-	"a0":  {call: Return, ok: true, hint: true, machine: elf.EM_XTENSA},
+var registerNames = sync.OnceValue(func() map[string]register {
+	return map[string]register{
+		"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
+		"elr": {call: Exact, ok: true}, "elr_eln": {call: Exact, ok: true}, "elr_el1": {call: Exact, ok: true}, "elr_el2": {call: Exact, ok: true}, "elr_el3": {call: Exact, ok: true},
+		"eip": {call: Exact, ok: true, assigned: true, x86: true}, "rip": {call: Exact, ok: true, assigned: true, x86: true},
+		"lr": {call: Return, ok: true, hint: true}, "ra": {call: Return, ok: true, hint: true},
+		"x30": {call: Return, ok: true, hint: true, machine: elf.EM_AARCH64},
+		"a0":  {call: Return, ok: true, hint: true, machine: elf.EM_XTENSA},
 
-	"address":  {call: Exact, ok: true, assigned: true, with: "Faulting instruction address"},
-	"location": {call: Either, ok: true, assigned: true, hint: true, with: "Location: 0x"},
-	"entry":    {call: Exact, ok: true, assigned: true, hint: true, with: "Stack"},
-	"call":     {call: Return, ok: true, assigned: true, hint: true, with: "last failed alloc"},
-	"caller":   {call: Return, ok: true, assigned: true, hint: true, with: "last failed alloc"},
-}
+		"address":  {call: Exact, ok: true, assigned: true, with: "Faulting instruction address"},
+		"location": {call: Either, ok: true, assigned: true, hint: true, with: "Location: 0x"},
+		"entry":    {call: Exact, ok: true, assigned: true, hint: true, with: "Stack"},
+		"call":     {call: Return, ok: true, assigned: true, hint: true, with: "last failed alloc"},
+		"caller":   {call: Return, ok: true, assigned: true, hint: true, with: "last failed alloc"},
+	}
+})
 
 // matchRegisters matches a line with registers.
 func matchRegisters(r *Reader, l *Line, _ int) bool {
@@ -91,7 +94,7 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		at := len(named) - len("(ra)")
 		if from := hexBefore(b, at); at-from == 8 || at-from == 16 {
 			value, _, _ := hexAt(b, from)
-			l.register(r, value, registerNames["ra"])
+			l.register(r, value, registerNames()["ra"])
 		}
 	}
 	return len(l.Frames) > 0
@@ -150,7 +153,7 @@ func registerOf(name []byte) register {
 			lower[i] |= 0x20
 		}
 	}
-	return registerNames[string(lower[:len(name)])]
+	return registerNames()[string(lower[:len(name)])]
 }
 
 // registerValue parses the value of a register whose name ends at at: after ":" or "=", or after a

@@ -144,16 +144,22 @@ func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	return bias, ok && bias%pageSize == 0
 }
 
-// systemCalls are the instructions of system calls.
-var systemCalls = map[elf.Machine][]string{
-	elf.EM_X86_64:  {"\x0f\x05"},
-	elf.EM_386:     {"\xcd\x80", "\x0f\x34", "\x0f\x05"},
-	elf.EM_AARCH64: {"\x01\x00\x00\xd4"},
+// systemCalls returns the instructions of system calls.
+func systemCalls(m elf.Machine) []string {
+	switch m {
+	case elf.EM_X86_64:
+		return []string{"\x0f\x05"}
+	case elf.EM_386:
+		return []string{"\xcd\x80", "\x0f\x34", "\x0f\x05"}
+	case elf.EM_AARCH64:
+		return []string{"\x01\x00\x00\xd4"}
+	}
+	return nil
 }
 
 // followsSystemCall reports whether the instruction of a system call is before addr.
 func (m *Image) followsSystemCall(addr uint64) bool {
-	for _, code := range systemCalls[m.File.Machine] {
+	for _, code := range systemCalls(m.File.Machine) {
 		if bytes.HasPrefix(m.File.Loaded(addr-uint64(len(code))), []byte(code)) {
 			return true
 		}
@@ -187,11 +193,16 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 	return yes, known
 }
 
-// The code to which a signal handler returns, which makes the system call rt_sigreturn. It has no
-// symbol with a size, and no call is before it.
-var trampolines = map[elf.Machine][]byte{
-	elf.EM_X86_64:  []byte(x86Trampoline),
-	elf.EM_AARCH64: {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
+// trampoline returns the code to which a signal handler returns, which makes the system call
+// rt_sigreturn. It has no symbol with a size, and no call is before it.
+func trampoline(m elf.Machine) string {
+	switch m {
+	case elf.EM_X86_64:
+		return x86Trampoline
+	case elf.EM_AARCH64:
+		return "\x68\x11\x80\xd2\x01\x00\x00\xd4"
+	}
+	return ""
 }
 
 // x86Trampoline is the code of glibc's __restore_rt.
@@ -199,8 +210,8 @@ const x86Trampoline = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 
 // isTrampoline reports whether addr is the beginning of the code to which a signal handler returns.
 func (m *Image) isTrampoline(addr uint64) bool {
-	code := trampolines[m.File.Machine]
-	return code != nil && bytes.HasPrefix(m.File.Loaded(addr), code)
+	code := trampoline(m.File.Machine)
+	return code != "" && bytes.HasPrefix(m.File.Loaded(addr), []byte(code))
 }
 
 // symbolAt reports whether the file has a symbol of this name such that addr is offset bytes from

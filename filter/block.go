@@ -147,7 +147,7 @@ func (m *blockMarks) nextNumber(from int) int {
 		return dialect.NextFirmware(m.b, from)
 	}
 	if m.counters.b == nil {
-		m.counters = markSearch{b: m.b, tables: counterTables, sets: counterBytes, span: leastSpan}
+		m.counters = counterSet().newSearch(m.b, nil)
 	}
 	for {
 		at, _ := m.counters.next(from)

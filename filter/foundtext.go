@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -31,16 +30,9 @@ var reportMarks = []struct {
 	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
 }
 
-// A reportSearch is what finds the lines with reportMarks in a block.
-type reportSearch struct {
-	sets   *dialect.MarkBytes
-	tables *markTables
-}
-
-// reportMarkSearch returns the search for reportMarks, which few logs without reports have parts of.
-var reportMarkSearch = sync.OnceValue(func() reportSearch {
-	marks := []mark{{"z", "er", 0}, {"e", " e", 1}}
-	return reportSearch{setsOf(marks), tablesOf(marks)}
+// reportSet returns the marks of reportMarks, which few logs without reports have parts of.
+var reportSet = sync.OnceValue(func() markSet {
+	return setOf([]mark{{"z", "er", 0}, {"e", " e", 1}})
 })
 
 // isReportLine reports whether a report may begin or end with a line.
@@ -56,8 +48,7 @@ func isReportLine(text []byte) bool {
 // nextReportLine returns the offset of the first line with which a report may begin, or the length
 // of lines.
 func nextReportLine(lines []byte) int {
-	r := reportMarkSearch()
-	s := markSearch{b: lines, tables: r.tables, sets: r.sets, span: leastSpan}
+	s := reportSet().newSearch(lines, nil)
 	for from := 0; ; {
 		at, _ := s.next(from)
 		if at == len(lines) {

@@ -3,8 +3,6 @@ package filter
 import (
 	"bytes"
 	"strings"
-
-	"github.com/symfilter/symfilter/dialect"
 )
 
 const esc = 0x1b
@@ -51,9 +49,9 @@ var marks = []mark{
 	{" [(@+\n", "0x", 7},
 }
 
-// escapedMarks are the marks as strings of JSON have them: a quote, a TAB, ESC, a line end and
+// escapedMarks returns the marks as strings of JSON have them: a quote, a TAB, ESC, a line end and
 // signs of HTML are escaped, and a quote comes before the first byte of a string.
-var escapedMarks = func() (all []mark) {
+func escapedMarks() (all []mark) {
 	for _, m := range marks {
 		for _, c := range []byte(m.first) {
 			switch c {
@@ -67,19 +65,7 @@ var escapedMarks = func() (all []mark) {
 		all = append(all, m)
 	}
 	return append(all, mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
-}()
+}
 
 // counterMarks are the names of the registers RIP and EIP, of which other text has parts.
 var counterMarks = []mark{{"rReE", "ip", 0}, {"rReE", "IP", 1}, {"rReE", "Ip", 2}, {"rReE", "iP", 3}}
-
-var counterBytes = setsOf(counterMarks)
-
-var markBytes, escapedBytes = setsOf(marks), setsOf(escapedMarks)
-
-func setsOf(marks []mark) *dialect.MarkBytes {
-	sets := new(dialect.MarkBytes)
-	for _, m := range marks {
-		sets.Add(m.first, m.rest)
-	}
-	return sets
-}

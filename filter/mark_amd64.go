@@ -1,6 +1,12 @@
 package filter
 
-import "golang.org/x/sys/cpu"
+import "sync"
+
+// hasAVX2 reports whether the processor has AVX2 and POPCNT, and the system keeps their registers. It
+// asks when it is first needed: virtual machines trap the instruction, for 10 µs and more each time.
+var hasAVX2 = sync.OnceValue(askAVX2)
+
+func askAVX2() bool
 
 // findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. It
 // stops at an offset less than 34 bytes before the end of b, and returns that offset and the number
@@ -19,7 +25,7 @@ func FindOpen(b []byte) (at, lines int) {
 	if len(b) > 2 && b[0] == '{' && b[1] == '{' && b[2] == '{' {
 		return 0, 0 // a line of a backtrace that follows another
 	}
-	if cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT {
+	if hasAVX2() {
 		if at, lines = findOpenAVX2(b); at+2 < len(b) && b[at] == '{' && b[at+1] == '{' && b[at+2] == '{' {
 			return at, lines
 		}
@@ -38,13 +44,11 @@ func listMarksAVX2(b []byte, t *markTables, list *markList) (at, lines, n int)
 
 // listMarks is listMarksAVX2 for any processor: it may list none and return 0.
 func listMarks(b []byte, t *markTables, list *markList) (at, lines, n int) {
-	if !cpu.X86.HasAVX2 {
+	if !hasAVX2() {
 		return 0, 0, 0
 	}
 	return listMarksAVX2(b, t, list)
 }
-
-var vectorTables, escapedTables, counterTables = tablesOf(marks), tablesOf(escapedMarks), tablesOf(counterMarks)
 
 // tablesOf returns tables that select by four bits each of the first byte, the third, the sum of both, and the
 // second. With the usual six tables, for both halves of three bytes, the search takes 1.8 times as

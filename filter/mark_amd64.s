@@ -1,5 +1,31 @@
 #include "textflag.h"
 
+// func askAVX2() bool
+//
+// A processor with AVX has leaf 7: XSAVE, which AVX needs, has leaf 13.
+TEXT ·askAVX2(SB), NOSPLIT, $0-1
+	MOVB $0, ret+0(FP)
+	MOVL $1, AX
+	XORL CX, CX
+	CPUID
+	ANDL $0x18800000, CX  // AVX, OSXSAVE, POPCNT
+	CMPL CX, $0x18800000
+	JNE  no
+	XORL CX, CX
+	XGETBV
+	ANDL $6, AX  // the system keeps the registers of SSE and AVX
+	CMPL AX, $6
+	JNE  no
+	MOVL $7, AX
+	XORL CX, CX
+	CPUID
+	SHRL $5, BX  // AVX2
+	ANDL $1, BX
+	MOVB BX, ret+0(FP)
+
+no:
+	RET
+
 // func findOpenAVX2(b []byte) (at, lines int)
 //
 // Looks at 32 positions at a time: a byte and its two successors are compared

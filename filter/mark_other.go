@@ -6,8 +6,6 @@ package filter
 // of line ends before that offset.
 func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }
 
-var vectorTables, escapedTables, counterTables *markTables
-
 // listMarks lists nothing.
 func listMarks([]byte, *markTables, *markList) (at, lines, n int) { return 0, 0, 0 }
 

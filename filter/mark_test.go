@@ -94,14 +94,14 @@ func checkFindMark(t *testing.T, b []byte) {
 			t.Fatalf("%q: got %d and %d lines, want %d and %d", rest, at, lines, wantAt, wantLines)
 		}
 		search := newMarkSearch(rest, nil)
-		wantAt, wantLines = searchBySets(rest, markBytes)
+		wantAt, wantLines = searchBySets(rest, ordinarySet().sets)
 		if at, lines := search.next(0); at != wantAt || lines != wantLines {
 			t.Fatalf("%q: got %d and %d lines, by the sets %d and %d", rest, at, lines, wantAt, wantLines)
 		}
 		if at, lines := all.next(len(b) - len(rest)); at-len(b)+len(rest) != wantAt || lines != wantLines {
 			t.Fatalf("%q: after the first %d bytes, got %d and %d lines, want %d and %d", b, len(b)-len(rest), at, lines, wantAt, wantLines)
 		}
-		wantAt, wantLines = searchBySets(rest, escapedBytes)
+		wantAt, wantLines = searchBySets(rest, escapedSet().sets)
 		if at, lines := FindEscapedMark(rest); at != wantAt || lines != wantLines {
 			t.Fatalf("%q: escaped, got %d and %d lines, by the sets %d and %d", rest, at, lines, wantAt, wantLines)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // A process is a process of the stream.
@@ -84,20 +85,22 @@ func (l Limits) orDefault() Limits {
 func (l Limits) weight() int { return int(l.ContextBytes / weightBytes) }
 
 // processKeys are the presets of [ProcessKey].
-var processKeys = map[string]string{
-	// [00135.795][1727][2405][klog] INFO: …, [12.345] 01727.02405> …,
-	// [2026-11-20 10:00:00][1727][2405][tag] …
-	"fuchsia": `^\s*\[[-0-9 :.]+\]\s*\[?(\d+)[].:]`,
-	// 12-20 00:03:53.008 11002 11003 F DEBUG   : …, F/DEBUG (11002): …
-	"logcat": `^\s*(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d+\s+(?:[a-z]\S*\s+)?(\d+)\s+\d+\s+[VDIWEFS]\s|[VDIWEFS]/[^(]*\(\s*(\d+)\):)`,
-	// Nov 20 10:00:00 host app[1727]: …, <34>1 2026-11-20T10:00:00Z host app 1727 …
-	"syslog": `^(?:<\d+>1 \S+ \S+ (\S+ \d+) |[^\[]*?(\S+\[\d+\]): ?)`,
-}
+var processKeys = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		// [00135.795][1727][2405][klog] INFO: …, [12.345] 01727.02405> …,
+		// [2026-11-20 10:00:00][1727][2405][tag] …
+		"fuchsia": `^\s*\[[-0-9 :.]+\]\s*\[?(\d+)[].:]`,
+		// 12-20 00:03:53.008 11002 11003 F DEBUG   : …, F/DEBUG (11002): …
+		"logcat": `^\s*(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d+\s+(?:[a-z]\S*\s+)?(\d+)\s+\d+\s+[VDIWEFS]\s|[VDIWEFS]/[^(]*\(\s*(\d+)\):)`,
+		// Nov 20 10:00:00 host app[1727]: …, <34>1 2026-11-20T10:00:00Z host app 1727 …
+		"syslog": `^(?:<\d+>1 \S+ \S+ (\S+ \d+) |[^\[]*?(\S+\[\d+\]): ?)`,
+	}
+})
 
 // ProcessKey returns the expression for [Options.ProcessKey]: that of a preset if s is fuchsia,
 // logcat or syslog, otherwise s itself, which needs a group.
 func ProcessKey(s string) (*regexp.Regexp, error) {
-	if preset, ok := processKeys[s]; ok {
+	if preset, ok := processKeys()[s]; ok {
 		s = preset
 	}
 	re, err := regexp.Compile(s)

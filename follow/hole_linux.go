@@ -2,6 +2,7 @@ package follow
 
 import (
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,28 +25,28 @@ func skipHole(f *os.File, off, size int64) int64 {
 }
 
 // eventless lists the file systems without events for changes by other machines or by a server.
-var eventless = map[int64]bool{
-	unix.NFS_SUPER_MAGIC:   true,
-	unix.SMB_SUPER_MAGIC:   true,
-	unix.SMB2_SUPER_MAGIC:  true,
-	unix.CIFS_SUPER_MAGIC:  true,
-	unix.FUSE_SUPER_MAGIC:  true,
-	unix.V9FS_MAGIC:        true,
-	unix.AFS_FS_MAGIC:      true,
-	unix.CEPH_SUPER_MAGIC:  true,
-	unix.CODA_SUPER_MAGIC:  true,
-	unix.NCP_SUPER_MAGIC:   true,
-	unix.OCFS2_SUPER_MAGIC: true,
-	0x0BD00BD0:             true, // Lustre
-	0x47504653:             true, // GPFS
-	0x01161970:             true, // GFS2
-	0x19830326:             true, // BeeGFS
-	0x786f4256:             true, // folders shared by VirtualBox
-	0x6a656a63:             true, // folders shared with a virtual machine on a Mac
+var eventless = [...]int64{
+	unix.NFS_SUPER_MAGIC,
+	unix.SMB_SUPER_MAGIC,
+	unix.SMB2_SUPER_MAGIC,
+	unix.CIFS_SUPER_MAGIC,
+	unix.FUSE_SUPER_MAGIC,
+	unix.V9FS_MAGIC,
+	unix.AFS_FS_MAGIC,
+	unix.CEPH_SUPER_MAGIC,
+	unix.CODA_SUPER_MAGIC,
+	unix.NCP_SUPER_MAGIC,
+	unix.OCFS2_SUPER_MAGIC,
+	0x0BD00BD0, // Lustre
+	0x47504653, // GPFS
+	0x01161970, // GFS2
+	0x19830326, // BeeGFS
+	0x786f4256, // folders shared by VirtualBox
+	0x6a656a63, // folders shared with a virtual machine on a Mac
 }
 
 // hasEvents reports whether the system reports changes in a folder.
 func hasEvents(dir string) bool {
 	var s unix.Statfs_t
-	return unix.Statfs(dir, &s) != nil || !eventless[int64(uint32(s.Type))]
+	return unix.Statfs(dir, &s) != nil || !slices.Contains(eventless[:], int64(uint32(s.Type)))
 }

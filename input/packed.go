@@ -33,27 +33,32 @@ const xzMagic = "\xfd7zXZ\x00"
 // source.
 var codecs = []*codec{
 	{"gzip", []string{gzipMagic}, openGzip},
-	{"zstd", zstdMagics(), openZstd},
+	{"zstd", zstdMagics, openZstd},
 	{"xz", []string{xzMagic}, openXZ},
-	{"bzip2", bzip2Magics(), openBzip2},
+	{"bzip2", bzip2Magics, openBzip2},
 }
 
-func zstdMagics() []string {
-	magics := []string{"\x28\xb5\x2f\xfd"}
-	for c := byte(0x50); c <= 0x5f; c++ {
-		magics = append(magics, string([]byte{c})+"\x2a\x4d\x18")
-	}
-	return magics
+var zstdMagics = []string{
+	"\x28\xb5\x2f\xfd",
+	"\x50\x2a\x4d\x18", "\x51\x2a\x4d\x18", "\x52\x2a\x4d\x18", "\x53\x2a\x4d\x18",
+	"\x54\x2a\x4d\x18", "\x55\x2a\x4d\x18", "\x56\x2a\x4d\x18", "\x57\x2a\x4d\x18",
+	"\x58\x2a\x4d\x18", "\x59\x2a\x4d\x18", "\x5a\x2a\x4d\x18", "\x5b\x2a\x4d\x18",
+	"\x5c\x2a\x4d\x18", "\x5d\x2a\x4d\x18", "\x5e\x2a\x4d\x18", "\x5f\x2a\x4d\x18",
 }
 
-// bzip2Magics returns the beginnings of files with each size of blocks: before a block, and before
-// the end of a file without one. The three bytes "BZh" may begin a line of text.
-func bzip2Magics() (magics []string) {
-	for c := byte('1'); c <= '9'; c++ {
-		magics = append(magics, "BZh"+string([]byte{c})+"1AY&SY", "BZh"+string([]byte{c})+"\x17\x72\x45\x38\x50\x90")
-	}
-	return magics
+// bzip2Magics are the beginnings of files with each size of blocks: before a block, and before the
+// end of a file without one. The three bytes "BZh" may begin a line of text.
+var bzip2Magics = []string{
+	"BZh1" + bzip2Begin, "BZh2" + bzip2Begin, "BZh3" + bzip2Begin, "BZh4" + bzip2Begin, "BZh5" + bzip2Begin,
+	"BZh6" + bzip2Begin, "BZh7" + bzip2Begin, "BZh8" + bzip2Begin, "BZh9" + bzip2Begin,
+	"BZh1" + bzip2End, "BZh2" + bzip2End, "BZh3" + bzip2End, "BZh4" + bzip2End, "BZh5" + bzip2End,
+	"BZh6" + bzip2End, "BZh7" + bzip2End, "BZh8" + bzip2End, "BZh9" + bzip2End,
 }
+
+const (
+	bzip2Begin = "1AY&SY"
+	bzip2End   = "\x17\x72\x45\x38\x50\x90"
+)
 
 // codecOf returns the codec of an input that begins with head, or nil. If head is too short to
 // tell, undecided is true.

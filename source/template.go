@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxURL bounds the URL of a link in bytes: terminals accept some 2,000.
@@ -36,16 +37,18 @@ type Fields struct {
 var fields = []string{"path", "rel", "recorded", "build_id", "line", "column", "host"}
 
 // namedTemplates are the templates that have a name: those of ripgrep's --hyperlink-format.
-var namedTemplates = map[string]string{
-	"default":  "file://{host}{path}",
-	"file":     "file://{host}{path}",
-	"vscode":   "vscode://file{path}:{line}:{column}",
-	"vscodium": "vscodium://file{path}:{line}:{column}",
-	"emacs":    "org-protocol://open-source?url=file://{path}&line={line}&col={column}",
-	"kitty":    "file://{host}{path}#{line}",
-	"textmate": "txmt://open?url=file://{path}&line={line}&column={column}",
-	"macvim":   "mvim://open?url=file://{path}&line={line}&column={column}",
-}
+var namedTemplates = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"default":  "file://{host}{path}",
+		"file":     "file://{host}{path}",
+		"vscode":   "vscode://file{path}:{line}:{column}",
+		"vscodium": "vscodium://file{path}:{line}:{column}",
+		"emacs":    "org-protocol://open-source?url=file://{path}&line={line}&col={column}",
+		"kitty":    "file://{host}{path}#{line}",
+		"textmate": "txmt://open?url=file://{path}&line={line}&column={column}",
+		"macvim":   "mvim://open?url=file://{path}&line={line}&column={column}",
+	}
+})
 
 // forges are the sites of git repositories: NAME:OWNER/REPO@REV or NAME:URL@REV.
 var forges = map[string]struct{ site, at string }{
@@ -70,8 +73,8 @@ func ParseTemplate(text, server string) (*Template, error) {
 	url := text
 	name, of, isForge := strings.Cut(text, ":")
 	switch forge, ok := forges[name]; {
-	case namedTemplates[text] != "":
-		url = namedTemplates[text]
+	case namedTemplates()[text] != "":
+		url = namedTemplates()[text]
 	case text == "debuginfod":
 		if server == "" {
 			return nil, errors.New("debuginfod: no server is named: see DEBUGINFOD_URLS")

@@ -67,7 +67,7 @@ func tellUnknown(stderr io.Writer, environment []string, set *pflag.FlagSet) {
 	for _, v := range environment {
 		name, value, _ := strings.Cut(v, "=")
 		word, ours := strings.CutPrefix(name, envPrefix)
-		if !ours || value == "" || ofKubernetes.MatchString(word) {
+		if !ours || value == "" || isOfKubernetes(word) {
 			continue
 		}
 		flag := strings.ToLower(strings.ReplaceAll(word, "_", "-"))
@@ -82,8 +82,12 @@ func tellUnknown(stderr io.Writer, environment []string, set *pflag.FlagSet) {
 	}
 }
 
-// ofKubernetes matches the ends of variables that Kubernetes sets for a service called symfilter.
-var ofKubernetes = regexp.MustCompile(`^(SERVICE|PORT)(_|$)`)
+// isOfKubernetes reports whether word is the end of a variable that Kubernetes sets for a service
+// called symfilter.
+func isOfKubernetes(word string) bool {
+	first, _, _ := strings.Cut(word, "_")
+	return first == "SERVICE" || first == "PORT"
+}
 
 // A markupFlag is --filter-markup, which is --style=llvm.
 type markupFlag struct{ style *string }

@@ -117,7 +117,7 @@ func (r reading) misread(begins input.Format) bool {
 }
 
 // formatNames are the formats, as messages name them.
-var formatNames = map[input.Format]string{
+var formatNames = [input.RTrace + 1]string{
 	input.Markup:    "a log",
 	input.CRI:       "a container's log of CRI",
 	input.Docker:    "a container's log of Docker",

@@ -26,7 +26,8 @@ type edit struct {
 	times    int
 }
 
-// edits weave the budget in.
+// edits weave the budget in. They also replace maps, which the program would fill whenever it
+// starts, by arrays, which the linker fills.
 var edits = map[string][]edit{
 	"demangle.go": {
 		// Parsing: each token.
@@ -35,6 +36,17 @@ var edits = map[string][]edit{
 		{"func (st *state) advance(add int) {\n", "func (st *state) advance(add int) {\n\tst.budget.take(parseStep)\n", 1},
 		{"\t\t\tq = append([]AST{qual}, q...)\n", "\t\t\tst.budget.take(printStep * len(q))\n\t\t\tq = append([]AST{qual}, q...)\n", 2},
 		{"func (st *state) copy() *state {\n", "func (st *state) copy() *state {\n\tst.budget.take(retryStep)\n", 1},
+
+		// Maps.
+		{"var builtinTypes = map[byte]string{\n", "var builtinTypes = [256]string{\n", 1},
+		{"if btype, ok := builtinTypes[st.str[0]]; ok {", "if btype := builtinTypes[st.str[0]]; btype != \"\" {", 1},
+		{"var qualifiers = map[byte]string{\n", "var qualifiers = [256]string{\n", 1},
+		{"if qv, ok := qualifiers[st.str[0]]; ok {", "if qv := qualifiers[st.str[0]]; qv != \"\" {", 1},
+		{"var subAST = map[byte]AST{\n", "var subAST = [256]AST{\n", 1},
+		{"var verboseAST = map[byte]AST{\n", "var verboseAST = [256]AST{\n", 1},
+		{"\t\ta, ok := m[c]\n\t\tif !ok {\n", "\t\ta := m[c]\n\t\tif a == nil {\n", 1},
+		{"\t\tm := subAST\n", "\t\tm := &subAST\n", 1},
+		{"\t\t\tm = verboseAST\n", "\t\t\tm = &verboseAST\n", 2},
 
 		// Walks over the tree: each node.
 		{"\tskip := func(a AST) bool {\n\t\tif seen[a] {\n", "\tskip := func(a AST) bool {\n\t\tst.budget.take(visitStep)\n\t\tif seen[a] {\n", 1},
@@ -72,6 +84,9 @@ var edits = map[string][]edit{
 		{"func (ps *printState) printOneInner(save *[]AST) {\n", "func (ps *printState) printOneInner(save *[]AST) {\n\tps.budget.take(printStep)\n", 1},
 	},
 	"rust.go": {
+		{"var rustBasicTypes = map[byte]string{\n", "var rustBasicTypes = [256]string{\n", 1},
+		{"str, ok := rustBasicTypes[rst.str[0]]\n\tif !ok {\n", "str := rustBasicTypes[rst.str[0]]\n\tif str == \"\" {\n", 1},
+
 		// Parsing and printing are one: each token, and each reference to an earlier one.
 		{"\torig          string          // the original string being demangled\n", "\tbudget        budget\n\torig          string          // the original string being demangled\n", 1},
 		{"func (rst *rustState) advance(add int) {\n", "func (rst *rustState) advance(add int) {\n\trst.budget.take(rustStep)\n", 1},

@@ -1596,7 +1596,7 @@ func (st *state) callOffset(c byte) {
 }
 
 // builtinTypes maps the type letter to the type name.
-var builtinTypes = map[byte]string{
+var builtinTypes = [256]string{
 	'a': "signed char",
 	'b': "bool",
 	'c': "char",
@@ -1666,7 +1666,7 @@ func (st *state) demangleType(isCast bool) AST {
 	// Use correct substitution for a template parameter.
 	var sub AST
 
-	if btype, ok := builtinTypes[st.str[0]]; ok {
+	if btype := builtinTypes[st.str[0]]; btype != "" {
 		ret = &BuiltinType{Name: btype}
 		st.advance(1)
 		if q != nil {
@@ -2133,7 +2133,7 @@ func (st *state) mergeQualifiers(q1AST, q2AST AST) AST {
 
 // qualifiers maps from the character used in the mangled name to the
 // string to print.
-var qualifiers = map[byte]string{
+var qualifiers = [256]string{
 	'r': "restrict",
 	'V': "volatile",
 	'K': "const",
@@ -2146,7 +2146,7 @@ func (st *state) cvQualifiers() AST {
 	var q []AST
 qualLoop:
 	for len(st.str) > 0 {
-		if qv, ok := qualifiers[st.str[0]]; ok {
+		if qv := qualifiers[st.str[0]]; qv != "" {
 			qual := &Qualifier{Name: qv}
 			st.budget.take(printStep * len(q))
 			q = append([]AST{qual}, q...)
@@ -3569,7 +3569,7 @@ func (subs *substitutions) add(a AST) {
 }
 
 // subAST maps standard substitution codes to the corresponding AST.
-var subAST = map[byte]AST{
+var subAST = [256]AST{
 	't': &Name{Name: "std"},
 	'a': &Qualified{Scope: &Name{Name: "std"}, Name: &Name{Name: "allocator"}},
 	'b': &Qualified{Scope: &Name{Name: "std"}, Name: &Name{Name: "basic_string"}},
@@ -3582,7 +3582,7 @@ var subAST = map[byte]AST{
 // verboseAST maps standard substitution codes to the long form of the
 // corresponding AST.  We use this when the Verbose option is used, to
 // match the standard demangler.
-var verboseAST = map[byte]AST{
+var verboseAST = [256]AST{
 	't': &Name{Name: "std"},
 	'a': &Qualified{Scope: &Name{Name: "std"}, Name: &Name{Name: "allocator"}},
 	'b': &Qualified{Scope: &Name{Name: "std"}, Name: &Name{Name: "basic_string"}},
@@ -3772,17 +3772,17 @@ func (st *state) substitution(forPrefix bool) AST {
 		return ret
 	} else {
 		st.advance(1)
-		m := subAST
+		m := &subAST
 		if st.verbose {
-			m = verboseAST
+			m = &verboseAST
 		}
 		// For compatibility with the standard demangler, use
 		// a longer name for a constructor or destructor.
 		if forPrefix && len(st.str) > 0 && (st.str[0] == 'C' || st.str[0] == 'D') {
-			m = verboseAST
+			m = &verboseAST
 		}
-		a, ok := m[c]
-		if !ok {
+		a := m[c]
+		if a == nil {
 			st.failEarlier("unrecognized substitution code", 1)
 		}
 

@@ -627,7 +627,7 @@ func (rst *rustState) demangleType() {
 	}
 }
 
-var rustBasicTypes = map[byte]string{
+var rustBasicTypes = [256]string{
 	'a': "i8",
 	'b': "bool",
 	'c': "char",
@@ -658,8 +658,8 @@ func (rst *rustState) basicType() {
 	if len(rst.str) < 1 {
 		rst.fail("expected basic type")
 	}
-	str, ok := rustBasicTypes[rst.str[0]]
-	if !ok {
+	str := rustBasicTypes[rst.str[0]]
+	if str == "" {
 		rst.fail("unrecognized basic type character")
 	}
 	rst.advance(1)

@@ -33,8 +33,11 @@ var sectionNames = [numSections]string{
 	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index", ".debug_types",
 }
 
-// altSections maps the sections of the supplementary file to their usual numbers there.
-var altSections = map[section]section{secAltInfo: secInfo, secAltStr: secStr, secAltLineStr: secLineStr}
+// altSections are the sections of the supplementary file, and their usual numbers there.
+var altSections = [...]struct{ id, there section }{{secAltInfo, secInfo}, {secAltStr, secStr}, {secAltLineStr, secLineStr}}
+
+// thereOf returns the usual number of a section of the supplementary file.
+func thereOf(id section) section { return altSections[id-secAltInfo].there }
 
 // sections holds the bytes to read. Each section is loaded, and inflated if compressed, when it is
 // first needed.
@@ -68,7 +71,7 @@ func (s *sections) get(id section) []byte {
 		switch {
 		case id >= secAltInfo:
 			if s.alt != nil {
-				s.data[id] = s.alt.get(altSections[id])
+				s.data[id] = s.alt.get(thereOf(id))
 			}
 		case s.skeletons != nil && (id == secAddr || id == secRanges):
 			s.data[id] = s.skeletons.get(id)

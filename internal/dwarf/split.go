@@ -86,8 +86,8 @@ func (d *Data) UseAlt(f *object.File) {
 	d.links.alt = newData(sections{big: d.big, load: f.Data})
 	d.links.alt.names, d.links.alt.meter = d.names, d.meter
 	d.sec.alt = &d.links.alt.sec
-	for id := range altSections {
-		d.sec.loaded[id], d.sec.data[id] = false, nil
+	for _, s := range altSections {
+		d.sec.loaded[s.id], d.sec.data[s.id] = false, nil
 	}
 }
 

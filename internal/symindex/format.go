@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 )
 
 var (
@@ -59,9 +58,7 @@ type header struct {
 
 const magic = "symindx\n"
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func checksum(b []byte) uint32 { return update(0, b) }
 
 func (h *header) encode() []byte {
 	le := binary.LittleEndian

@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 )
 
-func update(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
+func update(crc uint32, p []byte) uint32 {
+	return crc32.Update(crc, crc32.MakeTable(crc32.Castagnoli), p) // made by the first call
+}
 
 // An Index is an open index. It is safe for concurrent use, except for Close. No content makes it
 // panic or loop; a mapped file that shrinks makes it fault.
