@@ -60,13 +60,22 @@ func run(args []string) int {
 	}
 	conf, err := daemon.Load(o.config)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		tell(err)
 		return exitUsage
 	}
 	if o.check {
 		return check(conf, o.config, os.Stderr)
 	}
 	return serve(conf, o.config, inherited)
+}
+
+// tell prints why there is no configuration. Mistakes in the file begin with FILE:LINE, which editors
+// open.
+func tell(err error) {
+	if _, ok := err.(daemon.Faults); !ok {
+		err = fmt.Errorf("symfilterd: %w", err)
+	}
+	fmt.Fprintln(os.Stderr, err)
 }
 
 // check reports what is wrong with the files and folders of a configuration.
