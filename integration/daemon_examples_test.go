@@ -101,7 +101,7 @@ func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		dir := t.TempDir()
-		for _, sub := range []string{"/var/log/symbolized", "/var/log/app", "/var/log/containers", "/usr/lib/debug", "/logs", "/testdata/debug", "/symbols"} {
+		for _, sub := range []string{"/var/log/symbolized", "/var/log/app", "/var/log/containers", "/usr/lib/debug/.build-id", "/logs", "/testdata/debug/.build-id", "/symbols/.build-id"} {
 			if err := os.MkdirAll(dir+sub, 0o755); err != nil {
 				t.Fatal(err)
 			}
