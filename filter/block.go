@@ -25,6 +25,17 @@ func (f *Filter) block(b []byte) {
 			f.ahead.at.Store(int64(from))
 			nextStep = from + aheadStep
 		}
+		if at == from && takesBare(f) {
+			limit := len(b)
+			if f.ahead != nil {
+				limit = nextStep
+			}
+			if n := bareLines(f, b[from:], limit-from); n > 0 {
+				from += n
+				at = from
+				continue
+			}
+		}
 		mark, before := next.after(from)
 		lines += before
 		if mark == len(b) {

@@ -21,6 +21,7 @@ type Filter struct {
 	lineFilter
 	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
+	bare bool     // the options allow bareLines
 
 	longCut []byte       // the unfinished colour sequence or character at the end of the last longPart
 	whole   wholePrinter // the printer, if it is one; otherwise nil
@@ -71,6 +72,8 @@ func New(w io.Writer, o Options) *Filter {
 	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil && o.Output != HTML
 	f.layout.links = o.Paths.Hyperlinks && o.Paths.Link != nil
 	f.quick = o.Color != ColorAlways && f.look == nil && !f.layout.links
+	f.bare = f.quick && !f.needsSources && !f.printsSources && o.Emit == nil && o.ProcessKey == nil && !o.Dialects.Elements &&
+		(o.Color == ColorKeep || o.Color == colorKept)
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)

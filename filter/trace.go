@@ -84,6 +84,12 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.held) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
+// isIdle reports whether the next line, if no dialect reads it, only has to be counted: nothing is held
+// back that it may change. t may be nil.
+func isIdle(t *tracer) bool {
+	return t == nil || t.printed == 0 && !t.listing && !t.maps.held && !t.wants()
+}
+
 // firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware and
 // dialect.IsCounter.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
