@@ -106,6 +106,9 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
 	c.running.Wait()
+	if len(c.servers) == 0 {
+		return nil // the first call below initializes HTTP/2
+	}
 	c.direct.CloseIdleConnections()
 	for _, t := range c.guarded {
 		t.CloseIdleConnections()
