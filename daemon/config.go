@@ -51,6 +51,7 @@ type Symbols struct {
 	DebuginfodURLs            URLs     `yaml:"debuginfod_urls"`
 	CacheDirectory            string   `yaml:"cache_directory"`
 	MaxMemory                 Size     `yaml:"max_memory"`
+	Jobs                      int      `yaml:"jobs"`         // goroutines that read one file; 0: as many as there are processors
 	ModulePaths               bool     `yaml:"module_paths"` // open files at the paths that a log names
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A Section is a mapping of the configuration file: what its keys are, and what they mean. The
@@ -128,6 +129,7 @@ func Sections() []Section {
 			{Name: "debuginfod_urls", most: maxList, Text: "base URLs of servers, or system: those of DEBUGINFOD_URLS, or of /etc/debuginfod; without it no server is asked"},
 			{Name: "cache_directory", Text: "folder of downloaded files and of indexes; without it, that of the user"},
 			{Name: "max_memory", Default: "512MiB", least: 32 * mib, most: 1 << 40, Text: "for debug files and answers; half of it again is for inputs that are unpacked"},
+			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "that look up addresses of one file at once"},
 			{Name: "module_paths", Default: "false", Text: "open files at the paths that a log names: only for logs of this machine"},
 		}},
 		{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{

@@ -46,7 +46,7 @@ func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64
 		o.Servers.CacheDir = c.CacheDirectory
 	}
 	o.Servers.Observe = observe
-	o.Symbolizer.OffHeap = offHeap
+	o.Symbolizer.OffHeap, o.Symbolizer.Jobs = offHeap, c.Jobs
 	opened, err := o.Open()
 	if err != nil {
 		return nil, err

@@ -2,155 +2,252 @@ package filter
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An ahead resolves the frames of a block on another processor: from the end of the block
-// backwards, while the Filter filters it from its beginning, until they meet. It prints nothing;
-// the Filter takes the answers from it. It asks only questions that the symbolizer answers at once.
-// About the module that the Filter asks for at the moment it uses only an index, because debug
-// information is read by one goroutine at a time.
-//
-// Until they meet, neither writes to memory that the other reads, except for atomic fields: a lock
-// for each frame would cost more time than the second processor saves.
+// An ahead resolves the frames of a block on other processors: from the end of the block backwards,
+// while the Filter filters it from its beginning, until they meet. It prints nothing; the Filter finds
+// the answers in the Cache. It asks only questions that the symbolizer answers at once. About the
+// module that the Filter asks for at the moment it asks only what does not keep the Filter waiting.
 type ahead struct {
+	opt     *Options
+	cached  *Cache
+	filter  *asker // the Filter's
+	workers []*aheadWorker
+
+	block []byte // the Filter's; nil: nothing may be resolved ahead
+	begun bool   // the ahead runs, or has run, for the block in the present space
+	fresh int    // answers of the Filter in the block before the ahead began
+
+	left  atomic.Int64 // bytes of block, from its beginning, that no worker has taken
+	part  int64        // bytes that a worker takes
+	at    atomic.Int64 // offset in the block that the Filter has reached
+	size  atomic.Int64 // bytes of answers for the block
+	stop  atomic.Bool
+	ended sync.WaitGroup
+
+	faults int64 // of the symbolizer when the ahead began; see discard
+
+	before int // new answers before the current block, of the Filter and the workers
+}
+
+// An aheadWorker is one goroutine of an ahead. Nobody reads its answers before it has put them into
+// the Cache.
+type aheadWorker struct {
 	asker // its own
+	of    *ahead
 	space *space
 	near  interval // the last interval found
 
-	found generation // the answers of the block
+	found generation // the answers that are not in the Cache yet
 	keys  []cacheKey // of found, in its order
+	given []cacheKey // of the answers for the block that the Cache has got
 	size  int64      // bytes of found
-
-	at    atomic.Int64 // offset in the block that the Filter has reached
-	stop  atomic.Bool
-	met   atomic.Bool // found does not change any more
-	ended sync.WaitGroup
-
-	before int // new answers before the current block, by the Filter and the ahead
+	since time.Time  // when the Cache got the last ones
+	marks []int      // offsets in the block of the elements of a part
 }
 
 const (
-	aheadBlock  = 64 << 10 // bytes; a smaller block is not worth another goroutine
-	aheadPart   = 8 << 10  // bytes resolved between two looks at the Filter's offset
-	aheadStep   = 1 << 10  // bytes between offsets that the Filter stores; each line: 5 % of a frame
-	aheadNew    = 256      // new answers in a block; then the next may have many, too
-	aheadVain   = 32       // addresses in a part without a new answer; then the ahead gives up
-	aheadWorker = 2        // processors, at least
-	aheadShare  = 4        // a block may take this fraction of the Cache's budget: 1/4
+	aheadStep   = 1 << 10                // bytes between offsets that the Filter stores; each line: 5 % of a frame
+	aheadPart   = 8 << 10                // most bytes that a worker takes at a time
+	aheadLeast  = 256                    // least bytes: some five frames
+	aheadNew    = 256                    // new answers in a block; then the next one is expected to have many, too
+	aheadFresh  = 8                      // new answers in a block after which the rest of it is worth another goroutine
+	aheadSlow   = 100 * time.Microsecond // a new answer that takes longer is enough
+	aheadSoon   = 500 * time.Microsecond // after which answers are put into the Cache, if they are few
+	aheadVain   = 32                     // addresses in a part without a new answer; then the worker gives up
+	aheadShare  = 4                      // a block may take this fraction of the Cache's budget: 1/4
+	aheadCopied = 64                     // answers that are copied into the Cache; it takes over the memory of more
+	aheadMost   = 4 << 10                // answers that a worker keeps
 )
 
 // errNotAtOnce is returned if the symbolizer has no answer without waiting.
 var errNotAtOnce = errors.New("not known at once")
 
-// lookAhead starts to resolve b ahead if that is expected to save time.
+// lookAhead prepares to resolve b ahead, and begins if that is expected to save time.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
-	if len(b) < aheadBlock || f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || runtime.GOMAXPROCS(0) < aheadWorker {
+	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || symbolize.JobsOf(f.o.Symbolizer) < 2 {
 		return
 	}
 	if a == nil {
-		a = new(ahead)
-		a.opt, a.cached, a.aheadOf = &f.o, f.cached, &f.asker
-		a.renderer = renderer{paths: f.renderer.paths, own: f.renderer.own, short: f.renderer.short, sources: f.renderer.sources}
+		a = &ahead{opt: &f.o, cached: f.cached, filter: &f.asker}
 		f.ahead = a
 	}
-	n := f.rendered + a.rendered
+	n := f.rendered
+	for _, w := range a.workers {
+		n += w.rendered
+	}
 	many := n-a.before >= aheadNew
 	a.before = n
-	if !many {
-		return
-	}
-	a.space, a.near = &f.process.space, interval{}
-	a.found, a.keys, a.size = newGeneration(len(a.keys)), a.keys[:0], 0
+	a.block, a.begun, a.fresh = b, false, 0
 	a.at.Store(0)
-	a.stop.Store(false)
-	a.met.Store(false)
-	a.ended.Go(func() {
-		a.run(b)
-		a.met.Store(true)
-		a.cached.adopt(a.keys, &a.found, a.size)
-	})
+	a.size.Store(0)
+	if many {
+		a.begin(f.space)
+	}
 }
 
-// answer returns an answer that the ahead has found.
-func (a *ahead) answer(k cacheKey) (r rendered, ok bool) {
-	if a == nil || !a.met.Load() {
-		return r, false
+// noteAnswer begins to resolve the rest of the block ahead if the Filter has asked for several
+// answers in it, or for one that took long.
+func (a *ahead) noteAnswer(took time.Duration, s *space) {
+	if a.fresh++; a.fresh >= aheadFresh || took >= aheadSlow {
+		a.begin(s)
 	}
-	i, ok := a.found.frames[k]
-	if ok {
-		r = a.found.answer(i)
+}
+
+// begin begins to resolve the block ahead.
+func (a *ahead) begin(s *space) {
+	a.begun, a.faults = true, symbolize.FaultsOf(a.opt.Symbolizer)
+	n := symbolize.JobsOf(a.opt.Symbolizer) - 1
+	rest := int64(len(a.block)) - a.at.Load()
+	a.part = max(aheadLeast, min(aheadPart, rest/int64(4*n)))
+	n = min(n, int((rest+a.part-1)/a.part))
+	a.left.Store(int64(len(a.block)))
+	a.stop.Store(false)
+	for len(a.workers) < n {
+		w := &aheadWorker{of: a, found: newGeneration(0)}
+		r := &a.filter.renderer
+		w.opt, w.cached, w.aheadOf = a.opt, a.cached, a.filter
+		w.renderer = renderer{paths: r.paths, own: r.own, short: r.short, sources: r.sources}
+		a.workers = append(a.workers, w)
 	}
-	return r, ok
+	for _, w := range a.workers[:n] {
+		w.space, w.near, w.given = s, interval{}, w.given[:0]
+		a.ended.Go(w.run)
+	}
+}
+
+// check discards what was found ahead if a file has broken its reader meanwhile, or cost too much:
+// from then on the symbolizer may answer otherwise, and the Filter has not come to these frames yet.
+func (a *ahead) check() {
+	if !a.begun || symbolize.FaultsOf(a.opt.Symbolizer) == a.faults {
+		return
+	}
+	a.end()
+	for _, w := range a.workers {
+		a.cached.withdraw(w.given)
+		w.given = w.given[:0]
+	}
+	a.block = nil // the next block may be resolved ahead
+}
+
+// end stops the workers and waits for their end.
+func (a *ahead) end() {
+	a.stop.Store(true)
+	a.ended.Wait()
+	a.begun, a.fresh = false, 0
 }
 
 // endAhead stops the ahead and waits for its end: before the space changes, and at the end of its
 // block.
 func (f *lineFilter) endAhead() {
-	if f.ahead != nil {
-		f.ahead.stop.Store(true)
-		f.ahead.ended.Wait()
+	if a := f.ahead; a != nil && a.begun {
+		a.end()
 	}
 }
 
-func (a *ahead) run(b []byte) {
-	for hi := len(b); hi > 0; {
-		lo := max(0, hi-aheadPart)
-		asked, found := 0, a.rendered
-		for at := lo; at < hi; {
-			n, _ := FindOpen(b[at:hi])
-			if at += n; at == hi {
-				break
+// endBlock is endAhead at the end of a block.
+func (f *lineFilter) endBlock() {
+	f.endAhead()
+	if f.ahead != nil {
+		f.ahead.block = nil
+	}
+}
+
+// met reports whether the Filter has passed an offset, or does not want more.
+func (a *ahead) met(at int64) bool {
+	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
+}
+
+func (w *aheadWorker) run() {
+	defer w.flush()
+	w.since = time.Now()
+	a, b := w.of, w.of.block
+	for {
+		hi := a.left.Add(-a.part) + a.part
+		if hi <= 0 || a.met(hi) {
+			return
+		}
+		w.marks = w.marks[:0]
+		for at, end := int(max(0, hi-a.part)), int(hi); at < end; {
+			n, _ := FindOpen(b[at:end])
+			if at += n; at < end {
+				w.marks = append(w.marks, at)
+				at += len(markupOpen)
 			}
+		}
+		asked, before := 0, w.rendered
+		for i := len(w.marks) - 1; i >= 0; i-- {
+			at := w.marks[i]
 			e, _, n := markup.LeadingBT(b[at:])
-			at += max(n, len(markupOpen))
 			if n == 0 {
 				continue
 			}
-			if a.stop.Load() || a.at.Load() >= int64(hi) || a.size > a.cached.budget/aheadShare {
+			if a.met(int64(at)) {
 				return
 			}
-			a.resolve(&frameFields{e.Frame, e.Addr, e.Kind})
 			asked++
+			w.resolve(&frameFields{e.Frame, e.Addr, e.Kind})
 		}
-		if asked >= aheadVain && a.rendered == found {
+		if asked >= aheadVain && w.rendered == before {
 			return
 		}
-		hi = lo
 	}
 }
 
-// resolve adds the answer for a frame to a.found, if the symbolizer has it at once.
-func (a *ahead) resolve(e *frameFields) {
+// resolve adds the answer for a frame to w.found, if the symbolizer has it at once.
+func (w *aheadWorker) resolve(e *frameFields) {
 	form := lookupOfFrame(e)
-	here, back := a.find(e.addr), interval{}
+	here, back := w.find(e.addr), interval{}
 	if form != exactAddress && e.addr > 0 {
-		back = a.find(e.addr - 1)
+		back = w.find(e.addr - 1)
 	}
 	at, form := chooseAddress(here, back, e.addr, form)
 	if at.mod == nil {
 		return
 	}
-	key := a.key(at.mod, at.rel, form)
-	if _, ok := a.found.frames[key]; ok || a.cached.mayHave(key) {
+	key := w.key(at.mod, at.rel, form)
+	if _, ok := w.found.frames[key]; ok || w.cached.mayHave(key) {
 		return
 	}
-	if text, ok, _ := a.render(at.mod, at.rel, form); ok {
-		a.found.put(key, &text)
-		a.keys = append(a.keys, key)
-		a.size += text.size()
+	if text, ok, _ := w.render(at.mod, at.rel, form); ok {
+		w.found.put(key, &text)
+		w.found.answers[len(w.found.answers)-1].ahead = true
+		w.keys = append(w.keys, key)
+		w.size += text.size()
+		if n := len(w.keys); n <= aheadCopied && time.Since(w.since) >= aheadSoon || n >= aheadMost {
+			w.flush()
+		}
 	}
 }
 
-// find is space.find for a reader that must not write to the space.
-func (a *ahead) find(addr uint64) interval {
-	if a.near.mod == nil || addr < a.near.start || addr > a.near.end {
-		a.near = a.space.covering(addr)
+// flush puts the answers into the Cache.
+func (w *aheadWorker) flush() {
+	if len(w.keys) == 0 {
+		return
 	}
-	return a.near
+	w.of.size.Add(w.size)
+	w.given = append(w.given, w.keys...)
+	if len(w.keys) <= aheadCopied {
+		w.cached.copyOf(w.keys, &w.found)
+		w.found.reset()
+	} else {
+		w.cached.adopt(w.keys, &w.found, w.size)
+		w.found = newGeneration(len(w.keys))
+	}
+	w.keys, w.size, w.since = w.keys[:0], 0, time.Now()
+}
+
+// find is space.find for a reader that must not write to the space.
+func (w *aheadWorker) find(addr uint64) interval {
+	if w.near.mod == nil || addr < w.near.start || addr > w.near.end {
+		w.near = w.space.covering(addr)
+	}
+	return w.near
 }

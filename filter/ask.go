@@ -107,6 +107,8 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	frames = slices.Clone(frames)
 	here, err := r.askFrames(m, l)
 	switch {
+	case err == errNotAtOnce: // the Filter may choose the other one
+		return nil, false, err
 	case err != nil || len(here) == 0:
 		return frames, true, nil
 	case len(frames) == 0:
@@ -138,7 +140,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 	if r.aheadOf != nil {
 		atOnce := r.opt.Symbolizer.TryCode
 		if m == r.aheadOf.asked.Load() {
-			atOnce = r.opt.Symbolizer.IndexedOnly
+			atOnce = r.opt.Symbolizer.Beside
 		}
 		frames, ok := atOnce(r.frames[:0], l)
 		if !ok {

@@ -50,6 +50,7 @@ type keptAnswer struct {
 	until      int64
 	system     uint32
 	none, back bool
+	ahead      bool // found ahead, and not asked for yet
 }
 
 // newGeneration returns a generation with room for n answers.
@@ -78,7 +79,7 @@ func (g *generation) draft(i uint32) draft {
 // put keeps a copy of r, and returns the copy.
 func (g *generation) put(k cacheKey, r *draft) rendered {
 	i := uint32(len(g.answers))
-	g.answers = append(g.answers, keptAnswer{g.text.add(r.text), g.cuts.add(r.cuts), r.until, r.system, r.none, r.back})
+	g.answers = append(g.answers, keptAnswer{text: g.text.add(r.text), cuts: g.cuts.add(r.cuts), until: r.until, system: r.system, none: r.none, back: r.back})
 	g.frames[k] = i
 	if r.sources != nil {
 		if g.sources == nil {
@@ -110,6 +111,15 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 	}
 }
 
+// reset drops the answers, and keeps the memory for others.
+func (g *generation) reset() {
+	clear(g.frames)
+	g.answers = g.answers[:0]
+	g.text.reset()
+	g.cuts.reset()
+	g.sources = nil
+}
+
 // An arena holds slices of any length in few pieces of memory. A slice in an arena does not move.
 type arena[T any] struct {
 	piece  int // length of a piece; a longer slice has one of its own
@@ -127,6 +137,14 @@ func (a *arena[T]) room(n int) *[]T {
 		last++
 	}
 	return &a.pieces[last]
+}
+
+// reset empties a, which keeps its first piece.
+func (a *arena[T]) reset() {
+	if len(a.pieces) > 0 {
+		a.pieces = a.pieces[:1]
+		a.pieces[0] = a.pieces[0][:0]
+	}
 }
 
 func (a *arena[T]) add(v []T) span {
@@ -187,6 +205,7 @@ func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	defer c.mu.Unlock()
 	c.hits++
 	if i, ok := c.young.frames[k]; ok {
+		c.young.answers[i].ahead = false
 		return c.young.answer(i), true
 	}
 	i, ok := c.old.frames[k]
@@ -232,6 +251,29 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	defer c.mu.Unlock()
 	c.grow(size)
 	c.young.adopt(keys, g)
+}
+
+// copyOf adds copies of the answers of g, whose keys are keys.
+func (c *Cache) copyOf(keys []cacheKey, g *generation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, k := range keys {
+		c.keep(k, g.draft(uint32(i)))
+		c.young.answers[len(c.young.answers)-1].ahead = true
+	}
+}
+
+// withdraw drops those of the answers found ahead that nobody has asked for.
+func (c *Cache) withdraw(keys []cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range []*generation{&c.young, &c.old} {
+		for _, k := range keys {
+			if i, ok := g.frames[k]; ok && g.answers[i].ahead {
+				delete(g.frames, k)
+			}
+		}
+	}
 }
 
 // grow makes room for n bytes. If the young generation would exceed its half of the budget, grow

@@ -127,7 +127,7 @@ func (f *Filter) wholeLines(b []byte) {
 	f.flushed = flushed{}
 	f.lookAhead(b)
 	f.guardedBlock(b)
-	f.endAhead()
+	f.endBlock()
 }
 
 // lastLine filters the line whose beginning Flush may have printed.

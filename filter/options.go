@@ -185,7 +185,7 @@ type Paths struct {
 
 	// Link appends the URL of the line of a frame, with bytes from 0x21 to 0x7e only. ok is false,
 	// and dst unchanged, if the line has no URL. The arguments are those of Source. Link may be
-	// called by two goroutines at once. With Hyperlinks, files and lines of frames in texts are
+	// called by many goroutines at once. With Hyperlinks, files and lines of frames in texts are
 	// links to the URL (OSC 8); see also [Resolved.Link]. Nil: there are no links.
 	Link       func(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool)
 	Hyperlinks bool

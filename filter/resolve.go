@@ -182,15 +182,31 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 func (r *resolver) lookUp(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
-	if text, ok := r.ahead.answer(key); ok {
-		a.text, a.hasText = text, true
-	} else if text, ok := r.cached.get(key); ok && r.stillBest(&text) && (!r.renderer.sources || text.none || text.sources != nil) {
+	if text, ok := r.cached.get(key); ok && r.stillBest(&text) && (!r.renderer.sources || text.none || text.sources != nil) {
 		a.text, a.hasText = text, !text.none
-	} else if text, ok, err := r.render(m, a.rel, form); ok {
+	} else if text, ok, err := r.renderHere(m, a.rel, form); ok {
 		a.text, a.hasText = r.cached.put(key, text), true
 	} else if a.err = err; err == nil {
 		r.cached.put(key, draft{renderedParts: renderedParts{none: true, until: r.unixNow() + int64(noneFor)}})
 	}
+}
+
+// renderHere is render, and tells the ahead of it.
+func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
+	a := r.ahead
+	if a == nil || a.block == nil {
+		return r.render(m, rel, form)
+	}
+	if a.begun || form == dataAddress || form == wholeVariable {
+		text, ok, err = r.render(m, rel, form)
+		a.check()
+		return text, ok, err
+	}
+	began := time.Now()
+	if text, ok, err = r.render(m, rel, form); ok {
+		a.noteAnswer(time.Since(began), r.space)
+	}
+	return text, ok, err
 }
 
 // countLookup counts the answer of lookUp.

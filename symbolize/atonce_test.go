@@ -35,6 +35,8 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 		"indexed, tight": {IndexDir: dir, MaxMemory: 16 << 10},
 		"not indexed":    {},
 		"tight":          {MaxMemory: 16 << 10},
+		"eight readers":  {Jobs: 8},
+		"eight, tight":   {Jobs: 8, MaxMemory: 16 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, o, oneFile{fixture: f})
@@ -53,6 +55,10 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 					for j := range addrs {
 						addr := addrs[(j*7+i*len(addrs)/4)%len(addrs)]
 						l := Location{ID: f.id, Addr: addr}
+						if got, ok := s.Beside(nil, l); ok && !slices.Equal(got, want[addr]) {
+							t.Errorf("%#x beside others: got %v, want %v", addr, got, want[addr])
+							return
+						}
 						if got, ok := s.TryCode(nil, l); ok {
 							atOnce++
 							if !slices.Equal(got, want[addr]) {

@@ -18,8 +18,9 @@ const (
 	// least lookups: a log with fewer addresses ends before its index is ready
 	indexLookups = 4096
 	// least lookups if sections are compressed: the next process need not inflate them
-	packedAsks = 8
-	indexNice  = 5 // added to the nice value: no line waits for an index
+	packedAsks  = 8
+	indexNice   = 5 // added to the nice value: no line waits for an index
+	maxIndexers = 4 // goroutines that make it: each holds a few units
 )
 
 // background makes indexes, one at a time.
@@ -106,14 +107,16 @@ func (s *Symbolizer) index(e *entry) {
 		return
 	}
 	x := newIndexer(m.obj, m.dw)
+	x.workers = min(max(1, s.o.jobs()-1), maxIndexers)
+	x.begin = lessImportant
+	crew := m.crew
+	crew.pause(true)
 	m.pin = &pin{held: true}
 	p, path, dir, source := m.pin, m.path, m.dir, m.source
 	s.tasks.Go(func() {
 		defer s.background.busy.Store(false)
 		defer s.cache.memory.give(held, &s.cache.memory.work)
-		// never unlocked: the thread exits with the goroutine, so the lowered priority stays local
-		runtime.LockOSThread()
-		lowerPriority(indexNice)
+		lessImportant()
 		err := guard(func() error {
 			if x, err := dir.Open(source); err == nil { // another process was faster
 				return x.Close()
@@ -125,6 +128,7 @@ func (s *Symbolizer) index(e *entry) {
 			return err
 		})
 		p.release()
+		crew.pause(false)
 
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -142,6 +146,13 @@ func (s *Symbolizer) index(e *entry) {
 	})
 }
 
+// lessImportant lowers the priority of the calling goroutine, to its end.
+func lessImportant() {
+	// never unlocked: the thread exits with the goroutine, so the lowered priority stays local
+	runtime.LockOSThread()
+	lowerPriority(indexNice)
+}
+
 // adopt makes e's module answer from the index that was made; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
@@ -153,6 +164,7 @@ func (s *Symbolizer) adopt(e *entry) {
 		e.unindexed = true
 		return
 	}
+	m.closeCrew()
 	m.known, m.symbols = knownNames{}, knownNames{}
 	if m.inflated { // the next question opens the file from scratch and inflates nothing
 		s.cache.suspend(e)

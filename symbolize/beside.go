@@ -59,7 +59,7 @@ func (y *earlySymbol) find(m *module) {
 	err := guard(func() error {
 		sym, ok := m.obj.ReadySymbol(y.addr)
 		if ok {
-			y.symbol = m.named(y.names, sym)
+			y.symbol = named(&m.symbols, y.names, sym)
 			y.found = true
 		}
 		return nil

@@ -17,6 +17,7 @@ type entry struct {
 	used atomic.Uint64 // cache.clock at the last question
 
 	index atomic.Pointer[indexed] // module's, for questions that take no lock; nil: none
+	crew  atomic.Pointer[crew]    // likewise
 
 	mu     sync.Mutex // held while the module answers; guards what follows
 	state  state

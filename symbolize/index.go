@@ -25,6 +25,7 @@ type indexer struct {
 	table   iter.Seq[object.Symbol]
 	w       *symindex.Writer
 	workers int
+	begin   func()              // called by each goroutine that walks or demangles; may be nil
 	done    func(units, of int) // progress; may be nil
 
 	stretches []dwarf.Stretch
@@ -127,6 +128,13 @@ func (x *indexer) plan() (err error) {
 	return nil
 }
 
+// enter begins a goroutine of x, which may be that of x itself.
+func (x *indexer) enter() {
+	if x.begin != nil && x.workers > 1 {
+		x.begin()
+	}
+}
+
 // write writes the index.
 func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
 	x.w = w
@@ -184,6 +192,7 @@ func (s *numbered[T]) of(v T) uint32 {
 // walk walks over the units and adds them in order.
 func (x *indexer) walk(ctx context.Context) error {
 	return ordered(ctx, x.workers, len(x.units), func() func(int) (*unitIndex, error) {
+		x.enter()
 		d := x.dw.Fork()
 		return func(i int) (u *unitIndex, err error) {
 			err = guard(func() error {
@@ -322,6 +331,7 @@ func (x *indexer) writeNames(ctx context.Context) error {
 	parts := (len(names) + namesAtOnce - 1) / namesAtOnce
 	part := func(i int) []string { return names[i*namesAtOnce : min((i+1)*namesAtOnce, len(names))] }
 	return ordered(ctx, x.workers, parts, func() func(int) ([]string, error) {
+		x.enter()
 		return func(i int) (shown []string, err error) {
 			err = guard(func() error {
 				for _, name := range part(i) {

@@ -184,6 +184,9 @@ func (s *Symbolizer) TryCode(dst []Frame, l Location) (frames []Frame, ok bool) 
 	if frames, ok := s.byIndex(e, dst, l.Addr); ok {
 		return frames, true
 	}
+	if frames, ok := e.byCrew(dst, l.Addr); ok {
+		return frames, true
+	}
 	if !e.mu.TryLock() {
 		return dst, false
 	}
@@ -198,15 +201,6 @@ func (s *Symbolizer) TryCode(dst []Frame, l Location) (frames []Frame, ok bool) 
 	q.judge()
 	q.end(err)
 	return frames, err == nil && len(frames) > start
-}
-
-// IndexedOnly is TryCode by an index alone: no other question about the same file waits for it.
-func (s *Symbolizer) IndexedOnly(dst []Frame, l Location) (frames []Frame, ok bool) {
-	e := s.cache.existing(l.ID, l.Name)
-	if e == nil {
-		return dst, false
-	}
-	return s.byIndex(e, dst, l.Addr)
 }
 
 // byIndexAlone reports whether an index alone can answer as o asks for.

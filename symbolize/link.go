@@ -151,6 +151,7 @@ func (m *module) borrow(o *module) {
 	if o == nil || m == o || m.dw == nil || m.table != nil || o.obj == nil || o.dw != nil || !m.oldTable && (o.holds == Nothing || has(m.obj)) {
 		return
 	}
+	m.closeCrew()
 	m.table = &part{o.file, o.obj}
 	o.file, o.obj = nil, nil
 	m.closeIndex() // it has the symbols of m's own file
@@ -188,6 +189,7 @@ func (x *search) followLink() bool {
 
 // drop leaves m's debug information alone because of fault.
 func (m *module) drop(fault error) {
+	m.closeCrew()
 	if m.dw != nil {
 		m.dw.Close()
 	}

@@ -78,30 +78,11 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 			m.obj.ReleasePages()
 			m.read = 0
 		}
-		for i := range found {
-			f := &found[i]
-			var n name
-			switch {
-			case s.o.Names == NoNames:
-			case f.Ref != 0:
-				n = m.known.find(&s.names, f.Ref, m.dw.Name)
-			default:
-				n = s.names.ofFile(f.Name)
-			}
-			frames = append(frames, Frame{
-				Func:      n.shown,
-				Linkage:   n.linkage,
-				File:      f.File,
-				CompDir:   f.CompDir,
-				Dir:       f.Dir,
-				Line:      f.Line,
-				Column:    f.Column,
-				Inlined:   f.Inlined,
-				HasLine:   f.File != "",
-				PlainFunc: n.plain,
-				PlainFile: f.PlainFile,
-			})
+		all := &s.names
+		if s.o.Names == NoNames {
+			all = nil
 		}
+		frames = appendFrames(frames, found, all, &m.known, m.dw)
 		return err // the frames found nevertheless are good
 	})
 	m.early.end()
@@ -112,6 +93,35 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 		return dst, err
 	}
 	return frames, err
+}
+
+// appendFrames appends frames that d has found, in copies. Without all they have no names.
+func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownNames, d *dwarf.Data) []Frame {
+	for i := range found {
+		f := &found[i]
+		var n name
+		switch {
+		case all == nil:
+		case f.Ref != 0:
+			n = known.find(all, f.Ref, d.Name)
+		default:
+			n = all.ofFile(f.Name)
+		}
+		dst = append(dst, Frame{
+			Func:      n.shown,
+			Linkage:   n.linkage,
+			File:      f.File,
+			CompDir:   f.CompDir,
+			Dir:       f.Dir,
+			Line:      f.Line,
+			Column:    f.Column,
+			Inlined:   f.Inlined,
+			HasLine:   f.File != "",
+			PlainFunc: n.plain,
+			PlainFile: f.PlainFile,
+		})
+	}
+	return dst
 }
 
 // usualFrames are the frames of one address for which a lookup allocates nothing.
@@ -146,7 +156,7 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 		if !ok {
 			return ErrNoSymbol
 		}
-		v = m.named(&s.names, sym)
+		v = named(&m.symbols, &s.names, sym)
 		if withFile {
 			v.SymbolFile = s.names.ofFile(obj.SourceFile(sym)).linkage
 		}
@@ -158,15 +168,15 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	return v, nil
 }
 
-// named returns a symbol of m with its name.
-func (m *module) named(all *names, sym object.Symbol) (v symbol) {
+// named returns a symbol of a module with its name. known are those of the same module.
+func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	v.addr, v.size = sym.Addr, sym.Size
-	// The place of the name's bytes is the key of its copy in m.symbols, which saves reading them. It
+	// The place of the name's bytes is the key of its copy in known, which saves reading them. It
 	// is another name's only after the file, or the symbol table that m's symbol object unpacked, is
-	// given up. Both live as long as m, and m.symbols with it; borrow, which changes m's symbol object,
+	// given up. Both live as long as the module, and known with it; borrow, which changes its symbol object,
 	// comes before the first lookup in m.
 	place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
-	n := m.symbols.find(all, place, func(uint64) []byte { return sym.Name })
+	n := known.find(all, place, func(uint64) []byte { return sym.Name })
 	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
 	return v
 }

@@ -194,6 +194,7 @@ func (c *cache) shrink(e *entry) {
 func (c *cache) shrinkTo(e *entry, footprint int64) {
 	m := e.module
 	m.known, m.symbols = knownNames{}, knownNames{}
+	m.crew.shrink()
 	m.index.forget()
 	m.dw.Shrink(footprint)
 	c.account(e)
@@ -204,6 +205,9 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 func (c *cache) evict(e *entry) {
 	m := e.module
 	if m == nil || m.pin.isHeld() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
+		return
+	}
+	if !m.crew.tryClose() {
 		return
 	}
 	if m.inflated {
@@ -222,9 +226,12 @@ func (c *cache) account(e *entry) {
 		n += int64(attemptCost + len(a.Where) + len(a.Reason))
 	}
 	var open openFiles
-	e.index.Store(nil)
-	if e.module != nil {
+	if e.module == nil {
+		e.index.Store(nil)
+		e.crew.Store(nil)
+	} else {
 		e.index.Store(e.module.index)
+		e.crew.Store(e.module.crew)
 		n += e.module.footprint()
 		open = e.module.openFiles()
 	}

@@ -43,6 +43,7 @@ type module struct {
 	symbols     knownNames // of the symbol table
 	early       earlySymbol
 
+	crew  *crew    // nil: none, or none yet
 	index *indexed // nil: none
 	// what an index must have been made from; without an ID: no index is possible
 	source symindex.Source
@@ -103,6 +104,9 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
 		if m.dw != nil {
 			m.dw.LazyNames()
+			if o.jobs() > 1 && o.byIndexAlone() {
+				m.dw.Share()
+			}
 			m.dw.Afford(func(n int64) bool {
 				ok := o.lend(n)
 				if ok {
@@ -187,6 +191,7 @@ var lookupSections = []string{
 
 // close unmaps the file; nothing that aliases it may be used any longer.
 func (m *module) close() error {
+	m.closeCrew()
 	err := errors.Join(m.closeParts(), m.closeIndex())
 	closeFile := (&part{m.file, m.obj}).close
 	m.obj, m.dw, m.file = nil, nil, nil
@@ -196,9 +201,15 @@ func (m *module) close() error {
 	return errors.Join(err, closeFile())
 }
 
+// closeCrew ends m's crew, if it has one, after the running lookups.
+func (m *module) closeCrew() {
+	m.crew.close()
+	m.crew = nil
+}
+
 // footprint returns the heap bytes that the readers hold.
 func (m *module) footprint() int64 {
-	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint() + m.index.footprint()
+	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint() + m.index.footprint() + m.crew.footprint()
 	if m.dw != nil {
 		n += m.dw.Footprint()
 	}

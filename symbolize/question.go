@@ -171,6 +171,9 @@ func (q *question) charge() {
 	}
 	steps, exhausted := m.dw.Spent()
 	e.owes = max(0, e.owes+steps-answerSteps)
+	if m.join(e); e.owes > q.s.cache.memory.maxOwed/crewShare {
+		m.crew.retire()
+	}
 	e.crowded = max(0, e.crowded-answerBytes)
 	switch {
 	case e.owes > q.s.cache.memory.maxOwed:
@@ -186,6 +189,7 @@ func (q *question) complain(err error) {
 	if q.m.fault == nil {
 		q.m.fault = err
 	}
+	q.m.crew.retire()
 	if errors.Is(err, errPanic) {
 		q.struck = err
 	}
@@ -200,6 +204,7 @@ func (q *question) end(err error) error {
 		err = q.broke(err)
 	}
 	if e.module == nil || e.module.due(time.Since(q.began)) {
+		e.gather(s)
 		s.cache.account(e)
 		s.index(e)
 	}

@@ -10,6 +10,10 @@ type counts struct {
 	closed   atomic.Int64
 }
 
+// FaultsOf returns how often a file of s has broken its reader, could not be used, or cost too much. From
+// then on the file may answer otherwise.
+func FaultsOf(s *Symbolizer) int64 { return s.cache.counts.faults.Load() }
+
 // Stats describe a Symbolizer: what it has now, and what it has counted from its beginning.
 type Stats struct {
 	// Modules asked for, by state. Busy ones are answering a question.

@@ -77,6 +77,10 @@ type Options struct {
 	IndexDir    string
 	IndexBudget int64
 
+	// Jobs is how many goroutines may read the debug information of one file at once, and make its
+	// index. Answers do not depend on it. 0: as many as there are processors (GOMAXPROCS).
+	Jobs int
+
 	// NoDemangle leaves names as the linker knows them.
 	NoDemangle bool
 
@@ -98,6 +102,11 @@ type Options struct {
 	// program that links to its debug file are its own.
 	Reaching bool
 
+	placement
+}
+
+// A placement is what place adds to Options.
+type placement struct {
 	room          object.Options     // memory and spill directory of the files
 	lend          func(n int64) bool // grants memory until the question ends
 	spillInMemory bool               // SpillDir is in memory, and so not used
@@ -217,7 +226,7 @@ func (e *FaultError) Unwrap() error { return e.Err }
 
 // A Symbolizer answers locations. Many goroutines may use it at once;
 // questions about one file are answered one after the other, but for those
-// that its index answers.
+// that its index answers, and those of [Symbolizer.Beside].
 type Symbolizer struct {
 	o    Options
 	ctx  context.Context // done when the Symbolizer is closed
@@ -337,8 +346,10 @@ func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame
 // code is Code. until is when an answer that is not the best may get better, also one without
 // frames; zero: never.
 func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
-	if dst, ok := s.IndexedOnly(dst, l); ok {
-		return dst, until, nil
+	if e := s.cache.existing(l.ID, l.Name); e != nil {
+		if dst, ok := s.byIndex(e, dst, l.Addr); ok {
+			return dst, until, nil
+		}
 	}
 	q, err := s.acquire(ctx, l)
 	if err == nil {

@@ -98,6 +98,7 @@ type outputFlags struct {
 type runFlags struct {
 	wait      waitFor
 	maxMemory memorySize
+	jobs      jobs
 	baud      baud
 	again     bool                // make new indexes of files that have one
 	examining bool                // the command is doctor

@@ -16,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // The values of --style.
@@ -150,6 +151,18 @@ func (m *memorySize) Set(s string) error {
 		return fmt.Errorf("too little: at least %dM", minMemory>>20)
 	}
 	*m = memorySize(n)
+	return nil
+}
+
+// jobs is a flag of a number of processors; 0: not given.
+type jobs int
+
+func (j *jobs) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > symbolize.MaxJobs {
+		return fmt.Errorf("not a number from 1 to %d", symbolize.MaxJobs)
+	}
+	*j = jobs(n)
 	return nil
 }
 

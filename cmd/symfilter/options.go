@@ -231,6 +231,9 @@ var options = [...]group{
 	{title: "How it runs", flags: []option{
 		{name: "wait", metavar: "DURATION", in: ofAsking | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.wait }, text: "longest wait for a debug file (2s; 90s for FILEs)"},
 		{name: "max-memory", metavar: "SIZE", preset: "512M", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.maxMemory }, text: "limit of memory in bytes, such as 512M or 2G"},
+		{name: "jobs", metavar: "N", in: ofAsking, field: func(c *config) any { return &c.jobs },
+			text: "how many processors look up addresses of one file at once, 1 to 64 (as many as there are)",
+			more: "the output does not depend on it"},
 		{name: "no-index", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.noIndex }, text: "keep no index of debug files for the next run"},
 		{name: "no-sandbox", in: ofAll | ofLLVM, on: ofIndex, field: func(c *config) any { return &c.noSandbox },
 			text: "do not confine the process on Linux",

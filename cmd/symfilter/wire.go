@@ -387,6 +387,6 @@ func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 
 		NoIndex:    c.noIndex,
 		MaxMemory:  int64(c.maxMemory),
-		Symbolizer: symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines, Names: c.profile.names},
+		Symbolizer: symbolize.Options{Jobs: int(c.jobs), DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines, Names: c.profile.names},
 	}
 }

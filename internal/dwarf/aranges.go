@@ -62,6 +62,11 @@ func (s *arangeSet) len() int { return len(s.pairs) / (2 * int(s.size)) }
 
 // listedUnit returns the unit that .debug_aranges lists for addr, or noUnit.
 func (d *Data) listedUnit(addr uint64) uint64 {
+	if d.listed == nil && d.shelf != nil {
+		if v := d.shelf.listed.made.Load(); v != nil {
+			d.listed = *v
+		}
+	}
 	if d.listed == nil {
 		unit, sure := noUnit, false
 		if d.listedLooks < coldLookups || d.tooMany {
@@ -71,16 +76,27 @@ func (d *Data) listedUnit(addr uint64) uint64 {
 		if sure || d.tooMany {
 			return unit
 		}
-		var all []unitRange
-		for r := range d.eachListed() {
-			if all = append(all, r); len(all) > maxUnitRanges {
-				d.tooMany = true
-				return d.listedUnit(addr)
-			}
+		if d.shelf != nil {
+			d.listed = d.shelf.listed.of(d, d.sweepListed)
+		} else {
+			d.listed = d.sweepListed()
 		}
-		d.listed = sweep(all)
+		if d.tooMany = d.listed == nil; d.tooMany {
+			return d.listedUnit(addr)
+		}
 	}
 	return d.listed.find(addr)
+}
+
+// sweepListed sweeps .debug_aranges. It returns nil if that has too many ranges to keep.
+func (d *Data) sweepListed() []unitRange {
+	var all []unitRange
+	for r := range d.eachListed() {
+		if all = append(all, r); len(all) > maxUnitRanges {
+			return nil
+		}
+	}
+	return sweep(all)
 }
 
 // coldListedUnit scans the section. Several units may claim the address: the linker keeps one of
@@ -172,8 +188,17 @@ func (d *Data) eachListed() iter.Seq[unitRange] {
 // unlistedUnit returns the unit whose root entry covers addr, among those that .debug_aranges does
 // not list, or noUnit.
 func (d *Data) unlistedUnit(addr uint64) uint64 {
+	if d.unlisted == nil && d.shelf != nil {
+		if v := d.shelf.unlisted.made.Load(); v != nil {
+			d.unlisted, d.roots = *v, nil
+		}
+	}
 	if d.roots == nil && d.unlisted == nil {
-		d.roots = d.readRoots()
+		if d.shelf != nil {
+			d.roots = d.shelf.roots.of(d, d.readRoots)
+		} else {
+			d.roots = d.readRoots()
+		}
 	}
 	if d.unlisted == nil {
 		if d.rootLooks < coldLookups {
@@ -182,7 +207,13 @@ func (d *Data) unlistedUnit(addr uint64) uint64 {
 				return unit
 			}
 		}
-		d.unlisted, d.roots = sweep(d.roots), nil
+		if s := d.shelf; s != nil {
+			d.unlisted = s.unlisted.of(d, func() []unitRange { return sweep(slices.Clone(d.roots)) })
+			s.roots.withdraw(s)
+		} else {
+			d.unlisted = sweep(d.roots)
+		}
+		d.roots = nil
 	}
 	return d.unlisted.find(addr)
 }

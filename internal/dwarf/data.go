@@ -72,6 +72,12 @@ type Data struct {
 	links    *links // files that continue this one; nil: none are opened
 	packaged bool   // these are the split units of a package
 
+	shelf       *shelf           // what several readers share; nil: there is one
+	lent        map[uint64]*unit // units of the shelf that were borrowed before
+	epoch       uint64           // of the shelf when they were
+	besideOther bool             // see Reader
+	leftOff     bool             // a lookup beside others has met an error
+
 	tick   uint64                 // lookups so far
 	work   int                    // steps left for the current lookup
 	afford func(bytes int64) bool // see Afford; nil: all memory is granted
@@ -138,6 +144,12 @@ func newData(s sections) *Data { return &Data{sec: s, big: s.big, meter: new(met
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.tick++
 	d.work, d.err = maxWork, nil
+	if d.shelf != nil {
+		d.tick = d.shelf.clock.Add(1)
+		frames, err := d.lookupShared(dst, addr)
+		d.trim()
+		return frames, err
+	}
 	u := d.unitFor(addr)
 	if u != nil {
 		u.used = d.tick
@@ -203,14 +215,20 @@ func inFile(p path) Frame {
 
 // unitFor returns the unit that describes addr, or nil.
 func (d *Data) unitFor(addr uint64) *unit {
-	off := d.listedUnit(addr)
-	if off == noUnit {
-		off = d.unlistedUnit(addr)
-	}
+	off := d.offsetFor(addr)
 	if off == noUnit {
 		return nil
 	}
 	return d.unitAt(off)
+}
+
+// offsetFor returns the offset of the unit that describes addr, or noUnit.
+func (d *Data) offsetFor(addr uint64) uint64 {
+	off := d.listedUnit(addr)
+	if off == noUnit {
+		off = d.unlistedUnit(addr)
+	}
+	return off
 }
 
 // spend takes n steps off the budget of the current lookup, and reports whether any are left.
@@ -287,7 +305,13 @@ func (d *Data) trim() {
 // Footprint returns the bytes of heap held by parsed units, without computing. It does not include
 // sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() +
+	tables := d.shelf.footprint()
+	if d.shelf == nil {
+		tables = sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets)
+	} else if d.besideOther {
+		tables = 0
+	}
+	return d.held + d.links.footprint() + tables + d.vars.footprint() +
 		sizeOf(d.spans) + sizeOf(d.rows) + sizeOf(d.near) + d.table.footprint() - int64(unsafe.Sizeof(d.table)) + d.cold.footprint()
 }
 
@@ -316,13 +340,18 @@ func (d *Data) Shrink(target int64) {
 	}
 	type parsed struct {
 		used uint64
-		in   *Data
+		in   *Data      // nil: the shelf
 		unit *unit      // nil: all of file
 		file *splitFile // the split file that in describes; nil for d
 	}
 	var all []parsed
 	for _, u := range d.units {
 		all = append(all, parsed{u.used, d, u, nil})
+	}
+	if !d.besideOther {
+		for u, used := range d.shelf.idle() {
+			all = append(all, parsed{used, nil, u, nil})
+		}
 	}
 	for _, f := range d.links.all() {
 		if f.data == nil {
@@ -338,10 +367,13 @@ func (d *Data) Shrink(target int64) {
 	}
 	slices.SortFunc(all, func(a, b parsed) int { return cmp.Compare(a.used, b.used) })
 	for _, p := range all {
-		if p.unit == nil {
+		switch {
+		case p.unit == nil:
 			excess -= p.file.held
 			d.links.close(p.file)
-		} else {
+		case p.in == nil:
+			excess -= d.shelf.dropIdle(p.unit)
+		default:
 			excess -= p.unit.held
 			p.in.held -= p.unit.held
 			delete(p.in.units, p.unit.off)
@@ -353,10 +385,13 @@ func (d *Data) Shrink(target int64) {
 			return
 		}
 	}
+	if !d.besideOther {
+		d.shelf.dropTables()
+	}
 	// No unit that refers to the tables is left.
 	for _, f := range d.links.all() {
 		d.links.close(f)
 	}
 	d.links.shrink()
-	*d = Data{sec: d.sec, big: d.big, names: d.names, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford, beside: d.beside}
+	*d = Data{sec: d.sec, big: d.big, names: d.names, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford, beside: d.beside, shelf: d.shelf, epoch: d.epoch, besideOther: d.besideOther, leftOff: d.leftOff}
 }

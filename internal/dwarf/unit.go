@@ -2,13 +2,14 @@ package dwarf
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 )
 
 // A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries
 // are relative to data.
 type unit struct {
-	d    *Data  // that has the unit
+	d    *Data  // that has the unit; on a shelf, that has borrowed it
 	data []byte // from the unit's first byte to its last
 	off  uint64 // of data in .debug_info
 	root uint32 // the first entry
@@ -35,6 +36,9 @@ type unit struct {
 	dwoID      uint64 // ID of the split unit; that unit has it too
 	rangesBase uint64 // the split unit's listBase, before version 5
 	half       *half  // the split unit; nil: not looked for yet
+
+	mu      sync.Mutex // on a shelf, held by the reader that has borrowed the unit; guards what follows
+	dropped bool       // it is not on the shelf any more
 
 	used  uint64 // the lookup that used it last
 	held  int64  // bytes of heap when last counted
@@ -180,6 +184,21 @@ func (d *Data) unitIn(off uint64, p part) *unit {
 	if u, ok := d.units[off]; ok {
 		return u
 	}
+	u := d.parseUnit(off, p)
+	if u == nil {
+		return nil
+	}
+	if d.units == nil {
+		d.units = make(map[uint64]*unit)
+	}
+	d.units[off] = u
+	d.held += u.footprint()
+	u.held = u.footprint()
+	return u
+}
+
+// parseUnit parses the header of a unit and its root entry.
+func (d *Data) parseUnit(off uint64, p part) *unit {
 	u := new(unit)
 	_, ok := parseHeader(d, u, d.sec.get(secInfo), off)
 	if !ok {
@@ -197,18 +216,19 @@ func (d *Data) unitIn(off uint64, p part) *unit {
 	if d.sec.skeletons != nil {
 		u.relocate(p)
 	}
-	if d.units == nil {
-		d.units = make(map[uint64]*unit)
-	}
-	d.units[off] = u
-	d.count(u)
 	return u
 }
 
 // count brings d.held up to date after u was parsed further.
 func (d *Data) count(u *unit) {
 	n := u.footprint()
-	d.held += n - u.held
+	if d.shelf != nil && d.lent[u.off] == u {
+		if !u.dropped {
+			d.shelf.held.Add(n - u.held)
+		}
+	} else {
+		d.held += n - u.held
+	}
 	u.held = n
 }
 
@@ -223,9 +243,17 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 	if t, ok := d.abbrevs[key]; ok {
 		return t
 	}
+	if d.shelf != nil {
+		if t := d.shelf.abbrevsOf(key); t != nil {
+			return t
+		}
+	}
 	d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
 	t := d.table.clone()
 	d.spend(8 * t.tried) // this also bounds the memory that the tables of one lookup take
+	if d.shelf != nil {
+		return d.shelf.putAbbrevs(key, t)
+	}
 	if d.abbrevs == nil {
 		d.abbrevs = make(map[abbrevKey]*abbrevTable)
 	}
@@ -260,10 +288,18 @@ func (d *Data) unitOf(off uint64) *unit {
 
 // unitOffsets returns the offsets of all unit headers, in order.
 func (d *Data) unitOffsets() []uint64 {
-	if d.walked {
-		return d.offsets
+	if !d.walked {
+		d.walked = true
+		if d.shelf != nil {
+			d.offsets = d.shelf.offsets.of(d, d.readOffsets)
+		} else {
+			d.offsets = d.readOffsets()
+		}
 	}
-	d.walked = true
+	return d.offsets
+}
+
+func (d *Data) readOffsets() (offsets []uint64) {
 	info := d.sec.get(secInfo)
 	for off := uint64(0); off < uint64(len(info)) && d.spend(1); {
 		var u unit
@@ -272,14 +308,14 @@ func (d *Data) unitOffsets() []uint64 {
 			d.damaged("unit at %#x: header", off)
 			break
 		}
-		if len(d.offsets) == maxUnits {
+		if len(offsets) == maxUnits {
 			d.damaged("more than %d units", maxUnits)
 			break
 		}
-		d.offsets = append(d.offsets, off)
+		offsets = append(offsets, off)
 		off = end
 	}
-	return d.offsets
+	return offsets
 }
 
 // addrOf returns the address that an attribute of an address form holds.

@@ -14,9 +14,7 @@ func (f *File) Symbols() iter.Seq[Symbol] {
 		if len(t.raw) == 0 {
 			return
 		}
-		if t.sorted == nil {
-			t.sort()
-		}
+		t.makeSorted()
 		for _, e := range t.sorted {
 			sym, _, _ := t.at(uint64(e.index))
 			t.setName(&sym)

@@ -35,6 +35,7 @@ type symbols struct {
 
 	lookups, passed uint64        // lookups that scanned the table, and symbols scanned
 	sorted          []symbolEntry // by address, none twice; nil until built
+	shared          *SymbolTable  // nil until there is one
 
 	names nameTable
 	next  nextTable
@@ -51,7 +52,11 @@ type symbolEntry struct {
 
 // footprint does not include sections, which Data counts.
 func (t *symbols) footprint() int64 {
-	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint() + t.next.footprint()
+	sorted := t.sorted
+	if t.shared != nil && sorted == nil {
+		sorted = t.shared.ready()
+	}
+	return int64(cap(sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint() + t.next.footprint()
 }
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
@@ -142,14 +147,15 @@ func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	if len(t.raw) == 0 {
 		return Symbol{}, false
 	}
+	if t.sorted == nil && t.shared != nil {
+		t.sorted = t.shared.ready()
+	}
 	if t.sorted == nil && t.lookups < linearLookups && t.passed < linearSymbols {
 		t.lookups++
 		t.passed += uint64(len(t.raw)) / t.entry
 		return t.pass(addr)
 	}
-	if t.sorted == nil {
-		t.sort()
-	}
+	t.makeSorted()
 	return t.search(addr)
 }
 
@@ -441,6 +447,18 @@ func (t *symbols) nearest64(addr uint64, at []uint64) []uint64 {
 
 func (t *symbols) setName(sym *Symbol) {
 	sym.Name = t.name(t.f.header.u32(t.raw[sym.index*t.entry:]))
+}
+
+// makeSorted builds the sorted table, unless that was done before.
+func (t *symbols) makeSorted() {
+	if t.sorted == nil && t.shared != nil {
+		if s := t.shared.sort(); s != nil {
+			t.sorted = s.sorted
+		}
+	}
+	if t.sorted == nil {
+		t.sort()
+	}
 }
 
 // sort builds the sorted table.

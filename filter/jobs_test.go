@@ -1,0 +1,150 @@
+package filter
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// filteredBy returns the output of a new Filter for blocks, what its Symbolizer says of its files, and
+// the number of answers that were found ahead.
+func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []string) (out, faults string, ahead int) {
+	t.Helper()
+	var notes []string
+	s := symbolize.New(symbolize.Options{
+		Jobs: jobs, MaxMemory: memory, Finders: []symbolize.Finder{buildid.NewTree(tree)},
+		Notify: func(message string) { notes = append(notes, message) },
+	})
+	defer s.Close()
+	var b bytes.Buffer
+	f := New(&b, Options{Symbolizer: s, Patience: patient})
+	for _, block := range blocks {
+		f.Write([]byte(block))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Reports() {
+		notes = append(notes, fmt.Sprint(r.ID, r.Fault))
+	}
+	if f.ahead != nil {
+		for _, w := range f.ahead.workers {
+			ahead += w.rendered
+		}
+	}
+	return b.String(), strings.Join(notes, "\n"), ahead
+}
+
+// The output does not depend on how many goroutines read debug information, with little memory either.
+func TestOutputDoesNotDependOnJobs(t *testing.T) {
+	const tree = "../testdata/debug"
+	ids := idsIn(t, tree)
+	ahead := 0
+	for seed := range uint64(fuzztest.LongOr(20, 2)) {
+		blocks := manyFrames(rand.New(rand.NewPCG(seed, 1)), ids)
+		want, _, n := filteredBy(t, tree, 1, 0, blocks)
+		if n != 0 {
+			t.Errorf("one job found %d answers ahead", n)
+		}
+		if n := strings.Count(want, ".c"); n < 1000 {
+			t.Fatalf("%d lines are known:\n%.1000s", n, want)
+		}
+		for _, jobs := range []int{2, 8} {
+			for _, memory := range []int64{0, 64 << 10} {
+				got, _, n := filteredBy(t, tree, jobs, memory, blocks)
+				if ahead += n; got != want {
+					t.Fatalf("seed %d, %d jobs, %d bytes: -want +got\n%s", seed, jobs, memory, cmp.Diff(want, got))
+				}
+			}
+		}
+	}
+	if ahead == 0 {
+		t.Error("nothing was found ahead")
+	}
+}
+
+func idsIn(t *testing.T, tree string) (ids []string) {
+	t.Helper()
+	files, err := filepath.Glob(tree + "/.build-id/*/*.debug")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		ids = append(ids, filepath.Base(filepath.Dir(file))+strings.TrimSuffix(name, ".debug"))
+	}
+	return ids
+}
+
+// Nor do the output for damaged files and what is said of them.
+func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
+	ids := idsIn(t, "../testdata/debug")
+	r := rand.New(rand.NewPCG(3, 4))
+	faults := map[string]int{}
+	for i := range fuzztest.LongOr(400, 12) {
+		tree := t.TempDir()
+		for _, id := range ids {
+			path := filepath.Join(".build-id", id[:2], id[2:]+".debug")
+			image, err := os.ReadFile(filepath.Join("../testdata/debug", path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(tree, path)), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(tree, path), damagedInfo(t, r, image), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		blocks := manyFrames(rand.New(rand.NewPCG(uint64(i), 2)), ids)[:1]
+		want, wantFaults, _ := filteredBy(t, tree, 1, 0, blocks)
+		faults[wantFaults]++
+		for _, jobs := range []int{2, 8} {
+			got, gotFaults, _ := filteredBy(t, tree, jobs, 0, blocks)
+			if got != want || gotFaults != wantFaults {
+				t.Fatalf("damage %d, %d jobs: -want +got\n%s\n%s", i, jobs, cmp.Diff(want, got), cmp.Diff(wantFaults, gotFaults))
+			}
+		}
+	}
+	if len(faults) < 3 {
+		t.Errorf("the same is wrong with all files: %v", faults)
+	}
+}
+
+// damagedInfo returns an ELF file with some other bytes in its debug information.
+func damagedInfo(t *testing.T, r *rand.Rand, image []byte) []byte {
+	t.Helper()
+	f, err := elf.NewFile(bytes.NewReader(image))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := slices.Clone(image)
+	for range r.IntN(4) {
+		for _, name := range []string{".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists"} {
+			s := f.Section(name)
+			if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 || r.IntN(3) > 0 {
+				continue
+			}
+			at := s.Offset + r.Uint64N(s.Size-3)
+			if r.IntN(2) > 0 {
+				b[at] ^= 1 << r.IntN(8)
+			} else {
+				binary.LittleEndian.PutUint32(b[at:], r.Uint32())
+			}
+		}
+	}
+	return b
+}

@@ -1,0 +1,279 @@
+package dwarf
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Several goroutines may look addresses of one file up at once, each with a Data of its own. What one
+// has parsed of a unit serves all: a unit is lent to one reader at a time, who may parse more of it.
+// Tables of the whole file are made by one reader, and do not change after that. Nothing else of a
+// reader is seen by others.
+
+// ErrNotAlone is returned by a reader that [Data.Reader] made, for what only the Data itself may read,
+// or may complain of.
+var ErrNotAlone = errors.New("left to the first reader of the file")
+
+// A shelf has what the readers of a file share.
+type shelf struct {
+	clock atomic.Uint64 // lookups of all readers
+	epoch atomic.Uint64 // changes when units are dropped
+	held  atomic.Int64  // bytes of all that is here
+
+	mu      sync.Mutex // for a step in a map; nothing is parsed while it is held
+	units   map[uint64]*unit
+	abbrevs map[abbrevKey]*abbrevTable
+
+	offsets  common[uint64]
+	listed   common[unitRange]
+	roots    common[unitRange]
+	unlisted common[unitRange]
+}
+
+// Share prepares d for other readers. It must come before the first Lookup.
+func (d *Data) Share() {
+	d.shelf = &shelf{units: make(map[uint64]*unit), abbrevs: make(map[abbrevKey]*abbrevTable)}
+}
+
+// Reader returns another reader for Lookup, which another goroutine may use while d is used. It loads
+// all sections of d, and must be called by the goroutine that uses d; but a Reader of a Reader that
+// is not used itself may be made by any. If Share was not called, Reader returns nil.
+//
+// A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
+// error. What it has read of the unit is forgotten then, so that d finds the same as alone, and so
+// fail all later lookups of the Reader.
+func (d *Data) Reader() *Data {
+	if d.shelf == nil {
+		return nil
+	}
+	var r *Data
+	if d.besideOther {
+		r = newData(d.sec)
+		if d.links != nil {
+			r.links = &links{alt: newData(*d.sec.alt)}
+			r.links.alt.meter = r.meter
+			r.sec.alt = &r.links.alt.sec
+		}
+	} else {
+		r = d.Fork()
+	}
+	r.names, r.lazyNames, r.shelf, r.besideOther = d.names, d.lazyNames, d.shelf, true
+	return r
+}
+
+// lookupShared is Lookup for one of several readers.
+func (d *Data) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error) {
+	if epoch := d.shelf.epoch.Load(); d.epoch != epoch {
+		d.epoch = epoch
+		clear(d.lent)
+	}
+	start := len(dst)
+	if d.leftOff {
+		return dst, ErrNotAlone
+	}
+	off := d.offsetFor(addr)
+	d.work = maxWork // the steps for tables of the whole file do not count for the unit
+	var u *unit
+	if off != noUnit {
+		u = d.borrow(off)
+	}
+	if u == nil {
+		return d.alone(dst, start, d.firstErr(nil))
+	}
+	whole := false
+	defer func() {
+		if !whole && d.besideOther { // it may be in any state
+			d.shelf.drop(u)
+		}
+		u.d = nil
+		u.mu.Unlock()
+	}()
+	u.used = d.tick
+	if d.besideOther && (u.err != nil || u.dwoName.ok()) {
+		whole = true
+		return dst, ErrNotAlone
+	}
+	hu := d.enterSplit(u)
+	frames = u.lookup(hu, dst, addr)
+	d.count(u)
+	d.leaveSplit(u, hu)
+	err = d.firstErr(u)
+	whole = err == nil
+	return d.alone(frames, start, err)
+}
+
+// alone returns the results of a lookup: not those that a reader beside others must not report.
+func (d *Data) alone(frames []Frame, start int, err error) ([]Frame, error) {
+	if d.leftOff = d.leftOff || err != nil && d.besideOther; d.leftOff {
+		return frames[:start], ErrNotAlone
+	}
+	return frames, err
+}
+
+// borrow returns the unit at off, locked, or nil.
+func (d *Data) borrow(off uint64) *unit {
+	s := d.shelf
+	for {
+		u := d.lent[off]
+		if u == nil {
+			s.mu.Lock()
+			u = s.units[off]
+			s.mu.Unlock()
+		}
+		if u == nil {
+			if u = d.parseUnit(off, part{}); u == nil {
+				return nil
+			}
+			u = s.put(u)
+		}
+		u.mu.Lock()
+		if !u.dropped {
+			u.d = d
+			if d.lent == nil {
+				d.lent = make(map[uint64]*unit)
+			}
+			d.lent[off] = u
+			return u
+		}
+		u.mu.Unlock()
+		delete(d.lent, off)
+	}
+}
+
+// put puts a new unit on the shelf, and returns the one that is there.
+func (s *shelf) put(u *unit) *unit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.units[u.off]; old != nil {
+		return old
+	}
+	u.held = u.footprint()
+	s.held.Add(u.held)
+	s.units[u.off] = u
+	return u
+}
+
+// abbrevsOf returns a table of abbreviations, or nil.
+func (s *shelf) abbrevsOf(key abbrevKey) *abbrevTable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.abbrevs[key]
+}
+
+// putAbbrevs puts a table of abbreviations on the shelf, and returns the one that is there.
+func (s *shelf) putAbbrevs(key abbrevKey, t *abbrevTable) *abbrevTable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.abbrevs[key]; old != nil {
+		return old
+	}
+	s.abbrevs[key] = t
+	s.held.Add(t.footprint())
+	return t
+}
+
+// drop takes a unit, which is locked, off the shelf.
+func (s *shelf) drop(u *unit) {
+	if u.dropped {
+		return
+	}
+	u.dropped = true
+	s.held.Add(-u.held)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.units, u.off)
+	s.epoch.Add(1)
+}
+
+// idle returns the units that nobody reads at the moment, and when they were used.
+func (s *shelf) idle() map[*unit]uint64 {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.units))
+	s.mu.Unlock()
+	used := make(map[*unit]uint64, len(all))
+	for _, u := range all {
+		if u.mu.TryLock() {
+			used[u] = u.used
+			u.mu.Unlock()
+		}
+	}
+	return used
+}
+
+// dropIdle drops a unit, unless somebody reads it, and returns the bytes that it had.
+func (s *shelf) dropIdle(u *unit) (freed int64) {
+	if !u.mu.TryLock() {
+		return 0
+	}
+	defer u.mu.Unlock()
+	if !u.dropped {
+		freed = u.held
+		s.drop(u)
+	}
+	return freed
+}
+
+// dropTables drops all but the units.
+func (s *shelf) dropTables() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	for key, t := range s.abbrevs {
+		s.held.Add(-t.footprint())
+		delete(s.abbrevs, key)
+	}
+	s.mu.Unlock()
+	s.offsets.withdraw(s)
+	s.listed.withdraw(s)
+	s.roots.withdraw(s)
+	s.unlisted.withdraw(s)
+	s.epoch.Add(1)
+}
+
+// footprint returns the bytes of heap of all that is on the shelf.
+func (s *shelf) footprint() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.held.Load()
+}
+
+// A common is a table of the whole file.
+type common[T any] struct {
+	making sync.Mutex // held while the table is made, by the one reader who does
+	made   atomic.Pointer[[]T]
+}
+
+// withdraw takes t off s.
+func (t *common[T]) withdraw(s *shelf) {
+	if v := t.made.Swap(nil); v != nil {
+		s.held.Add(-sizeOf(*v))
+	}
+}
+
+// of returns the table for d, by make if no reader has made it. A reader that left something to d
+// publishes nothing.
+func (t *common[T]) of(d *Data, make func() []T) []T {
+	if v := t.made.Load(); v != nil {
+		return *v
+	}
+	t.making.Lock()
+	defer t.making.Unlock()
+	if v := t.made.Load(); v != nil {
+		return *v
+	}
+	v := make()
+	if v == nil || d.besideOther && d.firstErr(nil) != nil {
+		return v
+	}
+	d.shelf.held.Add(sizeOf(v))
+	t.made.Store(&v)
+	return v
+}

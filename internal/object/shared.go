@@ -1,0 +1,64 @@
+package object
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A SymbolTable is the table of a File that Symbol asks first, for many goroutines at once. They may
+// use it while another one uses the File, until the File is closed, if no section of it is compressed.
+type SymbolTable struct {
+	t       symbols      // does not change
+	lookups atomic.Int64 // that scanned the table
+	sorting sync.Once
+	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
+}
+
+// SymbolTable returns the table that Symbol asks first. Both sort it once together.
+func (f *File) SymbolTable() *SymbolTable {
+	if f.closed {
+		return new(SymbolTable)
+	}
+	t := f.primary()
+	if t.shared == nil {
+		s := &SymbolTable{t: *t}
+		if t.sorted != nil {
+			s.sorted.Store(&s.t)
+		}
+		t.shared = s
+	}
+	return t.shared
+}
+
+// Symbol returns the symbol with a size that covers addr. If there is none, File.Symbol may find one.
+func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
+	if len(s.t.raw) == 0 {
+		return sym, false
+	}
+	if s.ready() == nil && s.lookups.Add(1) <= linearLookups {
+		sym, found = s.t.pass(addr)
+	} else if t := s.sort(); t != nil {
+		sym, found = t.search(addr)
+	}
+	return sym, found && len(sym.Name) > 0 && addr-sym.Addr < sym.Size
+}
+
+// ready returns the sorted table; nil until it is built.
+func (s *SymbolTable) ready() []symbolEntry {
+	if t := s.sorted.Load(); t != nil {
+		return t.sorted
+	}
+	return nil
+}
+
+// sort returns the table with the sorted one. It returns nil if the file could not be read.
+func (s *SymbolTable) sort() *symbols {
+	s.sorting.Do(func() {
+		if s.sorted.Load() == nil {
+			t := s.t
+			t.sort()
+			s.sorted.Store(&t)
+		}
+	})
+	return s.sorted.Load()
+}

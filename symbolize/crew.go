@@ -1,0 +1,301 @@
+package symbolize
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A crew reads the debug information of one file for questions that do not hold its entry's lock:
+// beside the question that holds it, and beside each other. Its answers are complete and free of
+// faults. What is not is left to the question that holds the lock, so that faults, strikes and
+// answers do not depend on how many read.
+//
+// The lock of an entry may be taken first, then that of a reader, never the other way around.
+type crew struct {
+	s       *Symbolizer
+	e       *entry
+	obj     *object.File
+	table   *object.SymbolTable
+	seed    *dwarf.Data // which all readers are made from; nobody looks up with it
+	readers []crewReader
+	mayOwe  int64 // most steps; with more, one reader finds out whether the file costs too much
+
+	done   atomic.Bool // no lookup begins any more
+	paused atomic.Bool // no lookup begins now
+
+	// since the entry has counted them last
+	lookups atomic.Int64
+	cost    atomic.Int64 // nanoseconds
+	steps   atomic.Int64 // less answerSteps for each lookup
+	read    atomic.Int64 // bytes of the file whose pages may stay
+	grown   atomic.Int64 // lookups
+
+	owed atomic.Int64 // steps, as in history.owes, but by the crew alone
+	own  atomic.Int64 // bytes that readers hold and do not share
+}
+
+// A crewReader is the reader of one goroutine at a time.
+type crewReader struct {
+	mu      sync.Mutex // held during a lookup
+	dw      *dwarf.Data
+	known   knownNames
+	symbols knownNames
+	loan    int64    // bytes lent for the present lookup
+	own     int64    // bytes counted in crew.own
+	_       [64]byte // others write to the next reader
+}
+
+// MaxJobs bounds Options.Jobs: each reader has tables for names.
+const MaxJobs = 64
+
+// jobs returns how many goroutines may read one file at once.
+func (o *Options) jobs() int {
+	if o.Jobs > 0 {
+		return min(o.Jobs, MaxJobs)
+	}
+	return min(runtime.GOMAXPROCS(0), MaxJobs)
+}
+
+// JobsOf returns how many goroutines may read the debug information of one file of s at once.
+func JobsOf(s *Symbolizer) int { return s.o.jobs() }
+
+// mayShare reports whether m's debug information can be read by many at once: nothing that is read
+// comes and goes, and no other table may have a better answer.
+func (m *module) mayShare() bool {
+	return m.dw != nil && m.index == nil && m.file == nil && m.table == nil && m.fault == nil && !m.packed && !m.inflated && !m.obj.Placed()
+}
+
+// gather makes a crew for e's module, of s, after the first lookup, if there can be one; e.mu is held.
+func (e *entry) gather(s *Symbolizer) {
+	m := e.module
+	if m == nil || m.crew != nil || e.task != nil || s.o.jobs() < 2 || !s.o.byIndexAlone() || !m.mayShare() {
+		return
+	}
+	seed := m.dw.Reader()
+	if seed == nil {
+		return
+	}
+	m.crew = &crew{s: s, e: e, obj: m.obj, table: m.obj.SymbolTable(), seed: seed, readers: make([]crewReader, s.o.jobs()-1)}
+	m.crew.mayOwe = min(max(crewOwes, debugBytes(m.obj)/4), s.cache.memory.maxOwed/crewShare)
+}
+
+// retire lets no lookup begin.
+func (c *crew) retire() {
+	if c != nil {
+		c.done.Store(true)
+	}
+}
+
+// pause lets no lookup begin while on is set: an index is made, which gains more than the lookups that
+// would take the processors from it.
+func (c *crew) pause(on bool) {
+	if c != nil {
+		c.paused.Store(on)
+	}
+}
+
+// close waits for the running lookups, and lets none begin. No reader's lock is held.
+func (c *crew) close() {
+	if c == nil {
+		return
+	}
+	c.retire()
+	for i := range c.readers {
+		r := &c.readers[i]
+		r.mu.Lock()
+		c.forget(r)
+		r.mu.Unlock()
+	}
+}
+
+// tryClose is close if no lookup runs, and reports whether none does. It never waits.
+func (c *crew) tryClose() bool {
+	if c == nil {
+		return true
+	}
+	for i := range c.readers {
+		if !c.readers[i].mu.TryLock() {
+			for j := range i {
+				c.readers[j].mu.Unlock()
+			}
+			return false
+		}
+	}
+	c.retire()
+	for i := range c.readers {
+		c.forget(&c.readers[i])
+		c.readers[i].mu.Unlock()
+	}
+	return true
+}
+
+// shrink drops what idle readers hold for themselves.
+func (c *crew) shrink() {
+	if c == nil {
+		return
+	}
+	for i := range c.readers {
+		if r := &c.readers[i]; r.mu.TryLock() {
+			c.forget(r)
+			r.mu.Unlock()
+		}
+	}
+}
+
+// forget drops what r, which is locked, holds.
+func (c *crew) forget(r *crewReader) {
+	c.own.Add(-r.own)
+	r.dw, r.known, r.symbols, r.own = nil, knownNames{}, knownNames{}, 0
+}
+
+func (c *crew) footprint() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.own.Load()
+}
+
+// borrow returns a reader, locked, or nil.
+func (c *crew) borrow() *crewReader {
+	if c.paused.Load() || c.done.Load() {
+		return nil
+	}
+	for i := range c.readers {
+		r := &c.readers[i]
+		if !r.mu.TryLock() {
+			continue
+		}
+		if c.done.Load() {
+			r.mu.Unlock()
+			return nil
+		}
+		if r.dw == nil {
+			r.dw = c.seed.Reader()
+			r.dw.Afford(func(n int64) bool {
+				ok := c.s.cache.take(n, &c.s.cache.memory.work, c.e) == nil
+				if ok {
+					r.loan += n
+				}
+				return ok
+			})
+		}
+		return r
+	}
+	return nil
+}
+
+// code is question.code for addresses that debug information and the symbol table answer completely.
+func (c *crew) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
+	r := c.borrow()
+	if r == nil {
+		return dst, false
+	}
+	began := time.Now()
+	start := len(dst)
+	err := guard(func() error {
+		var room [usualFrames]dwarf.Frame
+		found, err := r.dw.Lookup(room[:0], addr)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		sym, covered := c.table.Symbol(addr)
+		if !covered {
+			return nil
+		}
+		dst = appendFrames(dst, found, &c.s.names, &r.known, r.dw)
+		v := named(&r.symbols, &c.s.names, sym)
+		dst[len(dst)-1].takeName(&v.Frame)
+		ok = true
+		return nil
+	})
+	if err != nil { // the unit is left to the question that holds the lock, and so is what may be wrong with others
+		c.retire()
+		dst, ok = dst[:start], false
+	}
+	c.settle(r, time.Since(began))
+	return dst, ok
+}
+
+// settle counts what a lookup by r took, and gives r back.
+func (c *crew) settle(r *crewReader, took time.Duration) {
+	s, m := c.s, &c.s.cache.memory
+	steps, _ := r.dw.Spent()
+	c.steps.Add(steps - answerSteps)
+	switch owed := c.owed.Add(steps - answerSteps); {
+	case owed > c.mayOwe:
+		c.retire()
+	case owed < 0:
+		c.owed.Store(0)
+	}
+	if c.read.Add(r.dw.Read()) > pagesKept/2 {
+		c.read.Store(0)
+		c.obj.ReleasePages()
+	}
+	own := r.dw.Footprint() + r.known.size + r.symbols.size
+	c.own.Add(own - r.own)
+	r.own = own
+	loan := r.loan
+	r.loan = 0
+	r.mu.Unlock()
+
+	c.lookups.Add(1)
+	c.cost.Add(int64(took))
+	s.cache.clock.Add(1)
+	if c.grown.Add(1)%accountEvery == 0 || loan > 0 || took > accountSpent {
+		if e := c.e; e.mu.TryLock() {
+			if e.module != nil && e.module.crew == c {
+				s.cache.account(e)
+			}
+			e.mu.Unlock()
+		}
+		m.give(loan, &m.work)
+		s.cache.relieve()
+	}
+}
+
+const (
+	crewShare = 4                // the part of maxOwed, 1/4, from which on a file has one reader
+	crewOwes  = 16 * answerSteps // steps that small files may owe without that
+)
+
+// join adds what the crew has taken to m's usage and e's debts; e.mu is held.
+func (m *module) join(e *entry) {
+	c := m.crew
+	if c == nil || c.lookups.Load() == 0 {
+		return
+	}
+	m.lookups += int(c.lookups.Swap(0))
+	m.cost += time.Duration(c.cost.Swap(0))
+	e.owes = max(0, e.owes+c.steps.Swap(0))
+}
+
+// byCrew is Code by a crew of e's file.
+func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
+	c := e.crew.Load()
+	if c == nil {
+		return dst, false
+	}
+	if dst, ok = c.code(dst, addr); ok {
+		e.used.Store(c.s.cache.clock.Load())
+	}
+	return dst, ok
+}
+
+// Beside is [Symbolizer.Code] if that is answered at once and no other question about the same file
+// waits for it: by an index, or by a reader of its own, of which a file has Options.Jobs less one. If
+// ok is false, Code may know more.
+func (s *Symbolizer) Beside(dst []Frame, l Location) (frames []Frame, ok bool) {
+	e := s.cache.existing(l.ID, l.Name)
+	if e == nil {
+		return dst, false
+	}
+	if frames, ok := s.byIndex(e, dst, l.Addr); ok {
+		return frames, true
+	}
+	return e.byCrew(dst, l.Addr)
+}
