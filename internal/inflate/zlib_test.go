@@ -37,7 +37,7 @@ func deflate(t testing.TB, data []byte, level int) []byte {
 
 func inflate(packed []byte, size int) ([]byte, error) {
 	buf := bytes.Repeat([]byte{0xa5}, size+Slack+8)
-	err := Zlib(buf[:size+Slack], size, bytes.NewReader(packed))
+	err := Zlib(buf[:size+Slack], size, bytes.NewReader(packed), nil)
 	if string(buf[size+Slack:]) != strings.Repeat("\xa5", 8) {
 		return nil, errors.New("written behind the buffer")
 	}
@@ -102,15 +102,15 @@ func TestZlibReadsFromAnyReader(t *testing.T) {
 		"more behind": bytes.NewReader(append(bytes.Clone(packed), "more"...)),
 	} {
 		clear(buf)
-		if err := Zlib(buf, len(data), r); err != nil || !bytes.Equal(buf[:len(data)], data) {
+		if err := Zlib(buf, len(data), r, nil); err != nil || !bytes.Equal(buf[:len(data)], data) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	broken := errors.New("input/output error")
-	if err := Zlib(buf, len(data), io.MultiReader(bytes.NewReader(packed[:1000]), iotest.ErrReader(broken))); err != broken {
+	if err := Zlib(buf, len(data), io.MultiReader(bytes.NewReader(packed[:1000]), iotest.ErrReader(broken)), nil); err != broken {
 		t.Errorf("a reader that fails: %v", err)
 	}
-	if err := Zlib(buf[:len(data)], len(data), bytes.NewReader(packed)); err == nil {
+	if err := Zlib(buf[:len(data)], len(data), bytes.NewReader(packed), nil); err == nil {
 		t.Error("a buffer without slack: no error")
 	}
 }
@@ -182,8 +182,34 @@ func BenchmarkZlib(b *testing.B) {
 	buf := make([]byte, len(data)+Slack)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if err := Zlib(buf, len(data), bytes.NewReader(packed)); err != nil {
+		if err := Zlib(buf, len(data), bytes.NewReader(packed), nil); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A stream that ends early has made few more pages present than it fills, whatever size it claims.
+func TestPagesAreMadePresentInOrderAndNotFarAhead(t *testing.T) {
+	data := bytes.Repeat(samples(t)["a program"][:1<<20], 16)
+	packed := deflate(t, data, 1)
+	for _, part := range []int{len(packed), len(packed) / 4} {
+		buf := make([]byte, len(data)+Slack)
+		present, calls := 0, 0
+		err := Zlib(buf, len(data), bytes.NewReader(packed[:part]), func(b []byte) {
+			if calls++; &b[0] != &buf[present] {
+				t.Errorf("call %d is not for the bytes from %d on", calls, present)
+			}
+			present += len(b)
+		})
+		if (err == nil) != (part == len(packed)) {
+			t.Errorf("%d of %d bytes: %v", part, len(packed), err)
+		}
+		most := len(data)
+		if err != nil {
+			most = len(data)/4 + populateAhead + 2*populateStep
+		}
+		if present > most || err == nil && present != len(data) {
+			t.Errorf("%d of %d bytes: %d bytes are made present, want at most %d", part, len(packed), present, most)
 		}
 	}
 }

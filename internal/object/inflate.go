@@ -158,7 +158,7 @@ func (p *inflation) window() uint64 {
 func (p inflation) run() (data []byte, err error) {
 	if p.method == elf.COMPRESS_ZLIB && p.to != nil {
 		defer caught(&err)
-		if err := inflate.Zlib(p.to, int(p.claimed), p.reader()); err != nil {
+		if err := inflate.Zlib(p.to, int(p.claimed), p.reader(), populate); err != nil {
 			return nil, fmt.Errorf("inflate by zlib: %w", err)
 		}
 		return p.to[:p.claimed:p.claimed], nil

@@ -9,6 +9,9 @@ import (
 // inMemory reports false: this system does not tell whether a file system is in memory.
 func inMemory(*unix.Statfs_t) bool { return false }
 
+// populate does nothing: this system has no such advice.
+func populate([]byte) {}
+
 // allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error { return fill(file, size) }
 

@@ -24,6 +24,11 @@ func unnamed(dir string) (*os.File, error) {
 	return removed(dir) // reports any other error
 }
 
+// populate makes the pages of b present, for writing.
+func populate(b []byte) {
+	unix.Madvise(b, unix.MADV_POPULATE_WRITE) // an error does no harm: the first write makes a page present
+}
+
 // allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, size)
