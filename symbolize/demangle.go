@@ -217,6 +217,20 @@ func quick(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
+// slowName is demangled, but "" for a name that it demangles so fast that an index need not have the
+// result.
+func slowName(s string) string {
+	if !looksMangled(strings.TrimPrefix(s, ".")) {
+		return ""
+	}
+	q := quicks.Get().(*demangle.Quick)
+	defer quicks.Put(q)
+	if _, _, rust := oldRust(s); !rust && q.Can(s) {
+		return ""
+	}
+	return demangled(s, false)
+}
+
 // spaced returns a name with blanks where LLVM has them.
 func spaced(name string) string {
 	name = spacing.Replace(name)

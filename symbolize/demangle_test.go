@@ -82,6 +82,26 @@ func TestOldNamesOfRustAreRusts(t *testing.T) {
 	}
 }
 
+// TestIndexesHoldSlowNamesOnly: the text of what is demangled slowly is in the index, even if it is
+// the name itself, so that it is not tried again.
+func TestIndexesHoldSlowNamesOnly(t *testing.T) {
+	for _, test := range []struct{ linkage, want string }{
+		{"main", ""},
+		{"", ""},
+		{"_Z3foov", ""},
+		{"_ZNSt6vectorIS_IiSaIiEESaIS1_EED2Ev.part.0", ""},
+		{"_Z1fIiEDTcl1gfp_EET_", demangled("_Z1fIiEDTcl1gfp_EET_", false)},
+		{"_ZN4core3fmt17h0123456789abcdefE", "core::fmt"},
+		{"_RNvC6_123foo3bar", "123foo::bar"},
+		{"_Z3foov@plt", "_Z3foov@plt"},
+		{"_Z" + strings.Repeat("x", demangle.MaxMangled), "_Z" + strings.Repeat("x", demangle.MaxMangled)},
+	} {
+		if got := slowName(test.linkage); got != test.want {
+			t.Errorf("%.40s: got %.60q, want %.60q", test.linkage, got, test.want)
+		}
+	}
+}
+
 func TestNoDemangleShowsNamesAsTheyAre(t *testing.T) {
 	s := New(Options{NoDemangle: true})
 	defer s.Close()

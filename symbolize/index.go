@@ -325,7 +325,7 @@ func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	return b.number[i]
 }
 
-// writeNames demangles the names and writes them.
+// writeNames writes the names, and demangles those for which that takes long.
 func (x *indexer) writeNames(ctx context.Context) error {
 	names := x.names.all
 	parts := (len(names) + namesAtOnce - 1) / namesAtOnce
@@ -335,7 +335,7 @@ func (x *indexer) writeNames(ctx context.Context) error {
 		return func(i int) (shown []string, err error) {
 			err = guard(func() error {
 				for _, name := range part(i) {
-					shown = append(shown, demangled(name, false))
+					shown = append(shown, slowName(name))
 				}
 				return nil
 			})

@@ -314,9 +314,12 @@ func (x *indexed) name(i uint32) (*name, error) {
 		return nil, err
 	}
 	n := &name{}
-	if len(linkage) > 0 && (x.o.NoDemangle || &shown[0] == &linkage[0]) {
+	if x.o.NoDemangle {
 		n.linkage = string(linkage)
 		n.shown = n.linkage
+	} else if len(shown) == 0 {
+		n.linkage = string(linkage)
+		n.shown = demangled(n.linkage, x.o.OldRustAsLLVM)
 	} else if _, _, ok := oldRust(string(linkage)); ok && x.o.OldRustAsLLVM {
 		n.linkage = string(linkage)
 		n.shown = demangled(n.linkage, true)
@@ -326,7 +329,7 @@ func (x *indexed) name(i uint32) (*name, error) {
 	}
 	n.plain = isPlain(n.shown)
 	place.Store(n)
-	x.copied(c, int64(unsafe.Sizeof(*n))+int64(len(linkage)+len(shown)))
+	x.copied(c, int64(unsafe.Sizeof(*n))+int64(len(n.linkage)+len(n.shown)))
 	return n, nil
 }
 

@@ -36,17 +36,31 @@ type Quick struct {
 // knows that the library shows the name so; all other names, with expressions, conversions to
 // parameters or mistakes, are the library's.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
+	if suffix, ok = q.read(mangled); ok {
+		shown = string(q.b)
+	}
+	return shown, suffix, ok
+}
+
+// Can reports whether Show can show the name.
+func (q *Quick) Can(mangled string) bool {
+	_, ok := q.read(mangled)
+	return ok
+}
+
+// read writes the name to q.b.
+func (q *Quick) read(mangled string) (suffix string, ok bool) {
 	if !strings.HasPrefix(mangled, "_Z") || len(mangled) > MaxMangled {
-		return "", "", false
+		return "", false
 	}
 	*q = Quick{s: mangled, at: 2, element: none, b: q.b[:0], side: q.side[:0], subs: q.subs[:0], args: q.args[:0], elems: q.elems[:0]}
 	q.encoding()
 	suffix = q.s[q.at:]
 	q.s = "" // which may be in a file that is closed
 	if q.failed || !clones(suffix) {
-		return "", "", false
+		return "", false
 	}
-	return string(q.b), suffix, true
+	return suffix, true
 }
 
 const (

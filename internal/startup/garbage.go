@@ -13,8 +13,10 @@ import (
 const (
 	GarbageSmall  = 300 // of a run that ends
 	GarbageMedium = 100
+	garbageBig    = 75
 	garbageLarge  = 30
 	mediumHeap    = 24 << 20 // bytes of live heap
+	bigHeap       = 48 << 20
 	largeHeap     = 80 << 20
 
 	leastHeap = 8 // the heap may have 1/8 of the limit, whatever is held outside of it
@@ -54,6 +56,8 @@ func afterCollection(small, percent int) {
 		switch live := m.NextGC / uint64(100+percent) * 100; {
 		case live > largeHeap:
 			want = garbageLarge
+		case live > bigHeap:
+			want = garbageBig
 		case live > mediumHeap:
 			want = GarbageMedium
 		}

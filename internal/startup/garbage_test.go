@@ -35,7 +35,7 @@ func TestThePercentageFollowsTheHeap(t *testing.T) {
 	for _, test := range []struct {
 		bytes int
 		want  uint64
-	}{{0, GarbageSmall}, {mediumHeap + 8<<20, GarbageMedium}, {largeHeap + 8<<20, garbageLarge}, {0, GarbageSmall}} {
+	}{{0, GarbageSmall}, {mediumHeap + 8<<20, GarbageMedium}, {bigHeap + 8<<20, garbageBig}, {largeHeap + 8<<20, garbageLarge}, {0, GarbageSmall}} {
 		live = bytes.Repeat([]byte{1}, test.bytes)
 		percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {

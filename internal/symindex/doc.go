@@ -17,6 +17,8 @@
 //	names, files  strings, each once, and their directories; units refer to them by lists of numbers
 //	symbols       of the symbol table, by address
 //
+// A name is the linkage name and, if to demangle that takes long, how it is shown.
+//
 // A row assigns the code from its address up to the next row of the unit to a call, and to a file,
 // line and column. A call is a function, or a function inlined into another call. The frames of a
 // row are its call and all calls that it was inlined into.
@@ -26,7 +28,7 @@ package symindex
 const (
 	// version of the format, of the meaning of records, and of the output of the demangler and of
 	// the reader of debug information; an index of another version is rebuilt
-	version = 3
+	version = 4
 
 	headerSize   = 512      // bytes
 	blockSize    = 64 << 10 // bytes with one checksum: as the kernel maps at a page fault

@@ -304,7 +304,8 @@ func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	return s, nil
 }
 
-// Name returns the linkage name and the demangled name number i. Both alias the index.
+// Name returns the linkage name and the demangled name number i, which is empty if the index has
+// none. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	b, err := x.entry(secNameDir, secNames, i)
 	if err != nil {
@@ -315,11 +316,7 @@ func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	if v.bad || n > uint64(len(b)-v.at) {
 		return nil, nil, damaged("name")
 	}
-	linkage, shown = b[v.at:v.at+int(n)], b[v.at+int(n):]
-	if len(shown) == 0 {
-		shown = linkage
-	}
-	return linkage, shown, nil
+	return b[v.at : v.at+int(n)], b[v.at+int(n):], nil
 }
 
 // File returns the i-th path. Its first comp bytes are the compilation directory, and dir bytes are

@@ -147,7 +147,8 @@ func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	w.spanEnd, w.spanUnit = hi, uint64(unit)
 }
 
-// AddName adds the next name: its linkage name and its demangled name. The first has number 0.
+// AddName adds the next name: its linkage name, and its demangled name, or "" if the reader is to
+// demangle it. The first has number 0.
 func (w *Writer) AddName(linkage, shown string) {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
@@ -156,9 +157,7 @@ func (w *Writer) AddName(linkage, shown string) {
 	var length [binary.MaxVarintLen64]byte
 	w.write(length[:binary.PutUvarint(length[:], uint64(len(linkage)))])
 	w.write([]byte(linkage))
-	if shown != linkage {
-		w.write([]byte(shown))
-	}
+	w.write([]byte(shown))
 	w.nameCount++
 }
 
