@@ -32,9 +32,9 @@ type crew struct {
 	lookups atomic.Int64
 	cost    atomic.Int64 // nanoseconds
 	steps   atomic.Int64 // less answerSteps for each lookup
-	read    atomic.Int64 // bytes of the file whose pages may stay
 	grown   atomic.Int64 // lookups
 
+	read atomic.Int64 // by all readers: bytes of the file since its pages were released
 	owed atomic.Int64 // steps, as in history.owes, but by the crew alone
 	own  atomic.Int64 // bytes that readers hold and do not share
 }
@@ -232,10 +232,7 @@ func (c *crew) settle(r *crewReader, took time.Duration) {
 	case owed < 0:
 		c.owed.Store(0)
 	}
-	if c.read.Add(r.dw.Read()) > pagesKept/2 {
-		c.read.Store(0)
-		c.obj.ReleasePages()
-	}
+	c.touched(r.dw.Read())
 	own := r.dw.Footprint() + r.known.size + r.symbols.size
 	c.own.Add(own - r.own)
 	r.own = own
@@ -262,6 +259,13 @@ const (
 	crewShare = 4                // the part of maxOwed, 1/4, from which on a file has one reader
 	crewOwes  = 16 * answerSteps // steps that small files may owe without that
 )
+
+// touched is module.touched for all readers of the file.
+func (c *crew) touched(n int64) {
+	if all := c.read.Add(n); all > pagesKept && c.read.CompareAndSwap(all, 0) {
+		c.obj.ReleasePages()
+	}
+}
 
 // join adds what the crew has taken to m's usage and e's debts; e.mu is held.
 func (m *module) join(e *entry) {

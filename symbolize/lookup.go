@@ -74,10 +74,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 		m.early.begin(m, wanted, addr)
 		var room [usualFrames]dwarf.Frame
 		found, err := m.dw.Lookup(room[:0], addr)
-		if m.read += m.dw.Read(); m.read > pagesKept {
-			m.obj.ReleasePages()
-			m.read = 0
-		}
+		m.touched(m.dw.Read())
 		all := &s.names
 		if s.o.Names == NoNames {
 			all = nil

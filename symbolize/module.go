@@ -201,6 +201,16 @@ func (m *module) close() error {
 	return errors.Join(err, closeFile())
 }
 
+// touched counts bytes of m's file that were read, and releases its pages after pagesKept.
+func (m *module) touched(n int64) {
+	if m.crew != nil {
+		m.crew.touched(n)
+	} else if m.read += n; m.read > pagesKept {
+		m.obj.ReleasePages()
+		m.read = 0
+	}
+}
+
 // closeCrew ends m's crew, if it has one, after the running lookups.
 func (m *module) closeCrew() {
 	m.crew.close()

@@ -52,10 +52,7 @@ func (q *question) source(addr uint64, file string) (s Source, err error) {
 		if ok {
 			s = Source{bytes.Clone(found.Text), found.MD5, found.HasMD5}
 		}
-		if m.read += m.dw.Read(); m.read > pagesKept {
-			m.obj.ReleasePages()
-			m.read = 0
-		}
+		m.touched(m.dw.Read())
 		return err
 	})
 	if err != nil {
