@@ -1,10 +1,20 @@
 package collector
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/symfilter/symfilter"
 )
 
 // Each option of symbols that names debug files is used.
@@ -41,6 +51,37 @@ func TestPlacesOfDebugFiles(t *testing.T) {
 		if got := p.shared.symbols.Symbolizer.Stats().Budget; got > 64<<20 {
 			t.Errorf("%s: a budget of %d bytes, want at most max_memory", name, got)
 		}
+	}
+}
+
+// A log that stays without names looks like one whose debug files are missing: the Collector warns
+// when it starts.
+func TestPlacesWithoutDebugFilesAreLogged(t *testing.T) {
+	dir := t.TempDir()
+	c := testConfig()
+	c.Symbols.SymbolPaths = []string{filepath.Join(dir, "none"), dir}
+	c.Symbols.DebugFileDirectories = []string{symfilter.DebugDir, debugFiles, dir}
+	set := nopSettings()
+	core, logged := observer.New(zapcore.WarnLevel)
+	set.Logger = zap.New(core)
+	p, err := NewFactory().CreateLogs(context.Background(), set, c, new(consumertest.LogsSink))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(context.Background(), componenttest.NewNopHost()); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	var got []string
+	for _, e := range logged.All() {
+		got = append(got, e.Message)
+	}
+	want := []string{
+		"symbols::symbol_paths: " + filepath.Join(dir, "none") + " does not exist",
+		"symbols::debug_file_directories: " + dir + " has no .build-id folder: name a folder of programs or debug files in symbol_paths",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
 

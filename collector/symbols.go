@@ -13,6 +13,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/places"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -79,6 +80,9 @@ func (s *shared) open(ctx context.Context, set processor.Settings, host componen
 		if s.symbols, err = s.openSymbols(); err != nil {
 			return err
 		}
+		for _, doubt := range s.cfg.Symbols.doubts() {
+			set.Logger.Warn(doubt)
+		}
 	} else {
 		s.locator = symbolize.New(symbolize.Options{})
 	}
@@ -116,6 +120,26 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 		return nil, fmt.Errorf("symbols::debuginfod_urls: %w", err)
 	}
 	return opened, nil
+}
+
+// doubts returns why no debug file will be found at places of s. The default is left out: it exists
+// only if packages of debug files are installed.
+func (s *Symbols) doubts() (all []string) {
+	for _, list := range []struct {
+		key   string
+		paths []string
+		trees bool
+	}{
+		{"symbol_paths", s.SymbolPaths, false}, {"ids_files", s.IDsFiles, false},
+		{"build_id_directories", s.BuildIDDirectories, true}, {"debug_file_directories", s.DebugFileDirectories, true},
+	} {
+		for _, path := range list.paths {
+			if doubt := places.Doubt(path, list.trees); doubt != "" && path != symfilter.DebugDir {
+				all = append(all, "symbols::"+list.key+": "+doubt)
+			}
+		}
+	}
+	return all
 }
 
 // listen begins or ends the calls of p.late.came.

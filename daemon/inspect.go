@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/places"
 )
 
 // Inspect looks at the files and folders that c names, without opening inputs and outputs. Faults
@@ -114,25 +116,11 @@ func (i *inspection) symbols(s *Symbols) {
 		{"symbols.build_id_directories", s.BuildIDDirectories, true}, {"symbols.debug_file_directories", s.DebugFileDirectories, true},
 	} {
 		for _, path := range list.paths {
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				i.note(list.key, "%s does not exist", path)
-			} else if err != nil {
-				i.note(list.key, "%v", err)
-			} else if list.trees && !holdsIDs(path) {
-				i.note(list.key, "%s has no .build-id folder: name a folder of programs in symbol_paths", path)
+			if doubt := places.Doubt(path, list.trees); doubt != "" {
+				i.note(list.key, "%s", doubt)
 			}
 		}
 	}
-}
-
-// holdsIDs reports whether a folder has the folders of a tree: .build-id, or 00 to ff. It is true if
-// the folder cannot be read.
-func holdsIDs(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err != nil || filepath.Base(dir) == ".build-id" || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		name := e.Name()
-		return name == ".build-id" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == ""
-	})
 }
 
 // tls loads certificates.

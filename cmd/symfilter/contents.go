@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/places"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -96,7 +97,7 @@ func (p place) contents(ctx context.Context) error {
 			return fmt.Errorf("cannot be used: %w", bare(err))
 		}
 	case "--build-id-dir", "--debug-file-directory", systemPlace:
-		if !isDebugTree(p.path) {
+		if !places.IsTree(p.path) {
 			if p.flag == "--build-id-dir" {
 				return errNoIDs
 			}

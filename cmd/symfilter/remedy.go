@@ -131,33 +131,6 @@ const noRemedy = "--debug-file-directory and --symbol-path name folders of debug
 // longWait is the time that lines of files wait for debug files.
 const longWait = "90s"
 
-// isDebugTree reports whether dir, if it exists, may hold debug files by build ID, in one of the
-// layouts of buildid.Tree.
-func isDebugTree(dir string) bool {
-	if filepath.Base(dir) == ".build-id" {
-		return true
-	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return false // opening a FIFO waits for its other end
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return true // reported before
-	}
-	defer f.Close()
-	for {
-		names, err := f.Readdirnames(1024)
-		for _, name := range names {
-			if name == ".build-id" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == "" {
-				return true
-			}
-		}
-		if err != nil {
-			return false
-		}
-	}
-}
-
 // debugPackage returns the usual name of the package with the debug files of a distribution's
 // package; empty for distributions that are not known.
 func debugPackage(kind, name string) string {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/places"
 )
 
 // Whatever is at a place that a flag names, the reason why nothing can be found there is known, and
@@ -52,7 +54,7 @@ func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 		t.Error("want (-), got (+):\n" + diff)
 	}
 	for _, name := range []string{"pipe", "link", "text"} {
-		if isDebugTree(filepath.Join(dir, name)) {
+		if places.IsTree(filepath.Join(dir, name)) {
 			t.Errorf("%s is taken for a folder of debug files", name)
 		}
 	}

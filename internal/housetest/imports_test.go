@@ -56,6 +56,7 @@ var direction = map[string][]string{
 	"internal/stacks":      {"internal/escape"},
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":     {},
+	"internal/places":      {},
 	"internal/serial":      {},
 	"internal/seldom":      {},
 	"internal/service":     {},
@@ -72,7 +73,7 @@ var direction = map[string][]string{
 	"internal/walkthrough": {},                    // only tests may import it
 	"follow":               {},
 	// a binary of its own: what it links does not slow the start of the command
-	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/service", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
+	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}

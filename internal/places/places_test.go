@@ -1,0 +1,44 @@
+package places
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPlacesWithoutDebugFilesAreDoubted(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"gdb/.build-id", "fuchsia/ab", "programs/bin"} {
+		if err := os.MkdirAll(at(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(at("file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const noTree = " has no .build-id folder: name a folder of programs or debug files in symbol_paths"
+	for _, tt := range []struct {
+		path string
+		tree bool
+		want string // after the path
+	}{
+		{at("none"), true, " does not exist"},
+		{at("none"), false, " does not exist"},
+		{at("programs"), true, noTree},
+		{at("programs"), false, ""},
+		{at("file"), true, noTree},
+		{at("file"), false, ""},
+		{at("gdb"), true, ""},
+		{at("gdb/.build-id"), true, ""},
+		{at("fuchsia"), true, ""},
+	} {
+		want := tt.want
+		if want != "" {
+			want = tt.path + want
+		}
+		if got := Doubt(tt.path, tt.tree); got != want {
+			t.Errorf("%s, tree %t: got %q, want %q", tt.path, tt.tree, got, want)
+		}
+	}
+}
