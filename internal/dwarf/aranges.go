@@ -279,10 +279,10 @@ func (d *Data) readRoots() []unitRange {
 		// units may share a table
 		if key := (rootKey{abbrevKey{u.abbrevOff, u.enc}, code}); key != last {
 			last = key
-			d.table.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			d.spend(d.table.tried)
+			d.scratchTable().parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			d.spend(d.scratchTable().tried)
 		}
-		if !u.parseRoot(&d.table) {
+		if !u.parseRoot(d.scratchTable()) {
 			continue
 		}
 		spans = u.appendPC(spans[:0], u.lowPC, u.highPC, u.ranges, 0)

@@ -27,6 +27,9 @@ type coldRun struct {
 	panicked any    // what it recovered
 }
 
+// release drops what c refers to of its file, after end.
+func (c *coldRun) release() { *c = coldRun{m: lineRun{files: c.m.files[:0]}, seqs: c.seqs[:0]} }
+
 func (c *coldRun) footprint() int64 {
 	if c == nil {
 		return 0
@@ -68,7 +71,7 @@ func (u *unit) beginKeeping(addr uint64) *coldRun {
 func (u *unit) prepareCold(addr uint64) *coldRun {
 	d := u.d
 	if d.cold == nil {
-		d.cold = new(coldRun)
+		d.cold = coldRuns.Get().(*coldRun)
 	}
 	c := d.cold
 	c.m.begin(d, u)

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unsafe"
+	"sync"
 
 	"github.com/symfilter/symfilter/internal/object"
 )
@@ -89,7 +89,8 @@ type Data struct {
 	spans []span // scratch space, like the fields after it
 	rows  []lineRow
 	near  []unitRange
-	table abbrevTable
+	// From a pool, while a lookup takes: a file that is asked once keeps neither.
+	table *abbrevTable
 	cold  *coldRun
 }
 
@@ -294,12 +295,33 @@ func (d *Data) trim() {
 	if sizeOf(d.near) > maxScratchKept {
 		d.near = nil
 	}
-	if d.table.footprint() > maxScratchKept {
-		d.table = abbrevTable{}
+	if d.table != nil {
+		if d.table.footprint() <= maxScratchKept {
+			tables.Put(d.table)
+		}
+		d.table = nil
 	}
-	if d.cold.footprint() > maxScratchKept {
+	if d.cold != nil {
+		if d.cold.footprint() <= maxScratchKept {
+			d.cold.release()
+			coldRuns.Put(d.cold)
+		}
 		d.cold = nil
 	}
+}
+
+// Scratch space for all files.
+var (
+	tables   = sync.Pool{New: func() any { return new(abbrevTable) }}
+	coldRuns = sync.Pool{New: func() any { return new(coldRun) }}
+)
+
+// scratchTable returns a table that is in use until the next lookup ends.
+func (d *Data) scratchTable() *abbrevTable {
+	if d.table == nil {
+		d.table = tables.Get().(*abbrevTable)
+	}
+	return d.table
 }
 
 // Footprint returns the bytes of heap held by parsed units, without computing. It does not include
@@ -312,7 +334,7 @@ func (d *Data) Footprint() int64 {
 		tables = 0
 	}
 	return d.held + d.links.footprint() + tables + d.vars.footprint() +
-		sizeOf(d.spans) + sizeOf(d.rows) + sizeOf(d.near) + d.table.footprint() - int64(unsafe.Sizeof(d.table)) + d.cold.footprint()
+		sizeOf(d.spans) + sizeOf(d.rows) + sizeOf(d.near)
 }
 
 // Read returns the approximate number of bytes of the file that were read since the last call of

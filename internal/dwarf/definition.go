@@ -71,9 +71,9 @@ func (d *Data) findDefinitions() []definition {
 		if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); !ok {
 			continue
 		}
-		d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
-		u.abbrevs = &d.table
-		if !d.spend(d.table.tried) || !u.parseRoot(&d.table) {
+		d.scratchTable().parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+		u.abbrevs = d.scratchTable()
+		if !d.spend(d.scratchTable().tried) || !u.parseRoot(d.scratchTable()) {
 			continue
 		}
 		n := u.walkScopes(min(d.work, maxDIEs), func(entry uint32, hash uint64, declaration bool) bool {

@@ -248,8 +248,9 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 			return t
 		}
 	}
-	d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
-	t := d.table.clone()
+	scratch := d.scratchTable()
+	scratch.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+	t := scratch.clone()
 	d.spend(8 * t.tried) // this also bounds the memory that the tables of one lookup take
 	if d.shelf != nil {
 		return d.shelf.putAbbrevs(key, t)

@@ -32,6 +32,7 @@ type Extent struct {
 
 // varSections holds the sections with variables.
 type varSections struct {
+	unread *object.File // that has them; nil: ranges is set
 	ranges []dataRange
 	dear   bool // too many bytes would have to be inflated
 
@@ -43,17 +44,23 @@ type varSections struct {
 type dataRange struct{ lo, hi uint64 }
 
 func varSectionsOf(f *object.File) varSections {
-	var v varSections
-	for _, s := range f.Sections() {
+	return varSections{unread: f, dear: f.HeapCost(sectionNames[secInfo]) > maxStaticInflate}
+}
+
+// read lists the sections, which few files are asked for.
+func (v *varSections) read() {
+	for _, s := range v.unread.Sections() {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR == 0 && s.Size > 0 && s.Addr+s.Size > s.Addr {
 			v.ranges = append(v.ranges, dataRange{s.Addr, s.Addr + s.Size})
 		}
 	}
-	v.dear = f.HeapCost(sectionNames[secInfo]) > maxStaticInflate
-	return v
+	v.unread = nil
 }
 
 func (v *varSections) hold(addr uint64) bool {
+	if v.unread != nil {
+		v.read()
+	}
 	for _, r := range v.ranges {
 		if r.lo <= addr && addr < r.hi {
 			return true
@@ -346,12 +353,12 @@ func (d *Data) addrBases() []static {
 		}
 		if key := (abbrevKey{u.abbrevOff, u.enc}); key != last || code != lastCode {
 			last, lastCode = key, code
-			d.table.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			if !d.spend(d.table.tried) {
+			d.scratchTable().parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			if !d.spend(d.scratchTable().tried) {
 				break
 			}
 		}
-		if u.parseRoot(&d.table) {
+		if u.parseRoot(d.scratchTable()) {
 			bases = append(bases, static{u.addrBase, off})
 		}
 	}
