@@ -1,0 +1,84 @@
+package symindex
+
+import (
+	"errors"
+	"hash/maphash"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A Listing knows which indexes a directory lacks, so that nobody asks the system for each of many
+// files without an index. The zero value knows nothing yet. It is safe for concurrent use.
+type Listing struct {
+	mu     sync.Mutex
+	asked  int                 // calls of Lacks since the directory was listed
+	listed time.Time           // zero: it was not
+	names  map[uint64]struct{} // hashes of names; nil: not known
+	seed   maphash.Seed
+}
+
+const (
+	listAfter = 16          // files that are looked for one by one before the directory is listed
+	listAgain = time.Second // an index that another process makes is not seen for that long
+	maxListed = 1 << 16     // names; a directory with more is not listed: 20 ms
+	listChunk = 1024        // names read at a time
+)
+
+// Lacks reports whether d had no index of s a moment ago. False means nothing.
+func (l *Listing) Lacks(d Dir, s Source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.asked++; now.Sub(l.listed) >= listAgain {
+		l.names = nil
+		if l.asked <= listAfter {
+			return false
+		}
+		l.asked, l.listed = 0, now
+		l.list(d)
+	}
+	if l.names == nil {
+		return false
+	}
+	_, has := l.names[maphash.String(l.seed, filepath.Base(d.file(s)))]
+	return !has
+}
+
+// Has notes that d has an index of s now.
+func (l *Listing) Has(d Dir, s Source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.names != nil {
+		l.names[maphash.String(l.seed, filepath.Base(d.file(s)))] = struct{}{}
+	}
+}
+
+// list reads the names; without all of them it keeps none.
+func (l *Listing) list(d Dir) {
+	if d.check() != nil {
+		return
+	}
+	f, err := os.Open(d.Path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	l.seed = maphash.MakeSeed()
+	names := make(map[uint64]struct{})
+	for len(names) <= maxListed {
+		some, err := f.Readdirnames(listChunk)
+		for _, name := range some {
+			names[maphash.String(l.seed, name)] = struct{}{}
+		}
+		if errors.Is(err, io.EOF) {
+			l.names = names
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
