@@ -1,6 +1,7 @@
 package buildid
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,10 @@ type Query struct {
 	// Better is set if a file without debug information has been found already. A finder then need
 	// not ask a server for the program itself.
 	Better bool
+
+	// Whole is the size in bytes of the largest file that may be read at once, and closed: see
+	// [File.Bytes]. 0: none. A finder need not heed it.
+	Whole int64
 }
 
 // An Attempt is a place that a finder searched without success, with the reason. Where may hold the
@@ -49,6 +54,7 @@ type File struct {
 	closer     io.Closer
 	unverified bool
 	state      string // of the compressed file that the contents come from, if os is nil
+	whole      *whole // the contents of a small file that is closed; nil: read from r
 }
 
 // Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a
@@ -56,7 +62,7 @@ type File struct {
 // is no file, [ErrNoID] or [ErrOtherID] if there is a different one, and otherwise the error of the
 // system or of the parser of ELF headers.
 func Open(path, where string, id ID) (*File, error) {
-	f, err := open(path, where, id)
+	f, err := open(path, where, id, 0)
 	if err != nil {
 		return nil, fmt.Errorf("build ID %s: %w", id, err)
 	}
@@ -95,7 +101,39 @@ func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *F
 }
 
 // ReadAt implements [io.ReaderAt].
-func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if f.whole != nil {
+		return bytes.NewReader(f.whole.data).ReadAt(p, off)
+	}
+	return f.r.ReadAt(p, off)
+}
+
+// Bytes returns the contents of a file that was read whole, until Close, or nil.
+func (f *File) Bytes() []byte {
+	if f.whole == nil {
+		return nil
+	}
+	return f.whole.data
+}
+
+// Whole reports whether the file was read whole. It has no descriptor.
+func (f *File) Whole() bool { return f.whole != nil }
+
+// Modified returns the time of the last change of a file of the system, in nanoseconds since 1970;
+// ok is false for what is not a regular file of its own.
+func (f *File) Modified() (nanoseconds int64, ok bool) {
+	switch {
+	case f.whole != nil:
+		return f.whole.state.mtime, true
+	case f.os == nil:
+		return 0, false
+	}
+	info, err := f.os.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.ModTime().UnixNano(), true
+}
 
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
@@ -103,7 +141,10 @@ func (f *File) Size() int64 { return f.size }
 // State returns what changes when another file takes the place of f or f is written to: its inode,
 // size and time. It is empty for what is not a file of its own.
 func (f *File) State() string {
-	if f.os == nil {
+	switch {
+	case f.whole != nil:
+		return f.whole.state.text()
+	case f.os == nil:
 		return f.state
 	}
 	info, err := f.os.Stat()
@@ -115,8 +156,10 @@ func (f *File) State() string {
 
 // StateOf returns the State of an open file that info describes.
 func StateOf(info fs.FileInfo) string {
-	return fmt.Sprintf("%d-%d-%d", inode(info), info.Size(), info.ModTime().UnixNano())
+	return state{info.Size(), info.ModTime().UnixNano(), inode(info)}.text()
 }
+
+func (s state) text() string { return fmt.Sprintf("%d-%d-%d", s.inode, s.size, s.mtime) }
 
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
@@ -134,6 +177,9 @@ func (f *File) Unverified() bool { return f.unverified }
 
 // Close closes the file.
 func (f *File) Close() error {
+	if f.whole != nil {
+		f.whole.free()
+	}
 	if f.closer == nil {
 		return nil
 	}
@@ -177,7 +223,10 @@ func (e *otherIDError) Unwrap() error { return ErrOtherID }
 // Read returns the build ID in the notes of the ELF file of size bytes in r. It makes only a few
 // small reads. It returns [ErrNoID] if the file has none.
 func Read(r io.ReaderAt, size int64) (ID, error) {
-	raw, err := object.BuildID(r, size)
+	return idOf(object.BuildID(r, size))
+}
+
+func idOf(raw []byte, err error) (ID, error) {
 	if errors.Is(err, object.ErrNoBuildID) {
 		return ID{}, ErrNoID
 	}
@@ -221,13 +270,16 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 }
 
 // open opens the file at path if its ID is id. It also opens a file without an ID, which is marked
-// as unverified.
-func open(path, where string, id ID) (*File, error) {
-	f, err := OpenUnpacked(path, where)
+// as unverified. A file of at most whole bytes is read at once.
+func open(path, where string, id ID, whole int64) (*File, error) {
+	f, err := openWhole(path, where, whole)
+	if err == nil && f == nil {
+		f, err = OpenUnpacked(path, where)
+	}
 	if err != nil {
 		return nil, err
 	}
-	got, err := Read(f, f.size)
+	got, err := f.readID()
 	unverified := errors.Is(err, ErrNoID)
 	switch {
 	case unverified:
@@ -240,4 +292,24 @@ func open(path, where string, id ID) (*File, error) {
 	}
 	f.unverified = unverified
 	return f, nil
+}
+
+// openWhole reads the file at path if it has at most limit bytes, and returns nil for others.
+func openWhole(path, where string, limit int64) (*File, error) {
+	if limit == 0 || isPackedModule(path) {
+		return nil, nil
+	}
+	w, ok, err := readWhole(path, limit)
+	if !ok {
+		return nil, err
+	}
+	return &File{size: int64(len(w.data)), path: path, where: where, whole: &w}, nil
+}
+
+// readID returns the build ID in the notes of f, or ErrNoID.
+func (f *File) readID() (ID, error) {
+	if f.whole == nil {
+		return Read(f, f.size)
+	}
+	return idOf(object.BuildIDOf(f.whole.data))
 }

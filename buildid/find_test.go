@@ -1,9 +1,11 @@
 package buildid
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,10 +60,56 @@ func find(t *testing.T, f finder, q Query) (*File, []Attempt, error) {
 	if (file == nil) == (err == nil) {
 		t.Fatalf("Find = %v, %v: want one of both", file, err)
 	}
+	findWhole(t, f, q, file, told, err)
 	if file != nil {
 		t.Cleanup(func() { file.Close() })
 	}
 	return file, told, err
+}
+
+// findWhole checks that a file that is read whole is the one that is found otherwise, and that misses
+// have the same reasons.
+func findWhole(t *testing.T, f finder, q Query, want *File, wantTold []Attempt, wantErr error) {
+	t.Helper()
+	if t.Context().Err() != nil {
+		return
+	}
+	var told []Attempt
+	q.Whole = 32 << 10
+	file, err := f.Find(t.Context(), q, func(a Attempt) { told = append(told, a) })
+	if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+		t.Fatalf("Find of a whole file: %v, want %v", err, wantErr)
+	}
+	if diff := cmp.Diff(told, wantTold); diff != "" {
+		t.Errorf("attempts to find a whole file (-got +want):\n%s", diff)
+	}
+	if err != nil {
+		return
+	}
+	contents := func(f *File) []byte {
+		b, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+		if err != nil {
+			t.Error(err)
+		}
+		return b
+	}
+	if !bytes.Equal(contents(file), contents(want)) {
+		t.Error("the whole file has other contents")
+	}
+	if b := file.Bytes(); b != nil && !bytes.Equal(b, contents(want)) {
+		t.Error("Bytes() has other contents")
+	}
+	modified, ok := file.Modified()
+	wantModified, wantOK := want.Modified()
+	if file.State() != want.State() || modified != wantModified || ok != wantOK || file.Unverified() != want.Unverified() || file.Path() != want.Path() || file.Where() != want.Where() {
+		t.Errorf("the whole file is %+v, want %+v", file, want)
+	}
+	if err := file.Close(); err != nil {
+		t.Error(err)
+	}
+	if file.Bytes() != nil {
+		t.Error("Bytes() after Close")
+	}
 }
 
 // TestFinders is the conformance suite: each finder behaves the same for any file at its place.

@@ -113,7 +113,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 // openLinked does the same as open, but a zero id accepts a file with any ID.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
-		return open(path, where, id)
+		return open(path, where, id, 0)
 	}
 	f, err := OpenRegular(path, where)
 	if err != nil {

@@ -74,7 +74,7 @@ func (s *search) try(path string) *File {
 	if s.ctx.Err() != nil {
 		return nil
 	}
-	f, err := open(path, s.where, s.query.ID)
+	f, err := open(path, s.where, s.query.ID, s.query.Whole)
 	if err == nil {
 		return f
 	}

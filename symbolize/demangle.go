@@ -78,26 +78,50 @@ func (n *names) get(linkage string) name {
 // knownNames are the names of one file by their place in it, so that a name is recognized without
 // reading its bytes. The zero value is empty.
 type knownNames struct {
-	byRef map[uint64]name
-	size  int64 // bytes
+	few   []knownName     // in no order, until there are more than fewNames
+	byRef map[uint64]name // nil: few has all
+	size  int64           // bytes
 }
 
-// knownOverhead is the memory of a known name beside its text, in bytes.
-const knownOverhead = 64
+type knownName struct {
+	ref uint64
+	name
+}
+
+const (
+	knownOverhead = 64 // bytes of memory of a known name beside its text
+	fewNames      = 8  // names that are found without a map, which takes as much memory as these
+)
 
 // find returns the name at ref; read reads it the first time.
 func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
+	for i := range k.few {
+		if k.few[i].ref == ref {
+			return k.few[i].name
+		}
+	}
 	if v, ok := k.byRef[ref]; ok {
 		return v
 	}
 	v := n.ofFile(read(ref))
 	// the text counts here too: it may have left n
 	cost := int64(knownOverhead + len(v.linkage) + len(v.shown))
-	if k.byRef == nil || k.size+cost > n.budget*int64(len(n.shards)) {
-		*k = knownNames{byRef: make(map[uint64]name)}
+	if k.size+cost > n.budget*int64(len(n.shards)) {
+		*k = knownNames{}
+	}
+	k.size += cost
+	if k.byRef == nil && len(k.few) < fewNames {
+		k.few = append(k.few, knownName{ref, v})
+		return v
+	}
+	if k.byRef == nil {
+		k.byRef = make(map[uint64]name)
+		for _, f := range k.few {
+			k.byRef[f.ref] = f.name
+		}
+		k.few = nil
 	}
 	k.byRef[ref] = v
-	k.size += cost
 	return v
 }
 

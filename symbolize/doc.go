@@ -76,6 +76,8 @@ const (
 	answerBytes = 16 << 10 // bytes that an answer pays for: 40 µs
 
 	spareShare   = 16                     // 1/16 of the budget is never granted: it is for the units that running lookups parse, which are counted afterwards
+	maxWhole     = 32 << 10               // bytes of a file that is read whole, not mapped
+	wholeShare   = 4                      // while a quarter of the budget is in use, none is
 	maxInflating = 2                      // files inflated at a time, each by several goroutines: the first is ready before all are half done
 	maxInline    = 16 << 20               // most bytes that are inflated while a line waits: 40 ms
 	maxPart      = 512 << 20              // bytes of compressed sections of a split or supplementary file: 1 s

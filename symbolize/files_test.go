@@ -126,6 +126,7 @@ func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 		path := f.place(t, dir)
 		good.place(t, dir)
 		s := New(Options{Finders: []Finder{buildid.NewTree(dir)}})
+		s.cache.memory.wholeUpTo = 0 // a file that was read whole cannot shrink
 		defer s.Close()
 
 		goodLine := strings.ReplaceAll(line, "shop.cc", "good.cc")

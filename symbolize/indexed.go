@@ -45,7 +45,7 @@ type indexPath struct {
 
 // openIndex opens the index of m's file, which is still open.
 func (m *module) openIndex(o *Options, file *buildid.File) {
-	if o.IndexDir == "" || o.Names == ShortNames || o.Names == ValgrindNames || file.OS() == nil || m.holds < DebugInfo || m.obj.Placed() {
+	if o.IndexDir == "" || o.Names == ShortNames || o.Names == ValgrindNames || m.holds < DebugInfo || m.obj.Placed() {
 		return
 	}
 	raw, err := m.obj.BuildID()
@@ -61,7 +61,9 @@ func (m *module) openIndex(o *Options, file *buildid.File) {
 		return
 	}
 	m.source, m.dir = source, symindex.Dir{Path: o.IndexDir, Budget: o.IndexBudget}
-	m.useIndex(o)
+	if !o.indexes.Lacks(m.dir, source) {
+		m.useIndex(o)
+	}
 }
 
 // useIndex opens the index if it exists and is good.
@@ -70,6 +72,7 @@ func (m *module) useIndex(o *Options) {
 	switch {
 	case err == nil:
 		m.index = newIndexed(x, o)
+		o.indexes.Has(m.dir, m.source)
 	case errors.Is(err, symindex.ErrDamaged):
 		m.dir.Remove(m.source)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, symindex.ErrStale):

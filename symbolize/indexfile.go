@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dwarf"
@@ -105,16 +104,9 @@ func (x *indexer) put(ctx context.Context, dir symindex.Dir, source symindex.Sou
 // sourceOf returns the state of file that its index must match; ok is false if it cannot have an
 // index.
 func sourceOf(file *buildid.File, id buildid.ID) (symindex.Source, bool) {
-	if file.OS() == nil || id.IsZero() {
+	if id.IsZero() {
 		return symindex.Source{}, false
 	}
-	return sourceOfOS(file.OS(), id)
-}
-
-func sourceOfOS(f *os.File, id buildid.ID) (symindex.Source, bool) {
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return symindex.Source{}, false
-	}
-	return symindex.Source{ID: id.Bytes(), Size: info.Size(), ModTime: info.ModTime().UnixNano()}, true
+	modified, ok := file.Modified()
+	return symindex.Source{ID: id.Bytes(), Size: file.Size(), ModTime: modified}, ok
 }

@@ -48,7 +48,7 @@ func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	p := &part{file: file}
 	room := o.room
 	room.SpillDir = ""
-	obj, err := object.OpenWith(file, file.Size(), file.OS(), room)
+	obj, err := openObject(file, room)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -61,13 +61,9 @@ func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 		p.close()
 		return nil, fmt.Errorf("it needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
 	}
-	if !reads(obj) {
-		err := file.Close()
-		p.file = nil
-		if err != nil {
-			p.close()
-			return nil, err
-		}
+	if p.file, err = release(file, obj); err != nil {
+		p.close()
+		return nil, err
 	}
 	return p, nil
 }
@@ -100,7 +96,7 @@ func (n *openFiles) add(p *part) {
 		return
 	}
 	n.mapped++
-	if p.file != nil {
+	if p.file != nil && !p.file.Whole() {
 		n.byFD++
 	}
 }

@@ -15,13 +15,7 @@ import (
 // sections and the making of an index ask for their bytes first; parsed units and names are counted
 // after a lookup has made them.
 type memory struct {
-	budget int64 // bytes of memory
-	// bytes of budget that are never granted: room for what is counted only afterwards
-	spare     int64
-	inline    int64 // most bytes that are inflated while a line waits
-	maxOwed   int64 // most steps that a file may owe
-	maxMapped int64
-	maxByFD   int64
+	limits
 
 	heap     atomic.Int64 // bytes, the sum of the entries' heap and the answers of the warmer
 	sections atomic.Int64 // bytes granted to files for sections
@@ -45,6 +39,18 @@ type memory struct {
 	outside outside
 }
 
+// limits are the bounds of a memory.
+type limits struct {
+	budget int64 // bytes of memory
+	// bytes of budget that are never granted: room for what is counted only afterwards
+	spare     int64
+	inline    int64 // most bytes that are inflated while a line waits
+	maxOwed   int64 // most steps that a file may owe
+	maxMapped int64
+	maxByFD   int64
+	wholeUpTo int64 // most bytes of a file that is read whole
+}
+
 // outside reports the bytes of sections, which are outside of the Go heap, to Options.OffHeap.
 type outside struct {
 	mu       sync.Mutex
@@ -54,6 +60,7 @@ type outside struct {
 
 func (m *memory) init(o *Options, names *atomic.Int64) {
 	m.budget, m.maxMapped, m.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles
+	m.wholeUpTo = maxWhole
 	m.spare, m.inline, m.maxOwed = m.budget/spareShare, maxInline, maxOwed
 	m.names, m.outside.report = names, o.OffHeap
 	m.turn, m.running = make(chan struct{}, 1), make(chan struct{}, maxInflating)
@@ -65,6 +72,15 @@ func (m *memory) init(o *Options, names *atomic.Int64) {
 // held returns the bytes that count against the budget.
 func (m *memory) held() int64 {
 	return m.heap.Load() + m.sections.Load() + m.work.Load() + m.names.Load()
+}
+
+// whole returns the size in bytes of files that are read whole at the moment. Such a file is memory of
+// this process, while the pages of a mapped one belong to the system.
+func (m *memory) whole() int64 {
+	if m.held() > m.budget/wholeShare {
+		return 0
+	}
+	return m.wholeUpTo
 }
 
 // limit returns the bytes up to which memory is granted.

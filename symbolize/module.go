@@ -33,7 +33,7 @@ func (h Holds) String() string {
 type module struct {
 	path, where string // of the file; the finder that has it
 	holds       Holds
-	file        *buildid.File // nil if obj needs no descriptor
+	file        *buildid.File // nil if obj is in use without it: it has no compressed sections
 	obj         *object.File
 	dw          *dwarf.Data // nil: none, or left alone because of fault
 	fault       error       // what is wrong with the debug information; nil: nothing known
@@ -81,18 +81,14 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		}
 	}()
 	err = guard(func() error {
-		if m.obj, err = object.OpenWith(file, file.Size(), file.OS(), o.room); err != nil {
+		if m.obj, err = openObject(file, o.room); err != nil {
 			return err
 		}
 		m.holds = m.content()
 		m.readLinks()
 		m.openIndex(o, file)
-		if !reads(m.obj) {
-			err := file.Close()
-			m.file = nil
-			if err != nil {
-				return err
-			}
+		if m.file, err = release(file, m.obj); err != nil {
+			return err
 		}
 		if m.holds < DebugInfo {
 			m.fault = m.damage(file.Size())
@@ -104,7 +100,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
 		if m.dw != nil {
 			m.dw.LazyNames()
-			if o.jobs() > 1 && o.byIndexAlone() {
+			if o.jobs() > 1 && o.byIndexAlone() && !file.Whole() { // one reader of a small file is enough
 				m.dw.Share()
 			}
 			m.dw.Afford(func(n int64) bool {
@@ -168,15 +164,33 @@ func (m *module) betterThan(o *module) bool {
 	return m.holds > o.holds
 }
 
-// reads reports whether the object reads from its descriptor when it is asked
-// for sections: those that are compressed, and all if it could not be mapped.
-func reads(obj *object.File) bool {
-	const plain = ".shstrtab" // is in every file that has sections, never compressed
-	if _, ok := obj.Section(plain); !ok || obj.HeapCost(plain) > 0 {
-		return true
+// openObject opens file, or takes what it needs of one that was read whole.
+func openObject(file *buildid.File, room object.Options) (*object.File, error) {
+	if data := file.Bytes(); data != nil {
+		return object.OpenSmall(data, room)
 	}
-	for _, s := range obj.Sections() {
-		if s.Flags&elf.SHF_COMPRESSED != 0 || strings.HasPrefix(s.Name, ".zdebug_") {
+	return object.OpenWith(file, file.Size(), file.OS(), room)
+}
+
+// release closes file if obj, which was opened from it, needs it no longer. It returns file if obj reads
+// sections that are compressed, or all, since it could not be mapped, or nil. A file that was read whole
+// keeps no descriptor.
+func release(file *buildid.File, obj *object.File) (*buildid.File, error) {
+	compressed := hasCompressed(obj)
+	if obj.Held() && !compressed {
+		return nil, file.Close()
+	}
+	if file.Whole() {
+		return file, file.Close()
+	}
+	return file, nil
+}
+
+// hasCompressed reports whether obj has compressed sections.
+func hasCompressed(obj *object.File) bool {
+	sections := obj.Sections()
+	for i := range sections {
+		if s := &sections[i]; s.Flags&elf.SHF_COMPRESSED != 0 || strings.HasPrefix(s.Name, ".zdebug_") {
 			return true
 		}
 	}

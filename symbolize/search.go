@@ -127,7 +127,7 @@ func (x *search) ask(finder Finder, has bool) (ended bool) {
 		var file *buildid.File
 		// finders read the headers of files that may be hostile
 		err := guard(func() (err error) {
-			q := buildid.Query{ID: x.e.key.id, Kind: buildid.Debug, Name: name, Better: has}
+			q := buildid.Query{ID: x.e.key.id, Kind: buildid.Debug, Name: name, Better: has, Whole: s.cache.memory.whole()}
 			file, err = finder.Find(s.ctx, q, x.note)
 			return err
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/symindex"
 )
 
 // A Finder finds files by build ID, in a directory tree or on a server. Find returns an open file
@@ -110,6 +111,7 @@ type placement struct {
 	room          object.Options     // memory and spill directory of the files
 	lend          func(n int64) bool // grants memory until the question ends
 	spillInMemory bool               // SpillDir is in memory, and so not used
+	indexes       *symindex.Listing  // of IndexDir
 }
 
 // Names selects the names of functions.
@@ -277,6 +279,7 @@ func (s *Symbolizer) place() {
 	o := &s.o
 	o.room = object.Options{Take: s.cache.takeNow, Give: s.cache.give, SpillDir: o.SpillDir}
 	o.lend = s.cache.lend
+	o.indexes = new(symindex.Listing)
 	if o.SpillDir != "" && object.InMemory(o.SpillDir) {
 		o.spillInMemory, o.room.SpillDir = true, ""
 	}

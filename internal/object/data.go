@@ -46,8 +46,10 @@ func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error)
 		return nil, &FormatError{"section " + name, fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
 	}
 	compressed := legacy || s.Flags&elf.SHF_COMPRESSED != 0
-	if f.mapped != nil && !compressed {
-		return f.mapped[s.Offset : s.Offset+s.Size : s.Offset+s.Size], nil
+	if !compressed {
+		if b, ok := f.held(s.Offset, s.Size); ok {
+			return b, nil
+		}
 	}
 	if k, ok := f.kept[name]; ok {
 		return k.data, k.err
@@ -90,7 +92,7 @@ func (f *File) HeapCost(name string) int64 {
 			return 0
 		}
 		size = claimed
-	} else if f.mapped != nil && !f.relocates(name, s) {
+	} else if f.Held() && !f.relocates(name, s) {
 		return 0
 	}
 	if size > maxHeapSection {

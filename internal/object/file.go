@@ -22,9 +22,10 @@ type File struct {
 	header   header
 	r        io.ReaderAt
 	size     uint64
-	mapped   []byte // the whole file; nil if it is read on demand
-	inMemory bool   // mapped is not a mapping of a file
-	onHeap   bool   // mapped is on the heap
+	mapped   []byte      // the whole file; nil if image is set, or it is read on demand
+	image    *smallImage // of a small file
+	inMemory bool        // mapped is not a mapping of a file
+	onHeap   bool        // mapped is on the heap
 	closed   bool
 	placed   bool // sections have addresses of placeSections
 	damage   error
@@ -37,7 +38,7 @@ type File struct {
 	segments []Segment
 	kept     map[string]kept // sections that were inflated or copied, by the name asked for
 	symbols  symbols         // .symtab, or .dynsym if that is missing or empty
-	dynamic  symbols         // .dynsym if symbols is .symtab
+	dynamic  *symbols        // .dynsym if symbols is .symtab; nil: not asked yet
 	mini     mini
 	unwind   unwind
 	room     room
@@ -52,11 +53,10 @@ type Section struct {
 	Addr   uint64 // link-time address; 0 if the section is not loaded
 	Offset uint64 // bytes from the start of the file
 	// bytes in the file (compressed, if SHF_COMPRESSED); bytes in memory if SHT_NOBITS
-	Size      uint64
-	Link      uint32
-	Info      uint32
-	Align     uint64
-	EntrySize uint64
+	Size  uint64
+	Link  uint32
+	Info  uint32
+	Align uint64
 }
 
 // covers reports whether addr is in the section as loaded.
@@ -87,13 +87,27 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	if size < 0 {
 		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
 	}
-	h, err := readHeader(r, uint64(size))
+	f, err := openHeaders(r, uint64(size))
+	if err != nil {
+		return nil, err
+	}
+	if osFile != nil {
+		if m, err := mapFile(osFile, size); err == nil {
+			f.mapped = m
+		} // else read on demand
+	}
+	return f, nil
+}
+
+// openHeaders returns the file of size bytes that r reads, with its headers.
+func openHeaders(r io.ReaderAt, size uint64) (*File, error) {
+	h, err := readHeader(r, size)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{
 		Class: elf.ELFCLASS32, Order: binary.LittleEndian, Machine: h.Machine, Type: h.Type,
-		header: h, r: r, size: uint64(size),
+		header: h, r: r, size: size,
 	}
 	if h.is64 {
 		f.Class = elf.ELFCLASS64
@@ -102,18 +116,21 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 		f.Order = binary.BigEndian
 	}
 	var segmentsErr, sectionsErr error
+	var table []byte
 	f.segments, segmentsErr = h.readSegments(r, f.size)
-	sectionsErr = f.readSections()
-	f.listSections()
+	f.sections, table, sectionsErr = h.readSections(r, f.size)
+	if data, ok := r.(inHand); ok {
+		f.image = f.imageOf(data)
+		f.r = f.image
+	}
+	if sectionsErr == nil {
+		sectionsErr = f.nameSections(table)
+	}
 	f.placeSections()
+	f.listSections()
 	f.damage = both(sectionsErr, segmentsErr)
 	if f.damage != nil && len(f.segments) == 0 && len(f.sections) == 0 {
 		return nil, f.damage
-	}
-	if osFile != nil {
-		if m, err := mapFile(osFile, size); err == nil {
-			f.mapped = m
-		} // else read on demand
 	}
 	return f, nil
 }
@@ -129,13 +146,9 @@ func both(a, b error) error {
 	return fmt.Errorf("%w; %w", a, b)
 }
 
-// readSections fills f.sections with their names.
-func (f *File) readSections() error {
-	sections, offsets, err := f.header.readSections(f.r, f.size)
-	if err != nil {
-		return err
-	}
-	f.sections = sections
+// nameSections gives the sections the names that table refers to.
+func (f *File) nameSections(table []byte) error {
+	sections := f.sections
 	index := uint64(f.header.shstrndx)
 	if len(sections) == 0 || index == uint64(elf.SHN_UNDEF) {
 		return nil
@@ -153,13 +166,12 @@ func (f *File) readSections() error {
 	if s.Size > maxNames {
 		return &LimitError{"bytes of section names", s.Size, maxNames}
 	}
-	b := make([]byte, s.Size)
-	if err := readFull(f.r, b, s.Offset); err != nil {
+	names, err := f.sectionNames(s)
+	if err != nil {
 		return fmt.Errorf("read section names: %w", err)
 	}
-	names := string(b)
-	f.names = len(names)
-	for i, off := range offsets {
+	for i := range sections {
+		off := f.header.nameAt(table, i)
 		if uint64(off) >= uint64(len(names)) {
 			continue
 		}
@@ -173,6 +185,20 @@ func (f *File) readSections() error {
 	return nil
 }
 
+// sectionNames returns the names in s: in the image, which does not change, or in a copy.
+func (f *File) sectionNames(s *Section) (string, error) {
+	if f.image != nil {
+		b := f.image.find(s.Offset, s.Size)
+		return unsafe.String(unsafe.SliceData(b), len(b)), nil
+	}
+	b := make([]byte, s.Size)
+	if err := readFull(f.r, b, s.Offset); err != nil {
+		return "", err
+	}
+	f.names = len(b)
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil
+}
+
 // Close unmaps the file: every byte slice that it returned is invalid after that. A second Close
 // does nothing.
 func (f *File) Close() error {
@@ -184,7 +210,7 @@ func (f *File) Close() error {
 		f.mini.file.Close()
 	}
 	m := f.mapped
-	f.mapped, f.kept, f.symbols, f.dynamic, f.mini, f.unwind = nil, nil, symbols{}, symbols{}, mini{}, unwind{}
+	f.mapped, f.image, f.kept, f.symbols, f.dynamic, f.mini, f.unwind = nil, nil, nil, symbols{}, nil, mini{}, unwind{}
 	err := f.room.free()
 	if m == nil || f.inMemory {
 		return err
@@ -322,6 +348,7 @@ func (f *File) Footprint() int64 {
 	if f.onHeap {
 		n += int64(cap(f.mapped))
 	}
+	n += f.image.footprint()
 	if f.mini.file != nil {
 		n += f.mini.file.Footprint()
 	}

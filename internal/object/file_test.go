@@ -77,7 +77,7 @@ func TestSectionsAndSegmentsAreThoseOfDebugELF(t *testing.T) {
 		}
 		for i, got := range f.Sections() {
 			w := want.Sections[i].SectionHeader
-			if got != (Section{w.Name, w.Type, w.Flags, w.Addr, w.Offset, w.FileSize, w.Link, w.Info, w.Addralign, w.Entsize}) {
+			if got != (Section{w.Name, w.Type, w.Flags, w.Addr, w.Offset, w.FileSize, w.Link, w.Info, w.Addralign}) {
 				t.Errorf("%s: section %d: %+v, want %+v", path, i, got, w)
 			}
 			if w.Name == "" || want.Section(w.Name) != want.Sections[i] {

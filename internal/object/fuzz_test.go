@@ -163,5 +163,8 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		visit(t, o)
+		if len(b) < 1<<16 {
+			checkSmall(t, b)
+		}
 	})
 }

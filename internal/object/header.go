@@ -172,7 +172,7 @@ func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx
 	if err := readFull(r, buf[:n], h.shoff); err != nil {
 		return fmt.Errorf("read section header 0: %w", err)
 	}
-	s, _ := h.section(buf[:])
+	s := h.section(buf[:])
 	if shnum {
 		h.shnum = s.Size
 	}
@@ -185,21 +185,21 @@ func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx
 	return nil
 }
 
-// section decodes a section header. It returns the name as an offset into the section names.
-func (h *header) section(b []byte) (s Section, name uint32) {
+// section decodes a section header, but not the name.
+func (h *header) section(b []byte) (s Section) {
 	s.Type = elf.SectionType(h.u32(b[4:]))
 	if h.is64 {
 		s.Flags = elf.SectionFlag(h.u64(b[8:]))
 		s.Addr, s.Offset, s.Size = h.u64(b[16:]), h.u64(b[24:]), h.u64(b[32:])
 		s.Link, s.Info = h.u32(b[40:]), h.u32(b[44:])
-		s.Align, s.EntrySize = h.u64(b[48:]), h.u64(b[56:])
+		s.Align = h.u64(b[48:])
 	} else {
 		s.Flags = elf.SectionFlag(h.u32(b[8:]))
 		s.Addr, s.Offset, s.Size = uint64(h.u32(b[12:])), uint64(h.u32(b[16:])), uint64(h.u32(b[20:]))
 		s.Link, s.Info = h.u32(b[24:]), h.u32(b[28:])
-		s.Align, s.EntrySize = uint64(h.u32(b[32:])), uint64(h.u32(b[36:]))
+		s.Align = uint64(h.u32(b[32:]))
 	}
-	return s, h.u32(b)
+	return s
 }
 
 // segment decodes one program header.
@@ -218,7 +218,8 @@ func (h *header) segment(b []byte) Segment {
 	}
 }
 
-// readTable reads num entries of entry bytes each, after checking that the file has them.
+// readTable reads num entries of entry bytes each, after checking that the file has them. The result
+// may alias the file.
 func readTable(r io.ReaderAt, size uint64, what string, off, num uint64, entry int, limit uint64) ([]byte, error) {
 	if num == 0 {
 		return nil, nil
@@ -229,6 +230,9 @@ func readTable(r io.ReaderAt, size uint64, what string, off, num uint64, entry i
 	bytes := num * uint64(entry)
 	if !within(off, bytes, size) {
 		return nil, &FormatError{what, fmt.Sprintf("%d at %#x reach beyond the end of the file (%d bytes)", num, off, size)}
+	}
+	if data, ok := r.(inHand); ok {
+		return data[off : off+bytes], nil
 	}
 	b := make([]byte, bytes)
 	if err := readFull(r, b, off); err != nil {
@@ -253,8 +257,9 @@ func (h *header) readSegments(r io.ReaderAt, size uint64) ([]Segment, error) {
 	return segments, nil
 }
 
-// readSections returns the sections without their names, and the offset of each name.
-func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, names []uint32, err error) {
+// readSections returns the sections without their names, and the table that they are from: see
+// nameAt.
+func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, table []byte, err error) {
 	if h.shoff == 0 {
 		return nil, nil, nil
 	}
@@ -262,16 +267,18 @@ func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, n
 		return nil, nil, h.extended
 	}
 	entry := h.pick(shdrSize32, shdrSize64)
-	b, err := readTable(r, size, "section headers", h.shoff, h.shnum, entry, maxSections)
-	if err != nil || len(b) == 0 {
+	table, err = readTable(r, size, "section headers", h.shoff, h.shnum, entry, maxSections)
+	if err != nil || len(table) == 0 {
 		return nil, nil, err
 	}
-	sections = make([]Section, 0, len(b)/entry)
-	names = make([]uint32, 0, len(b)/entry)
-	for ; len(b) > 0; b = b[entry:] {
-		s, name := h.section(b)
-		sections = append(sections, s)
-		names = append(names, name)
+	sections = make([]Section, len(table)/entry)
+	for i := range sections {
+		sections[i] = h.section(table[i*entry:])
 	}
-	return sections, names, nil
+	return sections, table, nil
+}
+
+// nameAt returns the offset of the name of section i of table in the section names.
+func (h *header) nameAt(table []byte, i int) uint32 {
+	return h.u32(table[i*h.pick(shdrSize32, shdrSize64):])
 }

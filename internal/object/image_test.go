@@ -121,7 +121,7 @@ func (m image) bytes(t testing.TB) []byte {
 		out.u32(offsets[i], uint32(s.Type))
 		out.word(uint64(s.Flags), s.Addr, s.Offset, s.Size)
 		out.u32(s.Link, s.Info)
-		out.word(s.Align, s.EntrySize)
+		out.word(s.Align, 0)
 	}
 	return out.Bytes()
 }

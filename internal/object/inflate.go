@@ -23,8 +23,8 @@ func (f *File) read(s *Section) (k kept) {
 	if k.data, k.arena, k.err = f.alloc(s.Size); k.err == nil {
 		k.offHeap = k.arena.offHeap()
 		k.data = k.data[:s.Size:s.Size]
-		if f.mapped != nil { // its reader may be closed
-			copy(k.data, f.mapped[s.Offset:])
+		if b, ok := f.held(s.Offset, s.Size); ok { // its reader may be closed
+			copy(k.data, b)
 		} else {
 			k.err = readFull(f.r, k.data, s.Offset)
 		}

@@ -50,8 +50,8 @@ func (f *File) SegmentData(i int) []byte {
 		return nil
 	}
 	size := min(p.FileSize, f.size-p.Offset)
-	if f.mapped != nil {
-		return f.mapped[p.Offset : p.Offset+size : p.Offset+size]
+	if b, ok := f.held(p.Offset, size); ok {
+		return b
 	}
 	key := fmt.Sprintf("\x01%d", i) // not a section's name; keys of tableData begin with NUL
 	if k, ok := f.kept[key]; ok {

@@ -53,8 +53,8 @@ func (f *File) openMini() (m *File, err error) {
 	defer giveBack()
 	packed := make([]byte, s.Size)
 	// f.reader may be closed; the decoder starts no goroutine, and reads a copy
-	if f.mapped != nil {
-		copy(packed, f.mapped[s.Offset:])
+	if b, ok := f.held(s.Offset, s.Size); ok {
+		copy(packed, b)
 	} else if err := readFull(f.r, packed, s.Offset); err != nil {
 		return nil, err
 	}

@@ -98,12 +98,17 @@ func (s *noteSearch) in(off, size, align uint64) []byte {
 	}
 	size = min(size, s.size-off, s.budget)
 	s.budget -= size
-	b := make([]byte, size)
-	if err := readFull(s.r, b, off); err != nil {
-		if s.err == nil {
-			s.err = fmt.Errorf("read notes: %w", err)
+	var b []byte
+	if data, ok := s.r.(inHand); ok {
+		b = data[off : off+size]
+	} else {
+		b = make([]byte, size)
+		if err := readFull(s.r, b, off); err != nil {
+			if s.err == nil {
+				s.err = fmt.Errorf("read notes: %w", err)
+			}
+			return nil
 		}
-		return nil
 	}
 	if align == 8 {
 		if desc := s.find(b, 8); desc != nil {
@@ -136,3 +141,6 @@ func (s *noteSearch) find(notes []byte, align uint64) []byte {
 
 // alignUp rounds n up to a multiple of align, a power of two.
 func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+
+// BuildIDOf is [BuildID] for the bytes of a whole file, of which the result is a part.
+func BuildIDOf(data []byte) ([]byte, error) { return BuildID(inHand(data), int64(len(data))) }

@@ -105,11 +105,11 @@ func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 // once returns the bytes of a section that is read once, and does not keep them: they are valid
 // until release, which the caller calls even after an error.
 func (f *File) once(s *Section) (data []byte, release func(), err error) {
-	switch {
-	case !within(s.Offset, s.Size, f.size):
+	if !within(s.Offset, s.Size, f.size) {
 		return nil, func() {}, &FormatError{"section " + s.Name, "reaches beyond the end of the file"}
-	case f.mapped != nil:
-		return f.mapped[s.Offset : s.Offset+s.Size], func() {}, nil
+	}
+	if data, ok := f.held(s.Offset, s.Size); ok {
+		return data, func() {}, nil
 	}
 	k := f.read(s)
 	return k.data, func() { f.room.release(k.arena) }, k.err

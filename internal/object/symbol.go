@@ -52,6 +52,9 @@ type symbolEntry struct {
 
 // footprint does not include sections, which Data counts.
 func (t *symbols) footprint() int64 {
+	if t == nil {
+		return 0
+	}
 	sorted := t.sorted
 	if t.shared != nil && sorted == nil {
 		sorted = t.shared.ready()
@@ -209,14 +212,13 @@ func (f *File) primary() *symbols {
 
 // secondary returns the .dynsym beside a .symtab, or a table without symbols.
 func (f *File) secondary() *symbols {
-	t := &f.dynamic
-	if !t.loaded {
-		t.f = f
-		if t.loaded = true; f.primary().kind == elf.SHT_SYMTAB {
-			t.load(elf.SHT_DYNSYM)
+	if f.dynamic == nil {
+		f.dynamic = &symbols{f: f, loaded: true}
+		if f.primary().kind == elf.SHT_SYMTAB {
+			f.dynamic.load(elf.SHT_DYNSYM)
 		}
 	}
-	return t
+	return f.dynamic
 }
 
 // load loads the first table of this kind that has symbols.

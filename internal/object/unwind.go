@@ -26,8 +26,8 @@ const (
 // unwind has the bounds of functions, from the information for unwinding.
 type unwind struct {
 	tried  bool
-	header uint64        // address of the search table of .eh_frame_hdr; 0: none
-	count  uint64        // entries of that table
+	table  []byte        // the search table of .eh_frame_hdr, and what follows
+	count  uint64        // entries of that table; 0: none
 	base   uint64        // address that the entries are relative to
 	ranges []unwindRange // without such a table: all functions, sorted by start
 }
@@ -126,14 +126,14 @@ func (f *File) readUnwindHeader(at uint64) (frames uint64) {
 	if c.bad || b[2] == peOmit || b[3] != peDataRel|peS4 || count == 0 || count > uint64(len(b)-c.at)/8 || count > maxUnwind {
 		return frames
 	}
-	f.unwind.header, f.unwind.count, f.unwind.base = at+uint64(c.at), count, at
+	f.unwind.table, f.unwind.count, f.unwind.base = b[c.at:], count, at
 	return frames
 }
 
 // searchUnwindTable finds the entry whose function covers addr.
 func (f *File) searchUnwindTable(addr uint64) (start, end uint64, ok bool) {
 	u := &f.unwind
-	table := f.Loaded(u.header)
+	table := u.table
 	if uint64(len(table)) < u.count*8 {
 		return 0, 0, false
 	}

@@ -1,0 +1,78 @@
+package buildid
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+	"syscall"
+)
+
+// maxWhole is the size in bytes of the largest file that is read whole: mapping one, with the page
+// faults and tables that follow, costs more than copying that many bytes.
+const maxWhole = 32 << 10
+
+// wholes are buffers for files that are read whole; the byte more shows that a file has grown.
+var wholes = sync.Pool{New: func() any { return new([maxWhole + 1]byte) }}
+
+// A whole is a small file in memory.
+type whole struct {
+	buf   *[maxWhole + 1]byte
+	data  []byte // of buf
+	state state
+}
+
+func (w *whole) free() {
+	if w.buf != nil {
+		wholes.Put(w.buf)
+		*w = whole{}
+	}
+}
+
+// readWhole reads the file at path if it is a regular one of at most limit bytes, by four system calls.
+// It returns false if the file must be opened in another way, and an error if that would not help.
+//
+// The type is checked before the file is opened: see openRegular. If another file takes its place
+// meanwhile, it is not taken for this one unless it has the same size.
+func readWhole(path string, limit int64) (w whole, ok bool, err error) {
+	fail := func(op string, err error) (whole, bool, error) {
+		return whole{}, false, &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	var st syscall.Stat_t
+	if err := retry(func() error { return syscall.Stat(path, &st) }); err != nil {
+		return fail("stat", err)
+	}
+	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return fail("open", errNotRegular)
+	}
+	if st.Size > min(limit, maxWhole) {
+		return w, false, nil
+	}
+	fd := -1
+	if err := retry(func() (err error) {
+		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|openFlags, 0)
+		return err
+	}); err != nil {
+		return fail("open", err)
+	}
+	buf := wholes.Get().(*[maxWhole + 1]byte)
+	n := 0
+	err = retry(func() (err error) {
+		n, err = syscall.Pread(fd, buf[:st.Size+1], 0)
+		return err
+	})
+	syscall.Close(fd)
+	if err != nil || int64(n) != st.Size {
+		wholes.Put(buf)
+		return w, false, nil
+	}
+	return whole{buf, buf[:n], state{st.Size, st.Mtim.Nano(), st.Ino}}, true, nil
+}
+
+// retry calls call again while a signal interrupts it.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

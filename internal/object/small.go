@@ -1,0 +1,141 @@
+package object
+
+import (
+	"cmp"
+	"debug/elf"
+	"io"
+	"math"
+	"slices"
+	"unsafe"
+)
+
+// A smallImage has the bytes of a small file that are in its sections and segments. What lies between
+// them, which linkers fill up to the next page, and the headers are not kept: a library of 16 KiB
+// has 5 KiB.
+type smallImage struct {
+	bytes   []byte
+	extents []extent // in the order of their offsets; none touches the next
+}
+
+// An extent is a stretch of the file: size bytes at off are at the place at of smallImage.bytes.
+type extent struct{ off, size, at uint32 }
+
+// OpenSmall is [OpenWith] for a file whose bytes, all of them, the caller has read. It copies what it
+// keeps, so that the file takes neither a mapping nor a descriptor, and cannot be cut off while it is
+// used.
+func OpenSmall(data []byte, o Options) (*File, error) {
+	if uint64(len(data)) > math.MaxUint32 {
+		return nil, &LimitError{"bytes of a small file", uint64(len(data)), math.MaxUint32}
+	}
+	f, err := openHeaders(inHand(data), uint64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	f.room.Options = o
+	return f, nil
+}
+
+// inHand are the bytes of a whole file.
+type inHand []byte
+
+// ReadAt implements [io.ReaderAt].
+func (b inHand) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > int64(len(b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// imageOf returns the image of f, which has the bytes data.
+func (f *File) imageOf(data []byte) *smallImage {
+	all := make([]extent, 0, 64)
+	add := func(off, size uint64) {
+		if off < uint64(len(data)) && size > 0 {
+			all = append(all, extent{off: uint32(off), size: uint32(min(size, uint64(len(data))-off))})
+		}
+	}
+	for i := range f.sections {
+		if s := &f.sections[i]; s.Type != elf.SHT_NULL && s.Type != elf.SHT_NOBITS {
+			add(s.Offset, s.Size)
+		}
+	}
+	for i := range f.segments {
+		add(f.segments[i].Offset, f.segments[i].FileSize)
+	}
+	slices.SortFunc(all, func(a, b extent) int { return cmp.Compare(a.off, b.off) })
+	kept, sum := all[:0], uint32(0)
+	for _, e := range all {
+		if last := len(kept) - 1; last >= 0 && e.off <= kept[last].off+kept[last].size+maxGap {
+			if end := e.off + e.size; end > kept[last].off+kept[last].size {
+				sum += end - kept[last].off - kept[last].size
+				kept[last].size = end - kept[last].off
+			}
+			continue
+		}
+		e.at = sum
+		sum += e.size
+		kept = append(kept, e)
+	}
+	m := &smallImage{bytes: make([]byte, sum), extents: slices.Clone(kept)}
+	for _, e := range m.extents {
+		copy(m.bytes[e.at:], data[e.off:e.off+e.size])
+	}
+	return m
+}
+
+// maxGap is the number of bytes between two sections that are kept, for one extent instead of two.
+const maxGap = 16
+
+// find returns size bytes at off, a part of a section or segment; nil for others.
+func (m *smallImage) find(off, size uint64) []byte {
+	i, found := slices.BinarySearchFunc(m.extents, off, func(e extent, off uint64) int { return cmp.Compare(uint64(e.off), off) })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	e := &m.extents[i]
+	skip := off - uint64(e.off)
+	if skip > uint64(e.size) || size > uint64(e.size)-skip {
+		return nil
+	}
+	at := uint64(e.at) + skip
+	return m.bytes[at : at+size : at+size]
+}
+
+// ReadAt implements [io.ReaderAt] for bytes of one extent.
+func (m *smallImage) ReadAt(p []byte, off int64) (int, error) {
+	b := m.find(uint64(off), uint64(len(p)))
+	if off < 0 || b == nil && len(p) > 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return copy(p, b), nil
+}
+
+func (m *smallImage) footprint() int64 {
+	if m == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*m)) + int64(cap(m.bytes)) + int64(cap(m.extents))*int64(unsafe.Sizeof(extent{}))
+}
+
+// held returns the bytes of the file at [off, off+size), which is within it, without a copy; ok is
+// false if they are read on demand.
+func (f *File) held(off, size uint64) (b []byte, ok bool) {
+	switch {
+	case f.mapped != nil:
+		return f.mapped[off : off+size : off+size], true
+	case f.image != nil:
+		b = f.image.find(off, size)
+		return b, b != nil || size == 0
+	}
+	return nil, false
+}
+
+// Held reports whether the file needs no reader: it is mapped, or in memory.
+func (f *File) Held() bool { return f.mapped != nil || f.image != nil }
