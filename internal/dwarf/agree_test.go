@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
@@ -366,6 +367,7 @@ func difference(got, want plainFrame) string {
 }
 
 func TestAgreement(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	var (
 		mu            sync.Mutex
 		frames, wrong int

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -28,6 +29,7 @@ type lookupCost struct {
 // A lookup of a known kind costs the same in a program of twice the units: once the tables of the
 // whole file are there, it touches its own unit alone.
 func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const units = 80
 	dir := t.TempDir()
 	var sources []string

@@ -126,6 +126,7 @@ func TestTruncatedSections(t *testing.T) {
 }
 
 func TestMutations(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	samples := tinySamples(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	interesting := []byte{0, 1, 0x7f, 0x80, 0xff}
@@ -356,6 +357,7 @@ type hostileCost struct {
 // TestWorkIsBounded looks up an address in inputs of some 100 KiB to 1 MiB that would cost the
 // square of that.
 func TestWorkIsBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	order := binary.LittleEndian
 	head := []any{1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0}
 	root := parts(order, 1, uint64(0x1000), uint32(0x1000))
@@ -440,6 +442,7 @@ func TestWorkIsBounded(t *testing.T) {
 
 // A look at tables of the whole file costs no more than a lookup may.
 func TestTablesOfTheFileAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	zeros := make([]byte, 1<<30) // sets of no bytes, and units of none
 	for _, name := range []string{".debug_aranges", ".debug_info"} {
 		d := newData(sections{load: func(section string) ([]byte, error) {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // memberBuilds are the builds of testdata/members.
@@ -156,6 +158,7 @@ func objects(t *testing.T, path string) []elf.Symbol {
 
 // TestMembersAgreeWithGDB compares the answers for every byte of every variable.
 func TestMembersAgreeWithGDB(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for _, b := range memberBuilds {
 		if strings.HasPrefix(b.after, "llvm-dwp") || b.name == "gcc dwarf5 split type units" || strings.HasSuffix(b.name, "big-endian") { // gdb 13 crashes, and complains
 			continue

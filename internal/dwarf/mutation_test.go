@@ -160,6 +160,7 @@ func interrogate(t testing.TB, image []byte, code, variables []uint64) (frames, 
 // TestMutatedFiles opens damaged files and asks them. None may make the reader panic, take two
 // seconds of work, or 256 MiB; an undamaged file is asked between them.
 func TestMutatedFiles(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	all := victims(t)
 	n, end := mutatedFiles, time.Now().Add(mutationTime)
 	if long() {

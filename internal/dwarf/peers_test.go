@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // The readers of the standard library and of delve are independent of ours and of LLVM's, which it
@@ -182,6 +184,7 @@ func peerFrames(units []*peerUnit, addr uint64) []peerFrame {
 const peerAddresses = 2000
 
 func TestFramesAreThoseOfDelve(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for _, f := range []fixture{
 		{name: "gcc dwarf5 O2", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2"},
 		{long: true, name: "gcc dwarf4 O1", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O1"},

@@ -328,6 +328,7 @@ func TestSupplementaryFile(t *testing.T) {
 
 // TestSplitMutations changes bytes of every file that split units are read from.
 func TestSplitMutations(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	s := newSplitSample()
 	at, sizes := [3]uint32{}, [3]uint32{uint32(len(s.info)), uint32(len(s.abbrev)), 16}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // lineSections are a unit of [0x1000,2^32) with the line table of a program.
@@ -31,6 +33,7 @@ var endSequence = parts(binary.LittleEndian, lnsAdvancePC, 1, 0, 1, lneEndSequen
 // TestHugeLineTable looks addresses up in a table that is too long to keep: each answer is that of
 // a run of the whole program, and all but the first cost little.
 func TestHugeLineTable(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const ends = 3 // sequences, the last one first
 	r := rand.New(rand.NewPCG(1, 2))
 	var program []byte
@@ -85,6 +88,7 @@ func TestHugeLineTable(t *testing.T) {
 
 // What no compiler writes is given up, at once and for all addresses.
 func TestHugeLineTableWithoutOrder(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	rows := bytes.Repeat([]byte{0x20}, maxRows)
 	back := parts(binary.LittleEndian, lnsAdvancePC, leb(1<<64-100))
 	tests := []struct {
