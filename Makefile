@@ -25,9 +25,12 @@ release:
 	go -C scripts/release run . -checkout '$(CURDIR)' '$(abspath $(OUTPUT))'
 
 # Everything a change has to pass, two targets at a time, because the tests of integration wait for programs and clocks
-# while the other targets compute. The output of a target comes when it has ended.
-test: install-deps
-	+@$(MAKE) --no-print-directory --jobs 2 $(SYNC) check-format check-modules integration vet staticcheck unit work fuzz
+# while the other targets compute. The output of a target comes when it has ended. With make -k they run even if a package
+# cannot be installed, which is a failure nevertheless.
+test:
+	+@bad=0; $(MAKE) --no-print-directory install-deps || bad=1; \
+	case "-$(firstword -$(MAKEFLAGS))" in *k*) ;; *) [ $$bad = 0 ] || exit 1 ;; esac; \
+	$(MAKE) --no-print-directory --jobs 2 $(SYNC) check-format check-modules integration vet staticcheck unit work fuzz && exit $$bad
 
 # The full counts where `make test` runs a tenth, and longer fuzzing. A missing part is a failure.
 test-long: export CI = true
