@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// smallModule writes debug files that differ only in their build IDs. It returns the IDs and an address
+// smallModules writes debug files that differ only in their build IDs. It returns the IDs and an address
 // in the code of each.
 func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint64) {
 	t.Helper()
@@ -60,9 +61,7 @@ func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint6
 // A module that is asked for one frame must not make tables for thousands. The bounds are what was
 // measured and a tenth: of a file of 6,872 bytes, 4,472 are kept.
 func TestModulesAskedForAFrameAreSmall(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	fuzztest.WithoutRace(t)
 	const n = 500
 	const allocated, live = 16000, 12400 // bytes of each module
 	dir := t.TempDir()
