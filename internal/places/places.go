@@ -4,6 +4,7 @@ package places
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,12 +42,18 @@ func IsTree(dir string) bool {
 	for {
 		names, err := f.Readdirnames(1024)
 		for _, name := range names {
-			if name == ".build-id" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == "" {
+			if name == ".build-id" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == "" && isDir(filepath.Join(dir, name)) {
 				return true
 			}
 		}
 		if err != nil {
-			return false
+			return err != io.EOF
 		}
 	}
+}
+
+// isDir tells the folders of a tree from programs such as dd.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

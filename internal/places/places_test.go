@@ -14,8 +14,10 @@ func TestPlacesWithoutDebugFilesAreDoubted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(at("file"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"file", "programs/dd"} {
+		if err := os.WriteFile(at(name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const noTree = " has no .build-id folder: name a folder of programs or debug files in symbol_paths"
 	for _, tt := range []struct {
