@@ -247,10 +247,13 @@ func slowName(s string) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return ""
 	}
-	q := quicks.Get().(*demangle.Quick)
-	defer quicks.Put(q)
-	if _, _, rust := oldRust(s); !rust && q.Can(s) {
-		return ""
+	if _, _, rust := oldRust(s); !rust {
+		q := quicks.Get().(*demangle.Quick)
+		can := q.Can(s)
+		quicks.Put(q)
+		if can {
+			return ""
+		}
 	}
 	return demangled(s, false)
 }

@@ -255,8 +255,10 @@ func (p *piece) move(by int) {
 	p.lo += int32(by)
 	p.mid += int32(by)
 	p.hi += int32(by)
-	p.last.lo += int32(by)
-	p.last.hi += int32(by)
+	if p.last.hi > 0 { // there is one
+		p.last.lo += int32(by)
+		p.last.hi += int32(by)
+	}
 }
 
 // parameters reads types up to the end of a function and writes them in parentheses.

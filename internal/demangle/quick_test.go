@@ -179,7 +179,7 @@ func (m made) name(depth int) string {
 		return m.one(0, "1a", "N1a1bE")
 	}
 	return m.one(depth, "I", "I A", "|N I I |E", "|N I A I |E", "|N I I A |E", "|NK I I |E", "|N I |C1E", "|N I A |C2E", "|N I A |D2E", "|N I |ls A |E", "|N I |clE",
-		"|N I |cv T |E", "|Z F |E I", "|Z F |ENK|Ul T |E_ |clE", "|Z F |ENK|UlT_E_ |cl A |E", "|N I |CI1 T |E", "|St I A", "|NSt I A I |E", "|N "+m.reference()+" I |E",
+		"|N I |cv T |E", "|Z F |E I", "|Z F |ENK|Ul T |E_ |clE", "|Z F |ENK|UlT_E_ |cl A |E", "|N I |CI1 T |E", "|St I A", "|NSt I A I |E", "|N "+m.reference()+" I |E", "|N "+m.reference()+" |C1E",
 		"|N "+m.reference()+" I A |E", "|N I |Ut_ I |E", "|L I", "|Z F |E NK I I |E")
 }
 

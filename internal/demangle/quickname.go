@@ -91,7 +91,9 @@ func (q *Quick) nested() (h head) {
 			if s.form&(parted|several) != 0 {
 				q.fail()
 			}
-			p.last, p.form = s.last, s.form&special
+			if p.last, p.form = s.last, s.form&special; s.param > 0 {
+				p.last = ident{}
+			}
 		case c == 'T':
 			if t := q.parameter(); t.form&(parted|several) != 0 {
 				q.fail()

@@ -111,7 +111,7 @@ func (q *Quick) typ() (t piece) {
 		default:
 			q.write(quals)
 		}
-		t.cv, t.form = cv, t.form&parted
+		t.cv, t.form, t.last = cv, t.form&parted, ident{}
 		t.hi = int32(len(q.b))
 		q.candidate(t)
 	} else if method != "" {
@@ -384,8 +384,24 @@ func (q *Quick) expansion() (t piece) {
 	return piece{form: expanded | empty}
 }
 
-// standard are the substitutions of the standard library.
-var standard = map[byte]string{'a': "allocator", 'b': "basic_string", 's': "string", 'i': "istream", 'o': "ostream", 'd': "iostream"}
+// standard returns what a substitution of the standard library stands for, or an empty string.
+func standard(c byte) string {
+	switch c {
+	case 'a':
+		return "allocator"
+	case 'b':
+		return "basic_string"
+	case 's':
+		return "string"
+	case 'i':
+		return "istream"
+	case 'o':
+		return "ostream"
+	case 'd':
+		return "iostream"
+	}
+	return ""
+}
 
 // substituted reads a substitution as a type, and reports whether it is a new candidate.
 func (q *Quick) substituted() (t piece, candidate bool) {
@@ -427,7 +443,8 @@ func (q *Quick) substitution(inScope bool) (p piece) {
 		return q.copied(p)
 	}
 	q.at++
-	name, ok := standard[c]
+	name := standard(c)
+	ok := name != ""
 	if c == 't' && inScope {
 		name, ok = "std", true
 	} else {
@@ -554,7 +571,7 @@ func (q *Quick) literal() {
 	suffix, plain := "", false
 	switch c {
 	case 'i', 'j', 'l', 'm', 'x', 'y':
-		suffix, plain = map[byte]string{'j': "u", 'l': "l", 'm': "ul", 'x': "ll", 'y': "ull"}[c], true
+		suffix, plain = [...]string{'j': "u", 'l': "l", 'm': "ul", 'x': "ll", 'y': "ull"}[c], true
 		q.at++
 	case 'b':
 		if v := q.ahead(1); (v == '0' || v == '1') && q.ahead(2) == 'E' {
