@@ -2,9 +2,14 @@
 
 // func askAVX2() bool
 //
-// A processor with AVX has leaf 7: XSAVE, which AVX needs, has leaf 13.
+// A virtual machine may have AVX, but no leaf 7.
 TEXT ·askAVX2(SB), NOSPLIT, $0-1
 	MOVB $0, ret+0(FP)
+	XORL AX, AX
+	XORL CX, CX
+	CPUID
+	CMPL AX, $7
+	JLT  no
 	MOVL $1, AX
 	XORL CX, CX
 	CPUID
