@@ -24,7 +24,7 @@ type whole struct {
 func (w *whole) free() {
 	if w.buf != nil {
 		wholes.Put(w.buf)
-		*w = whole{}
+		w.buf, w.data = nil, nil
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	inputSize = 256 << 10 // bytes read at a time
 	inputRoom = 64        // bytes that one round of the decoder may look ahead
 
-	populateAhead = 4 << 20 // bytes: a stream that ends early has taken no more memory than that
+	populateAhead = 4 << 20 // bytes: a stream that ends early has taken that and a step more memory
 	populateStep  = 1 << 20 // bytes: decoding as many takes 2 ms
 )
 

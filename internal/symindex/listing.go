@@ -22,7 +22,7 @@ type Listing struct {
 
 const (
 	listAfter = 16          // files that are looked for one by one before the directory is listed
-	listAgain = time.Second // an index that another process makes is not seen for that long
+	listAgain = time.Second // a module opened within that time does without an index that another process has just made
 	maxListed = 1 << 16     // names; a directory with more is not listed: 20 ms
 	listChunk = 1024        // names read at a time
 )
@@ -81,4 +81,5 @@ func (l *Listing) list(d Dir) {
 			return
 		}
 	}
+	l.listed = l.listed.Add(time.Minute) // too many: not tried again for that long
 }
