@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -19,13 +20,21 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
+// mapped is a finder whose files are mapped, however small: one that is read whole has one reader.
+type mapped struct{ symbolize.Finder }
+
+func (m mapped) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+	q.Whole = 0
+	return m.Finder.Find(ctx, q, note)
+}
+
 // filteredBy returns the output of a new Filter for blocks, what its Symbolizer says of its files, and
 // the number of answers that were found ahead.
 func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []string) (out, faults string, ahead int) {
 	t.Helper()
 	var notes []string
 	s := symbolize.New(symbolize.Options{
-		Jobs: jobs, MaxMemory: memory, Finders: []symbolize.Finder{buildid.NewTree(tree)},
+		Jobs: jobs, MaxMemory: memory, Finders: []symbolize.Finder{mapped{buildid.NewTree(tree)}},
 		Notify: func(message string) { notes = append(notes, message) },
 	})
 	defer s.Close()

@@ -190,10 +190,13 @@ func (s *Symbolizer) TryCode(dst []Frame, l Location) (frames []Frame, ok bool) 
 	if frames, ok := e.byCrew(dst, l.Addr); ok {
 		return frames, true
 	}
+	if c := e.crew.Load(); c != nil && c.done.Load() {
+		return dst, false // what may be wrong with the file is found in the order of the log
+	}
 	if !e.mu.TryLock() {
 		return dst, false
 	}
-	if e.module == nil || e.module.dw == nil || e.task != nil || e.awaitsUnpacking() {
+	if e.module == nil || e.module.dw == nil || e.task != nil || e.strikes > 0 || e.awaitsUnpacking() {
 		e.mu.Unlock()
 		return dst, false
 	}

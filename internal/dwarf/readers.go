@@ -75,7 +75,6 @@ func (d *Data) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error
 		return dst, ErrNotAlone
 	}
 	off := d.offsetFor(addr)
-	d.work = maxWork // the steps for tables of the whole file do not count for the unit
 	var u *unit
 	if off != noUnit {
 		u = d.borrow(off)
@@ -83,9 +82,10 @@ func (d *Data) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error
 	if u == nil {
 		return d.alone(dst, start, d.firstErr(nil))
 	}
-	whole := false
+	d.work = maxWork // the steps to find the unit, and for tables of the whole file, do not count for it
+	whole, returned := false, false
 	defer func() {
-		if !whole && d.besideOther { // it may be in any state
+		if !returned || !whole && d.besideOther { // it may be in any state
 			d.shelf.drop(u)
 		}
 		u.d = nil
@@ -93,7 +93,7 @@ func (d *Data) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error
 	}()
 	u.used = d.tick
 	if d.besideOther && (u.err != nil || u.dwoName.ok()) {
-		whole = true
+		whole, returned = true, true
 		return dst, ErrNotAlone
 	}
 	hu := d.enterSplit(u)
@@ -101,7 +101,7 @@ func (d *Data) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error
 	d.count(u)
 	d.leaveSplit(u, hu)
 	err = d.firstErr(u)
-	whole = err == nil
+	whole, returned = err == nil, true
 	return d.alone(frames, start, err)
 }
 

@@ -35,7 +35,8 @@ func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
 	if len(s.t.raw) == 0 {
 		return sym, false
 	}
-	if s.ready() == nil && s.lookups.Add(1) <= linearLookups {
+	entries := uint64(len(s.t.raw)) / s.t.entry // at least one
+	if s.ready() == nil && uint64(s.lookups.Add(1)) <= min(linearLookups, 1+linearSymbols/entries) {
 		sym, found = s.t.pass(addr)
 	} else if t := s.sort(); t != nil {
 		sym, found = t.search(addr)
