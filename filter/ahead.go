@@ -103,15 +103,18 @@ func (a *ahead) noteAnswer(took time.Duration, s *space) {
 
 // begin begins to resolve the block ahead.
 func (a *ahead) begin(s *space) {
+	rest := int64(len(a.block)) - a.at.Load()
+	if rest < aheadLeast {
+		return
+	}
 	a.begun, a.faults = true, symbolize.FaultsOf(a.opt.Symbolizer)
 	n := symbolize.JobsOf(a.opt.Symbolizer) - 1
-	rest := int64(len(a.block)) - a.at.Load()
 	a.part = max(aheadLeast, min(aheadPart, rest/int64(4*n)))
 	n = min(n, int((rest+a.part-1)/a.part))
 	a.left.Store(int64(len(a.block)))
 	a.stop.Store(false)
 	for len(a.workers) < n {
-		w := &aheadWorker{of: a, found: newGeneration(0)}
+		w := &aheadWorker{of: a, found: newPortion()}
 		r := &a.filter.renderer
 		w.opt, w.cached, w.aheadOf = a.opt, a.cached, a.filter
 		w.renderer = renderer{paths: r.paths, own: r.own, short: r.short, sources: r.sources}
@@ -227,6 +230,14 @@ func (w *aheadWorker) resolve(e *frameFields) {
 	}
 }
 
+// newPortion returns a generation for the answers of a worker. Its pieces are small, since the worker
+// keeps the first ones, and the Cache counts only what is used of those that it takes over.
+func newPortion() generation {
+	g := newGeneration(0)
+	g.text.piece, g.cuts.piece = 16<<10, 256
+	return g
+}
+
 // flush puts the answers into the Cache.
 func (w *aheadWorker) flush() {
 	if len(w.keys) == 0 {
@@ -239,7 +250,7 @@ func (w *aheadWorker) flush() {
 		w.found.reset()
 	} else {
 		w.cached.adopt(w.keys, &w.found, w.size)
-		w.found = newGeneration(len(w.keys))
+		w.found = newPortion()
 	}
 	w.keys, w.size, w.since = w.keys[:0], 0, time.Now()
 }

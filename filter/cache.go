@@ -101,7 +101,9 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 		p.text.piece += text
 		p.cuts.piece += cuts
 		g.answers = append(g.answers, p)
-		g.frames[k] = n + uint32(i)
+		if _, ok := g.frames[k]; !ok { // else the Filter, or another one, was faster
+			g.frames[k] = n + uint32(i)
+		}
 	}
 	if g.sources == nil && o.sources != nil {
 		g.sources = make(map[uint32]*sources, len(o.sources))
@@ -124,19 +126,19 @@ func (g *generation) reset() {
 type arena[T any] struct {
 	piece  int // length of a piece; a longer slice has one of its own
 	pieces [][]T
+	open   int // index of the piece that is filled; adopted ones may follow it
 }
 
 // A span is the place of a slice in an arena.
 type span struct{ piece, start, n uint32 }
 
-// room returns the last piece, which has room for n more.
+// room returns the piece that is filled, which has room for n more.
 func (a *arena[T]) room(n int) *[]T {
-	last := len(a.pieces) - 1
-	if last < 0 || cap(a.pieces[last])-len(a.pieces[last]) < n {
+	if len(a.pieces) == 0 || cap(a.pieces[a.open])-len(a.pieces[a.open]) < n {
+		a.open = len(a.pieces)
 		a.pieces = append(a.pieces, make([]T, 0, max(n, a.piece)))
-		last++
 	}
-	return &a.pieces[last]
+	return &a.pieces[a.open]
 }
 
 // reset empties a, which keeps its first piece.
@@ -145,12 +147,13 @@ func (a *arena[T]) reset() {
 		a.pieces = a.pieces[:1]
 		a.pieces[0] = a.pieces[0][:0]
 	}
+	a.open = 0
 }
 
 func (a *arena[T]) add(v []T) span {
 	p := a.room(len(v))
 	*p = append(*p, v...)
-	return span{uint32(len(a.pieces) - 1), uint32(len(*p) - len(v)), uint32(len(v))}
+	return span{uint32(a.open), uint32(len(*p) - len(v)), uint32(len(v))}
 }
 
 func (a *arena[T]) at(s span) []T {
@@ -258,6 +261,9 @@ func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, k := range keys {
+		if _, ok := c.young.frames[k]; ok {
+			continue // the Filter, or another one, was faster
+		}
 		c.keep(k, g.draft(uint32(i)))
 		c.young.answers[len(c.young.answers)-1].ahead = true
 	}
