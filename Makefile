@@ -103,7 +103,7 @@ work:
 
 # Real parts, the command as it is built, and the rules of the house: they start programs, which the test cache does not see.
 integration:
-	go run ./scripts/gotest -race -count 1 -timeout 20m $(WITH_PROGRAMS:%=./%)
+	go run ./scripts/gotest -race -count 1 -timeout 30m $(WITH_PROGRAMS:%=./%)
 
 fuzz:
 	go run ./scripts/gotest -fuzz $(FUZZTIME) ./...
