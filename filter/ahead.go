@@ -147,8 +147,14 @@ func (a *ahead) end() {
 	a.begun, a.fresh = false, 0
 }
 
-// endAhead stops the ahead and waits for its end: before the space changes, and at the end of its
-// block.
+// changeSpace returns the process's space for a change of it, when nobody reads it any longer: an
+// ahead that a frame before the element in the same line has begun, too.
+func (f *lineFilter) changeSpace() *space {
+	f.endAhead()
+	return &f.process.space
+}
+
+// endAhead stops the ahead and waits for its end.
 func (f *lineFilter) endAhead() {
 	if a := f.ahead; a != nil && a.begun {
 		a.end()

@@ -38,9 +38,10 @@ func manyFrames(r *rand.Rand, ids []string) (blocks []string) {
 	return blocks
 }
 
-// An address resolved ahead has the same answer as without the ahead, in every output, whatever
-// changes within a block.
-func TestResolvingAheadChangesNothing(t *testing.T) {
+// testdataSymbolizer returns a Symbolizer with indexes of the debug files in testdata, and their build
+// IDs.
+func testdataSymbolizer(t *testing.T) (*symbolize.Symbolizer, []string) {
+	t.Helper()
 	files, err := filepath.Glob("../testdata/debug/.build-id/*/*.debug")
 	if err != nil || len(files) < 3 {
 		t.Fatal(files, err)
@@ -56,6 +57,13 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 	s := symbolize.New(symbolize.Options{IndexDir: index, Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
 	t.Cleanup(func() { s.Close() })
+	return s, ids
+}
+
+// An address resolved ahead has the same answer as without the ahead, in every output, whatever
+// changes within a block.
+func TestResolvingAheadChangesNothing(t *testing.T) {
+	s, ids := testdataSymbolizer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 
 	for seed := range uint64(4) {
@@ -100,6 +108,31 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("nothing was resolved ahead")
+	}
+}
+
+// Frames begin to be resolved ahead, and a map behind them in the same line changes the space: the race
+// detector sees a space that changes while workers read it.
+func TestNothingIsResolvedAheadWhileTheSpaceChanges(t *testing.T) {
+	s, ids := testdataSymbolizer(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, how := range []ModuleLines{ModuleLinesFull, ModuleLinesRaw} {
+		r := rand.New(rand.NewPCG(uint64(how), 0))
+		var b strings.Builder
+		for i, id := range ids {
+			fmt.Fprintf(&b, "{{{module:%d:m%d:elf:%s}}}\n{{{mmap:%#x:0x2000:load:%d:rx:0x1000}}}\n", i, i, id, 0x10000*(i+1), i)
+		}
+		for line := range 50 {
+			for i := range 60 {
+				fmt.Fprintf(&b, "{{{bt:%d:%#x:pc}}}", i, 0x10000*(1+r.IntN(len(ids)))+r.IntN(0x1400))
+			}
+			fmt.Fprintf(&b, "{{{mmap:%#x:0x1000:load:0:rx:0x1000}}}\n", 0x1000000+line<<12)
+		}
+		f := New(io.Discard, Options{Symbolizer: s, Patience: patient, ModuleLines: how})
+		io.WriteString(f, b.String())
+		if err := f.Close(); err != nil || len(f.ahead.workers) == 0 {
+			t.Errorf("%v: %d workers, %v", how, len(f.ahead.workers), err)
+		}
 	}
 }
 

@@ -44,7 +44,6 @@ const maxMerged = 1024
 
 // contextualLine filters a line with reset, module or mmap elements.
 func (f *lineFilter) contextualLine(eol []byte) {
-	f.endAhead()
 	if f.o.ModuleLines == ModuleLinesRaw {
 		f.rawContextualLine(eol)
 		return
@@ -70,7 +69,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 				f.recordElement(start, Element{Tag: markup.TagReset})
 				shown = true
 			}
-			f.process.space.reset()
+			f.changeSpace().reset()
 			f.forgetRecent()
 		case markup.TagModule:
 			f.settleModule()
@@ -116,7 +115,7 @@ func (f *lineFilter) rawContextualLine(eol []byte) {
 		}
 		switch p.Tag {
 		case markup.TagReset:
-			f.process.space.reset()
+			f.changeSpace().reset()
 			f.forgetRecent()
 		case markup.TagModule:
 			f.defineModule(p)
@@ -454,7 +453,7 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 		e.Name = e.Name[:maxName] + "…"
 	}
 	old := f.space.modules[e.ID]
-	mod, changed, err := f.process.space.define(e, f.patience.Name(e.BuildID, time.Now()))
+	mod, changed, err := f.changeSpace().define(e, f.patience.Name(e.BuildID, time.Now()))
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is ignored: %v", e.ID, err))
 		return nil, false
@@ -485,7 +484,7 @@ func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 		return f.process.space.find(e.Addr), true, true
 	}
 	f.forgetRecent()
-	v, over, err := f.process.space.load(e, mod)
+	v, over, err := f.changeSpace().load(e, mod)
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is ignored: %v", e.Addr, err))
 		return interval{}, false, false
