@@ -59,7 +59,7 @@ func (f *File) imageOf(data []byte) *smallImage {
 		}
 	}
 	for i := range f.sections {
-		if s := &f.sections[i]; s.Type != elf.SHT_NULL && s.Type != elf.SHT_NOBITS {
+		if s := &f.sections[i]; s.Type != elf.SHT_NOBITS {
 			add(s.Offset, s.Size)
 		}
 	}

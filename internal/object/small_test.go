@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -89,6 +90,7 @@ func TestSmallFilesAreAsMapped(t *testing.T) {
 	for i, m := range layouts {
 		m.sections = []imageSection{m.compressed(1, 1000, zlibOf(t, zeros(1000))), m.zdebug(1000, zlibOf(t, zeros(1000)))}
 		m.sections = append(m.sections, m.symtab(t, 2, 5, []imageSymbol{{"f", 0, 4, 2, 1, 1}})...)
+		m.sections = append(m.sections, imageSection{Section{Name: "of no type", Type: elf.SHT_NULL}, strings.Repeat("bytes ", 7)})
 		b := m.bytes(t)
 		for end := len(b); end > 0; end -= max(1, len(b)/50) { // cut off at many places
 			checkSmall(t, b[:end])
