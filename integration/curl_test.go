@@ -10,7 +10,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
-	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // webDaemon starts a daemon with the debug files of testdata and the inputs DIR/web, a socket, and
@@ -30,11 +31,7 @@ func webDaemon(t *testing.T) (d *runningDaemon, secure string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
+	address := testenv.FreeAddress(t)
 	own := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1
 	own.Close()
 	pair := own.TLS.Certificates[0]
@@ -48,7 +45,7 @@ func webDaemon(t *testing.T) (d *runningDaemon, secure string) {
 			t.Fatal(err)
 		}
 	}
-	d = startDaemon(t, strings.NewReplacer("DEBUG", debug, "ADDRESS", l.Addr().String(), "CERTS", dir).Replace(`
+	d = startDaemon(t, strings.NewReplacer("DEBUG", debug, "ADDRESS", address, "CERTS", dir).Replace(`
 symbols: {no_default_debug_directories: true, debug_file_directories: [DEBUG], cache_directory: DIR/cache}
 pipelines:
   web: {input: {http: "unix:DIR/web"}, output: {peer: true}}
@@ -58,7 +55,7 @@ pipelines:
 	if err := os.Symlink(filepath.Join(dir, "cert.pem"), d.path("cert.pem")); err != nil {
 		t.Fatal(err)
 	}
-	return d, "https://" + l.Addr().String() + "/v1/filter"
+	return d, "https://" + address + "/v1/filter"
 }
 
 // What curl prints for a log is what the command prints, however curl sends it.

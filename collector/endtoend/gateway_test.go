@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // debuginfod serves the debug files of the repository.
@@ -72,7 +74,7 @@ func TestGatewaysComeAndGo(t *testing.T) {
 	lines := linesOf(t, "testdata/crash.log")
 	var outs []string
 	gateway := func() (string, *collector) {
-		address, out := freePort(t), filepath.Join(dir, fmt.Sprintf("out-%d.json", len(outs)))
+		address, out := testenv.FreeAddress(t), filepath.Join(dir, fmt.Sprintf("out-%d.json", len(outs)))
 		outs = append(outs, out)
 		config, err := os.ReadFile(filepath.Join(checkout, "collector", "dist", "gateway.yaml"))
 		if err != nil {

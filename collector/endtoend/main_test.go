@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,17 +112,6 @@ func eventually(t *testing.T, what string, is func() bool, log fmt.Stringer) {
 			t.Fatalf("not within 2 minutes: %s\n%s", what, log)
 		}
 	}
-}
-
-// freePort returns an address at which nothing listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // A record is a record in the file of a file exporter.

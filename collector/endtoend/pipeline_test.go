@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // agent is the configuration of an agent that reads files and sends OTLP. receiver and options are
@@ -96,7 +97,7 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 		want[file] = commandOn(t, file)
 		lines += len(text) + 1
 	}
-	address, out := freePort(t), filepath.Join(dir, "out.json")
+	address, out := testenv.FreeAddress(t), filepath.Join(dir, "out.json")
 	second := startCollector(t, backend(address, out))
 	startCollector(t, agent(filepath.Join(dir, "logs", "*.log"), "", "", "", toOTLP(address)))
 	eventually(t, "all records have come", func() bool { return len(recordsIn(t, out)) >= lines }, second.log)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // rateRecords is the number of records of a run: some seconds of work.
@@ -72,7 +74,7 @@ func timedRun(t *testing.T, log []byte, with bool) (wall, cpu time.Duration) {
 	const last = "the last line of the log"
 	file := filepath.Join(dir, "logs", "a.tmp")
 	appendTo(t, file, string(log)+last)
-	address, out := freePort(t), filepath.Join(dir, "out.json")
+	address, out := testenv.FreeAddress(t), filepath.Join(dir, "out.json")
 	config := agent(filepath.Join(dir, "logs", "*.log"), "", "", "", toOTLP(address))
 	if !with {
 		config = strings.Replace(config, "      processors:\n        - symfilter\n", "", 1)

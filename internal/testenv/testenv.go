@@ -8,6 +8,7 @@ package testenv
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -100,15 +101,21 @@ func ShowManPage(t testing.TB, page string) string {
 	return stdout.String()
 }
 
-// FreeAddress returns a TCP address of this machine at which nothing listens.
+// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below those
+// that the kernel gives to connections and to listeners of port 0, so that no other program gets it
+// before the test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return l.Addr().String()
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port of 100 is free")
+	return ""
 }
 
 // Until waits until done reports true, and fails the test if it does not within a minute. what names
