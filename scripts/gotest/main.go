@@ -30,6 +30,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: gotest [-work] [go test flags] PACKAGE... | gotest -fuzz DURATION PACKAGE...")
 		os.Exit(2)
 	}
+	// The programs of the tests are not started by make: rustc complains about descriptors of make's
+	// jobs that are not there.
+	for _, name := range []string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL"} {
+		os.Unsetenv(name)
+	}
 	var c counts
 	switch {
 	case args[0] == "-fuzz" && len(args) > 2:
