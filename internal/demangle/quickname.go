@@ -65,6 +65,9 @@ func (q *Quick) nested() (h head) {
 			q.write("::")
 		}
 		last := p.last
+		if p.form&special != 0 && (c == 'C' || c == 'D') {
+			q.fail() // the class of a constructor's or destructor's name
+		}
 		switch {
 		case isDigit(c) || isLower(c) || c == 'U' || c == 'L':
 			if p.form&special != 0 {
