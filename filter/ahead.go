@@ -13,7 +13,8 @@ import (
 // An ahead resolves the frames of a block on other processors: from the end of the block backwards,
 // while the Filter filters it from its beginning, until they meet. It prints nothing; the Filter finds
 // the answers in the Cache. It asks only questions that the symbolizer answers at once. About the
-// module that the Filter asks for at the moment it asks only what does not keep the Filter waiting.
+// module that the Filter asks for at the moment it asks only what does not keep the Filter waiting for
+// longer than a lookup in the same unit.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
@@ -147,9 +148,9 @@ func (a *ahead) end() {
 	a.begun, a.fresh = false, 0
 }
 
-// changeSpace returns the process's space for a change of it, when nobody reads it any longer: an
+// changeSpace returns the space of f's process for a change of it, when nobody reads it any longer: an
 // ahead that a frame before the element in the same line has begun, too.
-func (f *lineFilter) changeSpace() *space {
+func changeSpace(f *lineFilter) *space {
 	f.endAhead()
 	return &f.process.space
 }

@@ -69,7 +69,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 				f.recordElement(start, Element{Tag: markup.TagReset})
 				shown = true
 			}
-			f.changeSpace().reset()
+			changeSpace(f).reset()
 			f.forgetRecent()
 		case markup.TagModule:
 			f.settleModule()
@@ -115,7 +115,7 @@ func (f *lineFilter) rawContextualLine(eol []byte) {
 		}
 		switch p.Tag {
 		case markup.TagReset:
-			f.changeSpace().reset()
+			changeSpace(f).reset()
 			f.forgetRecent()
 		case markup.TagModule:
 			f.defineModule(p)
@@ -453,7 +453,7 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 		e.Name = e.Name[:maxName] + "…"
 	}
 	old := f.space.modules[e.ID]
-	mod, changed, err := f.changeSpace().define(e, f.patience.Name(e.BuildID, time.Now()))
+	mod, changed, err := changeSpace(f).define(e, f.patience.Name(e.BuildID, time.Now()))
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is ignored: %v", e.ID, err))
 		return nil, false
@@ -484,7 +484,7 @@ func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 		return f.process.space.find(e.Addr), true, true
 	}
 	f.forgetRecent()
-	v, over, err := f.changeSpace().load(e, mod)
+	v, over, err := changeSpace(f).load(e, mod)
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is ignored: %v", e.Addr, err))
 		return interval{}, false, false
