@@ -13,7 +13,8 @@ import (
 // A crew reads the debug information of one file for questions that do not hold its entry's lock:
 // beside the question that holds it, and beside each other. Its answers are complete and free of
 // faults. What is not is left to the question that holds the lock, so that faults, strikes and
-// answers do not depend on how many read.
+// answers do not depend on how many read. Only what a file owes does: lookups that are made ahead
+// count when they are made, so that a file that costs too much may be given up some frames earlier.
 //
 // The lock of an entry may be taken first, then that of a reader, never the other way around.
 type crew struct {
@@ -292,7 +293,7 @@ func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 
 // Beside is [Symbolizer.Code] if that is answered at once and no other question about the same file
 // waits for it: by an index, or by a reader of its own, of which a file has Options.Jobs less one. If
-// ok is false, Code may know more.
+// both are in one unit, one waits for the other's lookup. If ok is false, Code may know more.
 func (s *Symbolizer) Beside(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
