@@ -350,3 +350,24 @@ func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Ti
 		}
 	}
 }
+
+// hasSuccessor reports whether a file in all is newer than the checkpoint, whose last file is last: it is
+// to be read even if no file has the name now.
+func (saved savedSource) hasSuccessor(all []*generation, last mark) bool {
+	beside := saved.fingerprints()
+	for _, g := range all {
+		switch {
+		case g == nil:
+		case g.contents != nil || saved.Beside == nil: // an archive has the time of its last line
+			if g.mtime.After(last.Time) {
+				return true
+			}
+		case slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.fingerprint()):
+		case slices.ContainsFunc(saved.Read, func(m mark) bool { return m.Ino == g.id.ino && m.holds(g) }):
+		case slices.ContainsFunc(saved.Reading, func(r savedReading) bool { return r.Ino == g.id.ino && r.holds(g) }):
+		default:
+			return true
+		}
+	}
+	return false
+}

@@ -117,7 +117,7 @@ func (s *source) resume() (bool, error) {
 		closeAll([]*generation{found})
 		return false, nil
 	}
-	if found == nil && now == nil {
+	if found == nil && now == nil && !(errors.Is(err, fs.ErrNotExist) && saved.hasSuccessor(append(all, archives...), last.mark)) {
 		s.noFile(err)
 		return false, nil
 	}

@@ -97,6 +97,31 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 	}
 }
 
+// The file of the checkpoint is gone and no file has the name, but others had it in between: they
+// are read at once, not when the name appears again.
+func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
+	for name, rotate := range map[string]func(t *testing.T, path string){
+		"renamed":    func(t *testing.T, path string) {},
+		"compressed": func(t *testing.T, path string) { compress(t, path, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+			write(t, path, "one\n")
+			again(t, newLog(), o, path, "one\n")
+			rename(t, path, filepath.Join(dir, "keeps its inode"))
+			write(t, path+".1", "two\n")
+			rotate(t, path+".1")
+			l := newLog()
+			r := again(t, l, o, path, "two\n")
+			r.expectMessages("app.log: the file that was read up to byte 4 is gone; lines written to it since .* are lost")
+			write(t, path, "three\n")
+			again(t, l, o, path, "two\nthree\n")
+		})
+	}
+}
+
 // A checkpoint knows little of a file without printed lines: its inode may now belong to a later
 // file, and others may have been written in between.
 func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
