@@ -273,10 +273,11 @@ func (c sibling) fingerprint() string {
 }
 
 // knownSiblings returns the fingerprints, for a checkpoint, of the siblings that the next run must
-// not read. It returns nil if the siblings are unknown.
-func (s *source) knownSiblings() *string {
+// not read, and whether they include archives. Until the siblings are searched they are those of the
+// last checkpoint. It returns nil if there is none.
+func (s *source) knownSiblings() (beside *string, archives bool) {
 	if s.family == nil {
-		return nil
+		return s.savedBeside, s.savedArchives && s.f.o.Unpack != nil
 	}
 	var all []string
 	for _, c := range s.family.all {
@@ -294,7 +295,7 @@ func (s *source) knownSiblings() *string {
 	}
 	slices.Sort(all)
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(all, "")))
-	return &text
+	return &text, s.f.o.Unpack != nil
 }
 
 // hasRead reports whether c was read to its end: the record of its inode may be that of an earlier

@@ -79,6 +79,46 @@ func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 	}
 }
 
+// A run ends when it has opened the first of several rotated files, an archive, before it looks for
+// the next one. The run after it reads the next one, which is older than the archive: that has the
+// time of its compression.
+func TestRunsThatEndInAnArchiveKeepWhatComesAfterIt(t *testing.T) {
+	bothWays(t, func(t *testing.T, o Options) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "app.log")
+		o.Names, o.State, o.Unpack = []string{path}, filepath.Join(dir, "state"), unpackGzip
+		l := newLog()
+		write(t, path, "one\n")
+		again(t, l, o, path, "one\n")
+		write(t, path, "two\n")
+		rename(t, path, path+".2")
+		write(t, path+".1", "three\n")
+		write(t, path, "four\n")
+		compress(t, path+".2", false)
+		later := time.Now().Add(time.Hour)
+		if err := os.Chtimes(path+".2.gz", later, later); err != nil {
+			t.Fatal(err)
+		}
+
+		opening, goOn := make(chan bool), make(chan bool)
+		stopped := o
+		stopped.Open = func(name string) (*Sink, error) {
+			opening <- true
+			<-goOn
+			return l.open(name)
+		}
+		r := begin(t, l, stopped)
+		<-opening
+		r.cancel()
+		close(goOn)
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		again(t, l, o, path, "one\ntwo\nthree\nfour\n")
+		l.expectMessages(t, "")
+	})
+}
+
 // A log that is rotated and removed for years takes the memory of its current file.
 func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

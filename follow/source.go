@@ -48,9 +48,12 @@ type source struct {
 	cut         map[fileID]cutArchive // archives that may still be written
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
-	lastMessage string       // the last message of trouble or routine
-	truncations int
-	places      []place // places whose changes are watched
+	savedBeside *string      // its siblings, for the next checkpoint, until they are searched again
+	// savedBeside has archives, too
+	savedArchives bool
+	lastMessage   string // the last message of trouble or routine
+	truncations   int
+	places        []place // places whose changes are watched
 
 	place sharedProgress // at the end of the last turn
 

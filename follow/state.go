@@ -24,9 +24,9 @@ func (s *source) snapshot() {
 		s.f.saver.put(*s.saved, 0)
 		return
 	}
-	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):], Beside: s.knownSiblings()}
+	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):]}
+	all.Beside, all.Archives = s.knownSiblings()
 	if s.f.o.Unpack != nil {
-		all.Archives = all.Beside != nil
 		all.Read = slices.Concat(s.f.files.lastGone(s, maxKnown), all.Read)
 	}
 	sinks, replays := []*outlet{s.out}, []bool{false}
@@ -138,6 +138,7 @@ func (s *source) resume() (bool, error) {
 		s.seen = last.Time
 	}
 	s.ignoreSaved(saved, all, last.Time)
+	s.savedBeside, s.savedArchives = saved.Beside, saved.Archives
 	s.dirty = true
 	if found != nil {
 		if err := found.resume(last); err != nil || s.f.files.claim(found, s) != nil {
