@@ -156,7 +156,7 @@ const daemonReport = `## symfilterd
 For %s, 8 pipelines ran: %d log files, rotated every second, and one each in the formats of CRI and Docker; TCP, unix sockets and
 datagrams, to files; HTTP to the sender and to a file. %d connections were open, each for some seconds, then another one. The configuration
 was changed and loaded again every %v, each fifth time with a mistake; the outputs were renamed every %v. The server of debug files had
-them, did not have them, failed, hung, and cut its answers, in turns.
+them, did not have them, failed, hung, or cut its answers, each at random times.
 
 | | |
 |---|---|
@@ -473,7 +473,9 @@ func newFlakyServer(mode time.Duration) *flakyServer {
 func (f *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked.Add(1)
 	parts := strings.Split(r.URL.Path, "/")
-	switch int(time.Since(f.began)/f.mode) % 5 {
+	// In a fixed order, the pauses of a client that waits longer after each failure could keep step with
+	// it, and meet no good time for an hour.
+	switch rand.New(rand.NewPCG(uint64(time.Since(f.began)/f.mode), 1)).IntN(8) {
 	case 0:
 		http.NotFound(w, r)
 	case 1:
