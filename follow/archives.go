@@ -64,12 +64,17 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 			continue
 		}
 		g, wait := s.openArchive(c)
+		archived := g != nil && s.isArchived(g)
+		if g != nil && !archived && s.f.disk.ctx.Err() != nil { // it could not be compared
+			g.close()
+			wait = true
+		}
 		later = later || wait
 		switch {
 		case wait:
 		case g == nil:
 			leftOut[c.id] = c.mtime
-		case s.isArchived(g) || c.mtime.Before(s.seen.Truncate(time.Second)):
+		case archived || c.mtime.Before(s.seen.Truncate(time.Second)):
 			leftOut[c.id] = c.mtime
 			g.close()
 		case s.mayGrow(g): // it may be the archive of a known file
@@ -134,7 +139,8 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 }
 
 // isArchived reports whether g is the archive of a file that the source reads, has read or must not
-// read. If lines were added to that file after it was read, g is set to continue with them.
+// read. If lines were added to that file after it was read, g is set to continue with them. The result
+// false is not valid if the run ends meanwhile.
 func (s *source) isArchived(g *generation) bool {
 	closed := s.f.files.marksOf(s)
 	for _, m := range closed {
@@ -168,10 +174,10 @@ func (s *source) isArchived(g *generation) bool {
 		}
 		var next [1]byte
 		if n, _ := g.ReadAt(next[:], m.Off); n == 0 {
-			return true
+			return s.f.disk.ctx.Err() == nil
 		}
 		if m.Len == headSize && m.Off > 0 { // else too few bytes are equal
-			return g.seek(m.Off) != nil
+			return g.seek(m.Off) != nil && s.f.disk.ctx.Err() == nil
 		}
 	}
 	return false
@@ -347,17 +353,26 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 			continue
 		}
 		var next [1]byte
+		n, continues := 0, g.look > 0 && rest < 0 && copied.continues(g)
+		if continues {
+			n, _ = copied.ReadAt(next[:], g.off)
+		}
+		archived := !continues && now != nil && now.id == g.id && s.isArchived(copied)
+		if !archived && n == 0 && s.f.disk.ctx.Err() != nil { // it could not be compared
+			copied.close()
+			return copies, rest, continued, errLater
+		}
 		switch {
-		case g.look > 0 && rest < 0 && copied.continues(g):
+		case continues:
 			continued = true
-			if n, _ := copied.ReadAt(next[:], g.off); n > 0 && copied.seek(g.off) == nil && s.f.files.claim(copied, s) == nil {
+			if n > 0 && copied.seek(g.off) == nil && s.f.files.claim(copied, s) == nil {
 				rest = len(copies)
 				copies = append(copies, copied)
 				continue
 			}
 			s.leaveOut(c)
 		case now == nil || now.id != g.id:
-		case s.isArchived(copied):
+		case archived:
 			s.leaveOut(c)
 		case s.f.files.claim(copied, s) == nil:
 			copies = append(copies, copied)

@@ -121,8 +121,14 @@ func (s *source) resume() (bool, error) {
 		s.noFile(err)
 		return false, nil
 	}
+	files := s.claimOlder(all, archives, older)
+	if s.f.disk.ctx.Err() != nil { // some may be missing
+		closeAll(append(files, found))
+		return false, nil
+	}
 	s.saved, s.start = nil, Beginning
 	if s.out, err = s.sink(); err != nil {
+		closeAll(append(files, found))
 		return false, err
 	}
 	if saved.Context != "" && s.out.Restore != nil {
@@ -131,13 +137,14 @@ func (s *source) resume() (bool, error) {
 			last.Replay = true
 		}
 	}
-	if err := s.resumeOlder(all, archives, older); err != nil {
+	s.ignoreSaved(saved, all, last.Time) // before the marks of younger files are added
+	if err := s.resumeOlder(files, older); err != nil {
+		closeAll([]*generation{found})
 		return false, err
 	}
 	if len(beside.archives) > 0 {
 		s.seen = last.Time
 	}
-	s.ignoreSaved(saved, all, last.Time)
 	s.savedBeside, s.savedArchives = saved.Beside, saved.Archives
 	s.dirty = true
 	if found != nil {
@@ -252,16 +259,26 @@ func (g *generation) resume(r savedReading) error {
 	return g.seek(r.Off)
 }
 
-// resumeOlder continues with files, of those in all, that had already lost their name. Each sink
-// that differed from that of the name gets its context back, even if its file is gone: then it
-// prints its held records.
-func (s *source) resumeOlder(all, archives []*generation, older []savedReading) error {
-	sinks := make(map[int]*outlet)
+// claimOlder removes the files of older from all and archives and returns them; nil for each that is
+// missing, or whose archive is not to be read.
+func (s *source) claimOlder(all, archives []*generation, older []savedReading) (files []*generation) {
 	for _, r := range older {
 		g := claim(all, r.mark)
 		if g == nil && !s.leaveArchive(archives, r) {
 			g, _ = claimArchive(archives, r.mark)
 		}
+		files = append(files, g)
+	}
+	return files
+}
+
+// resumeOlder continues with the files of older, which had already lost their name. Each sink that
+// differed from that of the name gets its context back, even if its file is gone: then it prints its
+// held records.
+func (s *source) resumeOlder(files []*generation, older []savedReading) error {
+	sinks := make(map[int]*outlet)
+	for i, r := range older {
+		g := files[i]
 		if g == nil {
 			s.f.files.addGone(s, r.mark)
 		}
@@ -275,7 +292,7 @@ func (s *source) resumeOlder(all, archives []*generation, older []savedReading) 
 		if out == nil || r.Sink == 0 && r.Replay {
 			var err error
 			if out, err = s.sink(); err != nil {
-				closeAll([]*generation{g})
+				closeAll(files[i:])
 				return err
 			}
 			if r.Sink > 0 {
