@@ -356,16 +356,20 @@ func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Ti
 // to be read even if no file has the name now.
 func (saved savedSource) hasSuccessor(all []*generation, last mark) bool {
 	beside := saved.fingerprints()
+	isOf := func(g *generation, m mark) bool {
+		if g.contents != nil {
+			return m.Len > 0 && m.holds(g)
+		}
+		return m.Ino == g.id.ino && m.holds(g) && (m.Len > 0 || g.size == 0)
+	}
 	for _, g := range all {
 		switch {
 		case g == nil:
-		case g.contents != nil || saved.Beside == nil: // an archive has the time of its last line
-			if g.mtime.After(last.Time) {
-				return true
-			}
-		case slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.fingerprint()):
-		case slices.ContainsFunc(saved.Read, func(m mark) bool { return m.Ino == g.id.ino && m.holds(g) }):
-		case slices.ContainsFunc(saved.Reading, func(r savedReading) bool { return r.Ino == g.id.ino && r.holds(g) }):
+		// an archive has the time of its last line, or of its compression
+		case (g.contents != nil || saved.Beside == nil) && !g.mtime.After(last.Time):
+		case g.contents == nil && slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.fingerprint()):
+		case slices.ContainsFunc(saved.Read, func(m mark) bool { return isOf(g, m) }):
+		case slices.ContainsFunc(saved.Reading, func(r savedReading) bool { return isOf(g, r.mark) }):
 		default:
 			return true
 		}

@@ -122,6 +122,39 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	}
 }
 
+// The file of the checkpoint is away for a moment, and nothing is newer: a file that was read before it
+// has been compressed, which changed its time. No lines are lost, and none is printed twice.
+func TestNextRunsWaitForTheNameIfNothingIsNewer(t *testing.T) {
+	dir := t.TempDir()
+	path, away := filepath.Join(dir, "app.log"), filepath.Join(dir, "away")
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip}
+	l := newLog()
+	write(t, path, "one\n")
+	r := begin(t, l, o)
+	r.expect(path, "one\n")
+	rename(t, path, path+".1")
+	write(t, path, "two\n")
+	r.expect(path, "one\ntwo\n")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	compress(t, path+".1", false)
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(path+".1.gz", later, later); err != nil {
+		t.Fatal(err)
+	}
+	rename(t, path, away)
+	r = begin(t, l, o)
+	r.until("it waits", func() bool { return l.messages() != "" })
+	rename(t, away, path)
+	write(t, path, "three\n")
+	r.expect(path, "one\ntwo\nthree\n")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	l.expectMessages(t, "app.log: does not exist yet; waiting for it")
+}
+
 // A checkpoint knows little of a file without printed lines: its inode may now belong to a later
 // file, and others may have been written in between.
 func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
