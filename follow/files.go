@@ -99,6 +99,17 @@ func (f *files) addRead(s *source, m mark) {
 	}
 }
 
+// forgetSaved removes the record of the file of m, which a checkpoint has and whose archive s reads: the
+// inode may be used again, and the mark must not displace others.
+func (f *files) forgetSaved(s *source, m mark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := fileID{m.Dev, m.Ino}
+	if r := f.byID[id]; r != nil && r.owner == s && !r.active && r.mark == m {
+		delete(f.byID, id)
+	}
+}
+
 // leave records that s does not read g: the file is older than s, or a copy of lines that s has
 // read.
 func (f *files) leave(s *source, g *generation) {
@@ -274,10 +285,18 @@ func (c sibling) fingerprint() string {
 
 // knownSiblings returns the fingerprints, for a checkpoint, of the siblings that the next run must
 // not read, and whether they include archives. Until the siblings are searched they are those of the
-// last checkpoint. It returns nil if there is none.
+// last checkpoint and the files that were read since. It returns nil if the checkpoint has none.
 func (s *source) knownSiblings() (beside *string, archives bool) {
 	if s.family == nil {
-		return s.savedBeside, s.savedArchives && s.f.o.Unpack != nil
+		if s.savedBeside == nil || len(s.readFiles) == 0 {
+			return s.savedBeside, s.savedArchives && s.f.o.Unpack != nil
+		}
+		saved := savedSource{Beside: s.savedBeside}
+		all := saved.fingerprints()
+		for _, m := range s.readFiles {
+			all = append(all, sibling{id: fileID{ino: m.Ino}, mtime: m.Time}.fingerprint())
+		}
+		return encodeFingerprints(all), s.savedArchives && s.f.o.Unpack != nil
 	}
 	var all []string
 	for _, c := range s.family.all {
@@ -293,9 +312,14 @@ func (s *source) knownSiblings() (beside *string, archives bool) {
 			all = append(all, c.fingerprint())
 		}
 	}
+	return encodeFingerprints(all), s.f.o.Unpack != nil
+}
+
+// encodeFingerprints returns the Beside of a checkpoint.
+func encodeFingerprints(all []string) *string {
 	slices.Sort(all)
-	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(all, "")))
-	return &text, s.f.o.Unpack != nil
+	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(slices.Compact(all), "")))
+	return &text
 }
 
 // hasRead reports whether c was read to its end: the record of its inode may be that of an earlier
@@ -332,7 +356,10 @@ func (s *savedSource) fingerprints() (all []string) {
 func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Time) {
 	beside := saved.fingerprints()
 	rest := slices.Clone(saved.Read)
-	defer func() { s.f.files.addGone(s, rest...) }()
+	defer func() {
+		// the other marks are needed to recognise archives
+		s.f.files.addGone(s, slices.DeleteFunc(rest, s.isListedArchive)...)
+	}()
 	for i, g := range all {
 		if g == nil {
 			continue
@@ -350,6 +377,16 @@ func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Ti
 			s.f.files.leave(s, g)
 		}
 	}
+}
+
+// isListedArchive reports whether m is of an archive that the checkpoint lists.
+func (s *source) isListedArchive(m mark) bool {
+	for id, at := range s.leftOut {
+		if id.ino == m.Ino && at.Equal(m.Time) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasSuccessor reports whether a file in all is newer than the checkpoint, whose last file is last: it is

@@ -186,3 +186,81 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 		l.expectMessages(t, "")
 	})
 }
+
+// More files than a checkpoint has marks of were rotated quickly. The next run sees no rotation, and
+// closes them. The run after it does not read them again.
+func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &day{t: t, path: filepath.Join(t.TempDir(), "app.log")}
+		o := Options{Names: []string{d.path}, State: d.path + "-state", Unpack: unpackGzip, Poll: true, Interval: 10 * time.Millisecond}
+		l := newLog()
+		d.write(1)
+		r := begin(t, l, o)
+		for i := range 2*maxMarks + maxHeld {
+			r.expect(d.path, d.all.String())
+			rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 90-i))
+			d.write(1)
+		}
+		for _, rotates := range []bool{false, true} {
+			r.expect(d.path, d.all.String())
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			if rotates {
+				rename(t, d.path, d.path+".1")
+			}
+			d.write(1)
+			r = begin(t, l, o)
+			time.Sleep(4 * linger)
+		}
+		r.expect(d.path, d.all.String())
+		l.expectMessages(t, "")
+	})
+}
+
+// All rotated files are compressed after a run, half of them were closed before. They are still known
+// after several runs without a rotation.
+func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := &day{t: t, path: filepath.Join(dir, "app.log")}
+		o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip, Poll: true, Interval: time.Second}
+		l := newLog()
+		d.write(1)
+		r := begin(t, l, o)
+		const files = maxHeld + maxKnown
+		for i := range files {
+			r.expect(d.path, d.all.String())
+			rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 90-i))
+			d.write(5)
+			time.Sleep(2 * linger)
+		}
+		r.expect(d.path, d.all.String())
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range files {
+			name := fmt.Sprintf("%s.%d", d.path, 90-i)
+			compress(t, name, false)
+			later := time.Now().Add(100 * 365 * 24 * time.Hour) // than all lines
+			if err := os.Chtimes(name+".gz", later, later); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			d.write(1)
+			r = begin(t, l, o)
+			time.Sleep(4 * linger)
+			r.expect(d.path, d.all.String())
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rename(t, d.path, d.path+".1")
+		d.write(1)
+		r = begin(t, l, o)
+		time.Sleep(4 * linger)
+		r.expect(d.path, d.all.String())
+		l.expectMessages(t, "")
+	})
+}

@@ -276,6 +276,11 @@ func (s *source) claimOlder(all, archives []*generation, older []savedReading) (
 // differed from that of the name gets its context back, even if its file is gone: then it prints its
 // held records.
 func (s *source) resumeOlder(files []*generation, older []savedReading) error {
+	for i, r := range older {
+		if g := files[i]; g != nil && g.contents != nil {
+			s.f.files.forgetSaved(s, r.mark)
+		}
+	}
 	sinks := make(map[int]*outlet)
 	for i, r := range older {
 		g := files[i]
