@@ -289,14 +289,14 @@ func (c sibling) fingerprint() string {
 func (s *source) knownSiblings() (beside *string, archives bool) {
 	if s.family == nil {
 		if s.savedBeside == nil || len(s.readFiles) == 0 {
-			return s.savedBeside, s.savedArchives && s.f.o.Unpack != nil
+			return s.savedBeside, s.savedArchives
 		}
 		saved := savedSource{Beside: s.savedBeside}
 		all := saved.fingerprints()
 		for _, m := range s.readFiles {
 			all = append(all, sibling{id: fileID{ino: m.Ino}, mtime: m.Time}.fingerprint())
 		}
-		return encodeFingerprints(all), s.savedArchives && s.f.o.Unpack != nil
+		return encodeFingerprints(all), s.savedArchives
 	}
 	var all []string
 	for _, c := range s.family.all {
