@@ -14,47 +14,53 @@ import (
 
 // The files are examined only when the test asks for it, so that the numbers in between are known.
 func TestStatsTellLagAndLoss(t *testing.T) {
-	dir := t.TempDir()
-	path, other := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
-	write(t, path, "one\n")
-	r := begin(t, newLog(), Options{Names: []string{path, other}, Poll: true, Interval: time.Hour})
-	r.expect(path, "one\n")
-	expect := func(what string, want Stats) {
-		t.Helper()
-		got := Stats{}
-		defer func() {
-			if got != want {
+	synctest.Test(t, func(t *testing.T) { // a folder takes no time to be listed
+		dir := t.TempDir()
+		path, other := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
+		write(t, path, "one\n")
+		r := begin(t, newLog(), Options{Names: []string{path, other}, Poll: true, Interval: time.Hour})
+		r.expect(path, "one\n")
+		expect := func(what string, want Stats) {
+			t.Helper()
+			synctest.Wait()
+			if got := r.f.Stats(); got != want {
 				t.Errorf("%s: got %+v, want %+v", what, got, want)
 			}
-		}()
-		r.until(what, func() bool { got = r.f.Stats(); return got == want })
-	}
-	expect("a line is read", Stats{Files: 1, ReadBytes: 4})
+		}
+		look := func() {
+			for range 3 { // one for each change that a turn leaves for later
+				r.f.Look()
+				synctest.Wait()
+			}
+		}
+		expect("a line is read", Stats{Files: 1, ReadBytes: 4})
 
-	write(t, path, "three\n")
-	expect("a line is not read yet", Stats{Files: 1, ReadBytes: 4, LagBytes: 6})
-	rename(t, path, path+".1")
-	write(t, path, "next\n")
-	write(t, other, "other\n")
-	r.looking(func() { expect("all files are read", Stats{Files: 2, ReadBytes: 21}) })
+		write(t, path, "three\n")
+		expect("a line is not read yet", Stats{Files: 1, ReadBytes: 4, LagBytes: 6})
+		rename(t, path, path+".1")
+		write(t, path, "next\n")
+		write(t, other, "other\n")
+		look()
+		expect("all files are read", Stats{Files: 2, ReadBytes: 21})
 
-	rename(t, path, path+".2")
-	expect("the file has another name", Stats{Files: 2, ReadBytes: 21})
-	write(t, path, "whole\n"+strings.Repeat("x", 5000))
-	expect("a new file is not open yet", Stats{Files: 2, ReadBytes: 21, LagBytes: 5006})
-	r.looking(func() { expect("its line is unfinished", Stats{Files: 2, ReadBytes: 27, LagBytes: 5000}) })
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	write(t, path, "new\n")
-	r.looking(func() {
+		rename(t, path, path+".2")
+		expect("the file has another name", Stats{Files: 2, ReadBytes: 21})
+		write(t, path, "whole\n"+strings.Repeat("x", 5000))
+		expect("a new file is not open yet", Stats{Files: 2, ReadBytes: 21, LagBytes: 5006})
+		look()
+		expect("its line is unfinished", Stats{Files: 2, ReadBytes: 27, LagBytes: 5000})
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, "new\n")
+		look()
 		expect("the unfinished line is lost", Stats{Files: 2, ReadBytes: 31, LostBytes: 5000, Losses: 1})
-	})
 
-	if err := os.Remove(other); err != nil {
-		t.Fatal(err)
-	}
-	expect("a file was removed, which nobody has seen", Stats{Files: 2, ReadBytes: 31, LostBytes: 5000, Losses: 1})
+		if err := os.Remove(other); err != nil {
+			t.Fatal(err)
+		}
+		expect("a file was removed, which nobody has seen", Stats{Files: 2, ReadBytes: 31, LostBytes: 5000, Losses: 1})
+	})
 }
 
 func TestStatsTellTheAgeOfCheckpoints(t *testing.T) {
