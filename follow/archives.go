@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -48,9 +49,10 @@ func (g *generation) rotatedName() string {
 	return g.name
 }
 
-// unseenArchives opens the archives of files that were not read, or not to their end. It reports
-// whether some may still be written, and are to be looked at later.
-func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*generation, later bool) {
+// unseenArchives opens the archives of files that were not read, or not to their end, and that are not
+// among opened, which the same search has found. It reports whether some may still be written, and are
+// to be looked at later.
+func (s *source) unseenArchives(beside *family, before predecessor, opened []*generation) (unseen []*generation, later bool) {
 	if s.f.o.Unpack == nil {
 		return nil, false
 	}
@@ -65,7 +67,8 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 		}
 		g, wait := s.openArchive(c)
 		archived := g != nil && s.isArchived(g)
-		if g != nil && !archived && s.f.disk.ctx.Err() != nil { // it could not be compared
+		twin := g != nil && !archived && g.hasTwin(opened)
+		if g != nil && !archived && !twin && s.f.disk.ctx.Err() != nil { // it could not be compared
 			g.close()
 			wait = true
 		}
@@ -74,6 +77,8 @@ func (s *source) unseenArchives(beside *family, before predecessor) (unseen []*g
 		case wait:
 		case g == nil:
 			leftOut[c.id] = c.mtime
+		case twin: // the next search compares it again: the other file may be gone before it is held
+			g.close()
 		case archived || c.mtime.Before(s.seen.Truncate(time.Second)):
 			leftOut[c.id] = c.mtime
 			g.close()
@@ -181,6 +186,21 @@ func (s *source) isArchived(g *generation) bool {
 		}
 	}
 	return false
+}
+
+// hasTwin reports whether the archive g holds just what one of the plain files in all holds: a program
+// that shifts the names of rotated files before it compresses gives the archive another number, and
+// removes the file later.
+func (g *generation) hasTwin(all []*generation) bool {
+	return slices.ContainsFunc(all, func(o *generation) bool {
+		if o.contents != nil || !bytes.Equal(g.head, o.head) {
+			return false
+		}
+		_, same := g.sameUpTo(o, o.size)
+		var next [1]byte
+		n, err := g.ReadAt(next[:], o.size)
+		return same && n == 0 && err == io.EOF
+	})
 }
 
 // archivesSince opens the archives that a checkpoint does not list, as far as they may be read.
@@ -358,7 +378,8 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 			n, _ = copied.ReadAt(next[:], g.off)
 		}
 		archived := !continues && now != nil && now.id == g.id && s.isArchived(copied)
-		if !archived && n == 0 && s.f.disk.ctx.Err() != nil { // it could not be compared
+		twin := !continues && !archived && copied.hasTwin(copies)
+		if !archived && !twin && n == 0 && s.f.disk.ctx.Err() != nil { // it could not be compared
 			copied.close()
 			return copies, rest, continued, errLater
 		}
@@ -371,7 +392,7 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 				continue
 			}
 			s.leaveOut(c)
-		case now == nil || now.id != g.id:
+		case now == nil || now.id != g.id, twin:
 		case archived:
 			s.leaveOut(c)
 		case s.f.files.claim(copied, s) == nil:

@@ -113,7 +113,8 @@ func TestFilesOfOneTickKeepTheirOrder(t *testing.T) {
 
 // An archive that someone unpacks in the log's folder is not taken for a part of the log.
 func TestUnpackedArchivesAreNotRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.log")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
 	write(t, path, "one\n")
 	write(t, path+".2.gz", "compressed")
 	r := begin(t, newLog(), Options{Names: []string{path}})
@@ -121,8 +122,10 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	rename(t, path, path+".1")
 	write(t, path, "two\n")
 	r.expect(path, "one\ntwo\n")
-	write(t, path+".2", "unpacked\n")
-	setTime(t, path+".2", time.Now().Add(-24*time.Hour))
+	unpacked := filepath.Join(dir, "unpacked")
+	write(t, unpacked, "unpacked\n")
+	setTime(t, unpacked, time.Now().Add(-24*time.Hour))
+	rename(t, unpacked, path+".2") // with its time at once: a search may run at any moment
 	os.Remove(path + ".2.gz")
 	rename(t, path, path+".0")
 	write(t, path, "three\n")

@@ -170,7 +170,7 @@ func (s *source) discover(before predecessor) error {
 			return err
 		}
 		unseen := s.unseen(beside, before, g)
-		archives, pending := s.unseenArchives(beside, before)
+		archives, pending := s.unseenArchives(beside, before, unseen)
 		unseen = append(unseen, archives...)
 		// a file that was renamed meanwhile may be missing among those opened
 		if !s.settled(g, beside) {

@@ -1,0 +1,73 @@
+//go:build unix
+
+package follow
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// twin writes the archive of a rotated file under the name of the next rotation, as a program that
+// shifts the names before it compresses: the rotated file is removed later.
+func twin(t *testing.T, path string, keepsTime bool) {
+	t.Helper()
+	compress(t, path+".1", keepsTime)
+	rename(t, path+".1.gz", path+".2.gz")
+}
+
+// A search finds a rotated file that is new, and its complete archive under another number. The file
+// is read once, also if it is removed during the search.
+func TestNewFilesBesideTheirArchivesAreReadOnce(t *testing.T) {
+	for _, rotation := range []string{"renamed", "copied"} {
+		for _, keepsTime := range []bool{true, false} {
+			for _, removed := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/keepsTime=%v/removed=%v", rotation, keepsTime, removed), func(t *testing.T) {
+					path := filepath.Join(t.TempDir(), "app.log")
+					armed := false
+					x := newStepper(t, path, Options{Unpack: func(r io.Reader) (io.Reader, func(), error) {
+						if armed {
+							armed = false
+							os.Remove(path + ".1")
+						}
+						return unpackGzip(r)
+					}})
+					d := &day{t: t, path: path}
+					d.write(3)
+					x.read(d.all.String())
+					if rotation == "renamed" {
+						rename(t, path, path+".3")
+						d.write(20)
+						rename(t, path, path+".1")
+					} else {
+						d.write(20)
+						copyTruncate(t, path, path+".1")
+						x.read(d.all.String())
+						d.write(20)
+						copyTruncate(t, path, path+".0")
+						rename(t, path+".1", path+".3")
+						rename(t, path+".0", path+".1")
+					}
+					if err := os.Link(path+".1", path+".kept"); err != nil {
+						t.Fatal(err)
+					}
+					twin(t, path, keepsTime)
+					rename(t, path+".kept", path+".1")
+					d.write(4)
+					armed = removed
+					x.read(d.all.String())
+					if armed {
+						t.Error("no archive was unpacked")
+					}
+					os.Remove(path + ".1")
+					shift(t, path, 3)
+					d.write(2)
+					x.read(d.all.String())
+					x.expectMessages(t, "")
+				})
+			}
+		}
+	}
+}
