@@ -116,6 +116,10 @@ func TestSeveralConnectionsOfAPeer(t *testing.T) {
 			awaitConnections(t, d, 2)
 			io.WriteString(first, tt.context)
 			io.WriteString(second, "second\n")
+			testenv.Until(t, "a line of the second connection", func() bool { // it has begun beside the first
+				got, _ := os.ReadFile(filepath.Join(dir, "out.log"))
+				return strings.Contains(string(got), "second\n")
+			})
 			first.Close()
 			awaitConnections(t, d, 1)
 			second.Close()
