@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (f *family) hasUnpacked(path string) bool {
 func (f *family) named() []sibling {
 	all := slices.Clone(f.all)
 	for _, c := range f.archives {
-		c.path = packedBase(c.path)
+		c.path, c.packed = packedBase(c.path), true
 		all = append(all, c)
 	}
 	return all
@@ -56,10 +57,12 @@ func (s *source) unseenArchives(beside *family, before predecessor, opened []*ge
 	if s.f.o.Unpack == nil {
 		return nil, false
 	}
-	leftOut := make(map[fileID]time.Time)
 	for _, c := range beside.archives {
-		if s.isLeftOut(c) || s.out == nil && (before.seen.IsZero() || s.start != Beginning || c.mtime.Before(before.seen)) {
-			leftOut[c.id] = c.mtime
+		if s.isLeftOut(c) {
+			continue
+		}
+		if s.out == nil && (before.seen.IsZero() || s.start != Beginning || c.mtime.Before(before.seen)) {
+			s.leaveOut(c)
 			continue
 		}
 		if beside.hasUnpacked(c.path) || s.holds(c) {
@@ -76,11 +79,11 @@ func (s *source) unseenArchives(beside *family, before predecessor, opened []*ge
 		switch {
 		case wait:
 		case g == nil:
-			leftOut[c.id] = c.mtime
+			s.leaveOut(c)
 		case twin: // the next search compares it again: the other file may be gone before it is held
 			g.close()
 		case archived || c.mtime.Before(s.seen.Truncate(time.Second)):
-			leftOut[c.id] = c.mtime
+			s.leaveOut(c)
 			g.close()
 		case s.mayGrow(g): // it may be the archive of a known file
 			later = true
@@ -91,13 +94,17 @@ func (s *source) unseenArchives(beside *family, before predecessor, opened []*ge
 			unseen = append(unseen, g)
 		}
 	}
-	if beside.partial {
-		for id, at := range s.leftOut {
-			leftOut[id] = at
-		}
-	}
-	s.leftOut = leftOut
 	return unseen, later
+}
+
+// forgetLeftOut removes the archives from s.leftOut that no longer exist. beside must be settled: while
+// files are renamed, an archive may be missing in it.
+func (s *source) forgetLeftOut(beside *family) {
+	if !beside.partial {
+		maps.DeleteFunc(s.leftOut, func(id fileID, at time.Time) bool {
+			return !slices.ContainsFunc(beside.archives, func(c sibling) bool { return c.id == id && c.mtime.Equal(at) })
+		})
+	}
 }
 
 // isLeftOut reports whether c is an archive that is not to be read.
@@ -129,7 +136,7 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 	case err != nil:
 		s.attention = true
 		return nil, tooMany(err) || errors.Is(err, fs.ErrNotExist) || s.f.disk.ctx.Err() != nil
-	case g.id != c.id: // it was replaced
+	case g.id != c.id || !g.mtime.Equal(c.mtime): // it was replaced, perhaps by one with its inode
 		g.close()
 		s.attention = true
 		return nil, true
@@ -147,18 +154,18 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 // read. If lines were added to that file after it was read, g is set to continue with them. The result
 // false is not valid if the run ends meanwhile.
 func (s *source) isArchived(g *generation) bool {
-	closed := s.f.files.marksOf(s)
-	for _, m := range closed {
-		if m.Len > 0 && m.Time.Equal(g.mtime) && m.sameBeginning(g) {
-			return true
-		}
-	}
 	open := slices.DeleteFunc(s.held(), func(o *generation) bool {
 		return o.contents != nil || o.readHead() != nil || len(o.head) == 0 // which may have been empty when it was opened
 	})
 	for _, o := range open {
 		if info, err := o.Stat(); err == nil && info.ModTime().Equal(g.mtime) && bytes.HasPrefix(g.head, o.head) {
 			o.archive = sibling{path: g.name, id: g.id}
+			return true
+		}
+	}
+	closed := s.f.files.marksOf(s)
+	for _, m := range closed {
+		if m.Len > 0 && m.Time.Equal(g.mtime) && m.sameBeginning(g) {
 			return true
 		}
 	}

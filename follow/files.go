@@ -99,8 +99,8 @@ func (f *files) addRead(s *source, m mark) {
 	}
 }
 
-// forgetSaved removes the record of the file of m, which a checkpoint has and whose archive s reads: the
-// inode may be used again, and the mark must not displace others.
+// forgetSaved removes the record of the file of m, which a checkpoint has, before s reads on in it or in
+// its archive: its mark is not that of a file that was read, and its inode may be used again.
 func (f *files) forgetSaved(s *source, m mark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,7 +300,8 @@ func (s *source) knownSiblings() (beside *string, archives bool) {
 	}
 	var all []string
 	for _, c := range s.family.all {
-		if s.f.files.inactive(c.id) {
+		if at, known := s.f.files.timeOf(c.id); known {
+			c.mtime = at
 			all = append(all, c.fingerprint())
 		}
 	}
@@ -331,12 +332,24 @@ func (f *files) hasRead(c sibling) bool {
 	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.mtime)
 }
 
-// inactive reports whether a file has a record and is not being read.
-func (f *files) inactive(id fileID) bool {
+// timeOf returns the last change of a file that has a record and is not being read, as the record has
+// it: if the inode was used again, that of the file before.
+func (f *files) timeOf(id fileID) (at time.Time, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := f.byID[id]
-	return r != nil && !r.active
+	if r := f.byID[id]; r != nil && !r.active {
+		return r.mark.Time, true
+	}
+	return time.Time{}, false
+}
+
+// touched records the last change of g, which has the same bytes as when it was read or left out.
+func (f *files) touched(g *generation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.byID[g.id]; r != nil && !r.active && r.mark.Off == g.size {
+		r.mark.Time = g.mtime
+	}
 }
 
 // fingerprints returns those in Beside.

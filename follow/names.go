@@ -127,7 +127,7 @@ func sortByAge(files []*generation, before []string, all []sibling) {
 			slices.SortStableFunc(files, func(a, b *generation) int { return a.mtime.Compare(b.mtime) })
 			return
 		}
-		names = append(names, sibling{path: g.rotatedName(), mtime: g.mtime})
+		names = append(names, sibling{path: g.rotatedName(), mtime: g.mtime, packed: g.contents != nil})
 	}
 	votes := 0
 	for _, older := range before {
@@ -156,14 +156,29 @@ func sortByAge(files []*generation, before []string, all []sibling) {
 }
 
 // votesOf returns whether numbers grow with age or time among the files of a shape: the number of
-// neighbours, sorted by number, whose time grows, minus the number of those whose time shrinks.
+// neighbours, sorted by number, whose time grows, minus the number of those whose time shrinks. The
+// time of an archive is compared with those of archives, and with that of another file only if the
+// archive is the older one: it may be the time of its compression.
 func votesOf(of string, all []sibling) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c sibling) bool { return shape(c.path) != of })
 	slices.SortFunc(all, func(a, b sibling) int { return compareNumbers(a.path, b.path) })
-	for i := 1; i < len(all); i++ {
-		votes += all[i].mtime.Compare(all[i-1].mtime)
+	mixed := 0
+	var last [2]*sibling // without and with compression
+	for i := range all {
+		b := &all[i]
+		kind := 0
+		if b.packed {
+			kind = 1
+		}
+		if a := last[kind]; a != nil {
+			votes += b.mtime.Compare(a.mtime)
+		}
+		if a := last[1-kind]; a != nil && (b.packed && b.mtime.Before(a.mtime) || a.packed && a.mtime.Before(b.mtime)) {
+			mixed += b.mtime.Compare(a.mtime)
+		}
+		last[kind] = b
 	}
-	return votes
+	return cmp.Or(votes, mixed)
 }
 
 // shape returns name with each number replaced by #.

@@ -84,6 +84,9 @@ func TestSortByAge(t *testing.T) {
 		"shifted while the clock went back": {"app.log.4", "app.log.3@3600 app.log.2@1 app.log.1@2", ""},
 		"counted while the clock went back": {"app.log.1", "app.log.2@3600 app.log.3@1 app.log.4@2", ""},
 		"a mixture":                         {"", "app.log.old@1 app.log.1@2", ""},
+		"shifted, and compressed later":     {"", "app.log.2.gz@5 app.log.1@3", "app.log.3.gz@4"},
+		"counted, and compressed":           {"", "app.log.8.gz@1 app.log.9.gz@2 app.log.10@2", ""},
+		"counted, and one compressed":       {"", "app.log.9.gz@1 app.log.10@2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []sibling
@@ -95,8 +98,12 @@ func TestSortByAge(t *testing.T) {
 						t.Fatal(err)
 					}
 					g := &generation{handle: &handle{name: path}, mtime: time.Unix(0, 0).Add(at)}
+					path, packed := strings.CutSuffix(path, ".gz")
+					if packed {
+						g.contents = &contents{}
+					}
 					files = append(files, g)
-					all = append(all, sibling{path: path, mtime: g.mtime})
+					all = append(all, sibling{path: path, mtime: g.mtime, packed: packed})
 				}
 				return files
 			}

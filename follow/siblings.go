@@ -11,10 +11,11 @@ import (
 
 // A sibling is a file in the same folder as a followed one, under a name that rotation gives.
 type sibling struct {
-	path  string
-	id    fileID
-	mtime time.Time
-	size  int64
+	path   string
+	id     fileID
+	mtime  time.Time
+	size   int64
+	packed bool // an archive under the name of its file, so mtime may be the time of its compression
 }
 
 // A family is the set of siblings of a file at one moment.
@@ -27,6 +28,7 @@ type family struct {
 	// files may be missing, since a folder or a file in it could not be looked at: no permission, no
 	// descriptor, a file system that fails
 	partial bool
+	torn    bool // a file was renamed or removed after its folder was listed, so it may be missing
 }
 
 // sure reports whether the family is certain to equal an earlier one, because the listings of the
@@ -69,7 +71,9 @@ func (s *source) siblings() (*family, error) {
 	}
 	if len(paths) > 1 { // the symbolic link leads to another file now
 		now.between(s.real, real, now.lists[0])
+		torn := now.torn
 		now.put(s.real)
+		now.torn = torn // the file need not exist any more
 	}
 	return now, nil
 }
@@ -89,9 +93,11 @@ func (f *family) addSiblings(path string, l listing) {
 			f.put(dir + name)
 		} else if packed := packedBase(name); packed != "" && isRotated(base, packed) {
 			f.hasArchive[dir+packed] = true
-			if c, err := siblingAt(dir + name); err == nil {
+			c, err := siblingAt(dir + name)
+			if err == nil {
 				f.archives = append(f.archives, c)
 			}
+			f.torn = f.torn || errors.Is(err, fs.ErrNotExist)
 		}
 	}
 }
@@ -100,7 +106,9 @@ func (f *family) put(path string) {
 	switch c, err := siblingAt(path); {
 	case err == nil:
 		f.all = append(f.all, c)
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errIrregular):
+	case errors.Is(err, fs.ErrNotExist):
+		f.torn = true
+	case !errors.Is(err, errIrregular):
 		f.partial = true
 	}
 }
@@ -134,7 +142,7 @@ func siblingAt(path string) (sibling, error) {
 			return sibling{}, err
 		}
 	}
-	return sibling{path, id, info.ModTime(), info.Size()}, nil
+	return sibling{path: path, id: id, mtime: info.ModTime(), size: info.Size()}, nil
 }
 
 // A predecessor is the file whose successors are searched.
@@ -184,6 +192,7 @@ func (s *source) discover(before predecessor) error {
 		s.rename(beside.all)
 		s.rename(beside.archives)
 		s.f.files.prune(s, beside, g)
+		s.forgetLeftOut(beside)
 		s.reread(beside.all)
 		for _, u := range unseen {
 			if s.f.files.claim(u, s) != nil {
@@ -293,11 +302,14 @@ func (s *source) settled(g *generation, beside *family) bool {
 
 // isCurrent reports whether the siblings are still those in beside.
 func (s *source) isCurrent(beside *family) bool {
+	if beside.torn {
+		return false
+	}
 	family := s.family
 	s.family = beside
 	again, err := s.siblings()
 	s.family = family
-	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, sameFile) && slices.EqualFunc(beside.archives, again.archives, sameFile))
+	return err == nil && (again == beside || !again.torn && slices.EqualFunc(beside.all, again.all, sameFile) && slices.EqualFunc(beside.archives, again.archives, sameFile))
 }
 
 // sameFile reports whether the same file is at the same path.
@@ -373,7 +385,11 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 		if err != nil {
 			continue
 		}
-		if _, known := s.f.files.recordOf(g); known || g.id != c.id || s.isCopy(g, before.g) {
+		_, known := s.f.files.recordOf(g)
+		if known {
+			s.f.files.touched(g)
+		}
+		if known || g.id != c.id || s.isCopy(g, before.g) {
 			g.close()
 			continue
 		}

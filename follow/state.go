@@ -148,6 +148,7 @@ func (s *source) resume() (bool, error) {
 	s.savedBeside, s.savedArchives = saved.Beside, saved.Archives
 	s.dirty = true
 	if found != nil {
+		s.f.files.forgetSaved(s, last.mark)
 		if err := found.resume(last); err != nil || s.f.files.claim(found, s) != nil {
 			found.close()
 			return false, nil
@@ -189,36 +190,29 @@ func (s *source) openAll() (now *generation, all []*generation, beside *family, 
 			closeAll([]*generation{now})
 			return nil, nil, nil, later
 		}
-		if try == maxTries || s.settled(now, beside) {
-			if now != nil {
-				all = append(all, now)
-			}
-			vanished := false
-			for _, c := range beside.all {
-				g, err := s.f.disk.openGeneration(c.path)
-				switch {
-				case errors.Is(err, fs.ErrNotExist): // it was renamed, or compressed
-					vanished = true
-				case tooMany(err): // a file that is left out would be taken for a new file later
-					closeAll(all)
-					return nil, nil, nil, errLater
-				case err != nil:
-				case now != nil && g.id == now.id:
-					g.close()
-				default:
-					g.closeIfCrowded()
-					all = append(all, g)
-				}
-			}
-			if !vanished || try >= maxTries {
-				return now, all, beside, err
-			}
-			closeAll(all)
-			all, now = nil, nil
-		}
 		if now != nil {
-			now.close()
+			all = append(all, now)
 		}
+		for _, c := range beside.all {
+			g, err := s.f.disk.openGeneration(c.path)
+			switch {
+			case tooMany(err): // a file that is left out would be taken for a new file later
+				closeAll(all)
+				return nil, nil, nil, errLater
+			case err != nil:
+			case now != nil && g.id == now.id:
+				g.close()
+			default:
+				g.closeIfCrowded()
+				all = append(all, g)
+			}
+		}
+		// a file that was renamed or compressed meanwhile may be missing
+		if try == maxTries || s.settled(now, beside) {
+			return now, all, beside, err
+		}
+		closeAll(all)
+		all = nil
 	}
 }
 
@@ -277,7 +271,7 @@ func (s *source) claimOlder(all, archives []*generation, older []savedReading) (
 // held records.
 func (s *source) resumeOlder(files []*generation, older []savedReading) error {
 	for i, r := range older {
-		if g := files[i]; g != nil && g.contents != nil {
+		if files[i] != nil {
 			s.f.files.forgetSaved(s, r.mark)
 		}
 	}

@@ -1,0 +1,287 @@
+//go:build unix
+
+package follow
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// A weaver logs, rotates and compresses in small steps, which happen while a source looks at its
+// files: at any listing and any opening.
+type weaver struct {
+	day
+	rand  *rand.Rand
+	style weaveStyle
+	steps []func() // those that have not happened yet
+	files int      // rotations so far
+	trace []string // what has happened
+}
+
+// A weaveStyle adds the steps of a rotation.
+type weaveStyle func(w *weaver)
+
+var weaveStyles = map[string]weaveStyle{
+	"numbers": (*weaver).rotatesNumbers,
+	"dates":   (*weaver).rotatesDates,
+}
+
+// step adds a step. It does nothing if its file does not exist.
+func (w *weaver) step(what string, do func() error) {
+	w.steps = append(w.steps, func() {
+		switch err := do(); {
+		case err == nil:
+			w.trace = append(w.trace, what)
+		case !errors.Is(err, fs.ErrNotExist):
+			w.t.Fatal(what, err)
+		}
+	})
+}
+
+func (w *weaver) moves(from, to string) {
+	w.step(fmt.Sprintf("%s becomes %s", filepath.Base(from), filepath.Base(to)), func() error { return os.Rename(from, to) })
+}
+
+// shifts renames the rotated files from number first on.
+func (w *weaver) shifts(first int) {
+	for i := w.files; i >= first; i-- {
+		for _, end := range []string{"", ".gz"} {
+			w.moves(fmt.Sprintf("%s.%d%s", w.path, i, end), fmt.Sprintf("%s.%d%s", w.path, i+1, end))
+		}
+	}
+}
+
+// packs compresses a file to another one and then removes it.
+func (w *weaver) packs(from, to string) {
+	var packed []byte // nil if there is no file
+	var at time.Time
+	w.step("a part of "+filepath.Base(to), func() error {
+		packed = nil
+		info, err := os.Stat(from)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		at, packed = info.ModTime(), gzipped(w.t, string(text))
+		return os.WriteFile(to, packed[:w.rand.IntN(len(packed))], 0o666)
+	})
+	next := func(what string, do func() error) {
+		w.step(what, func() error {
+			if packed == nil {
+				return fs.ErrNotExist
+			}
+			return do()
+		})
+	}
+	next("the whole "+filepath.Base(to), func() error { return os.WriteFile(to, packed, 0o666) })
+	if w.keepsTime {
+		next("the time of "+filepath.Base(to), func() error { return os.Chtimes(to, time.Time{}, at) })
+	}
+	next("no "+filepath.Base(from), func() error { return os.Remove(from) })
+}
+
+// writes adds lines to the file at path.
+func (w *weaver) writes(path string, n int) {
+	w.step(fmt.Sprintf("%d lines", n), func() error {
+		last := w.path
+		w.path = path
+		w.day.write(n)
+		w.path = last
+		return nil
+	})
+}
+
+// renews renames the file to name, adds late lines to it, and begins the next file.
+func (w *weaver) renews(name string) {
+	w.moves(w.path, name)
+	if w.rand.IntN(4) == 0 {
+		w.writes(name, 1+w.rand.IntN(3))
+	}
+	if w.rand.IntN(3) == 0 {
+		w.writes(w.path, 1+w.rand.IntN(5))
+	} else {
+		w.step("an empty file", func() error { return os.WriteFile(w.path, nil, 0o666) })
+	}
+}
+
+// rotatesNumbers rotates in one of three ways: a file is compressed under its next number, at once, or
+// one rotation later.
+func (w *weaver) rotatesNumbers() {
+	first, second := w.path+".1", w.path+".2"
+	switch w.rand.IntN(3) {
+	case 0:
+		w.shifts(2)
+		w.moves(first+".gz", second+".gz")
+		w.packs(first, second+".gz")
+		w.renews(first)
+	case 1:
+		w.shifts(1)
+		w.renews(first)
+		w.packs(first, first+".gz")
+	case 2:
+		w.shifts(1)
+		w.renews(first)
+		w.packs(second, second+".gz")
+	}
+}
+
+// rotatesDates renames a file by a date, and compresses it or the one before.
+func (w *weaver) rotatesDates() {
+	name := func(n int) string { return fmt.Sprintf("%s-202611%02d", w.path, n) }
+	w.renews(name(w.files + 1))
+	n := w.files + w.rand.IntN(2)
+	w.packs(name(n), name(n)+".gz")
+}
+
+// happens runs steps: one, with this probability, and as many more.
+func (w *weaver) happens(probability float64) {
+	for len(w.steps) > 0 && w.rand.Float64() < probability {
+		do := w.steps[0]
+		w.steps = w.steps[1:]
+		do()
+	}
+}
+
+// A weaving is a source in one run after another, whose turns the test runs.
+type weaving struct {
+	*weaver
+	*log
+	o     Options
+	f     *Follower
+	s     *source
+	saved int // bytes of the output that the checkpoint covers
+}
+
+// begin begins a run. Its first turn opens files only.
+func (x *weaving) begin() {
+	x.trace = append(x.trace, "BEGIN")
+	f, err := New(x.o)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	f.watcher = newWatcher(nil, f.notify)
+	f.began = time.Now()
+	calls := time.Duration(0)
+	f.disk.since = func() time.Duration { x.happens(0.6); calls++; return calls }
+	x.f, x.s = f, f.sources[x.path]
+	f.saver.restore(x.s)
+	x.turns(1)
+	x.save()
+}
+
+// turns runs turns of the source.
+func (x *weaving) turns(n int) {
+	buf := make([]byte, readSize)
+	for range n {
+		before := len(x.text(x.path))
+		if _, err := x.s.turn(x.t.Context(), buf); err != nil {
+			x.t.Fatal(err)
+		}
+		if n := strings.Count(x.text(x.path)[before:], "\n"); n > 0 {
+			x.trace = append(x.trace, fmt.Sprintf("READ %d", n))
+		}
+	}
+}
+
+// save writes a checkpoint.
+func (x *weaving) save() {
+	x.s.snapshot()
+	if err := x.f.saver.save(); err != nil {
+		x.t.Fatal(err)
+	}
+	if !x.s.dirty { // else a file could not be read at this moment
+		x.saved = len(x.text(x.path))
+		x.trace = append(x.trace, "SAVE")
+	}
+}
+
+// end ends the run, or kills it: then what was printed after the checkpoint does not count, as the
+// next run prints it again.
+func (x *weaving) end(killed bool) {
+	if killed {
+		x.trace = append(x.trace, "KILL")
+		x.out[x.path].Truncate(x.saved)
+	} else {
+		x.trace = append(x.trace, "END")
+		if err := x.s.finish(make([]byte, readSize), true, false); err != nil {
+			x.t.Fatal(err)
+		}
+		x.save()
+	}
+	x.s.close()
+	x.f.saver.release()
+}
+
+// Whatever happens to the files between two steps of a search, and wherever in it a run ends or is
+// killed: each line is read once, in order.
+func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
+	seeds := uint64(fuzztest.LongOr(10_000, 100))
+	for name, style := range weaveStyles {
+		for seed := range seeds {
+			if !t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { weave(t, style, seed) })
+			}) {
+				return // one is enough to read
+			}
+		}
+	}
+}
+
+func weave(t *testing.T, style weaveStyle, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	dir := t.TempDir()
+	w := &weaver{day: day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: random.IntN(2) == 0}, rand: random, style: style}
+	l := newLog()
+	x := &weaving{weaver: w, log: l, o: Options{Names: []string{w.path}, State: filepath.Join(dir, "state"), Open: l.open, Notify: l.notify, Unpack: unpackGzip, Poll: true}}
+	w.day.write(3)
+	x.begin()
+	x.turns(1)
+	wait := func() { time.Sleep(time.Duration(random.IntN(4)*random.IntN(8)) * time.Second) }
+	for range 3 + random.IntN(8) {
+		w.writes(w.path, 1+random.IntN(30))
+		style(w)
+		w.files++
+		x.turns(random.IntN(4))
+		switch random.IntN(8) {
+		case 0, 1:
+			wait()
+			x.turns(1)
+		case 2, 3:
+			x.save()
+		case 4, 5:
+			x.end(random.IntN(2) == 0)
+			x.happens(0.9)
+			wait()
+			x.begin()
+		}
+	}
+	x.happens(1)
+	w.day.write(1)
+	for range 30 {
+		x.turns(2)
+		time.Sleep(time.Second)
+	}
+	got, want, told := strings.SplitAfter(x.text(w.path), "\n"), strings.SplitAfter(w.all.String(), "\n"), x.messages()
+	if !slices.Equal(got, want) || told != "" {
+		i := 0
+		for i < min(len(got), len(want)) && got[i] == want[i] {
+			i++
+		}
+		t.Errorf("got %d lines, want %d; after line %d got %.60q and want %.60q; told %q\n%s", len(got), len(want), i, got[min(i, len(got)-1)], want[min(i, len(want)-1)], told, strings.Join(x.trace, "\n"))
+	}
+	x.end(false)
+}
