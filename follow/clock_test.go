@@ -117,21 +117,24 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	path := filepath.Join(dir, "app.log")
 	write(t, path, "one\n")
 	write(t, path+".2.gz", "compressed")
-	r := begin(t, newLog(), Options{Names: []string{path}})
-	r.expect(path, "one\n")
+	x := newStepper(t, path, Options{})
+	x.read("one\n")
 	rename(t, path, path+".1")
 	write(t, path, "two\n")
-	r.expect(path, "one\ntwo\n")
+	x.read("one\ntwo\n")
 	unpacked := filepath.Join(dir, "unpacked")
 	write(t, unpacked, "unpacked\n")
 	setTime(t, unpacked, time.Now().Add(-24*time.Hour))
-	rename(t, unpacked, path+".2") // with its time at once: a search may run at any moment
-	os.Remove(path + ".2.gz")
+	rename(t, unpacked, path+".2")
 	rename(t, path, path+".0")
 	write(t, path, "three\n")
-	r.expect(path, "one\ntwo\nthree\n")
-	write(t, path, "four\n")
-	r.expect(path, "one\ntwo\nthree\nfour\n")
+	x.read("one\ntwo\nthree\n")
+	os.Remove(path + ".2.gz")
+	for i, text := range []string{"four\n", "five\n", "six\n"} { // searches without the archive
+		rename(t, path, fmt.Sprintf("%s.0%d", path, i))
+		write(t, path, text)
+		x.read("one\ntwo\nthree\n" + strings.Join([]string{"four\n", "five\n", "six\n"}[:i+1], ""))
+	}
 }
 
 // If a symbolic link led to several other files before the next run: the rest of the old file is

@@ -209,17 +209,21 @@ func (f *files) closedRecord(id fileID, s *source) (record, bool) {
 }
 
 // ignore records that c is older than s and is not read. It returns false if c cannot be opened
-// because too many files are open.
+// because too many files are open, or if another file has its path now.
 func (f *files) ignore(s *source, c sibling) bool {
 	if f.same(c) {
 		return true
 	}
 	g, err := s.f.disk.openGeneration(c.path)
-	if err == nil {
-		f.leave(s, g)
-		g.close()
+	if err != nil {
+		return !tooMany(err)
 	}
-	return !tooMany(err)
+	defer g.close()
+	if g.id != c.id {
+		return false
+	}
+	f.leave(s, g)
+	return true
 }
 
 // prune replaces the records of files that s has read and that are neither in there nor the file now

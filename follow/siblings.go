@@ -379,6 +379,7 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 			continue
 		}
 		if s.out != nil && c.mtime.Before(s.seen) && (beside.hasArchive[c.path] || s.family != nil && s.family.hasArchive[c.path]) {
+			s.f.files.ignore(s, c) // the next search may not see the archive
 			continue
 		}
 		g, err := s.f.disk.openGeneration(c.path)
