@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (s *source) unseenArchives(beside *family, before predecessor, opened []*ge
 			continue
 		}
 		g, wait := s.openArchive(c)
-		archived := g != nil && s.isArchived(g)
+		archived := g != nil && s.isArchived(g, nil)
 		twin := g != nil && !archived && g.hasTwin(opened)
 		if g != nil && !archived && !twin && s.f.disk.ctx.Err() != nil { // it could not be compared
 			g.close()
@@ -151,11 +152,12 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 }
 
 // isArchived reports whether g is the archive of a file that the source reads, has read or must not
-// read. If lines were added to that file after it was read, g is set to continue with them. The result
-// false is not valid if the run ends meanwhile.
-func (s *source) isArchived(g *generation) bool {
+// read; truncated is one that is left out, since its old content is searched. If lines were added to a
+// file after it was read, g is set to continue with them. The result false is not valid if the run ends
+// meanwhile.
+func (s *source) isArchived(g, truncated *generation) bool {
 	open := slices.DeleteFunc(s.held(), func(o *generation) bool {
-		return o.contents != nil || o.readHead() != nil || len(o.head) == 0 // which may have been empty when it was opened
+		return o == truncated || o.contents != nil || o.readHead() != nil || len(o.head) == 0 // which may have been empty when it was opened
 	})
 	for _, o := range open {
 		if info, err := o.Stat(); err == nil && info.ModTime().Equal(g.mtime) && bytes.HasPrefix(g.head, o.head) {
@@ -208,6 +210,21 @@ func (g *generation) hasTwin(all []*generation) bool {
 		n, err := g.ReadAt(next[:], o.size)
 		return same && n == 0 && err == io.EOF
 	})
+}
+
+// measuredLike reports whether an archive begins like g, and then sets its size: it is unpacked to its
+// end.
+func (g *generation) measuredLike(o *generation) bool {
+	n := min(len(g.head), len(o.head))
+	if n == 0 || !bytes.Equal(g.head[:n], o.head[:n]) {
+		return false
+	}
+	var next [1]byte
+	if _, err := g.ReadAt(next[:], math.MaxInt64-1); err != io.EOF {
+		return false
+	}
+	g.size = g.contents.size
+	return true
 }
 
 // archivesSince opens the archives that a checkpoint does not list, as far as they may be read.
@@ -384,8 +401,8 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 		if continues {
 			n, _ = copied.ReadAt(next[:], g.off)
 		}
-		archived := !continues && now != nil && now.id == g.id && s.isArchived(copied)
-		twin := !continues && !archived && copied.hasTwin(copies)
+		archived := !continues && now != nil && now.id == g.id && s.isArchived(copied, g)
+		twin := !continues && !archived && (copied.hasTwin(copies) || now != nil && copied.measuredLike(now) && s.isOfNow(copied, now))
 		if !archived && !twin && n == 0 && s.f.disk.ctx.Err() != nil { // it could not be compared
 			copied.close()
 			return copies, rest, continued, errLater

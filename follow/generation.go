@@ -167,20 +167,27 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	g.gone = links(info) == 0
 	switch {
 	case size < g.look:
-		g.size, g.mtime = size, mtime
+		g.size = size
 		return false, errTruncated
 	case size == g.look && mtime.Equal(g.mtime):
 		return false, nil
 	}
-	before := g.largest
+	largest, last := g.largest, g.mtime
 	defer func() {
-		if err == nil { // else the size may be that of other content
+		switch {
+		case err == nil:
 			g.largest = size
-		} else {
-			g.largest = before
+		case errors.Is(err, errTruncated): // they are of other content; the next look finds this again
+			g.mtime = last
+			fallthrough
+		default:
+			g.largest = largest
 		}
 	}()
 	g.size, g.mtime = size, mtime
+	if g.look == 0 {
+		g.head = nil // it may have been truncated since it was opened
+	}
 	if err := g.readHead(); err != nil {
 		return false, err
 	}
@@ -386,6 +393,16 @@ type mark struct {
 
 // mark returns the mark of the place up to which lines were written.
 func (g *generation) mark() (mark, error) {
+	if g.look == 0 && g.f != nil && g.contents == nil { // it may have been truncated since it was opened
+		head := make([]byte, len(g.head))
+		if n, err := g.ReadAt(head, 0); err != nil && err != io.EOF {
+			return mark{}, err
+		} else if !bytes.Equal(head[:n], g.head) {
+			if err := g.restart(); err != nil {
+				return mark{}, err
+			}
+		}
+	}
 	before := tail(g.recent, recentSize)
 	if n := min(g.off, recentSize); g.look != g.off || int64(len(before)) < n {
 		before = make([]byte, n)

@@ -117,6 +117,12 @@ func (s *source) resume() (bool, error) {
 		closeAll([]*generation{found})
 		return false, nil
 	}
+	// it may have been truncated or compressed just now, and its copy is not in the list, or not complete
+	if found == nil && last.Len > 0 && s.searches < maxTries && (!s.isCurrent(beside) || slices.ContainsFunc(all, func(g *generation) bool { return g != nil && g != now && g.hasChanged() })) {
+		s.searches++
+		s.attention = true
+		return false, nil
+	}
 	if found == nil && now == nil && !(errors.Is(err, fs.ErrNotExist) && saved.hasSuccessor(append(all, archives...), last.mark)) {
 		s.noFile(err)
 		return false, nil
@@ -229,15 +235,27 @@ func claim(all []*generation, m mark) *generation {
 	return nil
 }
 
-// claimCopy is claim for a copy, made after the mark when the file had more lines.
+// hasChanged reports whether the file has another size than at the last look.
+func (g *generation) hasChanged() bool {
+	info, err := g.Stat()
+	return err == nil && info.Size() != g.size
+}
+
+// claimCopy is claim for a copy that was made after the mark: one with more lines, or else one of what
+// was read.
 func claimCopy(all []*generation, m mark) *generation {
+	best := -1
 	for i, g := range all {
-		if g != nil && m.Off > 0 && g.id.ino != m.Ino && g.size > m.Off && !g.mtime.Before(m.Time) && m.holds(g) {
-			all[i] = nil
-			return g
+		if g != nil && m.Len > 0 && g.id.ino != m.Ino && g.size >= m.Off && !g.mtime.Before(m.Time) && m.holds(g) && (best < 0 || g.size > all[best].size) {
+			best = i
 		}
 	}
-	return nil
+	if best < 0 {
+		return nil
+	}
+	g := all[best]
+	all[best] = nil
+	return g
 }
 
 // resume sets the read offset to the place of r.
@@ -331,7 +349,11 @@ func (s *source) lostTrack(now *generation, last savedReading, copied, broken *g
 		return
 	}
 	s.truncatedID = now.id
-	e := Event{Message: fmt.Sprintf("no longer holds the %d bytes that were read: it was truncated or replaced; it is read from its beginning", last.Off), Lost: max(0, last.Size-last.Off)}
+	what := fmt.Sprintf("no longer holds the %d bytes that were read", last.Off)
+	if last.Off == 0 {
+		what = "no longer holds what was to be read"
+	}
+	e := Event{Message: what + ": it was truncated or replaced; it is read from its beginning", Lost: max(0, last.Size-last.Off)}
 	if copied != nil {
 		e.Lost = 0
 		s.notify(e)

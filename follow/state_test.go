@@ -74,6 +74,10 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
 		}, "third\nnew\n", "app.log: no longer holds.*"},
+		"copied when it was read, and truncated": {func(t *testing.T, path string) {
+			copyTruncate(t, path, path+".1")
+			write(t, path, "new\n")
+		}, "new\n", "app.log: no longer holds.*"},
 		"removed": {func(t *testing.T, path string) {
 			os.Link(path, path+"-keeps-its-inode")
 			os.Remove(path)

@@ -35,6 +35,7 @@ type weaveStyle func(w *weaver)
 var weaveStyles = map[string]weaveStyle{
 	"numbers": (*weaver).rotatesNumbers,
 	"dates":   (*weaver).rotatesDates,
+	"copies":  (*weaver).rotatesCopies,
 }
 
 // step adds a step. It does nothing if its file does not exist.
@@ -147,6 +148,24 @@ func (w *weaver) rotatesDates() {
 	w.packs(name(n), name(n)+".gz")
 }
 
+// rotatesCopies copies the file, truncates it, and compresses the copy.
+func (w *weaver) rotatesCopies() {
+	w.shifts(1)
+	copied := w.path + ".1"
+	var text []byte
+	w.step("a part of a copy", func() (err error) {
+		if text, err = os.ReadFile(w.path); err != nil {
+			return err
+		}
+		return os.WriteFile(copied, text[:w.rand.IntN(len(text))], 0o666)
+	})
+	w.step("a copy", func() error { return os.WriteFile(copied, text, 0o666) })
+	w.step("truncated", func() error { return os.Truncate(w.path, 0) })
+	if w.rand.IntN(2) == 0 {
+		w.packs(copied, copied+".gz")
+	}
+}
+
 // happens runs steps: one, with this probability, and as many more.
 func (w *weaver) happens(probability float64) {
 	for len(w.steps) > 0 && w.rand.Float64() < probability {
@@ -241,12 +260,19 @@ func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
 	}
 }
 
+// notifyLoss leaves out that a file was truncated.
+func (l *log) notifyLoss(e Event) {
+	if e.Loss {
+		l.notify(e)
+	}
+}
+
 func weave(t *testing.T, style weaveStyle, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
 	w := &weaver{day: day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: random.IntN(2) == 0}, rand: random, style: style}
 	l := newLog()
-	x := &weaving{weaver: w, log: l, o: Options{Names: []string{w.path}, State: filepath.Join(dir, "state"), Open: l.open, Notify: l.notify, Unpack: unpackGzip, Poll: true}}
+	x := &weaving{weaver: w, log: l, o: Options{Names: []string{w.path}, State: filepath.Join(dir, "state"), Open: l.open, Notify: l.notifyLoss, Unpack: unpackGzip, Poll: true}}
 	w.day.write(3)
 	x.begin()
 	x.turns(1)
