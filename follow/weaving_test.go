@@ -248,7 +248,7 @@ func (x *weaving) end(killed bool) {
 // Whatever happens to the files between two steps of a search, and wherever in it a run ends or is
 // killed: each line is read once, in order.
 func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
-	seeds := uint64(fuzztest.LongOr(10_000, 50))
+	seeds := uint64(fuzztest.LongOr(3_000, 50))
 	for name, style := range weaveStyles {
 		for seed := range seeds {
 			if !t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
