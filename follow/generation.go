@@ -29,7 +29,8 @@ type generation struct {
 	out   *outlet // takes its lines
 	size  int64   // at the last look
 	mtime time.Time
-	gone  bool // it was removed and has no name
+	gone  bool   // it was removed and has no name
+	real  string // path to which a symbolic link led when it was found by that; "" if there was none
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line

@@ -208,14 +208,51 @@ func (s *source) discover(before predecessor) error {
 				older[len(older)-1] = last
 				older = older[:len(older)-1]
 			}
-			sortByAge(older, beside.names(s.reading()), beside.named())
+			sortByAge(older, s.olderNames(beside), beside.named())
 		}
 		s.wait(s.fresh(g))
-		if real, err := filepath.EvalSymlinks(s.path); err == nil {
-			s.real = real
-		}
+		s.resolve(g)
 		return err
 	}
+}
+
+// resolve records the path of g, to which the name leads, with symbolic links resolved. If the name
+// leads to another file by now, the next search has to begin at the path before.
+func (s *source) resolve(g *generation) {
+	real, err := filepath.EvalSymlinks(s.path)
+	if err != nil || g == nil {
+		return
+	}
+	if id, _, err := lookAt(real); err != nil || id != g.id {
+		return
+	}
+	s.real = real
+	if real != s.path {
+		for _, h := range s.held() {
+			if h.id == g.id {
+				h.real, h.name = real, real
+			}
+		}
+	}
+}
+
+// target returns the path at which the name, a symbolic link, led to g; "" if that is not known.
+func (s *source) target(g *generation) string {
+	if g.real == "" && s.real != s.path && filepath.Dir(g.name) == filepath.Dir(s.real) && shape(g.name) == shape(s.real) {
+		return g.name // it was found between two targets
+	}
+	return g.real
+}
+
+// realName returns the path at which the search of the next run begins if the name is a symbolic link:
+// that of the current file, after which others may be waiting.
+func (s *source) realName() string {
+	if s.cur != nil {
+		if target := s.target(s.cur); target != "" {
+			return target
+		}
+	}
+	return s.real
 }
 
 // wait appends g, unless it is nil, to the files that are to be read.
@@ -233,14 +270,18 @@ func (s *source) wait(g *generation) {
 	}
 }
 
-// names returns the names of those files that are among the siblings. The others were removed, and
-// another file may have the name by which they were known.
-func (f *family) names(all []*generation) (names []string) {
-	there := f.named()
-	for _, g := range all {
+// olderNames returns the names of files that are older than those ahead, as far as they are in beside: the
+// others were removed, and another file may have the name by which they were known. A symbolic link
+// leads to higher and higher numbers.
+func (s *source) olderNames(beside *family) (names []string) {
+	there := beside.named()
+	for _, g := range s.reading() {
 		if slices.ContainsFunc(there, func(c sibling) bool { return c.id == g.id || c.id == g.archive.id }) {
 			names = append(names, g.rotatedName())
 		}
+	}
+	if s.real != s.path {
+		names = append(names, s.realName())
 	}
 	return names
 }

@@ -24,7 +24,7 @@ func (s *source) snapshot() {
 		s.f.saver.put(*s.saved, 0)
 		return
 	}
-	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):]}
+	all := savedSource{Path: s.path, Real: s.realName(), Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):]}
 	all.Beside, all.Archives = s.knownSiblings()
 	if s.f.o.Unpack != nil {
 		all.Read = slices.Concat(s.f.files.lastGone(s, maxKnown), all.Read)

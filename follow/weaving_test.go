@@ -23,7 +23,6 @@ import (
 type weaver struct {
 	day
 	rand  *rand.Rand
-	style weaveStyle
 	steps []func() // those that have not happened yet
 	files int      // rotations so far
 	trace []string // what has happened
@@ -36,6 +35,7 @@ var weaveStyles = map[string]weaveStyle{
 	"numbers": (*weaver).rotatesNumbers,
 	"dates":   (*weaver).rotatesDates,
 	"copies":  (*weaver).rotatesCopies,
+	"links":   (*weaver).rotatesLinks,
 }
 
 // step adds a step. It does nothing if its file does not exist.
@@ -166,6 +166,19 @@ func (w *weaver) rotatesCopies() {
 	}
 }
 
+// rotatesLinks makes the path a link to a new file. No file is compressed.
+func (w *weaver) rotatesLinks() {
+	name := fmt.Sprintf("run-%d.log", w.files+1)
+	if w.rand.IntN(2) == 0 {
+		w.step(name, func() error { return os.WriteFile(filepath.Join(filepath.Dir(w.path), name), nil, 0o666) })
+	}
+	w.step("a link to "+name, func() error { return os.Symlink(name, w.path+".new") })
+	w.moves(w.path+".new", w.path)
+	if w.rand.IntN(2) == 0 {
+		w.writes(w.path, 1+w.rand.IntN(5))
+	}
+}
+
 // happens runs steps: one, with this probability, and as many more.
 func (w *weaver) happens(probability float64) {
 	for len(w.steps) > 0 && w.rand.Float64() < probability {
@@ -249,10 +262,10 @@ func (x *weaving) end(killed bool) {
 // killed: each line is read once, in order.
 func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
 	seeds := uint64(fuzztest.LongOr(3_000, 50))
-	for name, style := range weaveStyles {
+	for name := range weaveStyles {
 		for seed := range seeds {
 			if !t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { weave(t, style, seed) })
+				synctest.Test(t, func(t *testing.T) { weave(t, name, seed) })
 			}) {
 				return // one is enough to read
 			}
@@ -267,19 +280,24 @@ func (l *log) notifyLoss(e Event) {
 	}
 }
 
-func weave(t *testing.T, style weaveStyle, seed uint64) {
+func weave(t *testing.T, name string, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
-	w := &weaver{day: day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: random.IntN(2) == 0}, rand: random, style: style}
+	w := &weaver{day: day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: random.IntN(2) == 0}, rand: random}
 	l := newLog()
 	x := &weaving{weaver: w, log: l, o: Options{Names: []string{w.path}, State: filepath.Join(dir, "state"), Open: l.open, Notify: l.notifyLoss, Unpack: unpackGzip, Poll: true}}
+	if name == "links" {
+		if err := os.Symlink("run-0.log", w.path); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.day.write(3)
 	x.begin()
 	x.turns(1)
 	wait := func() { time.Sleep(time.Duration(random.IntN(4)*random.IntN(8)) * time.Second) }
 	for range 3 + random.IntN(8) {
 		w.writes(w.path, 1+random.IntN(30))
-		style(w)
+		weaveStyles[name](w)
 		w.files++
 		x.turns(random.IntN(4))
 		switch random.IntN(8) {
