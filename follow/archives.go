@@ -90,6 +90,7 @@ func (s *source) unseenArchives(beside *family, before predecessor, opened []*ge
 			later = true
 			g.close()
 		default:
+			g.real = c.of
 			g.contents.release()
 			g.closeIfCrowded()
 			unseen = append(unseen, g)
@@ -248,6 +249,7 @@ func (s *source) archivesSince(saved savedSource, beside *family, last mark) (fo
 		g, wait := s.openArchive(c)
 		later = later || wait
 		if g != nil {
+			g.real = c.of
 			g.contents.release()
 			g.closeIfCrowded()
 			found = append(found, g)

@@ -30,7 +30,7 @@ type generation struct {
 	size  int64   // at the last look
 	mtime time.Time
 	gone  bool   // it was removed and has no name
-	real  string // path to which a symbolic link led when it was found by that; "" if there was none
+	real  string // path to which a symbolic link led when it led to the file; "" if that is not known
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line

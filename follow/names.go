@@ -2,9 +2,11 @@ package follow
 
 import (
 	"cmp"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // packed lists the suffixes of compressed and temporary files, which are not read.
@@ -112,21 +114,42 @@ func inRange(s string, most int) bool {
 	return n >= 1 && n <= most
 }
 
-// sortByAge sorts files from the oldest to the youngest. If their names differ in numbers only, the
-// numbers decide, so that the order survives a clock that is set back, and files of the same clock
-// tick. Otherwise the time of the last change decides. before lists names of files known to be
-// older; all lists all files of the folder.
+// sortByAge sorts files from the oldest to the youngest. Among those whose names differ in numbers only,
+// the numbers decide, so that the order survives a clock that is set back, and files of the same clock
+// tick. Files of several shapes of names are merged by the time of their last change: a file that is
+// older than another one of its shape was last changed before that, whatever its own time is. before
+// lists names of files known to be older; all lists all files of the folder.
 func sortByAge(files []*generation, before []string, all []sibling) {
 	if len(files) < 2 {
 		return
 	}
-	of := shape(files[0].rotatedName())
+	shapes := make(map[string][]*generation)
+	for _, g := range files {
+		of := shape(g.rotatedName())
+		shapes[of] = append(shapes[of], g)
+	}
+	times := make(map[*generation]time.Time)
+	n := 0
+	for _, of := range slices.Sorted(maps.Keys(shapes)) {
+		same := shapes[of]
+		sortByNumber(of, same, before, all)
+		for i, g := range slices.Backward(same) {
+			times[g] = g.mtime
+			if i+1 < len(same) && times[same[i+1]].Before(g.mtime) {
+				times[g] = times[same[i+1]]
+			}
+		}
+		n += copy(files[n:], same)
+	}
+	if len(shapes) > 1 {
+		slices.SortStableFunc(files, func(a, b *generation) int { return times[a].Compare(times[b]) })
+	}
+}
+
+// sortByNumber does what sortByAge does for files of one shape.
+func sortByNumber(of string, files []*generation, before []string, all []sibling) {
 	var names []sibling
 	for _, g := range files {
-		if shape(g.rotatedName()) != of {
-			slices.SortStableFunc(files, func(a, b *generation) int { return a.mtime.Compare(b.mtime) })
-			return
-		}
 		names = append(names, sibling{path: g.rotatedName(), mtime: g.mtime, packed: g.contents != nil})
 	}
 	votes := 0

@@ -84,6 +84,7 @@ func TestSortByAge(t *testing.T) {
 		"shifted while the clock went back": {"app.log.4", "app.log.3@3600 app.log.2@1 app.log.1@2", ""},
 		"counted while the clock went back": {"app.log.1", "app.log.2@3600 app.log.3@1 app.log.4@2", ""},
 		"a mixture":                         {"", "app.log.old@1 app.log.1@2", ""},
+		"two containers":                    {"", "0.log.20260101-000001.gz@5 0.log.20260101-000002@3 0.log@6 1.log.20260101-000003@7", ""},
 		"shifted, and compressed later":     {"", "app.log.2.gz@5 app.log.1@3", "app.log.3.gz@4"},
 		"counted, and compressed":           {"", "app.log.8.gz@1 app.log.9.gz@2 app.log.10@2", ""},
 		"counted, and one compressed":       {"", "app.log.9.gz@1 app.log.10@2", ""},

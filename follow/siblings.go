@@ -15,7 +15,8 @@ type sibling struct {
 	id     fileID
 	mtime  time.Time
 	size   int64
-	packed bool // an archive under the name of its file, so mtime may be the time of its compression
+	packed bool   // an archive under the name of its file, so mtime may be the time of its compression
+	of     string // path from which rotation took the file
 }
 
 // A family is the set of siblings of a file at one moment.
@@ -72,7 +73,7 @@ func (s *source) siblings() (*family, error) {
 	if len(paths) > 1 { // the symbolic link leads to another file now
 		now.between(s.real, real, now.lists[0])
 		torn := now.torn
-		now.put(s.real)
+		now.put(s.real, s.real)
 		now.torn = torn // the file need not exist any more
 	}
 	return now, nil
@@ -90,10 +91,11 @@ func (f *family) addSiblings(path string, l listing) {
 			continue
 		}
 		if isRotated(base, name) {
-			f.put(dir + name)
+			f.put(dir+name, path)
 		} else if packed := packedBase(name); packed != "" && isRotated(base, packed) {
 			f.hasArchive[dir+packed] = true
 			c, err := siblingAt(dir + name)
+			c.of = path
 			if err == nil {
 				f.archives = append(f.archives, c)
 			}
@@ -102,9 +104,11 @@ func (f *family) addSiblings(path string, l listing) {
 	}
 }
 
-func (f *family) put(path string) {
+// put adds the file at path, which rotation took from the path of.
+func (f *family) put(path, of string) {
 	switch c, err := siblingAt(path); {
 	case err == nil:
+		c.of = of
 		f.all = append(f.all, c)
 	case errors.Is(err, fs.ErrNotExist):
 		f.torn = true
@@ -114,13 +118,14 @@ func (f *family) put(path string) {
 }
 
 // between adds the files to which a symbolic link led in turn after old and before now, if their
-// three names differ in numbers only.
+// three names differ in numbers only, with their siblings: kubelet rotates each file of a container.
 func (f *family) between(old, now string, l listing) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
 		for _, name := range l.names {
 			if shape(name) == shape(base) && compareNumbers(oldBase, name) < 0 && compareNumbers(name, base) < 0 {
-				f.put(dir + name)
+				f.put(dir+name, dir+name)
+				f.addSiblings(dir+name, l)
 			}
 		}
 	}
@@ -236,21 +241,11 @@ func (s *source) resolve(g *generation) {
 	}
 }
 
-// target returns the path at which the name, a symbolic link, led to g; "" if that is not known.
-func (s *source) target(g *generation) string {
-	if g.real == "" && s.real != s.path && filepath.Dir(g.name) == filepath.Dir(s.real) && shape(g.name) == shape(s.real) {
-		return g.name // it was found between two targets
-	}
-	return g.real
-}
-
 // realName returns the path at which the search of the next run begins if the name is a symbolic link:
 // that of the current file, after which others may be waiting.
 func (s *source) realName() string {
-	if s.cur != nil {
-		if target := s.target(s.cur); target != "" {
-			return target
-		}
+	if s.cur != nil && s.cur.real != "" {
+		return s.cur.real
 	}
 	return s.real
 }
@@ -292,7 +287,7 @@ func (s *source) rename(all []sibling) {
 		for _, c := range all {
 			switch c.id {
 			case g.id:
-				g.name = c.path
+				g.name, g.real = c.path, c.of
 			case g.archive.id:
 				g.archive.path = c.path
 			}
@@ -435,6 +430,7 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 			g.close()
 			continue
 		}
+		g.real = c.of
 		g.closeIfCrowded()
 		unseen = append(unseen, g)
 	}

@@ -209,6 +209,7 @@ func (s *source) openAll() (now *generation, all []*generation, beside *family, 
 			case now != nil && g.id == now.id:
 				g.close()
 			default:
+				g.real = c.of
 				g.closeIfCrowded()
 				all = append(all, g)
 			}

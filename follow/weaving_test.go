@@ -25,7 +25,11 @@ type weaver struct {
 	rand  *rand.Rand
 	steps []func() // those that have not happened yet
 	files int      // rotations so far
-	trace []string // what has happened
+	// of pods: there are files of different names, which only their times can order
+	clock   time.Time
+	starts  int      // of the container
+	rotated string   // the file that is to be compressed
+	trace   []string // what has happened
 }
 
 // A weaveStyle adds the steps of a rotation.
@@ -36,6 +40,8 @@ var weaveStyles = map[string]weaveStyle{
 	"dates":   (*weaver).rotatesDates,
 	"copies":  (*weaver).rotatesCopies,
 	"links":   (*weaver).rotatesLinks,
+	"plain":   (*weaver).rotatesPlain,
+	"pods":    (*weaver).rotatesPods,
 }
 
 // step adds a step. It does nothing if its file does not exist.
@@ -88,7 +94,7 @@ func (w *weaver) packs(from, to string) {
 			return do()
 		})
 	}
-	next("the whole "+filepath.Base(to), func() error { return os.WriteFile(to, packed, 0o666) })
+	next("the whole "+filepath.Base(to), func() error { return errors.Join(os.WriteFile(to, packed, 0o666), w.ticks(to)) })
 	if w.keepsTime {
 		next("the time of "+filepath.Base(to), func() error { return os.Chtimes(to, time.Time{}, at) })
 	}
@@ -102,8 +108,17 @@ func (w *weaver) writes(path string, n int) {
 		w.path = path
 		w.day.write(n)
 		w.path = last
-		return nil
+		return w.ticks(path)
 	})
+}
+
+// ticks gives a file a later time than all others, if the style needs that.
+func (w *weaver) ticks(path string) error {
+	if w.clock.IsZero() {
+		return nil
+	}
+	w.clock = w.clock.Add(time.Second)
+	return os.Chtimes(path, time.Time{}, w.clock)
 }
 
 // renews renames the file to name, adds late lines to it, and begins the next file.
@@ -166,11 +181,39 @@ func (w *weaver) rotatesCopies() {
 	}
 }
 
+// rotatesPlain renames files by numbers. None is compressed.
+func (w *weaver) rotatesPlain() {
+	w.shifts(1)
+	w.renews(w.path + ".1")
+}
+
+// rotatesPods does what kubelet does behind the link to a container's log: it renames the file by a date
+// and compresses the one before, or the container starts again with the next file.
+func (w *weaver) rotatesPods() {
+	log := func() string { return filepath.Join(filepath.Dir(w.path), fmt.Sprintf("pod/%d.log", w.starts)) }
+	if w.rand.IntN(4) == 0 {
+		w.starts++
+		w.rotated = ""
+		w.linksTo(fmt.Sprintf("pod/%d.log", w.starts))
+		return
+	}
+	name := fmt.Sprintf("%s.20261101-0000%02d", log(), w.files)
+	w.moves(log(), name)
+	w.step("an empty file", func() error { return errors.Join(os.WriteFile(w.path, nil, 0o666), w.ticks(w.path)) })
+	if w.rotated != "" {
+		w.packs(w.rotated, w.rotated+".gz")
+	}
+	w.rotated = name
+}
+
 // rotatesLinks makes the path a link to a new file. No file is compressed.
-func (w *weaver) rotatesLinks() {
-	name := fmt.Sprintf("run-%d.log", w.files+1)
+func (w *weaver) rotatesLinks() { w.linksTo(fmt.Sprintf("run-%d.log", w.files+1)) }
+
+// linksTo makes the path a link to a new file.
+func (w *weaver) linksTo(name string) {
 	if w.rand.IntN(2) == 0 {
-		w.step(name, func() error { return os.WriteFile(filepath.Join(filepath.Dir(w.path), name), nil, 0o666) })
+		path := filepath.Join(filepath.Dir(w.path), name)
+		w.step(name, func() error { return errors.Join(os.WriteFile(path, nil, 0o666), w.ticks(path)) })
 	}
 	w.step("a link to "+name, func() error { return os.Symlink(name, w.path+".new") })
 	w.moves(w.path+".new", w.path)
@@ -286,8 +329,15 @@ func weave(t *testing.T, name string, seed uint64) {
 	w := &weaver{day: day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: random.IntN(2) == 0}, rand: random}
 	l := newLog()
 	x := &weaving{weaver: w, log: l, o: Options{Names: []string{w.path}, State: filepath.Join(dir, "state"), Open: l.open, Notify: l.notifyLoss, Unpack: unpackGzip, Poll: true}}
-	if name == "links" {
-		if err := os.Symlink("run-0.log", w.path); err != nil {
+	switch name {
+	case "plain":
+		x.o.Unpack = nil
+	case "links", "pods":
+		if name == "pods" {
+			w.clock = time.Now().AddDate(100, 0, 0) // after that of the file system
+		}
+		target := map[string]string{"links": "run-0.log", "pods": "pod/0.log"}[name]
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "pod"), 0o777), os.Symlink(target, w.path)); err != nil {
 			t.Fatal(err)
 		}
 	}
