@@ -168,7 +168,7 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 			dir := t.TempDir()
 			log, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
 			appendTo(t, log, numberedLines(0, lines))
-			next, begun := 0, -1
+			next, begun, stuck := 0, -1, 0
 			for kill := range kills + 1 {
 				r, w, err := test.open()
 				if err != nil {
@@ -216,10 +216,13 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				if from > next {
 					t.Fatalf("run %d begins at line %d, but line %d was never read", kill, from, next)
 				}
-				// if the reader of a socket is gone, the last checkpoint has the last known number
-				// of bytes read
-				if from <= begun && name == "pipe" {
-					t.Errorf("run %d begins at line %d, as the one before: no progress", kill, from)
+				// On a busy machine a run may be killed before its first checkpoint. If the reader of a
+				// socket is gone, the last checkpoint has the last known number of bytes read.
+				if stuck++; from > begun {
+					stuck = 0
+				}
+				if stuck > 1 && name == "pipe" {
+					t.Errorf("run %d begins at line %d, as the two before: no progress", kill, from)
 				}
 				t.Logf("run %d: lines %d to %d; %d twice", kill, from, to, next-from)
 				next, begun = max(next, to), from
