@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,6 +130,7 @@ func (s *source) openArchive(c sibling) (g *generation, wait bool) {
 			return nil, true
 		}
 		s.damaged(g, err)
+		s.leaveOut(c)
 		return nil, false
 	case errors.Is(err, errForeignPacking):
 		s.foreign = filepath.Base(c.path)
@@ -175,10 +175,10 @@ func (s *source) isArchived(g, truncated *generation) bool {
 	// the program that made the archive has not kept the time
 	for _, o := range open {
 		info, err := o.Stat()
-		if err != nil || !bytes.HasPrefix(g.head, o.head) {
+		if err != nil || !bytes.HasPrefix(g.head, o.head) && !bytes.HasPrefix(o.head, g.head) {
 			continue
 		}
-		if _, same := g.sameUpTo(o, info.Size()); same || g.continues(o) {
+		if _, same := g.sameUpTo(o, info.Size()); same || g.continues(o) || g.isPartOf(o, info.Size()) {
 			o.archive = sibling{path: g.name, id: g.id}
 			return true
 		}
@@ -203,14 +203,22 @@ func (s *source) isArchived(g, truncated *generation) bool {
 // removes the file later.
 func (g *generation) hasTwin(all []*generation) bool {
 	return slices.ContainsFunc(all, func(o *generation) bool {
-		if o.contents != nil || !bytes.Equal(g.head, o.head) {
+		if o.contents != nil || !bytes.HasPrefix(o.head, g.head) {
 			return false
 		}
-		_, same := g.sameUpTo(o, o.size)
-		var next [1]byte
-		n, err := g.ReadAt(next[:], o.size)
-		return same && n == 0 && err == io.EOF
+		return g.isPartOf(o, o.size)
 	})
+}
+
+// isPartOf reports whether all that the archive g holds is the beginning of o, which has size bytes:
+// lines may have been added to o after it was compressed.
+func (g *generation) isPartOf(o *generation, size int64) bool {
+	var next [1]byte
+	if _, err := g.ReadAt(next[:], size); err != io.EOF || g.contents.size > size {
+		return false
+	}
+	_, same := g.sameUpTo(o, g.contents.size)
+	return same
 }
 
 // measuredLike reports whether an archive begins like g, and then sets its size: it is unpacked to its
@@ -221,7 +229,7 @@ func (g *generation) measuredLike(o *generation) bool {
 		return false
 	}
 	var next [1]byte
-	if _, err := g.ReadAt(next[:], math.MaxInt64-1); err != io.EOF {
+	if _, err := g.ReadAt(next[:], o.size); err != io.EOF {
 		return false
 	}
 	g.size = g.contents.size
@@ -235,10 +243,14 @@ func (s *source) archivesSince(saved savedSource, beside *family, last mark) (fo
 		return nil, false
 	}
 	listed := saved.fingerprints()
-	s.leftOut = make(map[fileID]time.Time)
+	if s.leftOut == nil {
+		s.leftOut = make(map[fileID]time.Time)
+	}
 	for _, c := range beside.archives {
 		reads := slices.ContainsFunc(saved.Reading, func(r savedReading) bool { return r.Ino == c.id.ino })
 		switch {
+		case s.isLeftOut(c):
+			continue
 		case reads:
 		case saved.Archives && slices.Contains(listed, c.fingerprint()), !saved.Archives && c.mtime.Before(last.Time):
 			s.leftOut[c.id] = c.mtime

@@ -122,7 +122,8 @@ func (s *source) copiesAmong(beside *family, g *generation) (copies []*generatio
 	}
 	continued = continued || again
 	s.f.files.prune(s, beside, now) // of many files, only the last marks are kept: archives were compared before
-	s.family = beside               // so that the next run knows the copies
+	s.forgetLeftOut(beside)
+	s.family = beside // so that the next run knows the copies
 	first := (*generation)(nil)
 	if rest >= 0 {
 		first, continued = copies[rest], true

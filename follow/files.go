@@ -3,8 +3,10 @@ package follow
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -216,7 +218,7 @@ func (f *files) ignore(s *source, c sibling) bool {
 	}
 	g, err := s.f.disk.openGeneration(c.path)
 	if err != nil {
-		return !tooMany(err)
+		return !tooMany(err) && !errors.Is(err, fs.ErrNotExist)
 	}
 	defer g.close()
 	if g.id != c.id {

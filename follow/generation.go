@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -186,8 +187,8 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		}
 	}()
 	g.size, g.mtime = size, mtime
-	if g.look == 0 {
-		g.head = nil // it may have been truncated since it was opened
+	if renewed, err := g.renewed(); renewed || err != nil {
+		return false, cmp.Or(err, errTruncated)
 	}
 	if err := g.readHead(); err != nil {
 		return false, err
@@ -392,17 +393,30 @@ type mark struct {
 	Time   time.Time `json:"time"`   // of the file's last change
 }
 
+// renewed reports whether g, of which nothing was read yet, was truncated since it was opened.
+func (g *generation) renewed() (bool, error) {
+	if g.look > 0 || g.f == nil || g.contents != nil {
+		return false, nil
+	}
+	head := make([]byte, len(g.head))
+	n, err := g.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return !bytes.Equal(head[:n], g.head), nil
+}
+
 // mark returns the mark of the place up to which lines were written.
 func (g *generation) mark() (mark, error) {
-	if g.look == 0 && g.f != nil && g.contents == nil { // it may have been truncated since it was opened
-		head := make([]byte, len(g.head))
-		if n, err := g.ReadAt(head, 0); err != nil && err != io.EOF {
+	if renewed, err := g.renewed(); err != nil {
+		return mark{}, err
+	} else if renewed {
+		last := g.mtime
+		if err := g.restart(); err != nil {
 			return mark{}, err
-		} else if !bytes.Equal(head[:n], g.head) {
-			if err := g.restart(); err != nil {
-				return mark{}, err
-			}
 		}
+		g.mtime = last
+		g.size = -1 // the next look finds it changed
 	}
 	before := tail(g.recent, recentSize)
 	if n := min(g.off, recentSize); g.look != g.off || int64(len(before)) < n {

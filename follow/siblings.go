@@ -345,6 +345,12 @@ func (s *source) isCurrent(beside *family) bool {
 	s.family = beside
 	again, err := s.siblings()
 	s.family = family
+	if errors.Is(err, errLater) { // a large folder that changes all the time: at least none of them was renamed
+		return !slices.ContainsFunc(slices.Concat(beside.all, beside.archives), func(c sibling) bool {
+			now, err := siblingAt(c.path)
+			return err != nil || now.id != c.id
+		})
+	}
 	return err == nil && (again == beside || !again.torn && slices.EqualFunc(beside.all, again.all, sameFile) && slices.EqualFunc(beside.archives, again.archives, sameFile))
 }
 
@@ -415,16 +421,21 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 			continue
 		}
 		if s.out != nil && c.mtime.Before(s.seen) && (beside.hasArchive[c.path] || s.family != nil && s.family.hasArchive[c.path]) {
-			s.f.files.ignore(s, c) // the next search may not see the archive
+			if _, read := s.f.files.closedRecord(c.id, s); !read {
+				s.f.files.ignore(s, c) // the next search may not see the archive
+			}
 			continue
 		}
 		g, err := s.f.disk.openGeneration(c.path)
 		if err != nil {
 			continue
 		}
-		_, known := s.f.files.recordOf(g)
-		if known {
+		r, known := s.f.files.recordOf(g)
+		switch {
+		case known && r.read:
 			s.f.files.touched(g)
+		case known: // it may have grown
+			s.f.files.leave(r.owner, g)
 		}
 		if known || g.id != c.id || s.isCopy(g, before.g) {
 			g.close()

@@ -110,9 +110,6 @@ func (s *source) resume() (bool, error) {
 	if found == nil {
 		found, broken = claimArchive(archives, last.mark)
 	}
-	if broken != nil { // its lines were printed already
-		s.leftOut[broken.id] = broken.mtime
-	}
 	if s.f.disk.ctx.Err() != nil {
 		closeAll([]*generation{found})
 		return false, nil
@@ -126,6 +123,9 @@ func (s *source) resume() (bool, error) {
 	if found == nil && now == nil && !(errors.Is(err, fs.ErrNotExist) && saved.hasSuccessor(append(all, archives...), last.mark)) {
 		s.noFile(err)
 		return false, nil
+	}
+	if broken != nil { // its lines were printed already
+		s.leftOut[broken.id] = broken.mtime
 	}
 	files := s.claimOlder(all, archives, older)
 	if s.f.disk.ctx.Err() != nil { // some may be missing
@@ -164,14 +164,14 @@ func (s *source) resume() (bool, error) {
 	if last.Len > 0 {
 		copied := claimCopy(all, last.mark)
 		s.lostTrack(now, last, copied, broken)
-		if copied != nil && s.f.files.claim(copied, s) == nil {
-			if now != nil && now.id.ino == last.Ino {
-				s.truncatedID = now.id
-			}
-			if copied.seek(last.Off) == nil {
-				return true, s.makeCurrent(copied)
-			}
+		switch {
+		case copied == nil:
+		case s.f.files.claim(copied, s) != nil:
 			copied.close()
+		case copied.resume(last) == nil:
+			return true, s.makeCurrent(copied)
+		default:
+			s.unclaim([]*generation{copied})
 		}
 	}
 	g, err := s.next(predecessor{})
@@ -246,8 +246,14 @@ func (g *generation) hasChanged() bool {
 // was read.
 func claimCopy(all []*generation, m mark) *generation {
 	best := -1
+	older := func(a, b *generation) bool {
+		if more := a.size > m.Off; more != (b.size > m.Off) {
+			return more
+		}
+		return a.mtime.Before(b.mtime)
+	}
 	for i, g := range all {
-		if g != nil && m.Len > 0 && g.id.ino != m.Ino && g.size >= m.Off && !g.mtime.Before(m.Time) && m.holds(g) && (best < 0 || g.size > all[best].size) {
+		if g != nil && m.Len > 0 && g.id.ino != m.Ino && g.size >= m.Off && !g.mtime.Before(m.Time) && m.holds(g) && (best < 0 || older(g, all[best])) {
 			best = i
 		}
 	}
@@ -345,11 +351,13 @@ func (s *source) resumeOld(g *generation, r savedReading, out *outlet) {
 // lostTrack reports why reading does not continue at the place of the checkpoint. copied is a copy of
 // what the file held, broken a damaged archive.
 func (s *source) lostTrack(now *generation, last savedReading, copied, broken *generation) {
-	if now == nil || now.id.ino != last.Ino {
+	if (now == nil || now.id.ino != last.Ino) && copied == nil {
 		s.lostFile(last, broken)
 		return
 	}
-	s.truncatedID = now.id
+	if now != nil && now.id.ino == last.Ino {
+		s.truncatedID = now.id
+	}
 	what := fmt.Sprintf("no longer holds the %d bytes that were read", last.Off)
 	if last.Off == 0 {
 		what = "no longer holds what was to be read"

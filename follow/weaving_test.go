@@ -231,54 +231,35 @@ func (w *weaver) happens(probability float64) {
 	}
 }
 
-// A weaving is a source in one run after another, whose turns the test runs.
+// A weaving is a source whose runs are woven into the steps of a weaver.
 type weaving struct {
 	*weaver
-	*log
-	o     Options
-	f     *Follower
-	s     *source
+	*runner
 	saved int // bytes of the output that the checkpoint covers
 }
 
 // begin begins a run. Its first turn opens files only.
 func (x *weaving) begin() {
 	x.trace = append(x.trace, "BEGIN")
-	f, err := New(x.o)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	f.watcher = newWatcher(nil, f.notify)
-	f.began = time.Now()
-	calls := time.Duration(0)
-	f.disk.since = func() time.Duration { x.happens(0.6); calls++; return calls }
-	x.f, x.s = f, f.sources[x.path]
-	f.saver.restore(x.s)
+	x.runner.begin()
 	x.turns(1)
 	x.save()
 }
 
 // turns runs turns of the source.
 func (x *weaving) turns(n int) {
-	buf := make([]byte, readSize)
 	for range n {
 		before := len(x.text(x.path))
-		if _, err := x.s.turn(x.t.Context(), buf); err != nil {
-			x.t.Fatal(err)
-		}
+		x.turn(1)
 		if n := strings.Count(x.text(x.path)[before:], "\n"); n > 0 {
 			x.trace = append(x.trace, fmt.Sprintf("READ %d", n))
 		}
 	}
 }
 
-// save writes a checkpoint.
+// save writes a checkpoint. It may keep an earlier state, if a file cannot be read at this moment.
 func (x *weaving) save() {
-	x.s.snapshot()
-	if err := x.f.saver.save(); err != nil {
-		x.t.Fatal(err)
-	}
-	if !x.s.dirty { // else a file could not be read at this moment
+	if x.runner.save() {
 		x.saved = len(x.text(x.path))
 		x.trace = append(x.trace, "SAVE")
 	}
@@ -290,15 +271,11 @@ func (x *weaving) end(killed bool) {
 	if killed {
 		x.trace = append(x.trace, "KILL")
 		x.out[x.path].Truncate(x.saved)
+		x.kill()
 	} else {
 		x.trace = append(x.trace, "END")
-		if err := x.s.finish(make([]byte, readSize), true, false); err != nil {
-			x.t.Fatal(err)
-		}
-		x.save()
+		x.runner.end()
 	}
-	x.s.close()
-	x.f.saver.release()
 }
 
 // Whatever happens to the files between two steps of a search, and wherever in it a run ends or is
@@ -316,19 +293,12 @@ func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
 	}
 }
 
-// notifyLoss leaves out that a file was truncated.
-func (l *log) notifyLoss(e Event) {
-	if e.Loss {
-		l.notify(e)
-	}
-}
-
 func weave(t *testing.T, name string, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
 	w := &weaver{day: day{t: t, path: filepath.Join(dir, "app.log"), keepsTime: random.IntN(2) == 0}, rand: random}
-	l := newLog()
-	x := &weaving{weaver: w, log: l, o: Options{Names: []string{w.path}, State: filepath.Join(dir, "state"), Open: l.open, Notify: l.notifyLoss, Unpack: unpackGzip, Poll: true}}
+	x := &weaving{weaver: w, runner: newRunner(t, w.path, Options{Unpack: unpackGzip})}
+	x.hook = func() { x.happens(0.6) }
 	switch name {
 	case "plain":
 		x.o.Unpack = nil
@@ -370,7 +340,7 @@ func weave(t *testing.T, name string, seed uint64) {
 		time.Sleep(time.Second)
 	}
 	got, want, told := strings.SplitAfter(x.text(w.path), "\n"), strings.SplitAfter(w.all.String(), "\n"), x.messages()
-	if !slices.Equal(got, want) || told != "" {
+	if !slices.Equal(got, want) || x.losses() > 0 {
 		i := 0
 		for i < min(len(got), len(want)) && got[i] == want[i] {
 			i++
