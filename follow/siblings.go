@@ -408,6 +408,13 @@ func (s *source) fresh(g *generation) *generation {
 	return g
 }
 
+// leavesOut reports whether the archive of the file at path is not to be read. Otherwise the file may
+// be the one that is being compressed.
+func (s *source) leavesOut(beside *family, path string) bool {
+	isKnown := func(a sibling) bool { return packedBase(a.path) == path && s.isLeftOut(a) }
+	return s.f.o.Unpack == nil || slices.ContainsFunc(beside.archives, isKnown) || s.family != nil && slices.ContainsFunc(s.family.archives, isKnown)
+}
+
 // unseen opens the siblings that are younger than before and are neither read nor being read. The
 // records decide which files are younger, not times, since clocks may be set back. One exception: a
 // file with an old time whose compressed form existed before is taken for an archive that someone
@@ -421,7 +428,7 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 			continue
 		}
 		if s.out != nil && c.mtime.Before(s.seen) && (beside.hasArchive[c.path] || s.family != nil && s.family.hasArchive[c.path]) {
-			if _, read := s.f.files.closedRecord(c.id, s); !read {
+			if _, read := s.f.files.closedRecord(c.id, s); !read && s.leavesOut(beside, c.path) {
 				s.f.files.ignore(s, c) // the next search may not see the archive
 			}
 			continue

@@ -351,7 +351,7 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	if g.contents == nil || s.seen.IsZero() { // the time of an archive may be that of its compression
+	if g.contents == nil { // the time of an archive may be that of its compression
 		s.seen = g.mtime
 	}
 	if g.hole {

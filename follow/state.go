@@ -148,7 +148,8 @@ func (s *source) resume() (bool, error) {
 		closeAll([]*generation{found})
 		return false, err
 	}
-	if len(beside.archives) > 0 {
+	// the time of an archive may be that of its compression: later than that of files after it
+	if len(beside.archives) > 0 && (found == nil || found.contents == nil) {
 		s.seen = last.Time
 	}
 	s.savedBeside, s.savedArchives = saved.Beside, saved.Archives
