@@ -22,6 +22,10 @@ import (
 // when the container has ended, while its last lines are still in the pipes, and kills after 12 s.
 const containerDrain = 5 * time.Second
 
+// containerWait bounds the time for which debug files are waited for after a signal: the last lines of a
+// container that died are its backtrace.
+const containerWait = 2 * time.Second
+
 // containerFlags are the flags of the command container-log alone.
 type containerFlags struct {
 	path fileName
@@ -146,7 +150,7 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	go func() {
 		<-signals
-		cancel() // ends the waiting for debug files
+		time.AfterFunc(containerWait, cancel) // ends the waiting for debug files
 		time.AfterFunc(containerDrain, func() { close(stop.reading) })
 	}()
 	ready.Close() // the container starts, may end at once, and SIGTERM follows
