@@ -243,13 +243,13 @@ func (c *collector) wantRestart() {
 		}
 		return all
 	}
-	c.send(sealed(modules) + sentBefore + " app[3]: ready\n")
-	c.printed(" web app[3]: ready\n")
-	printed := time.Now()
+	c.send(sealed(modules))
+	_, last, _ := strings.Cut(modules[strings.LastIndex(modules, ":elf:"):], ":elf:")
+	last, _, _ = strings.Cut(last, "}}}")
 	context, _ := filepath.Glob(filepath.Join(c.dir, "*.context"))
-	c.until("the context is saved", func() bool { // with all modules: it is saved within a second of a change
+	c.until("the context is saved", func() bool { // with the last module
 		b, _ := os.ReadFile(strings.Join(context, ""))
-		return time.Since(printed) > 2*time.Second && (bytes.Contains(b, []byte(`"key":"app[3]"`)) || bytes.Contains(b, []byte(`"key":"web app[3]:"`)))
+		return bytes.Contains(b, []byte(last)) && (bytes.Contains(b, []byte(`"key":"app[3]"`)) || bytes.Contains(b, []byte(`"key":"web app[3]:"`)))
 	})
 	old := c.symfilter()
 	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
