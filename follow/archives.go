@@ -198,15 +198,12 @@ func (s *source) isArchived(g, truncated *generation) bool {
 	return false
 }
 
-// hasTwin reports whether the archive g holds just what one of the plain files in all holds: a program
-// that shifts the names of rotated files before it compresses gives the archive another number, and
-// removes the file later.
+// hasTwin reports whether one of the plain files in all begins with all that the archive g holds: a
+// program that shifts the names of rotated files before it compresses gives the archive another number,
+// and removes the file later.
 func (g *generation) hasTwin(all []*generation) bool {
 	return slices.ContainsFunc(all, func(o *generation) bool {
-		if o.contents != nil || !bytes.HasPrefix(o.head, g.head) {
-			return false
-		}
-		return g.isPartOf(o, o.size)
+		return o != nil && o.contents == nil && bytes.HasPrefix(o.head, g.head) && g.isPartOf(o, o.size)
 	})
 }
 
@@ -219,21 +216,6 @@ func (g *generation) isPartOf(o *generation, size int64) bool {
 	}
 	_, same := g.sameUpTo(o, g.contents.size)
 	return same
-}
-
-// measuredLike reports whether an archive begins like g, and then sets its size: it is unpacked to its
-// end.
-func (g *generation) measuredLike(o *generation) bool {
-	n := min(len(g.head), len(o.head))
-	if n == 0 || !bytes.Equal(g.head[:n], o.head[:n]) {
-		return false
-	}
-	var next [1]byte
-	if _, err := g.ReadAt(next[:], o.size); err != io.EOF {
-		return false
-	}
-	g.size = g.contents.size
-	return true
 }
 
 // archivesSince opens the archives that a checkpoint does not list, as far as they may be read.
@@ -416,7 +398,7 @@ func (s *source) unpackedCopies(beside *family, g, now *generation, copies []*ge
 			n, _ = copied.ReadAt(next[:], g.off)
 		}
 		archived := !continues && now != nil && now.id == g.id && s.isArchived(copied, g)
-		twin := !continues && !archived && (copied.hasTwin(copies) || now != nil && copied.measuredLike(now) && s.isOfNow(copied, now))
+		twin := !continues && !archived && copied.hasTwin(append(slices.Clone(copies), now))
 		if !archived && !twin && n == 0 && s.f.disk.ctx.Err() != nil { // it could not be compared
 			copied.close()
 			return copies, rest, continued, errLater

@@ -184,6 +184,15 @@ type stepper struct {
 func newStepper(t *testing.T, path string, o Options) *stepper {
 	l := newLog()
 	o.Names, o.Open, o.Notify = []string{path}, l.open, l.notify
+	x := &stepper{l, t, beginSteps(t, o, nil).sources[path]}
+	t.Cleanup(x.s.close)
+	return x
+}
+
+// beginSteps returns a Follower whose sources a test turns itself. Its listings of folders take no
+// time, however busy the machine is; hook, if not nil, is called among them.
+func beginSteps(t *testing.T, o Options, hook func()) *Follower {
+	t.Helper()
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -191,10 +200,14 @@ func newStepper(t *testing.T, path string, o Options) *stepper {
 	f.watcher = newWatcher(nil, f.notify)
 	f.began = time.Now()
 	calls := time.Duration(0)
-	f.disk.since = func() time.Duration { calls++; return calls } // listings take no time, however busy the machine is
-	x := &stepper{l, t, f.sources[path]}
-	t.Cleanup(x.s.close)
-	return x
+	f.disk.since = func() time.Duration {
+		if hook != nil {
+			hook()
+		}
+		calls++
+		return calls
+	}
+	return f
 }
 
 // read runs turns until all lines are read, and compares them with the expected ones.

@@ -48,10 +48,10 @@ type source struct {
 	cut         map[fileID]cutArchive // archives that may still be written
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
-	searches    int          // for its last file while others were being renamed, at most maxTries
 	savedBeside *string      // its siblings, for the next checkpoint, until they are searched again
 	// savedBeside has archives, too
 	savedArchives bool
+	searches      int    // for the last file of saved while files were being renamed; at most maxTries
 	lastMessage   string // the last message of trouble or routine
 	truncations   int
 	places        []place // places whose changes are watched

@@ -114,8 +114,7 @@ func (s *source) resume() (bool, error) {
 		closeAll([]*generation{found})
 		return false, nil
 	}
-	// it may have been truncated or compressed just now, and its copy is not in the list, or not complete
-	if found == nil && last.Len > 0 && s.searches < maxTries && (!s.isCurrent(beside) || slices.ContainsFunc(all, func(g *generation) bool { return g != nil && g != now && g.hasChanged() })) {
+	if found == nil && last.Len > 0 && s.searches < maxTries && s.changes(beside, all, now) {
 		s.searches++
 		s.attention = true
 		return false, nil
@@ -237,10 +236,16 @@ func claim(all []*generation, m mark) *generation {
 	return nil
 }
 
-// hasChanged reports whether the file has another size than at the last look.
-func (g *generation) hasChanged() bool {
-	info, err := g.Stat()
-	return err == nil && info.Size() != g.size
+// changes reports whether files are being renamed, compressed or copied: the copy of a file that was
+// truncated just now may be missing in all, or not be complete. now is the file that has the name.
+func (s *source) changes(beside *family, all []*generation, now *generation) bool {
+	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(g *generation) bool {
+		if g == nil || g == now {
+			return false
+		}
+		info, err := g.Stat()
+		return err == nil && info.Size() != g.size
+	})
 }
 
 // claimCopy is claim for a copy that was made after the mark: one with more lines, or else one of what

@@ -41,14 +41,7 @@ func newRunner(t *testing.T, path string, o Options) *runner {
 // begin begins a run, without a turn.
 func (x *runner) begin() {
 	x.t.Helper()
-	f, err := New(x.o)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	f.watcher = newWatcher(nil, f.notify)
-	f.began = time.Now()
-	calls := time.Duration(0)
-	f.disk.since = func() time.Duration { x.hook(); calls++; return calls } // a listing takes no time
+	f := beginSteps(x.t, x.o, func() { x.hook() })
 	x.f, x.s = f, f.sources[x.path]
 	f.saver.restore(x.s)
 }
