@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,6 +134,61 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	}
 	if back := run(t, []byte(all), command, "--input=cri", "--no-default-debug-directories"); back != all {
 		t.Errorf("what symfilter reads of it (-want +got)\n%s", cmp.Diff(all, back))
+	}
+}
+
+// The backtrace of a container that died is resolved by debug files of which the server sends the first
+// byte after SIGTERM, and is printed without them if the server sends none.
+func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
+	for name, answers := range map[string]bool{"a slow server": true, "a silent server": false} {
+		t.Run(name, func(t *testing.T) {
+			asked, signalled := make(chan bool, 100), make(chan bool)
+			files := http.StripPrefix("/buildid/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked <- true
+				select {
+				case <-signalled:
+				case <-r.Context().Done():
+				}
+				id, what, _ := strings.Cut(r.URL.Path, "/")
+				if !answers {
+					<-r.Context().Done()
+				}
+				if what != "debuginfo" || len(id) < 3 {
+					http.NotFound(w, r)
+					return
+				}
+				http.ServeFile(w, r, filepath.Join(checkout, "testdata/debug/.build-id", id[:2], id[2:]+".debug"))
+			}))
+			server := httptest.NewServer(files)
+			defer server.Close()
+			defer server.CloseClientConnections()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "web.log")
+			s := startShim(t, "--path", path, "--no-default-debug-directories", "true", "container-log", "", "--debuginfod-urls", server.URL)
+			log, golden := fixture(t)
+			io.WriteString(s.out, log)
+			select {
+			case <-asked:
+			case <-time.After(time.Minute):
+				t.Fatalf("no request; %s", s.stderr.String())
+			}
+			s.Process.Signal(syscall.SIGTERM)
+			close(signalled)
+			s.out.Close()
+			s.err.Close()
+			s.end(t)
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := textOfStream(t, string(got), "stdout")
+			if answers && text != golden {
+				t.Errorf("(-want +got)\n%s", cmp.Diff(golden, text))
+			}
+			if !answers && !strings.Contains(text, "(libledger.so+0x1917) (BuildId: ") {
+				t.Errorf("got %s", text)
+			}
+		})
 	}
 }
 
