@@ -104,7 +104,7 @@ func (d *Data) sweepListed() []unitRange {
 func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	unit = noUnit
 	claims := 0
-	near := d.near[:0]
+	near := d.space().near[:0]
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
 		s, ok, more := d.nextListed(&c)
@@ -121,7 +121,7 @@ func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 			claims++
 		}
 	}
-	d.near = near
+	d.space().near = near
 	if claims < 2 {
 		return unit, true
 	}
@@ -230,13 +230,13 @@ func (d *Data) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 	if claims < 2 {
 		return unit, true
 	}
-	near := d.near[:0]
+	near := d.space().near[:0]
 	for _, r := range d.roots {
 		if r.near(addr, nearBytes) {
 			near = append(near, r)
 		}
 	}
-	d.near = near
+	d.space().near = near
 	return settleNear(near, addr)
 }
 
@@ -279,10 +279,10 @@ func (d *Data) readRoots() []unitRange {
 		// units may share a table
 		if key := (rootKey{abbrevKey{u.abbrevOff, u.enc}, code}); key != last {
 			last = key
-			d.scratchTable().parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			d.spend(d.scratchTable().tried)
+			d.space().abbrevs.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			d.spend(d.space().abbrevs.tried)
 		}
-		if !u.parseRoot(d.scratchTable()) {
+		if !u.parseRoot(&d.space().abbrevs) {
 			continue
 		}
 		spans = u.appendPC(spans[:0], u.lowPC, u.highPC, u.ranges, 0)

@@ -3,7 +3,6 @@ package dwarf
 import (
 	"runtime/debug"
 	"slices"
-	"unsafe"
 )
 
 // A coldRun runs a whole line program for the row of one address. It keeps no rows, which is much
@@ -16,26 +15,17 @@ type coldRun struct {
 	m    lineRun
 	addr uint64
 	best lineHit
-	seqs []sequence // in the order of the program
-
-	keep bool // the rows are kept, and seqs and best not used
+	seqs []sequence // in the order of the program, or of the rows
+	keep bool       // the rows are kept, and best not used
 	rows []lineRow
-	kept []sequence // of rows
-	fits bool       // there are not too many rows
+	fits bool // there are not too many rows
 
 	join     func() // waits for the other goroutine; nil: there is none
 	panicked any    // what it recovered
 }
 
 // release drops what c refers to of its file, after end.
-func (c *coldRun) release() { *c = coldRun{m: lineRun{files: c.m.files[:0]}, seqs: c.seqs[:0]} }
-
-func (c *coldRun) footprint() int64 {
-	if c == nil {
-		return 0
-	}
-	return int64(unsafe.Sizeof(*c)) + sizeOf(c.seqs) + sizeOf(c.m.files)
-}
+func (c *coldRun) release() { *c = coldRun{} }
 
 const (
 	// bytes of a line program that takes longer than waking up another processor: 0.1 ms
@@ -69,14 +59,11 @@ func (u *unit) beginKeeping(addr uint64) *coldRun {
 }
 
 func (u *unit) prepareCold(addr uint64) *coldRun {
-	d := u.d
-	if d.cold == nil {
-		d.cold = coldRuns.Get().(*coldRun)
-	}
-	c := d.cold
-	c.m.begin(d, u)
+	s := u.d.space()
+	c := &s.cold
+	c.m.begin(u.d, u)
 	c.keep = false
-	c.addr, c.best, c.seqs, c.join, c.panicked = addr, lineHit{}, c.seqs[:0], nil, nil
+	c.addr, c.best, c.rows, c.seqs, c.join, c.panicked = addr, lineHit{}, s.rows, s.seqs[:0], nil, nil
 	return c
 }
 
@@ -94,9 +81,10 @@ func (u *unit) coldLine(addr uint64) lineHit {
 func (c *coldRun) run() {
 	m := &c.m
 	if c.keep {
-		c.rows, c.kept, c.fits = m.collect(m.d.rows)
+		c.rows, c.seqs, c.fits = m.collect(c.rows, c.seqs)
 		return
 	}
+	c.seqs = room(c.seqs, fewSequences+(len(m.prog)-m.pos)/sequenceBytes)
 	lo, hi := uint64(0), ^uint64(0)
 	for m.running() {
 		start := m.pos
@@ -148,10 +136,11 @@ func (c *coldRun) end() lineHit {
 		panic(c.panicked)
 	}
 	m := &c.m
+	m.d.space().seqs = c.seqs
 	if c.keep {
 		u := m.u
-		u.storeRows(m, c.rows, c.kept, c.fits)
-		if c.rows, c.kept = nil, nil; !u.lines.decoded {
+		u.storeRows(m, c.rows, c.seqs, c.fits)
+		if !u.lines.decoded {
 			return lineHit{}
 		}
 		return u.lineFromRows(c.addr)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/symfilter/symfilter/internal/object"
 )
@@ -86,12 +85,8 @@ type Data struct {
 	meter *meter // shared with the Data of split and supplementary files
 	err   error  // the first damage that the current lookup found outside of units
 	read  int64  // see Read
-	spans []span // scratch space, like the fields after it
-	rows  []lineRow
-	near  []unitRange
-	// From a pool, while a lookup takes: a file that is asked once keeps neither.
-	table *abbrevTable
-	cold  *coldRun
+
+	scratch *scratch // while a lookup takes; see space
 }
 
 // New finds the debug sections of f, and follows references to other files with l. It parses
@@ -284,46 +279,6 @@ func (d *Data) Spent() (steps int64, exhausted bool) {
 	return m.steps, m.exhausted
 }
 
-// trim releases scratch space that an unusual lookup made large.
-func (d *Data) trim() {
-	if sizeOf(d.spans) > maxScratchKept {
-		d.spans = nil
-	}
-	if sizeOf(d.rows) > maxScratchKept {
-		d.rows = nil
-	}
-	if sizeOf(d.near) > maxScratchKept {
-		d.near = nil
-	}
-	if d.table != nil {
-		if d.table.footprint() <= maxScratchKept {
-			tables.Put(d.table)
-		}
-		d.table = nil
-	}
-	if d.cold != nil {
-		if d.cold.footprint() <= maxScratchKept {
-			d.cold.release()
-			coldRuns.Put(d.cold)
-		}
-		d.cold = nil
-	}
-}
-
-// Scratch space for all files.
-var (
-	tables   = sync.Pool{New: func() any { return new(abbrevTable) }}
-	coldRuns = sync.Pool{New: func() any { return new(coldRun) }}
-)
-
-// scratchTable returns a table that is in use until the next lookup ends.
-func (d *Data) scratchTable() *abbrevTable {
-	if d.table == nil {
-		d.table = tables.Get().(*abbrevTable)
-	}
-	return d.table
-}
-
 // Footprint returns the bytes of heap held by parsed units, without computing. It does not include
 // sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
@@ -333,8 +288,7 @@ func (d *Data) Footprint() int64 {
 	} else if d.besideOther {
 		tables = 0
 	}
-	return d.held + d.links.footprint() + tables + d.vars.footprint() +
-		sizeOf(d.spans) + sizeOf(d.rows) + sizeOf(d.near)
+	return d.held + d.links.footprint() + tables + d.vars.footprint()
 }
 
 // Read returns the approximate number of bytes of the file that were read since the last call of

@@ -71,9 +71,9 @@ func (d *Data) findDefinitions() []definition {
 		if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); !ok {
 			continue
 		}
-		d.scratchTable().parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
-		u.abbrevs = d.scratchTable()
-		if !d.spend(d.scratchTable().tried) || !u.parseRoot(d.scratchTable()) {
+		d.space().abbrevs.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+		u.abbrevs = &d.space().abbrevs
+		if !d.spend(d.space().abbrevs.tried) || !u.parseRoot(&d.space().abbrevs) {
 			continue
 		}
 		n := u.walkScopes(min(d.work, maxDIEs), func(entry uint32, hash uint64, declaration bool) bool {

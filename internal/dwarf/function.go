@@ -139,6 +139,12 @@ func (u *unit) scanAgain() {
 	}
 }
 
+// Most units have fewer functions with code: this many, and one for each functionBytes of entries.
+const (
+	fewFunctions  = 200
+	functionBytes = 2 << 10
+)
+
 // scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
 // their ranges. Unless full is set it skips the children of everything but namespaces; with full it
 // adds only functions that are not in the list yet.
@@ -146,7 +152,9 @@ func (u *unit) scanFunctions(full bool) []span {
 	d := u.d
 	f := &u.funcs
 	known := f.list
-	spans := d.spans[:0]
+	s := d.space()
+	n := fewFunctions + len(u.data)/functionBytes
+	spans, list := room(s.spans, n), room(s.functions, n)
 	leap := leapFunctions
 	if full {
 		leap = 0
@@ -163,9 +171,9 @@ func (u *unit) scanFunctions(full bool) []span {
 		w.pos = c.pos
 		if !full || !hasFunction(known, uint32(w.entry)) {
 			before := len(spans)
-			spans = u.appendPC(spans, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
+			spans = u.appendPC(spans, e.lowPC, e.highPC, e.ranges, uint32(len(known)+len(list)))
 			if len(spans) > before {
-				f.list = append(f.list, function{entry: uint32(w.entry), coldPart: u.isColdPart(w.decl, &e)})
+				list = append(list, function{entry: uint32(w.entry), coldPart: u.isColdPart(w.decl, &e)})
 			}
 		}
 		if w.decl.children && !full && e.sibling > uint64(w.pos) && e.sibling <= uint64(len(u.data)) {
@@ -178,8 +186,8 @@ func (u *unit) scanFunctions(full bool) []span {
 	f.leapt = f.leapt || w.leapt
 	d.spend(limit - w.left)
 	d.read += int64(len(u.data))
-	f.list = slices.Clip(f.list)
-	d.spans = spans
+	f.list = slices.Concat(known, list)
+	s.spans, s.functions = spans, list
 	return slices.Clone(spans)
 }
 

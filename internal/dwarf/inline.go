@@ -122,7 +122,7 @@ func (u *unit) readCalls(f *function) []span {
 	d := u.d
 	table := &u.funcs
 	first := len(table.calls)
-	spans := d.spans[:0]
+	spans := d.space().spans[:0]
 	limit := min(maxDIEs, d.work)
 	w := u.walkFrom(f.entry, isCall, leapCalls, limit)
 	open := make(openEntries, 0, 16)
@@ -156,7 +156,7 @@ func (u *unit) readCalls(f *function) []span {
 	}
 	d.spend(limit - w.left)
 	d.read += callBytes
-	d.spans = spans
+	d.space().spans = spans
 	f.calls, f.numCalls = uint32(first), uint32(len(table.calls)-first)
 	return spans
 }

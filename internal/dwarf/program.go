@@ -85,6 +85,7 @@ func (m *lineRun) begin(d *Data, u *unit) {
 	m.opBase, m.unit, m.vliw = max(1, t.opBase), uint64(t.advanceUnit()), t.maxOps > 1
 	m.top = ^uint64(0)
 	m.registers = registers{line: 1, file: 1}
+	m.opened, m.dead, m.live = false, false, false
 	m.files = m.files[:0]
 }
 
@@ -109,6 +110,21 @@ func (m *lineRun) finish() {
 	if m.pos < 0 {
 		m.u.damaged("line table at %#x: program", m.u.stmtList.u)
 	}
+}
+
+// A linePlace is a place between two sequences of a line program.
+type linePlace struct {
+	pos, files int
+	dead       bool
+}
+
+func (m *lineRun) place() linePlace { return linePlace{m.pos, len(m.files), m.dead} }
+
+// goBack makes the run continue at a place where it was.
+func (m *lineRun) goBack(p linePlace) {
+	m.pos, m.files, m.dead = p.pos, m.files[:p.files], p.dead
+	m.opened, m.live = false, false
+	m.registers = registers{line: 1, file: 1}
 }
 
 // next runs the program to the next row. It returns false at the end of a sequence, and at the end

@@ -9,6 +9,13 @@ import (
 // rowBytes is the number of bytes of a line program per row, as terse compilers write them.
 const rowBytes = 5
 
+// Most line programs have fewer rows to keep, and fewer sequences.
+const (
+	keptBytes     = 12  // bytes for each row that is kept
+	fewSequences  = 100 // and one for each sequenceBytes
+	sequenceBytes = 1 << 10
+)
+
 // maxSequence is the number of bytes of the largest sequence, whose rows have 32-bit addresses.
 const maxSequence = 1<<32 - 1
 
@@ -40,7 +47,9 @@ func (u *unit) keepLines() {
 	}
 	var m lineRun
 	m.begin(u.d, u)
-	rows, seqs, ok := m.collect(u.d.rows)
+	s := u.d.space()
+	rows, seqs, ok := m.collect(s.rows, s.seqs)
+	s.seqs = seqs
 	u.storeRows(&m, rows, seqs, ok)
 }
 
@@ -62,49 +71,79 @@ func (d *Data) affordRows(t *lineTable) bool {
 	return bytes < manyRowBytes || d.afford == nil || d.afford(bytes)
 }
 
-// collect runs the program and returns its rows, in the memory of scratch if that is enough, and its
-// sequences. ok is false if there are too many rows.
-func (m *lineRun) collect(scratch []lineRow) (rows []lineRow, seqs []sequence, ok bool) {
-	rows = slices.Grow(scratch[:0], min((len(m.prog)-m.pos)/rowBytes, maxRows))
+// collect runs the program and returns its rows and its sequences, in the memory of its arguments if
+// that is enough. ok is false if there are too many rows.
+func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []sequence, ok bool) {
+	bytes := len(m.prog) - m.pos
+	rows, seqs = room(rows, min(bytes/keptBytes, maxRows)), room(seqs, fewSequences+bytes/sequenceBytes)
 	for m.running() {
-		first, last, sorted := len(rows), uint64(0), true
-		for m.next() {
-			rel := m.pc - m.low
-			if rel > maxSequence { // it is before the sequence's start or after its end
-				continue
-			}
-			if len(rows) == maxRows {
-				return nil, nil, false
-			}
-			rows = append(rows, lineRow{uint32(rel), m.line, m.file, m.column})
-			sorted = sorted && rel >= last
-			last = rel
+		first, before := len(rows), m.place()
+		var sorted, fits bool
+		if rows, sorted, fits = m.appendSorted(rows); !sorted {
+			m.goBack(before)
+			rows, fits = m.appendAll(rows[:first])
+			slices.SortStableFunc(rows[first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
+			rows = compact(rows, first)
+		}
+		if !fits {
+			return nil, seqs, false
 		}
 		if m.lo == m.hi {
 			rows = rows[:first]
 			continue
 		}
-		if !sorted {
-			slices.SortStableFunc(rows[first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
-		}
-		rebase(rows[first:], uint32(m.lo-m.low))
-		rows = compact(rows, first)
 		seqs = append(seqs, sequence{m.lo, m.hi, uint32(first), uint32(len(rows) - first)})
 	}
 	return rows, seqs, true
+}
+
+// appendSorted runs the program to the end of a sequence and appends its rows, without those that
+// compact drops: three in four. sorted is false if they are not in the order of their addresses; the
+// others are missing then. fits is false if there are too many.
+func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
+	first, last := len(rows), uint32(0)
+	for m.next() {
+		rel := m.pc - m.low
+		if rel > maxSequence { // it is before the sequence's start or after its end
+			continue
+		}
+		r := lineRow{uint32(rel), m.line, m.file, m.column}
+		if r.addr < last {
+			return rows, false, true
+		}
+		last = r.addr
+		if n := len(rows); n == maxRows {
+			return rows, true, false
+		}
+		rows = appendRow(rows, first, r)
+	}
+	return rows, true, true
+}
+
+// appendAll is appendSorted for rows in any order, and drops none.
+func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
+	for m.next() {
+		if rel := m.pc - m.low; rel <= maxSequence {
+			if len(rows) == maxRows {
+				return rows, false
+			}
+			rows = append(rows, lineRow{uint32(rel), m.line, m.file, m.column})
+		}
+	}
+	return rows, true
 }
 
 // storeRows stores what collect has returned: the rows and sequences, or, if there are too many rows,
 // stops in their place.
 func (u *unit) storeRows(m *lineRun, rows []lineRow, seqs []sequence, ok bool) {
 	d, t := u.d, &u.lines
-	d.rows = rows
+	d.space().rows = rows
 	if t.huge = !ok; t.huge {
 		u.keepStops()
 	} else {
 		m.finish()
 		t.rows = slices.Clone(rows)
-		t.keepSequences(seqs)
+		t.keepSequences(slices.Clone(seqs))
 	}
 	if t.lost {
 		u.damaged("line table at %#x: more than %d rows, in no order", u.stmtList.u, maxRows)
@@ -114,34 +153,31 @@ func (u *unit) storeRows(m *lineRun, rows []lineRow, seqs []sequence, ok bool) {
 // keepSequences stores the sequences of rows or stops.
 func (t *lineTable) keepSequences(seqs []sequence) {
 	slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
-	t.seqs, t.listed, t.decoded = slices.Clip(seqs), false, true
-}
-
-// rebase makes rows relative to an address that is skip bytes after the start of their sequence.
-func rebase(rows []lineRow, skip uint32) {
-	if skip == 0 {
-		return
-	}
-	for i := range rows {
-		rows[i].addr = max(rows[i].addr, skip) - skip
-	}
+	t.seqs, t.listed, t.decoded = seqs, false, true
 }
 
 // compact drops the rows of rows[first:], sorted by address, that cover no address or equal the row
-// before: three in four.
+// before.
 func compact(rows []lineRow, first int) []lineRow {
-	n := first
-	for _, r := range rows[first:] {
-		if n > first && rows[n-1].addr == r.addr { // the last of several wins
-			n--
-		}
-		if n > first {
-			if last := &rows[n-1]; last.line == r.line && last.file == r.file && last.column == r.column {
-				continue
-			}
-		}
-		rows[n] = r
-		n++
+	all := rows[first:]
+	rows = rows[:first]
+	for _, r := range all {
+		rows = appendRow(rows, first, r)
 	}
-	return rows[:n]
+	return rows
+}
+
+// appendRow appends r to the rows of a sequence, rows[first:]. The row before is dropped if it has the
+// same address, and so is r if it says the same as the one before it.
+func appendRow(rows []lineRow, first int, r lineRow) []lineRow {
+	n := len(rows)
+	if n > first && rows[n-1].addr == r.addr { // the last of several wins
+		n--
+	}
+	if n > first {
+		if last := &rows[n-1]; last.line == r.line && last.file == r.file && last.column == r.column {
+			return rows[:n]
+		}
+	}
+	return append(rows[:n], r)
 }

@@ -392,8 +392,8 @@ func (d *Data) idOf(off uint64, p part) (id uint64, ok bool) {
 	if root.bad || code == 0 {
 		return 0, false
 	}
-	d.scratchTable().parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff+p.abbrev, d.big), u.enc, code)
-	return u.dwoID, d.spend(d.scratchTable().tried) && u.parseRoot(d.scratchTable()) && u.dwoID != 0
+	d.space().abbrevs.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff+p.abbrev, d.big), u.enc, code)
+	return u.dwoID, d.spend(d.space().abbrevs.tried) && u.parseRoot(&d.space().abbrevs) && u.dwoID != 0
 }
 
 // A unitIndex finds the units of a package by their IDs (DWARF 5, 7.3.5), in place.

@@ -41,11 +41,11 @@ func TestHugeLineTable(t *testing.T) {
 	for i := range ends {
 		lo := 0x1000 + uint64(ends-1-i)<<28
 		program = append(program, setAddress(lo)...)
-		for n := range (maxRows + maxRows/8) / ends {
+		for n := range (maxRows + maxRows/4) / ends {
 			if n%1000 == 0 {
 				program = append(program, lnsSetFile, byte(r.IntN(3)), lnsSetColumn, byte(r.IntN(100)), lnsAdvanceLine, 10)
 			}
-			program = append(program, byte(13+r.IntN(200))) // rows, some at one address
+			program = append(program, byte(13+r.IntN(200))) // rows, some of which are dropped
 		}
 		program = append(program, endSequence...)
 		addrs = append(addrs, lo-1, lo, lo+1, lo+stopRows, lo+uint64(r.IntN(1<<22)), lo+uint64(r.IntN(1<<22)), lo+1<<27)
@@ -89,7 +89,7 @@ func TestHugeLineTable(t *testing.T) {
 // What no compiler writes is given up, at once and for all addresses.
 func TestHugeLineTableWithoutOrder(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	rows := bytes.Repeat([]byte{0x20}, maxRows)
+	rows := bytes.Repeat([]byte{0x1f, 0x21}, maxRows/2) // lines n and n+1 in turn: no row repeats the one before
 	back := parts(binary.LittleEndian, lnsAdvancePC, leb(1<<64-100))
 	tests := []struct {
 		name    string
@@ -150,5 +150,63 @@ func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	}
 	if n := poor.Footprint(); n < manyRowBytes/4 {
 		t.Errorf("with leave only %d bytes are kept", n)
+	}
+}
+
+// Rows that are kept answer as a run of the whole program does, in whatever order they are: those of a
+// sequence in order are thinned out as they come, the others after they were sorted.
+func TestKeptRowsAnswerAsTheProgram(t *testing.T) {
+	order := binary.LittleEndian
+	r := rand.New(rand.NewPCG(3, 4))
+	address := func() uint64 {
+		if r.IntN(8) == 0 {
+			return 0 // of code that was discarded
+		}
+		return 0x1000 + uint64(r.IntN(64))
+	}
+	lines := 0
+	for range 2000 {
+		var program []byte
+		for range 1 + r.IntN(3) {
+			if r.IntN(4) > 0 {
+				program = append(program, setAddress(address())...)
+			}
+			for range r.IntN(30) {
+				switch r.IntN(12) {
+				case 0:
+					program = append(program, parts(order, lnsAdvancePC, leb(-uint64(r.IntN(9))))...)
+				case 1:
+					program = append(program, lnsSetFile, byte(r.IntN(3)))
+				case 2:
+					program = append(program, setAddress(address())...)
+				default:
+					program = append(program, byte(13+r.IntN(60))) // a row
+				}
+			}
+			if r.IntN(10) > 0 {
+				program = append(program, endSequence...)
+			}
+		}
+		var units [2]*unit
+		for i := range units {
+			d := dataOf(lineSections(program))
+			d.work = maxWork
+			units[i] = d.unitAt(0)
+			units[i].openLines()
+		}
+		kept, whole := units[0], units[1]
+		kept.keepLines()
+		for addr := uint64(0xff0); addr < 0x10a0; addr++ {
+			got, want := kept.lineFromRows(addr), whole.coldLine(addr)
+			if got != want {
+				t.Fatalf("%#x in % x: got %v, want %v", addr, program, got, want)
+			}
+			if got.ok {
+				lines++
+			}
+		}
+	}
+	if lines < 10000 {
+		t.Errorf("%d addresses have a line", lines)
 	}
 }

@@ -248,7 +248,7 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 			return t
 		}
 	}
-	scratch := d.scratchTable()
+	scratch := &d.space().abbrevs
 	scratch.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
 	t := scratch.clone()
 	d.spend(8 * t.tried) // this also bounds the memory that the tables of one lookup take

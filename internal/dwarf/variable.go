@@ -353,12 +353,12 @@ func (d *Data) addrBases() []static {
 		}
 		if key := (abbrevKey{u.abbrevOff, u.enc}); key != last || code != lastCode {
 			last, lastCode = key, code
-			d.scratchTable().parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			if !d.spend(d.scratchTable().tried) {
+			d.space().abbrevs.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			if !d.spend(d.space().abbrevs.tried) {
 				break
 			}
 		}
-		if u.parseRoot(d.scratchTable()) {
+		if u.parseRoot(&d.space().abbrevs) {
 			bases = append(bases, static{u.addrBase, off})
 		}
 	}

@@ -1,0 +1,63 @@
+package dwarf
+
+import "sync"
+
+// A scratch is memory that a lookup needs only while it takes. Between lookups it is in a pool, so that
+// a file that is asked once keeps none of it. Its lists begin with room for most units: a list that
+// grows step by step touches several times the pages that it needs in the end.
+type scratch struct {
+	spans     []span
+	functions []function
+	rows      []lineRow
+	seqs      []sequence
+	near      []unitRange
+	abbrevs   abbrevTable
+	cold      coldRun
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{near: make([]unitRange, 0, 8<<10)} }}
+
+// space returns memory that is in use until the next lookup ends.
+func (d *Data) space() *scratch {
+	if d.scratch == nil {
+		d.scratch = scratches.Get().(*scratch)
+	}
+	return d.scratch
+}
+
+// trim gives the scratch back to the pool, but for what an unusual lookup made large.
+func (d *Data) trim() {
+	s := d.scratch
+	if s == nil {
+		return
+	}
+	d.scratch = nil
+	trimmed(&s.spans)
+	trimmed(&s.functions)
+	trimmed(&s.rows)
+	trimmed(&s.seqs)
+	trimmed(&s.near)
+	if s.abbrevs.footprint() > maxScratchKept {
+		s.abbrevs = abbrevTable{}
+	}
+	if s.cold.m.d != nil {
+		s.cold.release()
+	}
+	scratches.Put(s)
+}
+
+func trimmed[T any](list *[]T) {
+	if sizeOf(*list) > maxScratchKept {
+		*list = nil
+	}
+}
+
+// room returns an empty list in the memory of list if that has room for n, or else in new memory, of
+// which no page is touched before it is written: unlike slices.Grow, make does not clear what the
+// system has cleared.
+func room[T any](list []T, n int) []T {
+	if cap(list) < n {
+		return make([]T, 0, n)
+	}
+	return list[:0]
+}
