@@ -99,12 +99,15 @@ func (d *Data) sweepListed() []unitRange {
 	return sweep(all)
 }
 
+// fewNear is more than the ranges that are near an address in most files: C++ has some 5,000.
+const fewNear = 8 << 10
+
 // coldListedUnit scans the section. Several units may claim the address: the linker keeps one of
 // several equal functions, but the tables list them all.
 func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	unit = noUnit
 	claims := 0
-	near := d.space().near[:0]
+	near := room(d.space().near, fewNear)
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
 		s, ok, more := d.nextListed(&c)

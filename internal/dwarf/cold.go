@@ -9,13 +9,13 @@ import (
 // cheaper for one lookup, but the places of the sequences in the program, so that the next lookup
 // runs one sequence only.
 //
-// The run reads nothing but the program, and writes nothing but the coldRun. So it may be made by
-// another goroutine, while that of the lookup reads the functions of the unit.
+// The run reads nothing but the program, and writes nothing but the coldRun and its lists. So it may be
+// made by another goroutine, while that of the lookup reads the functions of the unit.
 type coldRun struct {
 	m    lineRun
 	addr uint64
 	best lineHit
-	seqs []sequence // in the order of the program, or of the rows
+	seqs []sequence // in the order of the program
 	keep bool       // the rows are kept, and best not used
 	rows []lineRow
 	fits bool // there are not too many rows

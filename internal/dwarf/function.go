@@ -139,10 +139,12 @@ func (u *unit) scanAgain() {
 	}
 }
 
-// Most units have fewer functions with code: this many, and one for each functionBytes of entries.
+// Most units have fewer functions with code: this many, and one for each functionBytes of entries. A
+// unit is of any size, so that room is made for manyFunctions at most: 1 MiB.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10
+	manyFunctions = 1 << 14
 )
 
 // scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
@@ -153,7 +155,7 @@ func (u *unit) scanFunctions(full bool) []span {
 	f := &u.funcs
 	known := f.list
 	s := d.space()
-	n := fewFunctions + len(u.data)/functionBytes
+	n := min(fewFunctions+len(u.data)/functionBytes, manyFunctions)
 	spans, list := room(s.spans, n), room(s.functions, n)
 	leap := leapFunctions
 	if full {

@@ -100,6 +100,29 @@ func checkFootprint(t testing.TB, d *Data) {
 	if d.held != held {
 		t.Errorf("%d bytes are counted, %d are held", d.held, held)
 	}
+	checkScratch(t, d)
+}
+
+// checkScratch fails the test if d, or a file that it has opened, keeps a scratch after a lookup.
+func checkScratch(t testing.TB, d *Data) {
+	t.Helper()
+	if d.scratch != nil {
+		t.Error("a scratch is kept")
+	}
+	if d.links == nil {
+		return
+	}
+	if d.links.alt != nil {
+		checkScratch(t, d.links.alt)
+	}
+	for _, f := range d.links.files {
+		if f.data != nil {
+			checkScratch(t, f.data)
+		}
+	}
+	if p := d.links.pack; p != nil && p.data != nil {
+		checkScratch(t, p.data)
+	}
 }
 
 // equalFrames compares what frames say, not how their paths are put together.

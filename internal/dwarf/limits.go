@@ -28,7 +28,7 @@ const (
 	maxSplitFiles  = 64        // .dwo files of one program open at a time: each takes a mapping; lookups of one stretch of a log are in few
 	maxProbes      = 1 << 16   // slots read in the index of a package for one unit; a table of the greatest allowed load takes a few
 	openCost       = 1 << 14   // steps that count for opening a file: 0.1 ms
-	maxScratchKept = 4 << 20   // bytes of scratch space kept from one lookup to the next
+	maxScratchKept = 4 << 20   // bytes of a list of a scratch that are kept from one lookup to the next
 )
 
 // Lookups after which tables are built.

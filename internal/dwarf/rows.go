@@ -82,8 +82,6 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 		if rows, sorted, fits = m.appendSorted(rows); !sorted {
 			m.goBack(before)
 			rows, fits = m.appendAll(rows[:first])
-			slices.SortStableFunc(rows[first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
-			rows = compact(rows, first)
 		}
 		if !fits {
 			return nil, seqs, false
@@ -92,14 +90,18 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 			rows = rows[:first]
 			continue
 		}
+		if !sorted {
+			slices.SortStableFunc(rows[first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
+			rows = compact(rows, first)
+		}
 		seqs = append(seqs, sequence{m.lo, m.hi, uint32(first), uint32(len(rows) - first)})
 	}
 	return rows, seqs, true
 }
 
 // appendSorted runs the program to the end of a sequence and appends its rows, without those that
-// compact drops: three in four. sorted is false if they are not in the order of their addresses; the
-// others are missing then. fits is false if there are too many.
+// compact drops: three in four. sorted is false if the rows are not in the order of their addresses;
+// those after the first that is not are missing then. fits is false if there are too many.
 func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
 	first, last := len(rows), uint32(0)
 	for m.next() {

@@ -2,9 +2,9 @@ package dwarf
 
 import "sync"
 
-// A scratch is memory that a lookup needs only while it takes. Between lookups it is in a pool, so that
-// a file that is asked once keeps none of it. Its lists begin with room for most units: a list that
-// grows step by step touches several times the pages that it needs in the end.
+// A scratch is memory that a lookup, or the walk over a unit, needs only while it takes. Then it goes
+// to a pool, so that a file that is asked once keeps none of it. Its lists begin with room for most
+// units: a list that grows step by step touches several times the pages that it needs in the end.
 type scratch struct {
 	spans     []span
 	functions []function
@@ -12,10 +12,10 @@ type scratch struct {
 	seqs      []sequence
 	near      []unitRange
 	abbrevs   abbrevTable
-	cold      coldRun
+	cold      coldRun // from its start to its end, rows and seqs are its own
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{near: make([]unitRange, 0, 8<<10)} }}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // space returns memory that is in use until the next lookup ends.
 func (d *Data) space() *scratch {
@@ -25,8 +25,12 @@ func (d *Data) space() *scratch {
 	return d.scratch
 }
 
-// trim gives the scratch back to the pool, but for what an unusual lookup made large.
+// trim gives the scratch of d, and of its supplementary file, back to the pool, but for what an
+// unusual lookup made large.
 func (d *Data) trim() {
+	if d.links != nil && d.links.alt != nil {
+		d.links.alt.trim()
+	}
 	s := d.scratch
 	if s == nil {
 		return

@@ -188,6 +188,7 @@ func (d *Data) enterSplit(u *unit) *unit {
 	h.file.used = d.tick
 	hu := c.unitIn(h.off, h.part)
 	if hu == nil || hu.enc.addrSize != u.enc.addrSize || hu.dwoID != u.dwoID {
+		c.trim()
 		u.damaged("its split unit at %#x", h.off)
 		u.half = &half{}
 		return u
@@ -370,6 +371,7 @@ func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 
 // unitWithID returns the offset of the unit with an ID.
 func (d *Data) unitWithID(id uint64) (off uint64, ok bool) {
+	defer d.trim()
 	for _, off := range d.unitOffsets() {
 		if got, ok := d.idOf(off, part{}); ok && got == id {
 			return off, true

@@ -194,6 +194,7 @@ func TestSplitUnits(t *testing.T) {
 					t.Errorf("got error %v, want one: %v", err, tt.damaged)
 				}
 			}
+			checkScratch(t, d)
 			if opened != d.Linked() || opened > 2 {
 				t.Errorf("%d files are open, %d are counted", opened, d.Linked())
 			}
@@ -308,6 +309,7 @@ func TestSupplementaryFile(t *testing.T) {
 						t.Errorf("%#x, with the file: %v: got %v, want %q", addr, there, got, want[i])
 					}
 				}
+				checkScratch(t, d)
 				d.Shrink(0)
 				if n := d.Footprint(); n != 0 {
 					t.Errorf("%d bytes are held after Shrink(0)", n)
@@ -361,6 +363,7 @@ func exerciseSplit(t testing.TB, s *splitSample, index []byte, packed bool) {
 			}
 		}
 	}
+	checkScratch(t, d)
 	if opened != d.Linked() {
 		t.Errorf("%d files are open, %d are counted", opened, d.Linked())
 	}

@@ -25,6 +25,7 @@ type Stretch struct{ Lo, Hi, Unit uint64 }
 // Stretches returns the addresses that units describe, in order. It loads all sections, and fails
 // if Lookup would fail at some address.
 func (d *Data) Stretches() ([]Stretch, error) {
+	defer d.trim()
 	d.load()
 	d.tick++
 	d.work, d.err = maxWork, nil
@@ -151,6 +152,7 @@ func (t *functionTable) base(i int) int {
 // piece. The pieces agree with Lookup. The Unit is valid until the next call. Walk fails if Lookup
 // would fail at some address.
 func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*Unit, error) {
+	defer d.trim()
 	d.units, d.held = nil, 0
 	if len(d.abbrevs) > maxTablesKept {
 		d.abbrevs = nil
