@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -142,6 +144,16 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			wantLines(t, out, true)
 			if messages != "" {
 				t.Errorf("messages: got\n%s", messages)
+			}
+			// An index, which later runs have, knows no sources.
+			home := "HOME=" + t.TempDir()
+			index := exec.Command(command, "index", w.lib)
+			index.Env = append(os.Environ(), home, "XDG_CACHE_HOME=")
+			if report, err := index.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", index, err, report)
+			}
+			if got, _ := w.text(t, []string{home}, "--source-root", w.dir); got != out {
+				t.Errorf("with an index (-without +with):\n%s", cmp.Diff(out, got))
 			}
 			// Filtered again, nothing changes.
 			again := exec.Command(command, append(w.args, "--source-root", w.dir)...)

@@ -21,11 +21,12 @@ type Source struct {
 }
 
 // SourceOf returns what debug information has of the file that [Frame.File] names, of a Frame at l.
-// It waits for the module's file like Code. No index is asked: the module's file is opened.
+// It waits for the module's file like Code. No index is asked: the module's file is opened, and inflated
+// if it is compressed.
 func SourceOf(ctx context.Context, s *Symbolizer, l Location, file string) (Source, error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {
-		q, err = s.unpacked(ctx, q, l, (*entry).awaitsUnpacking)
+		q, err = s.unpacked(ctx, q, l, (*entry).sourcesAwaitUnpacking)
 	}
 	if err != nil {
 		return Source{}, err
@@ -35,9 +36,11 @@ func SourceOf(ctx context.Context, s *Symbolizer, l Location, file string) (Sour
 	if err != nil {
 		return Source{}, q.end(err)
 	}
-	pending := q.e.pending()
+	if q.e.isProvisional() || q.e.sourcesAwaitUnpacking() {
+		err = ErrPending
+	}
 	q.end(nil)
-	return text, pending
+	return text, err
 }
 
 // source returns what debug information has of the contents of a file, in a copy. The error makes

@@ -196,6 +196,13 @@ func (e *entry) awaitsUnpacking() bool {
 	return m.packed && m.dw != nil && m.index == nil
 }
 
+// sourcesAwaitUnpacking is awaitsUnpacking for a question about a source file, which no index answers;
+// e.mu is held.
+func (e *entry) sourcesAwaitUnpacking() bool {
+	m := e.module
+	return m.packed && m.dw != nil
+}
+
 // variablesAwaitUnpacking is awaitsUnpacking for a question about a variable, which no index
 // answers; e.mu is held.
 func (e *entry) variablesAwaitUnpacking() bool {
