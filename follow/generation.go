@@ -222,6 +222,11 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	if n < seen || !bytes.HasSuffix(g.recent, tail(buf[:seen], len(g.recent))) {
 		return false, errTruncated
 	}
+	if begin == 0 && n > 0 {
+		if same, err := g.beginsWith(buf[:n]); !same || err != nil {
+			return false, cmp.Or(err, errTruncated)
+		}
+	}
 	if n == seen {
 		return g.until > 0 && size > g.look, nil
 	}
@@ -404,6 +409,19 @@ func (g *generation) renewed() (bool, error) {
 		return false, err
 	}
 	return !bytes.Equal(head[:n], g.head), nil
+}
+
+// beginsWith reports whether b, the first bytes of the file, is of the content that the head is of, and
+// of what the file has now: it may have been truncated and written again between any two reads, and a
+// read meanwhile may return old bytes.
+func (g *generation) beginsWith(b []byte) (bool, error) {
+	b = b[:min(len(b), headSize)]
+	now := make([]byte, len(b))
+	n, err := g.ReadAt(now, 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return bytes.Equal(now[:n], b) && bytes.HasPrefix(b, g.head[:min(len(b), len(g.head))]), nil
 }
 
 // mark returns the mark of the place up to which lines were written.

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -228,4 +229,61 @@ func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file is truncated and written again while it is read, between any two looks at it. Each line is
+// printed once at most.
+func TestHeadsAndLinesAreOfOneContent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "")
+	f, err := New(Options{Names: []string{path}, Open: newLog().open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.disk.openGeneration(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	w, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for n := 0; n < 60000; {
+			w.Truncate(0)
+			for range 1 + n%5 { // 16 bytes each: see TestTruncationLosesOnlyItsWindow
+				fmt.Fprintf(w, "line %010d\n", n)
+				n++
+			}
+		}
+	}()
+	last, looks, buf := -1, 0, make([]byte, readSize)
+	for ended := false; !ended; looks++ {
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+		_, err := g.lines(t.Context(), buf, func(p []byte, quiet bool) error {
+			for line := range strings.Lines(string(p)) {
+				var n int
+				if _, err := fmt.Sscanf(line, "line %d\n", &n); err != nil || n <= last {
+					t.Fatalf("got %q behind line %d", line, last)
+				}
+				last = n
+			}
+			return nil
+		})
+		if errors.Is(err, errTruncated) {
+			err = g.restart()
+		}
+		if err != nil && !errors.Is(err, errTruncated) {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d looks, last line %d", looks, last)
 }
