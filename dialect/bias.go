@@ -90,33 +90,77 @@ type Quota struct {
 // add adds the work for n further bytes of the log.
 func (q *Quota) add(n int) { q.used = max(0, q.used-n*workPerByte) }
 
-// search looks for the bias of v, within the work that is left for the trace and the log.
-func (t *Trace) search(v *verdict) {
-	left := maxBiasWork - t.worked
-	if t.Quota != nil {
-		left = min(left, maxLogWork-t.Quota.used)
-	}
-	work := left
-	object.Guard(func() { v.search(&work) })
-	t.worked += left - work
-	if t.Quota != nil {
-		t.Quota.used += left - work
-	}
+// A searched is the result of a search: the distance of the load bias from the page of the first sighting.
+type searched struct {
+	distance uint64
+	found    bool
 }
 
-// search looks for the bias, if there are enough new sightings since the last search. work is the
-// number of comparisons that are left; search reduces it.
-func (v *verdict) search(work *int) {
+// search looks for the bias of v if there are enough new sightings since the last search. What an earlier
+// trace of the log has shown about the same file and sightings is not searched for again.
+func (t *Trace) search(v *verdict) {
 	if v.biased || len(v.seen) == 0 || v.tried > 0 && len(v.seen) < v.tried+1+v.tried/4 {
 		return
 	}
 	v.tried = len(v.seen)
-	all := v.possible(work)
-	tried := len(all)
+	first := v.seen[0].addr
+	page := first &^ (pageSize - 1)
+	key := v.sightings(page)
 	slices.SortStableFunc(v.seen, func(a, b sighting) int { return cmp.Compare(b.worth(), a.worth()) })
+	result, known := t.remembered().searches.get(key, maxSearched)
+	if !known {
+		left := maxBiasWork - t.worked
+		if t.Quota != nil {
+			left = min(left, maxLogWork-t.Quota.used)
+		}
+		work, complete := left, false
+		object.Guard(func() {
+			var b bias
+			b, result.found, complete = v.search(first, &work)
+			result.distance = b.at - page
+		})
+		t.worked += left - work
+		if t.Quota != nil {
+			t.Quota.used += left - work
+		}
+		if complete {
+			t.remembered().searches.put(key, result, maxSearched)
+		}
+	}
+	if result.found {
+		v.bias, v.biased, v.seen = page+result.distance, true, nil
+	}
+}
+
+// sightings returns the sum of the file and the sightings, which is the same wherever the file was loaded.
+// page is that of the first sighting.
+func (v *verdict) sightings(page uint64) sum {
+	q := about(v.image)
+	if _, high := v.image.span(); page <= high {
+		q = q.number(page) // a bias is not negative
+	}
+	if v.usual != 0 {
+		q = q.number(v.usual - page)
+	}
 	for i := range v.seen {
-		if len(all) == 0 || *work < len(all) {
-			return
+		s := &v.seen[i]
+		q = q.number(s.addr - page).number(uint64(s.call)).text(s.name).number(uint64(len(s.inside)))
+	}
+	return q.sum()
+}
+
+// search looks for the bias that the sightings show. complete is not set if the work has ended the search:
+// work is the number of comparisons that are left, which search reduces. first is the address of the
+// first sighting.
+func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool) {
+	all, complete := v.possible(first, work)
+	tried := len(all)
+	for i := range v.seen {
+		if len(all) == 0 {
+			return b, false, complete
+		}
+		if *work < len(all) {
+			return b, false, false
 		}
 		*work -= len(all)
 		s := &v.seen[i]
@@ -128,9 +172,8 @@ func (v *verdict) search(work *int) {
 			all = withoutWorst(all)
 		}
 	}
-	if b, ok := v.best(all, tried); ok {
-		v.bias, v.biased, v.seen = b.at, true, nil
-	}
+	b, found = v.best(all, tried)
+	return b, found, true
 }
 
 // best returns the one of all biases that the facts prove. tried is the number of biases before the
@@ -168,11 +211,13 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases for which the first sighting is in an executable segment; none if they
-// are too many. It reduces work by their number.
-func (v *verdict) possible(work *int) (all []bias) {
-	most := min(maxBiases, *work)
-	first := v.seen[0].addr
+// possible returns the biases for which first, an address, is in an executable segment. It returns none if
+// they are too many, and complete is not set if they are more than the work that is left. It reduces work
+// by their number.
+func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) {
+	type biases struct{ low, number uint64 }
+	var ranges []biases
+	number := uint64(0)
 	for _, s := range v.image.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.MemSize == 0 || s.Addr > first {
 			continue
@@ -181,17 +226,27 @@ func (v *verdict) possible(work *int) (all []bias) {
 		if end := s.Addr + s.MemSize; end > s.Addr && first > end {
 			low = (first - end) &^ (pageSize - 1)
 		}
-		for at := low; at <= first-s.Addr; at += pageSize {
-			if len(all) >= most {
-				*work -= len(all)
-				return nil
-			}
-			all = append(all, bias{at: at})
+		if low > first-s.Addr {
+			continue
+		}
+		r := biases{low, (first-s.Addr-low)/pageSize + 1}
+		if number += r.number; number > maxBiases {
+			return nil, true
+		}
+		ranges = append(ranges, r)
+	}
+	if *work < int(number) {
+		return nil, false
+	}
+	*work -= int(number)
+	all = make([]bias, 0, number)
+	for _, r := range ranges {
+		for i := range r.number {
+			all = append(all, bias{at: r.low + i*pageSize})
 		}
 	}
-	*work -= len(all)
 	slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
-	return slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
+	return slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at }), true
 }
 
 // worth returns the rank of a sighting: the ones that exclude most biases are compared first.

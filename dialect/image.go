@@ -234,7 +234,7 @@ func (m *Image) symbols(name string) []object.Symbol {
 
 func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
 	if strings.ContainsAny(name, " (:<") {
-		return m.shown.named(file, name)
+		return m.shownSymbols(file, name)
 	}
 	all := file.SymbolsNamed(name)
 	if len(all) > 0 {

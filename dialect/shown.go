@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	maxShown     = 256     // demangled names that are looked up in a file
-	maxDemangled = 1 << 12 // symbols of a file that are demangled for the look-ups, 2 µs each
+	maxDemangled = 1 << 12 // symbols of a file that a trace demangles for the look-ups, 2 µs each
 	maxSameName  = 64      // symbols of one demangled name
 )
 
@@ -18,26 +17,36 @@ const (
 // without parameters.
 type shownNames struct {
 	demangle  func(string) string
-	found     map[string][]object.Symbol
+	memory    *Memory
+	searches  int // names that were searched for
 	demangled int // symbols demangled so far
 }
 
-// named returns the symbols of f that programs show as name. It returns nil if there are more than
-// maxSameName, or if a limit of the work is reached.
-func (n *shownNames) named(f *object.File, name string) []object.Symbol {
-	if n.demangle == nil {
+// shownSymbols returns the symbols of f, the file of m, that programs show as name. It returns nil if
+// there are more than maxSameName, or if a limit of the work is reached.
+func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
+	n := &m.shown
+	word := []byte(lastWord(name))
+	if n.demangle == nil || len(word) == 0 {
 		return nil
 	}
-	if all, ok := n.found[name]; ok {
+	key := about(m).text(name).sum()
+	if all, ok := n.memory.shown.get(key, maxShown); ok {
 		return all
 	}
-	word := []byte(lastWord(name))
-	if len(word) == 0 || len(n.found) >= maxShown {
+	if n.searches++; n.searches > maxShown || n.demangled > maxDemangled {
 		return nil
 	}
-	if n.found == nil {
-		n.found = make(map[string][]object.Symbol)
+	all, complete := n.named(f, name, word)
+	if complete {
+		n.memory.shown.put(key, all, maxShown)
 	}
+	return all
+}
+
+// named finds the symbols of f that programs show as name, whose last word is word. complete is not set
+// if a limit of the work is reached.
+func (n *shownNames) named(f *object.File, name string, word []byte) (all []object.Symbol, complete bool) {
 	name = withoutCrateIDs(name)
 	hash := rustHash(name)
 	want, cut := closed(name), !strings.HasSuffix(name, ")") && !strings.HasSuffix(name, "const")
@@ -45,25 +54,26 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 	if strings.HasSuffix(name, "()") || strings.Contains(name, "<>") {
 		plainWanted = plainName(name)
 	}
-	var all []object.Symbol
 	for s := range f.AllSymbols() {
 		if !bytes.HasPrefix(s.Name, []byte("_")) || !bytes.Contains(s.Name, word) {
 			continue
 		}
-		if n.demangled++; n.demangled > maxDemangled || len(all) >= maxSameName {
-			all = nil
-			break
+		if len(all) >= maxSameName {
+			return nil, true
+		}
+		if n.demangled++; n.demangled > maxDemangled {
+			return nil, false
 		}
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
 		if hash != "" || shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
 			if !slices.ContainsFunc(all, func(o object.Symbol) bool { return o.Addr == s.Addr }) { // in both tables
+				s.Name = nil // it is not valid after the file is closed
 				all = append(all, s)
 			}
 		}
 	}
-	n.found[name] = all
-	return all
+	return all, true
 }
 
 // rustHash returns the hash at the end of a name of Rust, of which no two symbols have the same: hb4f9496a9a3f4b05

@@ -84,6 +84,9 @@ type Trace struct {
 	// Quota is that of the log, which its traces share. If it is nil, each trace has its own.
 	Quota *Quota
 
+	// Memory is that of the log, which its traces share. If it is nil, each trace has its own.
+	Memory *Memory
+
 	modules map[moduleKey]*verdict
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork
 	mapped  mapped

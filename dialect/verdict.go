@@ -93,7 +93,7 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 	if v == nil && len(t.modules) < maxModules {
 		v = new(verdict)
 		v.image = open(v)
-		v.image.shown.demangle = t.Demangle
+		v.image.shown = shownNames{demangle: t.Demangle, memory: t.remembered()}
 		if t.modules == nil {
 			t.modules = make(map[moduleKey]*verdict)
 		}

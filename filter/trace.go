@@ -49,6 +49,7 @@ type tracer struct {
 	before  dialect.State // state of reader, without its windows, before the first held line
 	since   time.Time
 
+	memory  dialect.Memory // of the log: its traces share it
 	locator locator
 	maps    lateMaps
 	modules kernelModules
@@ -294,7 +295,7 @@ func (t *tracer) begin() {
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
 	t.images = report.NewObjects(&report.Options{}, maxImages, true)
-	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota()}
+	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory}
 }
 
 // end forgets the current trace.
