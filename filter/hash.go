@@ -35,7 +35,7 @@ func hashOf(t *tracer, path string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxHashed {
 		return ""
 	}
-	if old := t.givenFiles[path]; old.sum != "" && old.size == info.Size() && old.time.Equal(info.ModTime()) {
+	if old := t.files.givenFiles[path]; old.sum != "" && old.size == info.Size() && old.time.Equal(info.ModTime()) {
 		return old.sum
 	}
 	h := sha256.New()
@@ -43,16 +43,16 @@ func hashOf(t *tracer, path string) string {
 		return ""
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
-	keepGiven(t, path, givenFile{info.Size(), info.ModTime(), sum, t.givenFiles[path].refused})
+	keepGiven(t, path, givenFile{info.Size(), info.ModTime(), sum, t.files.givenFiles[path].refused})
 	return sum
 }
 
 // keepGiven keeps g for the file at path. There is one for each image of the operator.
 func keepGiven(t *tracer, path string, g givenFile) {
-	if t.givenFiles == nil {
-		t.givenFiles = make(map[string]givenFile)
+	if t.files.givenFiles == nil {
+		t.files.givenFiles = make(map[string]givenFile)
 	}
-	t.givenFiles[path] = g
+	t.files.givenFiles[path] = g
 }
 
 // reportRefused reports the file of a frame if the log shows that the device runs another program. The
@@ -66,7 +66,7 @@ func reportRefused(t *tracer, f *dialect.Frame) {
 	if refused != nil && !dialect.IsOtherProgram(refused) {
 		return
 	}
-	if g := t.givenFiles[m.Path]; g.refused != refused {
+	if g := t.files.givenFiles[m.Path]; g.refused != refused {
 		g.refused = refused
 		keepGiven(t, m.Path, g)
 		if refused != nil {

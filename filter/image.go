@@ -18,6 +18,33 @@ const (
 	maxChanged = 16   // files of a trace that are looked at before another stack is judged
 )
 
+// traceFiles are the files of the modules of the current trace. The zero value has none.
+type traceFiles struct {
+	objects    *report.Objects      // at paths in the log
+	images     *report.Objects      // the files that the operator names, to which Sysroot and NoPaths do not apply
+	givenFiles map[string]givenFile // what is known about files that the operator names, by path
+}
+
+// open makes fs ready for a trace.
+func (fs *traceFiles) open(o *Dialects) {
+	fs.objects = report.NewObjects(&report.Options{Sysroot: o.Sysroot, PrefixMap: o.PrefixMap, NoPaths: o.NoPaths}, maxImages, true)
+	fs.images = report.NewObjects(&report.Options{}, maxImages, true)
+}
+
+// close closes the files.
+func (fs *traceFiles) close() {
+	if fs.objects != nil {
+		fs.objects.Close()
+		fs.images.Close()
+	}
+	fs.objects, fs.images = nil, nil
+}
+
+// changed reports whether one of the files is another one now.
+func (fs *traceFiles) changed() bool {
+	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
+}
+
 // open returns the file for the module of a frame: the one that the operator names for it, or the
 // one at its path.
 func (t *tracer) open(f *dialect.Frame) *dialect.Image {
@@ -156,7 +183,7 @@ func (t *tracer) unnamed() (all []*dialect.Image) {
 
 // given returns the file that the operator names.
 func (t *tracer) given(g *Image) *dialect.Image {
-	m := imageOf(t.images.Named(g.Path))
+	m := imageOf(t.files.images.Named(g.Path))
 	m.Given, m.Base, m.HasBase, m.Forced = true, g.Base, g.HasBase, t.opt.ForceImages
 	m.Hash = func() string { return hashOf(t, g.Path) }
 	return m
@@ -188,7 +215,7 @@ func (t *tracer) named(name string) *dialect.Image {
 	case leadsToSpecial(there):
 		return &dialect.Image{Path: name, Err: errDevice}
 	}
-	return imageOf(t.objects.Named(name))
+	return imageOf(t.files.objects.Named(name))
 }
 
 // isSpecial reports whether a clean path is in one of the folders of special.

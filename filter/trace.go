@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/dialect"
-	"github.com/symfilter/symfilter/report"
 )
 
 // Limits of a trace that is held back. At a limit its frames are judged by the lines so far.
@@ -34,12 +33,10 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace      *dialect.Trace       // the current trace, or nil
-	objects    *report.Objects      // the files of the modules of trace
-	images     *report.Objects      // the files that the operator names, to which Sysroot and NoPaths do not apply
-	givenFiles map[string]givenFile // by path
-	last       int64                // line of the last frame of trace, or of a fact after it
-	full       bool                 // trace has reached a limit: no more of its lines are held back
+	trace *dialect.Trace // the current trace, or nil
+	files traceFiles
+	last  int64 // line of the last frame of trace, or of a fact after it
+	full  bool  // trace has reached a limit: no more of its lines are held back
 
 	held    []heldLine
 	text    []byte        // text of the held lines
@@ -291,10 +288,7 @@ func (t *tracer) begin() {
 	if t.trace != nil {
 		return
 	}
-	t.objects = report.NewObjects(&report.Options{
-		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
-	}, maxImages, true)
-	t.images = report.NewObjects(&report.Options{}, maxImages, true)
+	t.files.open(t.opt)
 	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory}
 }
 
@@ -307,11 +301,8 @@ func (t *tracer) end() {
 
 // endTrace forgets the verdicts about modules of the current trace.
 func (t *tracer) endTrace() {
-	if t.objects != nil {
-		t.objects.Close()
-		t.images.Close()
-	}
-	t.trace, t.objects, t.images = nil, nil, nil
+	t.files.close()
+	t.trace = nil
 	t.locator.forget()
 }
 
@@ -441,7 +432,7 @@ func (t *tracer) release() {
 		for i := range t.held {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
-		if t.trace != nil && (t.objects.Changed(maxChanged) || t.images.Changed(maxChanged)) {
+		if t.trace != nil && t.files.changed() {
 			t.endTrace() // its verdicts are about files that were replaced
 		}
 		t.begin()
