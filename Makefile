@@ -1,4 +1,4 @@
-# Targets: build, release, test, test-long, test-elsewhere, test-collector, soak, bench, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, release, test, test-long, test-elsewhere, test-collector, guards, soak, bench, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -13,7 +13,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
              profile rtrace sgr valgrind
 
-.PHONY: build release test test-long test-elsewhere test-collector soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release test test-long test-elsewhere test-collector guards soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -54,6 +54,11 @@ test-collector:
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -race -count 1 -timeout 15m ./...
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -fuzz $(FUZZTIME) .
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -count 1 -run '^(TestMemoryOfIdleContexts|TestAllocationsOfARecord)$$' .
+
+# The guards against the threats of ARCHITECTURE.md are taken out one by one, and the tests that the threats name must fail;
+# test-long does so, too.
+guards:
+	TEST_LONG=1 go test -count 1 -timeout 60m -v -run '^TestGuardsAreTested$$' ./internal/housetest
 
 # Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h SOAK=TestDaemonSoak
 soak:

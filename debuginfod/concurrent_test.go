@@ -92,31 +92,52 @@ func child(task string) int {
 	return 2
 }
 
+// A thousand callers that want one file at the same time cause one request, even if no cache can
+// keep the file.
 func TestHerd(t *testing.T) {
+	const callers = 1000
 	id := testID(1)
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(50 * time.Millisecond)
-		sends(elfFile(id, 1<<20))(w, r)
-	})
-	c := newClient(t, Options{}, s.URL)
-	var all sync.WaitGroup
-	for range 1000 {
-		all.Go(func() {
-			f, err := c.Find(context.Background(), buildid.Query{ID: id}, nil)
-			if err != nil {
-				t.Error(err)
-				return
+	for name, dir := range map[string]string{"a cache": "", "no cache": os.DevNull} {
+		t.Run(name, func(t *testing.T) {
+			var c *Client
+			var s *fake
+			s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+				for waiters(c) < callers && len(s.requests()) == 1 {
+					time.Sleep(time.Millisecond)
+				}
+				sends(elfFile(id, 1<<16))(w, r)
+			})
+			c = newClient(t, Options{CacheDir: dir}, s.URL)
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					f, err := c.Find(context.Background(), buildid.Query{ID: id}, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer f.Close()
+					if got, err := buildid.Read(f, f.Size()); got != id || err != nil {
+						t.Errorf("got a file of %s, %v", got, err)
+					}
+				})
 			}
-			defer f.Close()
-			if got, err := buildid.Read(f, f.Size()); got != id || err != nil {
-				t.Errorf("got a file of %s, %v", got, err)
+			all.Wait()
+			if got := len(s.requests()); got != 1 {
+				t.Errorf("got %d requests, want 1", got)
 			}
 		})
 	}
-	all.Wait()
-	if got := len(s.requests()); got != 1 {
-		t.Errorf("got %d requests, want 1", got)
+}
+
+// waiters returns the number of callers that wait for the file of any request.
+func waiters(c *Client) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.flights {
+		n += f.waiters
 	}
+	return n
 }
 
 func TestProcessesFetchAFileOnce(t *testing.T) {

@@ -6,31 +6,40 @@ import (
 	"testing"
 )
 
-// Each of the 34 threats of ARCHITECTURE.md, numbered without a gap, names a test, a script or a
-// make target in its last column.
-func TestEveryThreatNamesItsTest(t *testing.T) {
+// A threatRow is a row of the table of threats in ARCHITECTURE.md.
+type threatRow struct{ threat, tests string }
+
+// threatRows returns the 34 threats, which are numbered without a gap.
+func threatRows(t *testing.T) (all []threatRow) {
+	t.Helper()
 	const threats = 34
 	_, section, found := strings.Cut(string(read(t, "ARCHITECTURE.md")), "\n### The threats, one by one\n")
 	if !found {
 		t.Fatal("ARCHITECTURE.md has no table of threats")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	rows := 0
 	for line := range strings.SplitSeq(section, "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		if !tableRow.MatchString(line) || len(cells) != 4 || cells[0] == "#" {
 			continue
 		}
-		rows++
-		if cells[0] != strconv.Itoa(rows) {
-			t.Errorf("row %d has the number %s", rows, cells[0])
-		}
-		if held := cells[3]; !testName.MatchString(held) && !script.MatchString(held) && !strings.Contains(held, "`make ") {
-			t.Errorf("threat %s (%s) names no test", cells[0], cells[1])
+		all = append(all, threatRow{cells[1], cells[3]})
+		if cells[0] != strconv.Itoa(len(all)) {
+			t.Errorf("row %d has the number %s", len(all), cells[0])
 		}
 	}
-	if rows != threats {
-		t.Errorf("the table has %d rows, want %d", rows, threats)
+	if len(all) != threats {
+		t.Errorf("the table has %d rows, want %d", len(all), threats)
+	}
+	return all
+}
+
+// Each of the threats names a test, a script or a make target in its last column.
+func TestEveryThreatNamesItsTest(t *testing.T) {
+	for i, row := range threatRows(t) {
+		if !testName.MatchString(row.tests) && !script.MatchString(row.tests) && !strings.Contains(row.tests, "`make ") {
+			t.Errorf("threat %d (%s) names no test", i+1, row.threat)
+		}
 	}
 }
 
