@@ -16,9 +16,11 @@ const (
 	maxImages  = 1024 // files that a trace may name
 	maxUnnamed = 64   // files that are tried for frames without a module
 	maxChanged = 16   // files of a trace that are looked at before another stack is judged
+	maxKept    = 32   // files that stay open after a trace: tables of their symbols take longer to make than to use
 )
 
-// traceFiles are the files of the modules of the current trace. The zero value has none.
+// traceFiles are the files of the modules of the current trace. They stay open for the next one. The zero
+// value has none.
 type traceFiles struct {
 	objects    *report.Objects      // at paths in the log
 	images     *report.Objects      // the files that the operator names, to which Sysroot and NoPaths do not apply
@@ -27,6 +29,11 @@ type traceFiles struct {
 
 // open makes fs ready for a trace.
 func (fs *traceFiles) open(o *Dialects) {
+	if fs.objects != nil {
+		fs.objects.Renew(maxKept)
+		fs.images.Renew(maxKept)
+		return
+	}
 	fs.objects = report.NewObjects(&report.Options{Sysroot: o.Sysroot, PrefixMap: o.PrefixMap, NoPaths: o.NoPaths}, maxImages, true)
 	fs.images = report.NewObjects(&report.Options{}, maxImages, true)
 }

@@ -301,7 +301,6 @@ func (t *tracer) end() {
 
 // endTrace forgets the verdicts about modules of the current trace.
 func (t *tracer) endTrace() {
-	t.files.close()
 	t.trace = nil
 	t.locator.forget()
 }
@@ -419,6 +418,7 @@ func (t *tracer) forget() {
 func (t *tracer) close() {
 	if t != nil {
 		t.end()
+		t.files.close()
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
@@ -114,6 +118,63 @@ func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Files stay open for another report, those that were used last, unless they were replaced.
+func TestFilesStayOpenForTheNextReport(t *testing.T) {
+	dir := t.TempDir()
+	replace := func(name, by string) {
+		content, err := os.ReadFile(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		temporary := filepath.Join(dir, "new")
+		if err := errors.Join(os.WriteFile(temporary, content, 0o755), os.Rename(temporary, filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := builds(t, 2)
+	for _, name := range []string{"a", "b", "c"} {
+		replace(name, files[0])
+	}
+	objects := NewObjects(&Options{}, 10, true)
+	defer objects.Close()
+	const most = 2
+	type outcome struct {
+		ID     string
+		Err    error
+		Opened int
+	}
+	var got []outcome
+	use := func(name string) {
+		f := objects.Named(filepath.Join(dir, name))
+		if open := f.Image != nil; open != (f.Err == nil) {
+			t.Errorf("%s: open is %t, and the error is %v", name, open, f.Err)
+		}
+		got = append(got, outcome{f.ID.String(), f.Err, objects.Opened()})
+	}
+	for _, name := range []string{"d", "a", "b"} {
+		use(name)
+		objects.Renew(most)
+	}
+	replace("b", files[1])
+	replace("d", files[0])
+	for _, name := range []string{"a", "b", "c", "d", "a"} { // the last a was closed for c and d
+		use(name)
+		objects.Renew(most)
+	}
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	use("a")
+	first, second := got[1].ID, got[4].ID
+	want := []outcome{
+		{"", ErrNoFile, 1}, {first, nil, 2}, {first, nil, 3},
+		{first, nil, 3}, {second, nil, 4}, {first, nil, 5}, {first, nil, 6}, {first, nil, 7}, {"", ErrNoFile, 8},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" || first == second {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
 
 // Each name in a report leads to an object file or to a reason why there is none.

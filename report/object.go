@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,10 +35,12 @@ var (
 
 // Objects holds the object files that a report names. Each file is examined once.
 type Objects struct {
-	o    *Options
-	most int  // files that may be opened
-	keep bool // the files stay open
-	all  map[string]*Object
+	o      *Options
+	most   int  // files that may be opened
+	keep   bool // the files stay open
+	all    map[string]*Object
+	turn   int // number of calls of Renew
+	opened int // see Opened
 }
 
 // An Object is an object file on this machine that a report names.
@@ -56,6 +60,7 @@ type Object struct {
 
 	file    *buildid.File // of Image
 	state   string        // as State, of any file
+	turn    int           // of Objects, when the file was last looked at
 	awaited *Awaited      // nil until its debug file is searched for
 }
 
@@ -73,14 +78,39 @@ func (all *Objects) Close() {
 	all.all = nil
 }
 
+// Renew begins another report: Named looks at each file again before it returns its Object, opens one
+// that was replaced, and tries again to open one that could not be used. The most files that were used last
+// stay open.
+func (all *Objects) Renew(most int) {
+	maps.DeleteFunc(all.all, func(_ string, f *Object) bool { return f.Err != nil })
+	if len(all.all) > most {
+		byUse := slices.SortedFunc(maps.Values(all.all), func(a, b *Object) int { return cmp.Compare(b.turn, a.turn) })
+		for _, f := range byUse[most:] {
+			f.close()
+			delete(all.all, f.Name)
+		}
+	}
+	all.turn++
+}
+
+// Opened returns how many times Named has tried to open a file.
+func (all *Objects) Opened() int { return all.opened }
+
 // Named returns the Object for a name in the report. The first call for a name reads the file's
 // headers.
 func (all *Objects) Named(name string) *Object {
 	f := all.all[name]
+	if f != nil && f.turn != all.turn {
+		if f.turn = all.turn; f.changed() {
+			f.close()
+			delete(all.all, name)
+			f = nil
+		}
+	}
 	if f != nil {
 		return f
 	}
-	f = &Object{Name: name, Path: all.o.Place(name)}
+	f = &Object{Name: name, Path: all.o.Place(name), turn: all.turn}
 	if len(all.all) >= all.most {
 		f.Err = ErrTooMany
 		return f
@@ -89,6 +119,7 @@ func (all *Objects) Named(name string) *Object {
 		all.all = make(map[string]*Object)
 	}
 	all.all[name] = f
+	all.opened++
 	if all.o.NoPaths {
 		f.Err = ErrNoPaths
 	} else if f.Err = f.open(); f.Err == nil {
@@ -109,15 +140,18 @@ func (all *Objects) Changed(most int) bool {
 		if most--; most < 0 {
 			break
 		}
-		if f.Err != nil && f.Err != ErrNoFile {
-			continue
-		}
-		info, err := os.Stat(f.Path)
-		if there := err == nil && info.Mode().IsRegular(); there && buildid.StateOf(info) != f.state || !there && f.Err == nil {
+		if (f.Err == nil || f.Err == ErrNoFile) && f.changed() {
 			return true
 		}
 	}
 	return false
+}
+
+// changed reports whether the file, which was used or not there, is another one now.
+func (f *Object) changed() bool {
+	info, err := os.Stat(f.Path)
+	there := err == nil && info.Mode().IsRegular()
+	return there && buildid.StateOf(info) != f.state || !there && f.Err == nil
 }
 
 // Each calls visit for each Object so far, in random order.
