@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -65,7 +66,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	x := &examination{w: std.text}
 	x.cache(client)
 	if about.word != "" && len(c.urls) > 0 {
-		makeFolder(c.downloads) // not possible once the doctor is confined
+		sandbox.MakeFolder(c.downloads) // not possible once the doctor is confined
 	}
 	x.sandbox(c, diag, args)
 	if err := about.examine(); err != nil {

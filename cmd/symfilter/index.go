@@ -36,7 +36,7 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 		x.status.w = std.err
 	}
 	if !c.noSandbox {
-		sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, ofOtherProcess)})
+		sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, sandbox.OfOtherProcess)})
 	}
 	debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
 	debug.SetGCPercent(200) // the live heap is small, and garbage plenty

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/serial"
 )
 
@@ -74,7 +75,7 @@ func (c *config) deviceFolders(files []string) (dirs []string) {
 			continue
 		}
 		if full, err := filepath.Abs(name); err == nil {
-			dirs = append(dirs, "/dev", filepath.Dir(full), folderOf(full))
+			dirs = append(dirs, "/dev", filepath.Dir(full), sandbox.FolderOf(full))
 		}
 	}
 	slices.Sort(dirs)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +43,7 @@ type order struct {
 	In, Out string // a writable folder, and a folder that is not writable
 	Parent  int    // the ID of another process
 	Address string // the address at which that process listens
+	Socket  string // the socket with a path at which it listens
 	Old     bool   // the kernel has neither seccomp nor Landlock
 }
 
@@ -259,6 +259,19 @@ var attempts = []struct {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		return err
 	}},
+	{"connection to a socket of the machine", 0, "EPERM", "EPERM", func(o *order, _ string) error {
+		conn, err := net.Dial("unix", o.Socket)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}},
+	{"server of the machine", 0, "EPERM", "EPERM", func(o *order, where string) error {
+		return serve(filepath.Join(o.In, "socket-"+where))
+	}},
+	{"server of the machine elsewhere", 1, "EPERM", "EPERM", func(o *order, where string) error {
+		return serve(filepath.Join(o.Out, "socket-"+where))
+	}},
 	{"raw packets", 0, "EPERM", "EPERM", func(*order, string) error { return makeSocket(unix.AF_INET, unix.SOCK_RAW, 0) }},
 	{"Multipath TCP", 0, "EPERM", "EPERM", func(*order, string) error {
 		return makeSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
@@ -353,6 +366,18 @@ var attempts = []struct {
 	}},
 }
 
+// listening are the results of attempts that differ from those without a network if the process
+// listens on ports, and on sockets in a writable folder.
+var listening = map[string]string{
+	"socket of the machine":           "ok",
+	"server of the machine":           "ok",
+	"server of the machine elsewhere": "EACCES",
+	"server":                          "ok",
+	"well-known port":                 "ok EADDRINUSE",
+	"any port":                        "ok",
+	"port of UDP":                     "ok",
+}
+
 const at = ^uintptr(99) // AT_FDCWD
 
 // text returns the address of s as a C string.
@@ -383,6 +408,19 @@ func listen() error {
 	}
 	defer unix.Close(fd)
 	return unix.Listen(fd, 1)
+}
+
+// serve makes a listening socket with a path, and removes it.
+func serve(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return err
+	}
+	return errors.Join(unix.Listen(fd, 1), os.Remove(path))
 }
 
 func bind(kind, port int) error {
@@ -485,13 +523,26 @@ func newOrder(t *testing.T, p Policy) order {
 	}
 	t.Cleanup(func() { l.Close() })
 	o.Address = l.Addr().String()
+	o.Socket = filepath.Join(t.TempDir(), "s")
+	local, err := net.Listen("unix", o.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { local.Close() })
 	return o
 }
 
 func TestAllThreadsGiveUpWhatThePolicyDoesNotKeep(t *testing.T) {
-	for _, network := range []bool{false, true} {
-		t.Run("network "+strconv.FormatBool(network), func(t *testing.T) {
-			c := confess(t, newOrder(t, Policy{Network: network}))
+	for _, p := range []struct {
+		name                       string
+		network, listening, accept bool
+	}{{"offline", false, false, false}, {"network", true, false, false}, {"listening", false, true, false}, {"accept", false, false, true}} {
+		t.Run(p.name, func(t *testing.T) {
+			o := newOrder(t, Policy{Network: p.network, Listen: p.listening, Accept: p.accept})
+			if p.listening {
+				o.Sockets = []string{o.In}
+			}
+			c := confess(t, o)
 			abi := kernelLandlock()
 			if hidesThreads() && abi < abiThreads {
 				abi = 0
@@ -512,8 +563,11 @@ func TestAllThreadsGiveUpWhatThePolicyDoesNotKeep(t *testing.T) {
 			}
 			for _, a := range attempts {
 				want := a.offline
-				if network {
+				switch differs, ok := listening[a.name]; {
+				case p.network:
 					want = a.online
+				case p.listening && ok:
+					want = differs
 				}
 				if a.abi > abi && want != "EPERM" {
 					continue // only Landlock would deny it

@@ -2,7 +2,7 @@
 //
 // It is a second line of defence. The readers of logs and debug files are bounded and memory safe;
 // if one of them is taken over nevertheless, the process still cannot start a program, open a
-// connection unless the operator named a server, or change a file outside of a few folders.
+// connection unless the operator named a peer, or change a file outside of a few folders.
 package sandbox
 
 import (
@@ -14,16 +14,27 @@ import (
 // writing to open ones.
 type Policy struct {
 	// Write lists folders in which the process may create, write, rename and remove files and
-	// folders, at any depth. A folder that does not exist is left out, and remains unwritable if it
-	// is created later.
+	// folders, at any depth, and files, such as devices, that it may write. A folder that does not
+	// exist is left out, and remains unwritable if it is created later.
 	Write []string
 
 	// Devices lists folders with devices, such as serial ports, that the process opens for reading and
 	// sets up. Write does not do so.
 	Devices []string
 
-	// Network keeps connections over TCP and UDP. No port is bound or listened on in any case.
+	// Network keeps connections to other programs over TCP and UDP.
 	Network bool
+
+	// Local keeps connections to sockets with a path.
+	Local bool
+
+	// Listen keeps binding and listening on ports of TCP and UDP, Sockets the same on sockets in these
+	// folders, which the process makes and removes. Either keeps accepting connections.
+	Listen  bool
+	Sockets []string
+
+	// Accept keeps accepting connections on sockets that are already open.
+	Accept bool
 
 	// OtherProcesses keeps access to the files of other processes, such as /proc/1234/root.
 	// Landlock, which would hide them, is left out.

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -63,7 +64,7 @@ const (
 
 func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 	for _, network := range []bool{false, true} {
-		filter, err := program(network)
+		filter, err := program(Policy{Network: network})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,7 @@ func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 			t.Errorf("%d instructions: the kernel translates them at each start", len(filter))
 		}
 		var want verdicts
-		want.decide(network)
+		want.decide(Policy{Network: network})
 		plain := map[verdict]uint32{allow: pass, deny: refused, absent: missing}
 		for number := range uint32(lastCall + 200) {
 			v := absent
@@ -146,20 +147,6 @@ func TestFilter(t *testing.T) {
 		{"ioctl of whom events signal", unix.SYS_IOCTL, [3]uint32{0, fiosetown}, refused, refused},
 		{"ioctl of which group a socket signals", unix.SYS_IOCTL, [3]uint32{0, unix.SIOCSPGRP}, refused, refused},
 		{"ioctl that pastes", unix.SYS_IOCTL, [3]uint32{0, tioclinux}, refused, refused},
-		{"socket of TCP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, refused, pass},
-		{"socket of UDP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, refused, pass},
-		{"socket of TCP by number", unix.SYS_SOCKET, [3]uint32{unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_TCP}, refused, pass},
-		{"socket of UDP by number", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, refused, pass},
-		{"socket of Multipath TCP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, refused, refused},
-		{"socket of SCTP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, refused, refused},
-		{"socket of UDP-Lite", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE}, refused, refused},
-		{"socket of ping", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, refused, refused},
-		{"raw socket", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_RAW}, refused, refused},
-		{"socket of this machine", unix.SYS_SOCKET, [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, refused, refused},
-		{"socket of the kernel", unix.SYS_SOCKET, [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW}, refused, refused},
-		{"connect", unix.SYS_CONNECT, [3]uint32{}, refused, pass},
-		{"bind", unix.SYS_BIND, [3]uint32{}, refused, refused},
-		{"listen", unix.SYS_LISTEN, [3]uint32{}, refused, refused},
 		{"bpf", unix.SYS_BPF, [3]uint32{}, refused, refused},
 		{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, [3]uint32{}, refused, refused},
 		{"userfaultfd", unix.SYS_USERFAULTFD, [3]uint32{}, refused, refused},
@@ -177,7 +164,7 @@ func TestFilter(t *testing.T) {
 		{"x32 execve", 1<<30 | 520, [3]uint32{}, missing, missing},
 	}
 	for _, network := range []bool{false, true} {
-		filter, err := program(network)
+		filter, err := program(Policy{Network: network})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,6 +180,71 @@ func TestFilter(t *testing.T) {
 		// The number of read on another architecture is that of another call on this one.
 		if got := judge(t, filter, call{unix.SYS_READ, unix.AUDIT_ARCH_I386, [3]uint32{}}); got != refused {
 			t.Errorf("network %t: a call of 32 bits: %#x, want %#x", network, got, refused)
+		}
+	}
+}
+
+// The calls on sockets are those that the policy keeps; the filter stays short for each.
+func TestTheFilterKeepsTheSocketsOfThePolicy(t *testing.T) {
+	policies := []struct {
+		name string
+		Policy
+	}{
+		{"none", Policy{}},
+		{"network", Policy{Network: true}},
+		{"local", Policy{Local: true}},
+		{"listen", Policy{Listen: true}},
+		{"sockets", Policy{Sockets: []string{"/run"}}},
+		{"accept", Policy{Accept: true}},
+		{"all", Policy{Network: true, Local: true, Listen: true, Sockets: []string{"/run"}, Accept: true}},
+	}
+	for _, tt := range []struct {
+		name   string
+		number uint32
+		args   [3]uint32
+		passes string // the policies that keep the call
+	}{
+		{"socket of TCP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, "network listen all"},
+		{"socket of UDP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, "network listen all"},
+		{"socket of TCP by number", unix.SYS_SOCKET, [3]uint32{unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_TCP}, "network listen all"},
+		{"socket of UDP by number", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, "network listen all"},
+		{"socket of Multipath TCP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, ""},
+		{"socket of SCTP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, ""},
+		{"socket of UDP-Lite", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE}, ""},
+		{"socket of ping", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, ""},
+		{"raw socket", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_RAW}, ""},
+		{"socket of this machine", unix.SYS_SOCKET, [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, "local sockets all"},
+		{"socket of the kernel", unix.SYS_SOCKET, [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW}, ""},
+		{"two sockets", unix.SYS_SOCKETPAIR, [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, ""},
+		{"connect", unix.SYS_CONNECT, [3]uint32{}, "network local all"},
+		{"bind", unix.SYS_BIND, [3]uint32{}, "listen sockets all"},
+		{"listen", unix.SYS_LISTEN, [3]uint32{}, "listen sockets all"},
+		{"accept", unix.SYS_ACCEPT, [3]uint32{}, "listen sockets accept all"},
+		{"accept4", unix.SYS_ACCEPT4, [3]uint32{}, "listen sockets accept all"},
+		{"getsockname", unix.SYS_GETSOCKNAME, [3]uint32{}, "network local listen sockets accept all"},
+		{"getpeername", unix.SYS_GETPEERNAME, [3]uint32{}, "network local listen sockets accept all"},
+		{"execve", unix.SYS_EXECVE, [3]uint32{}, ""},
+		{"ptrace", unix.SYS_PTRACE, [3]uint32{}, ""},
+	} {
+		var passes []string
+		for _, p := range policies {
+			filter, err := program(p.Policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(filter) > 128 {
+				t.Errorf("%s: %d instructions", p.name, len(filter))
+			}
+			switch got := judge(t, filter, call{tt.number, architecture, tt.args}); got {
+			case pass:
+				passes = append(passes, p.name)
+			case refused:
+			default:
+				t.Errorf("%s: %s: %#x", p.name, tt.name, got)
+			}
+		}
+		if got := strings.Join(passes, " "); got != tt.passes {
+			t.Errorf("%s: kept by %q, want %q", tt.name, got, tt.passes)
 		}
 	}
 }

@@ -38,6 +38,12 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 		unix.LANDLOCK_ACCESS_FS_REFER |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+	// onFiles are those of writing that a rule for a file can keep.
+	onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+	// binding are the rights that are kept in the folders of sockets.
+	binding = unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
 )
 
 // The first versions of Landlock that restrict more than files, and all threads at once.
@@ -61,7 +67,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 		return 0, errno
 	}
 	abi = int(version)
-	attr := handled(abi, p.Network)
+	attr := handled(abi, p)
 	// The kernel takes a struct that is longer than its own if the rest is zero.
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
@@ -71,10 +77,13 @@ func restrictFiles(p Policy) (abi int, err error) {
 	for _, dir := range p.Write {
 		keep(fd, dir, writing&attr.Handled_access_fs)
 	}
+	for _, dir := range p.Sockets {
+		keep(fd, dir, binding&attr.Handled_access_fs)
+	}
 	for _, dir := range p.Devices {
 		keep(fd, dir, rights5&attr.Handled_access_fs)
 	}
-	if p.Network && attr.Handled_access_net != 0 {
+	if p.Network && attr.Handled_access_net&unix.LANDLOCK_ACCESS_NET_BIND_TCP != 0 {
 		// Package net binds to port 0, any port, to find out whether there is IPv6.
 		any := netPort{access: unix.LANDLOCK_ACCESS_NET_BIND_TCP}
 		unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&any)), 0, 0, 0)
@@ -91,7 +100,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 }
 
 // handled returns the rights that are given up unless a rule keeps them.
-func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
+func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	attr.Handled_access_fs = rights1
 	for _, more := range []struct {
 		abi    int
@@ -102,8 +111,10 @@ func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 		}
 	}
 	if abi >= abiNetwork {
-		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP
-		if !network {
+		if !p.Listen {
+			attr.Handled_access_net |= unix.LANDLOCK_ACCESS_NET_BIND_TCP
+		}
+		if !p.Network {
 			attr.Handled_access_net |= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		}
 	}
@@ -118,17 +129,24 @@ func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 	return attr
 }
 
-// keep adds a rule for dir. A folder that cannot be opened is left out: a later use of these rights
-// in it fails and is reported.
-func keep(ruleset uintptr, dir string, rights uint64) {
-	if rights == 0 { // of a version that this kernel does not know
-		return
-	}
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// keep adds a rule for the folder or file at path. One that cannot be opened is left out: a later
+// use of these rights there fails and is reported.
+func keep(ruleset uintptr, path string, rights uint64) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= onFiles
+	}
+	if rights == 0 { // for a file, or of a version that this kernel does not know
+		return
+	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 }

@@ -11,7 +11,7 @@ import (
 // nevertheless, and the State has the reason. Call it once, before the process reads anything of
 // unknown origin.
 func Apply(p Policy) (s State) {
-	if err := filterCalls(p.Network); err != nil {
+	if err := filterCalls(p); err != nil {
 		s.off("seccomp", err)
 		if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 			s.off("restrictions", inAllThreads(errno, "seccomp")) // Landlock needs no_new_privs

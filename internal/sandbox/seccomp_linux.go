@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -27,6 +28,8 @@ const (
 	mute             // fcntl: denied if it chooses the process that a file's events signal
 	tame             // ioctl: the same, and denied if it types into a terminal
 	internet         // socket: allowed for TCP and UDP over IP
+	local            // socket: allowed with paths
+	sockets          // socket: allowed for both
 	verdictCount
 )
 
@@ -39,22 +42,12 @@ type calls struct{ first, last uint16 }
 // allowed calls would be safer, but would break: the calls of the Go runtime, the C library and the
 // race detector change with their versions, and some are made weeks after the start.
 var denied = [...]calls{
-	{unix.SYS_BIND, unix.SYS_LISTEN},
-	{unix.SYS_ACCEPT, unix.SYS_ACCEPT},
-	{unix.SYS_ACCEPT4, unix.SYS_ACCEPT4},
 	{unix.SYS_SOCKETPAIR, unix.SYS_SOCKETPAIR},
 	{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETAFFINITY},
 	{unix.SYS_PIDFD_GETFD, unix.SYS_PIDFD_GETFD},
 	{unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MADVISE},
 	{unix.SYS_MOUNT_SETATTR, unix.SYS_QUOTACTL_FD},
 	{unix.SYS_PROCESS_MRELEASE, unix.SYS_PROCESS_MRELEASE},
-}
-
-// offline lists calls that are denied unless the policy keeps the network.
-var offline = [...]calls{
-	{unix.SYS_SOCKET, unix.SYS_SOCKET},
-	{unix.SYS_CONNECT, unix.SYS_CONNECT},
-	{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME},
 }
 
 // unknown is a range of calls that fail as on an older kernel, so that callers fall back: clone3,
@@ -76,7 +69,7 @@ func (all *verdicts) set(v verdict, ranges ...calls) {
 }
 
 // decide sets the verdict of each call.
-func (all *verdicts) decide(network bool) {
+func (all *verdicts) decide(p Policy) {
 	all.set(deny, denied[:]...)
 	all.set(deny, deniedHere[:]...)
 	all.set(absent, unknown)
@@ -84,10 +77,35 @@ func (all *verdicts) decide(network bool) {
 	all[unix.SYS_KILL], all[unix.SYS_TGKILL] = own, own
 	all[unix.SYS_PRLIMIT64], all[unix.SYS_SETPRIORITY] = self, nice
 	all[unix.SYS_FCNTL], all[unix.SYS_IOCTL] = mute, tame
-	if network {
+	all.sockets(p)
+}
+
+// sockets sets the verdicts of the calls on sockets.
+func (all *verdicts) sockets(p Policy) {
+	overIP, binds := p.Network || p.Listen, p.Listen || len(p.Sockets) > 0
+	switch withPath := p.Local || len(p.Sockets) > 0; {
+	case overIP && withPath:
+		all[unix.SYS_SOCKET] = sockets
+	case overIP:
 		all[unix.SYS_SOCKET] = internet
-	} else {
-		all.set(deny, offline[:]...)
+	case withPath:
+		all[unix.SYS_SOCKET] = local
+	default:
+		all[unix.SYS_SOCKET] = deny
+	}
+	for _, c := range [...]struct {
+		kept  bool
+		calls calls
+	}{
+		{p.Network || p.Local, calls{unix.SYS_CONNECT, unix.SYS_CONNECT}},
+		{binds, calls{unix.SYS_BIND, unix.SYS_LISTEN}},
+		{binds || p.Accept, calls{unix.SYS_ACCEPT, unix.SYS_ACCEPT}},
+		{binds || p.Accept, calls{unix.SYS_ACCEPT4, unix.SYS_ACCEPT4}},
+		{all[unix.SYS_SOCKET] != deny || p.Accept, calls{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}},
+	} {
+		if !c.kept {
+			all.set(deny, c.calls)
+		}
 	}
 }
 
@@ -148,9 +166,15 @@ func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
 			jump(unix.BPF_JEQ, unix.SIOCSPGRP, 3, 0),
 			jump(unix.BPF_JEQ, unix.TIOCSTI, 2, 0),
 			jump(unix.BPF_JEQ, tioclinux, 1, 0), pass, refuse)
-	case internet:
+	case local:
+		return append(dst, load(offsetArg0), jump(unix.BPF_JEQ, unix.AF_UNIX, 0, 1), pass, refuse)
+	case internet, sockets:
+		dst = append(dst, load(offsetArg0))
+		if v == sockets {
+			dst = append(dst, jump(unix.BPF_JEQ, unix.AF_UNIX, 0, 1), pass)
+		}
 		// IP has other protocols of the same types: Multipath TCP, SCTP, UDP-Lite, ping.
-		return append(dst, load(offsetArg0),
+		return append(dst,
 			jump(unix.BPF_JEQ, unix.AF_INET, 1, 0),
 			jump(unix.BPF_JEQ, unix.AF_INET6, 0, 9),
 			load(offsetArg1), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}, // flags are above the type
@@ -183,9 +207,9 @@ var errFar = errors.New("the filter is too long")
 
 // program returns the filter: a binary search for the span of a call, followed by the instructions
 // of each verdict.
-func program(network bool) ([]unix.SockFilter, error) {
+func program(policy Policy) ([]unix.SockFilter, error) {
 	var all verdicts
-	all.decide(network)
+	all.decide(policy)
 	spans := make([]span, 0, maxFilter/2)
 	for call, v := range all {
 		if call == 0 || spans[len(spans)-1].verdict != v {
@@ -199,7 +223,9 @@ func program(network bool) ([]unix.SockFilter, error) {
 	tail := head + len(spans) - 1 // a search among n spans takes n-1 steps
 	for v := range p.blocks {
 		p.blocks[v] = tail + len(p.tails)
-		p.tails = verdict(v).code(p.tails)
+		if used := func(s span) bool { return s.verdict == verdict(v) }; slices.ContainsFunc(spans, used) {
+			p.tails = verdict(v).code(p.tails)
+		}
 	}
 	if tail+len(p.tails) > maxFilter {
 		return nil, errFar
@@ -238,8 +264,8 @@ func (p *plan) search(spans []span) {
 
 // filterCalls sets no_new_privs and installs the filter in all threads. In one call the kernel
 // applies both to the other threads.
-func filterCalls(network bool) error {
-	filter, err := program(network)
+func filterCalls(p Policy) error {
+	filter, err := program(p)
 	if err != nil {
 		return err
 	}

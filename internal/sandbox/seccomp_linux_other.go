@@ -8,4 +8,4 @@ import (
 )
 
 // filterCalls fails: there is no table of system calls for this architecture.
-func filterCalls(bool) error { return errors.New("no filter for " + runtime.GOARCH) }
+func filterCalls(Policy) error { return errors.New("no filter for " + runtime.GOARCH) }
