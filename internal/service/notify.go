@@ -7,11 +7,13 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -29,13 +31,18 @@ const (
 type Manager struct {
 	address  string // of its datagram socket; empty if it wants no messages
 	watchdog time.Duration
+
+	mu   sync.Mutex
+	conn *net.UnixConn // to address; nil: none is open
 }
 
 // Connect returns the service manager that the environment names, and removes it from the
-// environment, so that no other program takes itself for the service. An error lists variables that
-// cannot be used; the Manager is usable in spite of it.
+// environment, so that no other program takes itself for the service. The connection is made here: a
+// sandbox may deny it later. An error lists variables that cannot be used; the Manager is usable in
+// spite of it.
 func Connect() (*Manager, error) {
 	m, err := fromEnv(os.Getenv, os.Getpid())
+	m.connect() // if this fails, the first message reports it
 	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
 		os.Unsetenv(name)
 	}
@@ -112,20 +119,41 @@ func statusLine(text string) string {
 	return "STATUS=" + text
 }
 
-// send sends assignments as one datagram. Each message opens its own socket, as sd_notify does: a
-// receiver that was restarted gets the next one.
+// connect opens the connection if none is open. m.mu is held, or nobody else knows m.
+func (m *Manager) connect() (err error) {
+	if m.conn == nil && m.address != "" {
+		m.conn, err = net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.address, Net: "unixgram"})
+	}
+	return err
+}
+
+// send sends assignments as one datagram. If that fails, it connects again: the receiver may have
+// been restarted.
 func (m *Manager) send(assignments ...string) error {
 	if m.address == "" {
 		return nil
 	}
-	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.address, Net: "unixgram"})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text := []byte(strings.Join(assignments, "\n"))
+	err := m.write(text)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && m.conn != nil {
+		m.conn.Close()
+		m.conn = nil
+		err = m.write(text)
+	}
 	if err != nil {
 		return fmt.Errorf("service manager: %w", err)
 	}
-	defer conn.Close()
-	conn.SetWriteDeadline(time.Now().Add(sendTime)) // if it fails, so does Write
-	if _, err := conn.Write([]byte(strings.Join(assignments, "\n"))); err != nil {
-		return fmt.Errorf("service manager: %w", err)
-	}
 	return nil
+}
+
+// write sends a datagram.
+func (m *Manager) write(text []byte) error {
+	if err := m.connect(); err != nil {
+		return err
+	}
+	m.conn.SetWriteDeadline(time.Now().Add(sendTime)) // if it fails, so does Write
+	_, err := m.conn.Write(text)
+	return err
 }
