@@ -129,8 +129,9 @@ func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Ready    bool      `json:"ready"`
+		Sandbox  string    `json:"sandbox,omitempty"`
 		Problems []problem `json:"problems,omitempty"`
-	}{Problems: d.problems(time.Now())}
+	}{Problems: d.problems(time.Now()), Sandbox: d.house.box.String()}
 	answer.Ready = isReady(answer.Problems)
 	writeJSON(w, answer.Ready, answer)
 }

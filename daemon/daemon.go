@@ -18,6 +18,7 @@ import (
 
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/service"
 )
 
@@ -36,11 +37,12 @@ type Options struct {
 	Log       *slog.Logger
 	Stdin     io.Reader
 	Stdout    *os.File
-	Inherited *service.Sockets // of the service manager; nil: none
-	Manager   *service.Manager // gets messages about the daemon; nil: none
-	Version   string           // for the metrics
-	OffHeap   func(int64)      // called with the bytes of debug files outside of the heap, if they change; nil: not called
-	Reloaded  func(*Config)    // called by Refresh with a configuration that is now in use, before that is logged; nil: not called
+	Inherited *service.Sockets                   // of the service manager; nil: none
+	Manager   *service.Manager                   // gets messages about the daemon; nil: none
+	Version   string                             // for the metrics
+	OffHeap   func(int64)                        // called with the bytes of debug files outside of the heap, if they change; nil: not called
+	Confine   func(sandbox.Policy) sandbox.State // called once, before anything of unknown origin is read; nil: not called
+	Reloaded  func(*Config)                      // called by Refresh with a configuration that is now in use, before that is logged; nil: not called
 }
 
 // A Daemon runs the pipelines of a configuration.
@@ -66,16 +68,18 @@ type view struct {
 	symbols   *symbols
 }
 
-// New opens the inputs and outputs of c. Nothing is read before [Daemon.Run].
+// New opens the inputs and outputs of c, gives up the rights of the process that c does not need, and
+// begins to read.
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
 			log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
-			measures: newMeasures(), began: time.Now(), outputs: newOutputs(o.Log, o.Stdout), stdin: newLineReader(o.Stdin),
+			measures: newMeasures(), began: time.Now(), stdin: newLineReader(o.Stdin),
 		},
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
 	d.house.leaving, d.house.leave = context.WithCancel(context.Background())
+	d.house.outputs = newOutputs(o.Log, o.Stdout, func(err error, dir string) error { return d.house.box.explain(err, dir) })
 	d.house.limits.Store(&c.Limits)
 	d.house.contexts = &contexts{house: d.house}
 	d.house.webs = newWebs(o.Log, d.house.ports, &room{most: func() int { return d.house.limits.Load().Connections }})
@@ -85,6 +89,10 @@ func New(c *Config, o Options) (*Daemon, error) {
 	d.answers = d.newAnswers()
 	change, err := d.prepare(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.confine(c); err != nil {
+		change.discard()
 		return nil, err
 	}
 	d.commit(change)
@@ -220,6 +228,9 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	}()
 	if f := c.conflicts(); f != nil { // of a configuration that Parse has not made
 		return nil, f
+	}
+	if err := d.house.box.allows(c); err != nil {
+		return nil, err
 	}
 	if ch.certs, err = d.house.ports.reread(c.certificates()); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -216,7 +217,7 @@ func (s *stateRoom) path(h *house, state, name string) string {
 		return filepath.Join(state, name)
 	}
 	if s.private == "" {
-		dir, err := os.MkdirTemp(os.Getenv("RUNTIME_DIRECTORY"), "symfilterd-")
+		dir, err := os.MkdirTemp(privateRoot(), "symfilterd-")
 		if err != nil {
 			h.log.Warn("no folder for checkpoints: a reload that changes an input reads its files again", "error", err)
 			return ""
@@ -225,6 +226,9 @@ func (s *stateRoom) path(h *house, state, name string) string {
 	}
 	return filepath.Join(s.private, name)
 }
+
+// privateRoot is the folder of private ones.
+func privateRoot() string { return cmp.Or(os.Getenv("RUNTIME_DIRECTORY"), os.TempDir()) }
 
 // isPrivate reports whether the checkpoints end with this run if the configuration has this folder
 // for them.

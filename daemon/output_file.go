@@ -56,6 +56,7 @@ type fileOutput struct {
 	due   *time.Timer // of a sync; nil: none is due
 	last  error       // of syncs since the last one for a checkpoint: the system may have dropped lines
 
+	denied func(err error, dir string) error // explains an error of opening a file; nil: it is not called
 	fsync  func(*os.File) error
 	failed seldom.Limiter // messages about syncs
 }
@@ -220,6 +221,9 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	f, err := os.OpenFile(path, os.O_RDWR|flags, o.mode)
 	if errors.Is(err, fs.ErrPermission) {
 		f, err = os.OpenFile(path, os.O_WRONLY|flags, o.mode) // a file that we may write to, and not read
+	}
+	if err != nil && o.denied != nil {
+		err = o.denied(err, o.dir)
 	}
 	if err != nil {
 		return nil, err

@@ -33,13 +33,14 @@ func (s *sharedOutput) close() error {
 type outputs struct {
 	log    *slog.Logger
 	stdout *os.File
+	denied func(err error, dir string) error // explains an error in a folder
 
 	mu    sync.Mutex
 	byKey map[string]*sharedOutput
 }
 
-func newOutputs(log *slog.Logger, stdout *os.File) *outputs {
-	return &outputs{log: log, stdout: stdout, byKey: make(map[string]*sharedOutput)}
+func newOutputs(log *slog.Logger, stdout *os.File, denied func(error, string) error) *outputs {
+	return &outputs{log: log, stdout: stdout, denied: denied, byKey: make(map[string]*sharedOutput)}
 }
 
 // open returns the output of c, and reports what keeps it from being written to, as far as that can
@@ -77,7 +78,12 @@ func (all *outputs) make(c Output) (output, error) {
 	case c.Stdout != "":
 		return newStdoutOutput(all.stdout, c.Sync, all.log.With("output", "stdout")), nil
 	case c.File != "":
-		return newFileOutput(c, all.log.With("output", filepath.Base(c.File)))
+		o, err := newFileOutput(c, all.log.With("output", filepath.Base(c.File)))
+		if err != nil {
+			return nil, err
+		}
+		o.denied = all.denied
+		return o, nil
 	case c.Connect != "":
 		return newConnectOutput(c, all.log.With("output", c.Connect))
 	}

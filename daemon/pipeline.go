@@ -42,6 +42,7 @@ type house struct {
 	stdin     *lineReader
 	states    stateRoom
 	contexts  *contexts
+	box       *confinement // nil: the process has no sandbox of its daemon
 	began     time.Time
 
 	leaving context.Context // done when the daemon ends

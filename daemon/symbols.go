@@ -29,21 +29,9 @@ func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64
 		CacheDir:           c.CacheDirectory,
 		MaxMemory:          int64(c.MaxMemory),
 	}
-	if c.DebuginfodURLs.System {
-		var err error
-		if o.Servers, err = debuginfod.OptionsFromEnv(os.Getenv); err != nil {
-			return nil, err
-		}
-		if len(o.Servers.URLs) == 0 {
-			if o.Servers.URLs, err = debuginfod.SystemURLs(systemURLs); err != nil {
-				return nil, err
-			}
-		}
-	} else {
-		o.Servers.URLs = c.DebuginfodURLs.List
-	}
-	if len(o.Servers.URLs) > 0 && c.CacheDirectory != "" {
-		o.Servers.CacheDir = c.CacheDirectory
+	var err error
+	if o.Servers, err = c.servers(); err != nil {
+		return nil, err
 	}
 	o.Servers.Observe = observe
 	o.Symbolizer.OffHeap, o.Symbolizer.Jobs = offHeap, c.Jobs
@@ -52,6 +40,26 @@ func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64
 		return nil, err
 	}
 	return &symbols{Opened: opened, conf: c, users: 1}, nil
+}
+
+// servers returns the servers of c, and the folder of their downloads.
+func (c *Symbols) servers() (o debuginfod.Options, err error) {
+	if c.DebuginfodURLs.System {
+		if o, err = debuginfod.OptionsFromEnv(os.Getenv); err != nil {
+			return o, err
+		}
+		if len(o.URLs) == 0 {
+			if o.URLs, err = debuginfod.SystemURLs(systemURLs); err != nil {
+				return o, err
+			}
+		}
+	} else {
+		o.URLs = c.DebuginfodURLs.List
+	}
+	if len(o.URLs) > 0 && c.CacheDirectory != "" {
+		o.CacheDir = c.CacheDirectory
+	}
+	return o, nil
 }
 
 // share returns s for another user.

@@ -212,7 +212,8 @@ func exampleHere(t *testing.T) (text, devices, service string) {
 func TestPipelinesOfTheExample(t *testing.T) {
 	log, golden := fixture(t)
 	text, devices, service := exampleHere(t)
-	d := startDaemon(t, "state: DIR/none\npipelines: {none: {input: {listen: 'unix:DIR/none.sock'}, output: {peer: true}}}\n")
+	// a sandbox is that of the first configuration, for whose folders the second one is made
+	d := startDaemonWith(t, []string{"--no-sandbox"}, "state: DIR/none\npipelines: {none: {input: {listen: 'unix:DIR/none.sock'}, output: {peer: true}}}\n")
 	for _, dir := range []string{"app", "symbolized"} {
 		if err := os.Mkdir(d.path(dir), 0o755); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 // Symfilterd symbolizes logs as a service: it runs the pipelines of a configuration file, each from
 // files, sockets, HTTP or journald to files, standard output, the peer or a socket.
 //
-//	symfilterd --config FILE [--check]
+//	symfilterd --config FILE [--check] [--no-sandbox]
 //
 // SIGHUP reads the configuration again and reopens outputs. SIGTERM and SIGINT end it within five
 // seconds. It exits with 0 after these, 1 if it cannot run, 2 after wrong usage or with a
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/daemon"
+	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/service"
 	"github.com/symfilter/symfilter/internal/startup"
 )
@@ -66,7 +67,7 @@ func run(args []string) int {
 	if o.check {
 		return check(conf, o.config, os.Stderr)
 	}
-	return serve(conf, o.config, inherited)
+	return serve(conf, o, inherited)
 }
 
 // tell prints why there is no configuration. Mistakes in the file begin with FILE:LINE, which editors
@@ -95,7 +96,7 @@ func check(conf *daemon.Config, path string, to io.Writer) int {
 }
 
 // serve runs the daemon.
-func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
+func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // one that comes before the end of the start is not lost
 	signal.Ignore(syscall.SIGPIPE)     // a write to a closed pipe fails with EPIPE
@@ -127,8 +128,13 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 		}
 	}
 	warn(conf)
+	confine := sandbox.Apply
+	if o.free {
+		confine = func(sandbox.Policy) sandbox.State { return sandbox.State{Missing: []string{"--no-sandbox"}} }
+	}
 	d, err := daemon.New(conf, daemon.Options{
-		Log: log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(),
+		Confine: confine,
+		Log:     log, Stdin: os.Stdin, Stdout: os.Stdout, Inherited: inherited, Manager: manager, Version: startup.Release(),
 		OffHeap:  func(bytes int64) { (*limit.Load())(bytes) },
 		Reloaded: func(c *daemon.Config) { setLog(c); limitHeap(c); warn(c) },
 	})
@@ -138,7 +144,7 @@ func serve(conf *daemon.Config, path string, inherited *service.Sockets) int {
 	}
 	go func() {
 		for range hup {
-			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(path) }) // it logs its error
+			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(o.config) }) // it logs its error
 		}
 	}()
 	if err := d.Run(ctx); err != nil {

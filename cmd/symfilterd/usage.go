@@ -19,6 +19,7 @@ import (
 type options struct {
 	config string
 	check  bool
+	free   bool                  // no sandbox
 	print  func(io.Writer) error // prints something in place of all else; nil: nothing
 }
 
@@ -31,6 +32,7 @@ func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	flags.SortFlags = false
 	flags.StringVar(&o.config, "config", "", "the configuration `FILE`")
 	flags.BoolVar(&o.check, "check", false, "check the file and what it names, and end")
+	flags.BoolVar(&o.free, "no-sandbox", false, "do not confine the process on Linux")
 	schema = flags.Bool("schema", false, "print the JSON schema of the configuration")
 	version = flags.Bool("version", false, "print the version")
 	help = flags.BoolP("help", "h", false, "print this help")

@@ -73,7 +73,7 @@ var direction = map[string][]string{
 	"internal/walkthrough": {},                    // only tests may import it
 	"follow":               {},
 	// a binary of its own: what it links does not slow the start of the command
-	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
+	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}
