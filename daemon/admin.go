@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,7 +26,8 @@ const (
 type admin struct {
 	listeners listeners
 	server    *http.Server
-	slots     chan struct{} // a value for each open connection
+	room      *room
+	seats     seated
 }
 
 // openAdmin opens the listener of c. It answers from serve on.
@@ -34,15 +36,11 @@ func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &admin{listeners: all, slots: make(chan struct{}, adminConnections)}
+	a := &admin{listeners: all, room: &room{most: func() int { return adminConnections }}}
 	a.server = &http.Server{
 		Handler: d.answers, ReadTimeout: adminRead, WriteTimeout: adminWrite, MaxHeaderBytes: adminHeader,
-		ErrorLog: slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug), // what clients do wrong
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			if state == http.StateClosed {
-				<-a.slots
-			}
-		},
+		ErrorLog:    slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug), // what clients do wrong
+		ConnContext: a.seats.context, ConnState: a.seats.state,
 	}
 	a.server.SetKeepAlivesEnabled(false) // a client that is idle would take the place of another
 	return a, nil
@@ -52,7 +50,7 @@ func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 func (a *admin) serve(log *slog.Logger) {
 	for _, l := range a.listeners {
 		go func() {
-			if err := a.server.Serve(&boundedListener{l, a.slots}); !errors.Is(err, http.ErrServerClosed) {
+			if err := a.server.Serve(&seats{l, a.room, func(net.Conn) {}, &a.seats}); !errors.Is(err, http.ErrServerClosed) {
 				log.Error("the admin listener has ended", "error", err)
 			}
 		}()
@@ -69,32 +67,21 @@ func (a *admin) close() {
 	}
 }
 
-// A boundedListener accepts as many connections as it has slots; others wait in the system's queue.
-type boundedListener struct {
-	net.Listener
-	slots chan struct{} // the owner of a connection that has ended takes a value out
-}
-
-// Accept implements [net.Listener].
-func (l *boundedListener) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-	}
-	return c, err
-}
-
 // newAnswers returns the handler of the admin listener. It has three paths, and changes nothing.
 func (d *Daemon) newAnswers() http.Handler {
 	metrics := promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(d.house.log.Handler(), slog.LevelError),
 		MaxRequestsInFlight: adminScrapes,
 	})
+	who := &askers{warn: d.house.log.Warn}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
+		// A probe restarts a daemon that does not answer: it may use any name, and needs no seat.
+		if r.URL.Path != "/healthz" && !who.allow(w, r, d.view.Load().admin) {
+			return
+		}
 		answer := metrics.ServeHTTP
 		switch r.URL.Path {
 		case "/metrics":
@@ -111,7 +98,11 @@ func (d *Daemon) newAnswers() http.Handler {
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		answer(w, r)
+		if r.URL.Path == "/healthz" { // also beyond the limit
+			answer(w, r)
+			return
+		}
+		serve(w, r, fmt.Sprintf("%d connections are open, or three quarters of them by this peer; try again later", adminConnections), answer)
 	})
 }
 

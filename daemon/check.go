@@ -50,6 +50,16 @@ func (p *parser) admin(a *Admin) {
 		p.listener("admin", "listen", a.Listen, false, a.AllowRemote, a.TLS)
 	}
 	p.halves("admin.tls", a.TLS, true)
+	p.hosts("admin", a.Hosts)
+}
+
+// hosts checks names of hosts.
+func (p *parser) hosts(path string, names []string) {
+	for i, name := range names {
+		if u, err := url.Parse("//" + name); err != nil || u.Hostname() != name {
+			p.fault(p.item(join(path, "hosts"), i), join(path, "hosts"), "%q is not the name of a host: write it without scheme and port, as logs.example", printable(name))
+		}
+	}
 }
 
 // pipeline checks one pipeline.
@@ -141,6 +151,7 @@ func (p *parser) input(c *Input, path string) {
 		}
 	}
 	p.halves(path+".tls", c.TLS, true)
+	p.hosts(path, c.Hosts)
 }
 
 // listener checks the address of a listener, and who may connect to it.

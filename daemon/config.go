@@ -23,9 +23,10 @@ type Config struct {
 
 // Admin is the listener for health and metrics.
 type Admin struct {
-	Listen      string `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
-	AllowRemote bool   `yaml:"allow_remote"`
-	TLS         *TLS   `yaml:"tls"`
+	Listen      string   `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
+	AllowRemote bool     `yaml:"allow_remote"`
+	TLS         *TLS     `yaml:"tls"`
+	Hosts       []string `yaml:"hosts"` // names by which clients call the listener, beside those of loopback and of the machine
 }
 
 // A TLS names the files of a listener's certificate. They are read again at each reload.
@@ -92,6 +93,7 @@ type Input struct {
 	JSONFields  []string `yaml:"json_fields"`
 	AllowRemote bool     `yaml:"allow_remote"`
 	TLS         *TLS     `yaml:"tls"`
+	Hosts       []string `yaml:"hosts"` // of HTTP; see [Admin]
 }
 
 // A Filter is how lines are symbolized.

@@ -66,6 +66,7 @@ type Daemon struct {
 type view struct {
 	pipelines []*pipeline // sorted by name
 	symbols   *symbols
+	admin     callers // of the admin listener
 }
 
 // New opens the inputs and outputs of c, gives up the rights of the process that c does not need, and
@@ -307,7 +308,7 @@ func (d *Daemon) commit(c *change) {
 // show makes the change visible to metrics and health.
 func (d *Daemon) show(c *change) {
 	m := d.house.measures
-	now := &view{symbols: c.symbols}
+	now := &view{symbols: c.symbols, admin: callers{c.conf.Admin.Listen, c.conf.Admin.Hosts}}
 	for _, name := range slices.Sorted(maps.Keys(d.pipelines)) {
 		now.pipelines = append(now.pipelines, d.pipelines[name])
 	}

@@ -81,8 +81,10 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 
 // peerOf names the peer of a request.
 func peerOf(r *http.Request) string {
-	s, _ := r.Context().Value(seat{}).(seat)
-	return s.peer
+	if s, ok := r.Context().Value(seat{}).(*seat); ok {
+		return s.peer
+	}
+	return ""
 }
 
 // logType checks a content type. That of an HTML form is curl's for --data-binary.

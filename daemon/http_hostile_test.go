@@ -56,8 +56,8 @@ func raw(t *testing.T, addr, request string) string {
 func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	_, url, dir := serving(t, peerPipeline+"  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
 	addr := strings.TrimPrefix(url, "http://")
-	const post, host, chunked = "POST /v1/filter HTTP/1.1\r\n", "Host: a\r\n", "Transfer-Encoding: chunked\r\n"
-	const hidden = "POST /app HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nsmuggled\n"
+	const post, host, chunked = "POST /v1/filter HTTP/1.1\r\n", "Host: localhost\r\n", "Transfer-Encoding: chunked\r\n"
+	const hidden = "POST /app HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nsmuggled\n"
 	for _, test := range []struct{ name, request, want string }{
 		{"a length and chunks: the chunks, and no other request", post + host + chunked + "Content-Length: 4\r\n\r\n0\r\n\r\n" + hidden, `200 "", closed`},
 		{"two lengths", post + host + "Content-Length: 2\r\nContent-Length: 3\r\n\r\na\n\n", `400 "400 Bad Request", closed`},
@@ -81,13 +81,14 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 		{"NUL in a name", post + host + "A\x00: b\r\nContent-Length: 2\r\n\r\na\n", `400 "400 Bad Request", closed`},
 		{"no host", post + "Content-Length: 2\r\n\r\na\n", `400 "400 Bad Request: missing required Host header", closed`},
 		{"two hosts", post + host + host + "Content-Length: 2\r\n\r\na\n", `400 "400 Bad Request", closed`},
-		{"HTTP/2 without TLS", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", `404 "no pipeline has this path; POST to the path of an input http or journal_upload of the configuration\n", closed`},
+		{"HTTP/2 without TLS", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", `404 "no pipeline has the path \"*\"; POST to /app or /v1/filter\n", closed`},
 		{"a change to HTTP/2", post + host + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nContent-Length: 2\r\n\r\na\n", `200 "a\n", closed`},
 		{"a huge header", post + host + "A: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"many headers", post + host + strings.Repeat("A: b\r\n", 10<<10) + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a huge line", "POST /" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\n" + host + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
-		{"a path with dots", "POST /v1/../app HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\na\n", `404 "no pipeline has this path; POST to the path of an input http or journal_upload of the configuration\n", closed`},
-		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `404 "no pipeline has this path; POST to the path of an input http or journal_upload of the configuration\n", closed`},
+		{"a path with dots", "POST /v1/../app HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\na\n", `404 "no pipeline has the path \"/v1/../app\"; POST to /app or /v1/filter\n", closed`},
+		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "this listener is not called \"a:1\"; if it is, write the name into hosts beside the listener's address in the configuration\n", closed`},
+		{"a proxy's request to this machine", "CONNECT localhost:1 HTTP/1.1\r\n" + host + "\r\n", `404 "no pipeline has the path \"\"; POST to /app or /v1/filter\n", closed`},
 		{"not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", `400 "400 Bad Request", closed`},
 		{"requests one after the other", strings.Repeat(post+host+"Content-Length: 2\r\n\r\na\n", 3), `200 "a\n", 200 "a\n", 200 "a\n", closed`},
 		{"a request without a body, and another one", post + host + "\r\n" + hidden, `411 "the request has no body; send the log as it, with a Content-Length or chunked: curl -T FILE URL\n", closed`},
@@ -114,14 +115,14 @@ func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		io.WriteString(c, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
+		io.WriteString(c, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
 		if line, err := bufio.NewReader(c).ReadString('\n'); line != "HTTP/1.1 200 OK\r\n" {
 			t.Fatalf("got %q, %v", line, err)
 		}
 		held = append(held, c)
 	}
-	const request = "POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nb\n"
-	want := `429 "limits.connections connections are open; close some, raise the limit, or try again later\n", closed`
+	const request = "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\nb\n"
+	want := `429 "limits.connections connections are open, or three quarters of them by this peer; close some, raise the limit, or try again later\n", closed`
 	for range 3 {
 		if got := raw(t, addr, request); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -167,14 +168,14 @@ func TestPeersThatStandStillStopNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	io.WriteString(still, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
-	io.WriteString(full, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n")
+	io.WriteString(still, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
+	io.WriteString(full, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n")
 	full.SetWriteDeadline(time.Now().Add(time.Second))
 	line := bytes.Repeat([]byte("aaaaaaaaaaaaaaa\n"), 4<<10)
 	for err = nil; err == nil; { // until the answer fills the buffers of both sides
 		_, err = full.Write(line)
 	}
-	if got := raw(t, addr, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nb\n"); got != `200 "b\n", closed` {
+	if got := raw(t, addr, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nb\n"); got != `200 "b\n", closed` {
 		t.Errorf("got %s", got)
 	}
 	begin := time.Now()
@@ -226,7 +227,7 @@ func TestHTTP2IsStreamedBothWays(t *testing.T) {
 		cancel()
 		transport.CloseIdleConnections()
 	}
-	if got := raw(t, addr, "POST /v1/filter HTTP/1.1\r\nHost: a\r\n\r\n"); got != `400 "Client sent an HTTP request to an HTTPS server.\n", closed` {
+	if got := raw(t, addr, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\n\r\n"); got != `400 "Client sent an HTTP request to an HTTPS server.\n", closed` {
 		t.Errorf("without TLS: got %s", got)
 	}
 }
@@ -240,7 +241,7 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	io.WriteString(c, "POST /v1/filter HTTP/1.1\r\nHost: a\r\n")
+	io.WriteString(c, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\n")
 	for range 30 {
 		io.WriteString(c, "A: b\r\n")
 		c.SetReadDeadline(time.Now().Add(time.Second))
@@ -256,9 +257,9 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 func TestGoneClientsLeaveNothing(t *testing.T) {
 	d, url, _ := serving(t, peerPipeline)
 	for _, request := range []string{
-		"POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na\n",
-		"POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n",
-		"POST /v1/filter HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n" + strings.Repeat("a\n", 1<<20),
+		"POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na\n",
+		"POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n",
+		"POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n" + strings.Repeat("a\n", 1<<20),
 	} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
@@ -276,10 +277,10 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		sessions = len(p.sessions)
-		return sessions == 0 && d.house.webs.room.used.Load() == 0 && p.counts.connections.Load() == 0
+		return sessions == 0 && d.house.webs.room.open() == 0 && p.counts.connections.Load() == 0
 	})
 	if !ended {
-		t.Errorf("%d sessions, %d connections and %d requests are left", sessions, d.house.webs.room.used.Load(), p.counts.connections.Load())
+		t.Errorf("%d sessions, %d connections and %d requests are left", sessions, d.house.webs.room.open(), p.counts.connections.Load())
 	}
 }
 

@@ -217,7 +217,7 @@ func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
 	if diff := cmp.Diff(resolved+again, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	if got, want := post(t, "POST", url+"/v1/filter", strings.NewReader("x")), "404 text/plain; charset=utf-8\nno pipeline has this path; POST to the path of an input http or journal_upload of the configuration\n"; got != want {
+	if got, want := post(t, "POST", url+"/v1/filter", strings.NewReader("x")), "404 text/plain; charset=utf-8\nno pipeline has the path \"/v1/filter\"; POST to /app\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

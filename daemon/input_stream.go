@@ -104,14 +104,16 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 			}
 			continue
 		}
-		if !s.p.house.webs.room.enter() {
+		peer := peerName(conn)
+		seat := s.p.house.webs.room.enter(peer)
+		if seat == nil {
 			if n, ok := s.refused.May(time.Now()); ok {
-				s.p.log.Warn("a connection is closed: limits.connections are open; raise it, or close others", "limit", s.p.house.limits.Load().Connections, "peer", peerName(conn), "times", n)
+				s.p.log.Warn("a connection is closed: limits.connections are open; raise it, or close others", "limit", s.p.house.limits.Load().Connections, "peer", peer, "times", n)
 			}
 			conn.Close()
 			continue
 		}
-		s.all.Go(func() { s.serve(ctx, l, &connection{Conn: conn, peer: peerName(conn), room: s.p.house.webs.room}) })
+		s.all.Go(func() { s.serve(ctx, l, &connection{Conn: conn, peer: peer, seat: seat}) })
 	}
 }
 
@@ -119,7 +121,7 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 type connection struct {
 	net.Conn
 	peer string
-	room *room
+	seat *seat
 	rest []byte // read by the input before, and not yet given to a session
 	way  framing
 	need int
@@ -130,7 +132,7 @@ type connection struct {
 // end closes the connection.
 func (c *connection) end() {
 	c.Close()
-	c.room.leave()
+	c.seat.leave()
 }
 
 // serve reads a connection until its end, or until ctx is done.
@@ -299,18 +301,6 @@ func (w *peerWriter) interrupt() {
 	w.interrupted.Store(true)
 	w.conn.SetWriteDeadline(time.Unix(1, 0))
 }
-
-// enter counts a connection. It reports false if there are too many.
-func (r *room) enter() bool {
-	if r.used.Add(1) <= int64(r.most()) {
-		return true
-	}
-	r.used.Add(-1)
-	return false
-}
-
-// leave ends enter.
-func (r *room) leave() { r.used.Add(-1) }
 
 // peerName returns the name of a peer: its IP address, or its uid on a unix socket. The port is no part
 // of it: a device has another one with each connection.

@@ -153,13 +153,13 @@ func TestConnectionsLiveOverReloads(t *testing.T) {
 	reload(conf(", framing: auto", "file: DIR/4.log"))
 	io.WriteString(c, crashFrames)
 	await(t, out("4.log"), frame+"after\n")
-	if n := d.house.webs.room.used.Load(); n != 1 {
+	if n := d.house.webs.room.open(); n != 1 {
 		t.Errorf("%d connections are counted, want 1", n)
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if n := d.house.webs.room.used.Load(); n != 0 {
+	if n := d.house.webs.room.open(); n != 0 {
 		t.Errorf("%d connections are counted after the end", n)
 	}
 }

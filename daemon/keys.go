@@ -95,6 +95,9 @@ const (
 // network are the inputs with a listener.
 var network = []string{"listen", "http", "journal_upload"}
 
+// hostsText explains the key hosts.
+const hostsText = "names by which clients call the listener, such as those of a proxy or a service, and hosts whose pages may use it; addresses, localhost, the machine's own name, the one in the listener's address and the one that TLS has checked are allowed anyway"
+
 // Sections returns the table of all keys, in the order of the documents.
 func Sections() []Section {
 	all := []Section{
@@ -110,6 +113,7 @@ func Sections() []Section {
 			{Name: "listen", Text: "HOST:PORT or unix:PATH; without it there is no listener"},
 			{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},
 			{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
+			{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
 		}},
 		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in files in the form of PEM. They are read again at each reload. They are a section of `admin`, of an `input` and of an `output`.", Keys: []Key{
 			{Name: "certificate", Text: "own certificate, with those that lead to the authority"},
@@ -135,7 +139,7 @@ func Sections() []Section {
 		{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
 			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are known"},
 			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory of those"},
-			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "open at once"},
+			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "open at once, by one peer three quarters of them"},
 			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longer lines are passed on unchanged, those of connections in parts of this size"},
 			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "the context of a peer that has had no connection, or has sent no datagram, for so long is dropped"},
 		}},
@@ -163,6 +167,7 @@ func Sections() []Section {
 			{Name: "json_fields", most: maxList, Text: "members of lines of JSON whose text is filtered, in place of the usual ones"},
 			{Name: "allow_remote", Default: "false", With: network, Text: "other machines may connect without TLS"},
 			{Name: "tls", section: true, With: network, Text: "certificate of the listener"},
+			{Name: "hosts", least: 1, most: maxList, With: []string{"http", "journal_upload"}, Text: hostsText},
 		}},
 		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized, as the flags of symfilter of these names have it.", Keys: []Key{
 			{Name: "dialects", Default: "auto", Words: []string{"auto", "none"}, Text: "raw backtraces are resolved, or only markup"},

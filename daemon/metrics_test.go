@@ -191,14 +191,14 @@ memory_bytes{of=frames} 0 >`},
 		{"a request is open", strings.NewReplacer("{stdin: true}", "{http: 'unix:SHORT/web', path: /v1/filter}", "{file: DIR/out.log}", "{peer: true}").Replace(movingFile), func(m *moving) {
 			c := m.dial("unix", filepath.Join(m.short, "web"))
 			defer c.Close()
-			fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
+			fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
 			<-m.t.Context().Done()
 		}, "input_connections{input=app} 0 1\ninput_bytes_total{input=app} 0 4\noutput_bytes_total{output=app} 0 4"},
 		{"the message of a journal is cut", strings.Replace(movingFile, "{stdin: true}", "{journal_upload: 'unix:SHORT/web'}", 1), func(m *moving) {
 			c := m.dial("unix", filepath.Join(m.short, "web"))
 			defer c.Close()
 			entry := "__REALTIME_TIMESTAMP=1\nMESSAGE=" + strings.Repeat("x", 600<<10) + "\n\n"
-			fmt.Fprintf(c, "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: application/vnd.fdo.journal\r\nContent-Length: %d\r\n\r\n%s", len(entry), entry)
+			fmt.Fprintf(c, "POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/vnd.fdo.journal\r\nContent-Length: %d\r\n\r\n%s", len(entry), entry)
 			<-m.t.Context().Done()
 		}, "input_losses_total{input=app} 0 1\ninput_lost_bytes_total{input=app} 0 >"},
 		{"a connection is open", strings.Replace(movingFile, "{stdin: true}", "{listen: 'unix:SHORT/s'}", 1), func(m *moving) {

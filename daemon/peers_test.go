@@ -34,7 +34,7 @@ func send(t *testing.T, d *Daemon, address, text string) {
 func awaitConnections(t *testing.T, d *Daemon, n int64) {
 	t.Helper()
 	got := int64(-1)
-	if !testenv.Wait(func() bool { got = d.house.webs.room.used.Load(); return got == n }) {
+	if !testenv.Wait(func() bool { got = d.house.webs.room.open(); return got == n }) {
 		t.Fatalf("%d connections are open, want %d", got, n)
 	}
 }

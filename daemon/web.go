@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,7 +25,7 @@ const (
 	idleTimeout    = 2 * time.Minute  // between two requests of a connection
 	maxHeader      = 12 << 10         // bytes of the header; net/http adds 4 KiB
 	maxStreams     = 16               // requests at once of an HTTP/2 connection
-	refusedAtOnce  = 64               // connections beyond the limit that still get an answer
+	namedPaths     = 8                // that an answer names
 	webStopTimeout = 500 * time.Millisecond
 )
 
@@ -34,6 +36,8 @@ type webs struct {
 	room  *room
 	full  seldom.Limiter // messages about connections beyond the limit
 
+	askers askers
+
 	stopping atomic.Bool  // all requests are refused
 	swap     sync.RWMutex // held by a reload while it swaps paths, so that no request finds none
 
@@ -43,21 +47,22 @@ type webs struct {
 
 // A web is the HTTP server of one address, on which pipelines have paths.
 type web struct {
-	key    string // in webs.all
-	of     *webs
-	listen listeners
-	server *http.Server
+	key     string // in webs.all
+	address string
+	of      *webs
+	listen  listeners
+	server  *http.Server
 
 	users int  // guarded by of.mu
 	runs  bool // guarded by of.mu
 
 	mu     sync.Mutex
 	routes map[string]*httpInput // by path
-	seats  map[net.Conn]seat     // of open connections
+	seats  seated
 }
 
 func newWebs(log *slog.Logger, p *ports, r *room) *webs {
-	return &webs{log: log, ports: p, room: r, all: make(map[string]*web)}
+	return &webs{log: log, ports: p, room: r, all: make(map[string]*web), askers: askers{warn: log.Warn}}
 }
 
 // open returns the server of an input's address for one more user, which calls release. If a reload
@@ -75,7 +80,7 @@ func (s *webs) open(address string, c *Input) (*web, error) {
 		if err != nil {
 			return nil, err
 		}
-		w = &web{key: key, of: s, listen: all, routes: make(map[string]*httpInput), seats: make(map[net.Conn]seat)}
+		w = &web{key: key, address: address, of: s, listen: all, routes: make(map[string]*httpInput)}
 		w.server = &http.Server{
 			Handler:           w,
 			ReadHeaderTimeout: headerTimeout,
@@ -83,8 +88,8 @@ func (s *webs) open(address string, c *Input) (*web, error) {
 			MaxHeaderBytes:    maxHeader,
 			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // hostile peers can cause these without end
-			ConnContext:       w.seated,
-			ConnState:         w.leaves,
+			ConnContext:       w.seats.context,
+			ConnState:         w.seats.state,
 		}
 		s.all[key] = w
 	}
@@ -129,7 +134,7 @@ func (w *web) take(path string, h *httpInput) error {
 			break
 		}
 		go func() {
-			if err := w.server.Serve(&seats{l, w}); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			if err := w.server.Serve(&seats{l, w.of.room, w.of.logFull, &w.seats}); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 				w.of.log.Error("an HTTP listener has failed", "address", l.Addr(), "error", err)
 			}
 		}()
@@ -145,6 +150,23 @@ func (w *web) leave(path string, h *httpInput) {
 	if w.routes[path] == h {
 		delete(w.routes, path)
 	}
+}
+
+// paths returns the paths, sorted, the first ones by name; and the keys hosts of the inputs that have
+// them.
+func (w *web) paths() (paths, hosts []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(w.routes)) {
+		hosts = append(hosts, w.routes[path].p.stage.Load().conf.Input.Hosts...)
+		if len(paths) < namedPaths {
+			paths = append(paths, path)
+		}
+	}
+	if n := len(w.routes) - len(paths); n > 0 {
+		paths = append(paths, fmt.Sprintf("one of %d other paths", n))
+	}
+	return paths, hosts
 }
 
 // route returns the input of a path, with the use of it that its done ends; nil if there is none.
@@ -163,10 +185,11 @@ func (w *web) route(path string) *httpInput {
 // ServeHTTP passes a request to the pipeline that has its path.
 func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.Header().Set("X-Content-Type-Options", "nosniff")
-	if s, ok := r.Context().Value(seat{}).(seat); ok && s.refused {
-		refuse(to, http.StatusTooManyRequests, "limits.connections connections are open; close some, raise the limit, or try again later")
-		return
-	}
+	serve(to, r, "limits.connections connections are open, or three quarters of them by this peer; close some, raise the limit, or try again later", w.answer)
+}
+
+// answer answers a request whose connection has a seat.
+func (w *web) answer(to http.ResponseWriter, r *http.Request) {
 	if w.of.stopping.Load() {
 		refuse(to, http.StatusServiceUnavailable, "symfilterd is stopping; send the request again later")
 		return
@@ -175,9 +198,13 @@ func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		// it may have had a Content-Length, too, which net/http hides: RFC 9112, section 6.1
 		to.Header().Set("Connection", "close")
 	}
+	paths, hosts := w.paths()
+	if !w.of.askers.allow(to, r, callers{w.address, hosts}) {
+		return
+	}
 	h := w.route(r.URL.Path)
 	if h == nil {
-		refuse(to, http.StatusNotFound, "no pipeline has this path; POST to the path of an input http or journal_upload of the configuration")
+		refuse(to, http.StatusNotFound, fmt.Sprintf("no pipeline has the path %.80q; POST to %s", r.URL.Path, listed(paths, "or")))
 		return
 	}
 	defer h.requests.Done()
@@ -201,86 +228,83 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	io.WriteString(w, strings.TrimSuffix(text, "\n")+"\n")
 }
 
-// A room bounds the connections of all listeners.
-type room struct {
-	most    func() int
-	used    atomic.Int64
-	refused atomic.Int64 // open connections beyond the limit
-}
-
-// take takes a seat for a connection. One beyond the limit is refused by an answer; ok is false if
-// there are too many of those, too.
-func (r *room) take() (s seat, ok bool) {
-	if r.used.Add(1) <= int64(r.most()) {
-		return seat{of: &r.used}, true
-	}
-	r.used.Add(-1)
-	if r.refused.Add(1) <= refusedAtOnce {
-		return seat{of: &r.refused, refused: true}, true
-	}
-	r.refused.Add(-1)
-	return seat{}, false
-}
-
-// A seat is that of a connection in a room.
-type seat struct {
-	of      *atomic.Int64
-	refused bool
-	peer    string // as other inputs name it
-}
-
-// seats is a listener whose connections have seats.
+// seats is a listener of HTTP whose connections have seats in a room.
 type seats struct {
 	net.Listener
-	w *web
+	room *room
+	full func(net.Conn) // called with a connection that is refused
+	all  *seated
 }
 
-// Accept returns the next connection that has a seat.
+// Accept returns the next connection.
 func (l *seats) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		s, ok := l.w.of.room.take()
-		if s.refused || !ok {
-			l.w.of.logFull(c)
-		}
-		if ok {
-			s.peer = peerName(c)
-			l.w.mu.Lock()
-			l.w.seats[c] = s
-			l.w.mu.Unlock()
-			return c, nil
-		}
-		c.Close()
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	s := l.room.take(c, peerName(c))
+	if s.refused {
+		l.full(c)
+	}
+	l.all.put(c, s)
+	return c, nil
+}
+
+// seated are the seats of the open connections of an HTTP server.
+type seated struct {
+	mu     sync.Mutex
+	byConn map[net.Conn]*seat
+}
+
+func (a *seated) put(c net.Conn, s *seat) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byConn == nil {
+		a.byConn = make(map[net.Conn]*seat)
+	}
+	a.byConn[c] = s
+}
+
+// context returns the context of a connection, which has its seat.
+func (a *seated) context(ctx context.Context, c net.Conn) context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return context.WithValue(ctx, seat{}, a.byConn[c])
+}
+
+// state gives the seat of a connection back when it is closed.
+func (a *seated) state(c net.Conn, state http.ConnState) {
+	if state != http.StateClosed && state != http.StateHijacked {
+		return
+	}
+	a.mu.Lock()
+	s := a.byConn[c]
+	delete(a.byConn, c)
+	a.mu.Unlock()
+	if s != nil {
+		s.leave()
+	}
+}
+
+// serve calls answer for a request whose connection has a seat, and refuses the others with a text.
+func serve(w http.ResponseWriter, r *http.Request, full string, answer http.HandlerFunc) {
+	s, ok := r.Context().Value(seat{}).(*seat)
+	switch {
+	case !ok: // the server of a test
+	case s.refused:
+		refuse(w, http.StatusTooManyRequests, full)
+		return
+	case !s.begin():
+		panic(http.ErrAbortHandler)
+	default:
+		defer s.end()
+	}
+	answer(w, r)
 }
 
 // logFull logs that a connection is beyond the limit.
 func (s *webs) logFull(c net.Conn) {
 	if n, ok := s.full.May(time.Now()); ok {
 		s.log.Warn("an HTTP connection is refused: limits.connections are open; raise it, or close others", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
-	}
-}
-
-// seated returns the context of a connection, which has its seat.
-func (w *web) seated(ctx context.Context, c net.Conn) context.Context {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return context.WithValue(ctx, seat{}, w.seats[c])
-}
-
-// leaves gives the seat of a connection back when it is closed.
-func (w *web) leaves(c net.Conn, state http.ConnState) {
-	if state != http.StateClosed && state != http.StateHijacked {
-		return
-	}
-	w.mu.Lock()
-	s, ok := w.seats[c]
-	delete(w.seats, c)
-	w.mu.Unlock()
-	if ok {
-		s.of.Add(-1)
 	}
 }

@@ -1,0 +1,107 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/seldom"
+)
+
+// askers decides whose requests an HTTP listener answers. A web page can make a browser send requests
+// to any address that the browser reaches: by a name of its own that resolves to that address, which
+// shows in Host, or across origins, which shows in Origin. Programs that are not browsers send no
+// Origin.
+type askers struct {
+	warn    func(msg string, args ...any)
+	refused seldom.Limiter // messages about requests
+}
+
+// allow reports whether a request to a listener with these names is answered; if not, it has refused
+// it.
+func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
+	status, text := 0, ""
+	if host := r.Host; !isCalled(r, n.all()) {
+		status = http.StatusMisdirectedRequest
+		text = fmt.Sprintf("this listener is not called %.80q; if it is, write the name into hosts beside the listener's address in the configuration", host)
+	} else if origin, ok := foreignOrigin(r, n.hosts); ok {
+		status = http.StatusForbidden
+		text = fmt.Sprintf("pages of %.80q do not use this listener; if they may, write their host into hosts beside the listener's address in the configuration", origin)
+	}
+	if status == 0 {
+		return true
+	}
+	if times, ok := a.refused.May(time.Now()); ok {
+		a.warn("an HTTP request is refused: "+text, "peer", r.RemoteAddr, "times", times)
+	}
+	refuse(w, status, text)
+	return false
+}
+
+// isCalled reports whether the Host of a request is one by which the listener is called: an address,
+// which no resolver can give another meaning; a name of loopback or of this machine; one of names;
+// with TLS, the name for which the client has checked the certificate. A socket with a path has no
+// name: no page can reach it.
+func isCalled(r *http.Request, names []string) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // HTTP/1.0
+		return true
+	}
+	name := hostName(r.Host)
+	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	if isNamed(name, names) || r.TLS != nil && name != "" && isNamed(name, []string{r.TLS.ServerName}) {
+		return true
+	}
+	own, err := os.Hostname()
+	return err == nil && isNamed(name, []string{own})
+}
+
+// foreignOrigin returns the Origin of a request that is neither that of the request itself nor on one
+// of the hosts. Another port of the same host is another origin.
+func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) && !isNamed(hostName(u.Host), hosts) {
+			return origin, true
+		}
+	}
+	return "", false
+}
+
+// hostName returns HOST of HOST:PORT or HOST, without the brackets of an IPv6 address and the dot of
+// an absolute name.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// isNamed reports whether a host is one of the names.
+func isNamed(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return hostName(n) == name })
+}
+
+// A callers is what the configuration says about who may use a listener.
+type callers struct {
+	address string   // of the listener
+	hosts   []string // the keys hosts
+}
+
+// all returns the names by which the listener is called.
+func (n *callers) all() []string {
+	a, err := parseAddress(n.address, false)
+	if err != nil || a.network != "tcp" {
+		return n.hosts
+	}
+	return append(slices.Clip(n.hosts), a.name)
+}

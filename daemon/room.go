@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"container/list"
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// refusedAtOnce bounds the connections of HTTP beyond the limit that are answered at the same time.
+	refusedAtOnce = 64
+
+	// slowAfter is how long a connection of HTTP may be without a request that is complete up to its
+	// body before it loses its seat to another one.
+	slowAfter = time.Second
+)
+
+// A room bounds the connections of listeners. A peer has at most three quarters of the seats, so that
+// it cannot shut others out. A connection of HTTP that finds no seat takes that of the slowest one:
+// the one that has been without a request for longest.
+type room struct {
+	most func() int
+
+	mu      sync.Mutex
+	used    int
+	peers   map[string]int // seats by peer
+	waiting list.List      // seats of HTTP without a request, those longest so first
+	refused list.List      // seats of HTTP beyond the limit, the oldest first
+}
+
+// A seat is that of a connection in a room.
+type seat struct {
+	room    *room
+	peer    string // as other inputs name it
+	conn    net.Conn
+	refused bool // beyond the limit: requests are answered so
+
+	// guarded by room.mu
+	requests int           // that are served
+	since    time.Time     // without a request
+	place    *list.Element // in waiting or refused; nil: in neither
+	left     bool
+}
+
+// ofPeer returns the number of seats that one peer may have.
+func ofPeer(most int) int { return most - most/4 }
+
+// enter takes a seat for a connection that is no HTTP. It returns nil if there is none.
+func (r *room) enter(peer string) *seat {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &seat{room: r, peer: peer}
+	if most := r.most(); r.used >= most || r.peers[peer] >= ofPeer(most) {
+		return nil
+	}
+	r.sit(s)
+	return s
+}
+
+// take takes a seat for a connection of HTTP. If there is none, not even that of a slow one, the seat
+// is one of those that are refused, and the oldest of these is closed if they are too many.
+func (r *room) take(c net.Conn, peer string) *seat {
+	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
+	r.mu.Lock()
+	gone := r.admit(s)
+	r.mu.Unlock()
+	if gone != nil {
+		closeNow(gone.conn)
+	}
+	return s
+}
+
+// admit gives s a seat, and returns the seat that was taken for it; nil: none was.
+func (r *room) admit(s *seat) (gone *seat) {
+	most := r.most()
+	full, many := r.used >= most, r.peers[s.peer] >= ofPeer(most)
+	if full || many {
+		if gone = r.slowest(s, many); gone == nil {
+			s.refused = true
+			if r.refused.Len() >= refusedAtOnce {
+				gone = r.refused.Front().Value.(*seat)
+				r.leave(gone)
+			}
+			s.place = r.refused.PushBack(s)
+			return gone
+		}
+		r.leave(gone)
+	}
+	r.sit(s)
+	s.place = r.waiting.PushBack(s)
+	return gone
+}
+
+// sit counts a seat.
+func (r *room) sit(s *seat) {
+	if r.peers == nil {
+		r.peers = make(map[string]int)
+	}
+	r.used++
+	r.peers[s.peer]++
+}
+
+// slowest returns the seat that has been without a request for longest, for slowAfter at least; with
+// own, among those of the peer of s. It returns nil if there is none.
+func (r *room) slowest(s *seat, own bool) *seat {
+	for e := r.waiting.Front(); e != nil; e = e.Next() {
+		other := e.Value.(*seat)
+		if s.since.Sub(other.since) < slowAfter {
+			return nil
+		}
+		if !own || other.peer == s.peer {
+			return other
+		}
+	}
+	return nil
+}
+
+// leave takes a seat out of the counts. r.mu is held.
+func (r *room) leave(s *seat) {
+	if s.left {
+		return
+	}
+	s.left = true
+	if s.refused {
+		r.refused.Remove(s.place)
+		return
+	}
+	if s.place != nil {
+		r.waiting.Remove(s.place)
+	}
+	r.used--
+	if r.peers[s.peer]--; r.peers[s.peer] == 0 {
+		delete(r.peers, s.peer)
+	}
+}
+
+// leave gives the seat back.
+func (s *seat) leave() {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.room.leave(s)
+}
+
+// begin begins a request. It reports false if the seat was taken meanwhile: the connection is closed.
+func (s *seat) begin() bool {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	if s.requests++; s.place != nil && !s.refused && !s.left {
+		s.room.waiting.Remove(s.place)
+		s.place = nil
+	}
+	return !s.left
+}
+
+// end ends a request.
+func (s *seat) end() {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	if s.requests--; s.requests == 0 && !s.refused && !s.left {
+		s.since = time.Now()
+		s.place = s.room.waiting.PushBack(s)
+	}
+}
+
+// open returns the number of seats in use.
+func (r *room) open() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int64(r.used)
+}
+
+// closeNow closes a connection without a word: the end of TLS would wait for a peer that does not
+// read.
+func closeNow(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	c.Close()
+}
