@@ -61,7 +61,7 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.whole, _ = f.printer.(wholePrinter)
 	if page, ok := f.printer.(*Page); ok {
-		page.prefix = nil
+		page.prefix, page.same.own = nil, o.Look.Own
 	}
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline

@@ -31,14 +31,12 @@ type Finder struct {
 	paths Paths
 
 	open   logReport
-	tail   []byte // the lines since the last backtrace, at most maxTail bytes
 	pids   map[string]int
 	known  map[knownReport]*report.Finding
 	stacks map[uint64][]*report.TraceFrame // of answers, by hash
 	same   map[identity]*report.Finding    // by what Identify computes their fingerprints of
 	seed   maphash.Seed
 	text   []byte // scratch: what is hashed
-	after  []byte // scratch: a line after a backtrace
 }
 
 // NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
@@ -54,7 +52,6 @@ func NewFinder(to *report.Findings, input string, own *report.Own, paths Paths) 
 
 // The bounds of a Finder.
 const (
-	maxTail        = 4 << 10  // bytes before a backtrace in which its message is searched
 	maxFoundLine   = 2 << 10  // bytes of a line that are read
 	maxTraces      = 32       // of a finding; a deadlock of n threads has 2n
 	maxDetails     = 16       // lines of a report that are kept beside its message
@@ -113,7 +110,7 @@ func (f *Finder) AppendLine(dst []byte, l *Line) []byte {
 	switch {
 	case len(l.Frames) > 0 && !l.Continues && !hasSummary(l.Text):
 		f.addFrames(l, f.endStack)
-	case f.stack.open() && !f.stack.waiting && !l.Continues && len(l.Text) <= maxBetween:
+	case !l.Continues && f.stack.mayAddBetween(l.Text):
 		f.stack.addBetween(l.Text, true)
 	default:
 		f.endStack()
@@ -149,36 +146,14 @@ func (f *Finder) appendLines(dst, lines []byte) []byte {
 	return dst
 }
 
-// keepTail adds lines to the tail.
-func (f *Finder) keepTail(lines []byte) {
-	if n := len(lines); n > maxTail {
-		f.tail = f.tail[:0]
-		lines = lines[n-maxTail:]
-		lines = lines[bytes.IndexByte(lines, '\n')+1:]
-	}
-	if n := len(f.tail) + len(lines) - maxTail; n > 0 {
-		if i := bytes.IndexByte(f.tail[n:], '\n'); i >= 0 {
-			n += i + 1
-		} else {
-			n = len(f.tail)
-		}
-		f.tail = f.tail[:copy(f.tail, f.tail[n:])]
-	}
-	f.tail = append(f.tail, lines...)
-}
-
 // endStack reads the stack, if one is open, and the line after it.
 func (f *Finder) endStack() {
 	s := &f.stack
 	if !s.open() {
 		return
 	}
-	rows := s.rows
-	waiting := s.waiting
-	if waiting { // the line is after the stack
-		rows = rows[:len(rows)-1]
-		f.after = append(f.after[:0], s.text[rows[len(rows)-1].end:s.rows[len(rows)].end]...)
-	}
+	rows := s.rows[:len(s.rows)-s.waiting]
+	after := s.rows[len(rows):]
 	s.rows = rows
 	frames := f.frames(rows)
 	single := s.single()
@@ -190,14 +165,8 @@ func (f *Finder) endStack() {
 	if single {
 		minimal, isMinimal = minimalError(s.text[:rows[0].end])
 	}
-	cut := s.cut
-	clear(s.answers)
-	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
-	if cap(s.text) > 2*maxStackText {
-		s.text = nil
-	}
 	switch {
-	case cut || len(frames) == 0:
+	case s.cut || len(frames) == 0:
 	case isMinimal:
 		f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
 		minimal.Traces = []report.Trace{{Frames: frames}}
@@ -205,8 +174,15 @@ func (f *Finder) endStack() {
 	default:
 		f.trace(frames, single)
 	}
-	if waiting {
-		f.line(f.after)
+	at := rows[len(rows)-1].end
+	for i := range after { // the lines after the stack
+		f.line(s.text[at:after[i].end])
+		at = after[i].end
+	}
+	clear(s.answers)
+	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
+	if cap(s.text) > 2*maxStackText {
+		s.text = nil
 	}
 }
 

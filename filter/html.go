@@ -21,7 +21,10 @@ type Page struct {
 	owned bool // it is the page of one Filter, which ends it
 
 	grouping
-	same verdicts
+	same  verdicts
+	roles rolesOnPage
+
+	dump bool // the last line was one of a dump, which folds
 
 	values []html.Value // scratch
 	rows   []html.Row   // scratch
@@ -69,19 +72,13 @@ func (p *Page) AppendLine(dst []byte, l *Line) []byte {
 	if p.prefix != nil {
 		l = p.before.add(l, p.prefix)
 	}
-	ended := len(l.EOL) > 0
 	switch {
 	case len(l.Frames) > 0 && !l.Continues && !isSummary(l.Text):
 		p.addFrames(l, p.endStack)
 	case len(l.Elements) > 0:
 		p.elements(l)
-	case p.stack.open() && !p.stack.waiting && !l.Continues && len(l.Text) <= maxBetween:
-		p.stack.addBetween(l.Text, ended)
-		p.remember(l.Text)
 	default:
-		p.endStack()
-		p.text(l.Text, ended)
-		p.remember(l.Text)
+		p.line(l.Text, l.Process, len(l.EOL) > 0, l.Continues)
 	}
 	if len(l.Elements) > 0 {
 		p.release(l.Elements)
@@ -89,17 +86,45 @@ func (p *Page) AppendLine(dst []byte, l *Line) []byte {
 	return p.html.Take(dst)
 }
 
+// line prints a line without elements, or a part of one.
+func (p *Page) line(text []byte, process string, ended, continues bool) {
+	switch {
+	case continues:
+		p.endStack()
+		p.text(text, ended)
+		p.remember(text)
+	case p.addNamed(text, process, ended, p.endStack):
+	case p.stack.mayAddBetween(text):
+		p.stack.addBetween(text, ended)
+	default:
+		p.endStack()
+		p.foldDump(text)
+		p.text(text, ended)
+		p.remember(text)
+	}
+}
+
 // appendLines adds lines without elements to the page, which AppendLine would add one by one, and
 // appends the part that is finished. No backtrace is open.
 func (p *Page) appendLines(dst, lines []byte) []byte {
-	p.html.Lines(lines)
-	for rest := lines; len(rest) > 0; {
-		at := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
-		if text, _ := splitLine(rest[at:]); len(text) > 0 {
-			p.remember(text)
-			break
+	for len(lines) > 0 {
+		n := nextNamed(lines)
+		if !p.html.Large() { // of which only the text is kept
+			n = min(n, nextDump(lines[:n]))
 		}
-		rest = rest[:at]
+		p.html.Lines(lines[:n])
+		p.rememberAll(lines[:n])
+		for lines = lines[n:]; len(lines) > 0; { // a backtrace or a dump, up to where it may end
+			end := bytes.IndexByte(lines, '\n') + 1
+			if end == 0 {
+				end = len(lines)
+			}
+			text, eol := splitLine(lines[:end])
+			p.line(text, "", len(eol) > 0, false)
+			if lines = lines[end:]; p.takesLines() {
+				break
+			}
+		}
 	}
 	return p.html.Take(dst)
 }
@@ -190,7 +215,7 @@ func (p *Page) addValues(text []byte, at int, values []DictValue, named bool) in
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // takesLines reports whether lines without elements may be given to appendLines.
-func (p *Page) takesLines() bool { return !p.stack.open() && p.prefix == nil }
+func (p *Page) takesLines() bool { return !p.stack.open() && !p.dump && p.prefix == nil }
 
 // endLog prints the lines that are held, and ends the page if it is the Filter's own.
 func (p *Page) endLog(dst []byte) []byte {
@@ -201,31 +226,83 @@ func (p *Page) endLog(dst []byte) []byte {
 	return p.html.Take(dst)
 }
 
-// endStack prints the stack, if one is open.
+// endStack prints the stack, if one is open, and the lines after it.
 func (p *Page) endStack() {
 	s := &p.stack
 	if !s.open() {
 		return
 	}
-	rows := s.rows
-	if s.waiting { // the line is after the stack
-		rows = rows[:len(rows)-1]
-	}
-	after := rows[len(rows)-1].end
+	rows := s.rows[:len(s.rows)-s.waiting]
+	after := s.rows[len(rows):]
 	s.rows = rows
-	same := p.same.of(s)
-	b := html.Backtrace{Key: same.key, Message: s.message, Rows: p.rows[:0]}
+	single := s.single()
+	switch {
+	case s.isText():
+		p.textRows(0, rows)
+	case single:
+		p.html.Frames(p.htmlRows(p.same.of(s, ""), p.html.Large()))
+		p.remember(s.text[:rows[0].end])
+	default:
+		p.backtrace()
+	}
+	p.textRows(rows[len(rows)-1].end, after)
+	clear(p.rows)
+	clear(s.answers)
+	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
+	if cap(s.text) > 2*maxStackText {
+		s.text = nil
+	}
+}
+
+// textRows prints rows of the stack, whose text begins at an offset, as text.
+func (p *Page) textRows(at int, rows []stackRow) {
+	for i := range rows {
+		text := p.stack.text[at:rows[i].end]
+		p.html.Text(text, rows[i].ended)
+		p.remember(text)
+		at = rows[i].end
+	}
+}
+
+// backtrace prints the stack as a backtrace.
+func (p *Page) backtrace() {
+	s := &p.stack
+	role, continues := p.roles.of(s.message)
+	same := p.same.of(s, role)
+	b := html.Backtrace{Key: same.key, Message: s.message, About: -1}
 	if s.cut {
 		b.Key = ""
 	}
-	single := s.single()
 	known := same.known || p.html.Known(b.Key)
-	if same.known = known && !s.cut; single {
-		known = p.html.Large()
+	same.known = known && !s.cut
+	b.Rows = p.htmlRows(same, known)
+	b.Beside = continues && len(p.tail) < maxTail/2 && bytes.Count(p.tail, newline) <= maxApart
+	if !known {
+		about := s.about(same.kinds)
+		b.About, b.Title, b.Role = about.row, about.title, role
+		if b.Kind = kindOnPage(p.tail); b.Kind == "" && about.crash {
+			b.Kind = "crash"
+		}
 	}
+	p.tail = p.tail[:0]
+	b.Time = timeOf(s.message)
+	if len(b.Time) == 0 {
+		b.Time = timeOf(s.text[:s.rows[0].end])
+	}
+	p.html.Backtrace(&b)
+}
+
+// maxApart bounds the lines between the backtraces of one report.
+const maxApart = 16
+
+// htmlRows returns the rows of the stack, with details unless they are known. They are valid until the
+// next call.
+func (p *Page) htmlRows(same *verdict, known bool) []html.Row {
+	s := &p.stack
+	all := p.rows[:0]
 	at := 0
-	for i := range rows {
-		r := &rows[i]
+	for i := range s.rows {
+		r := &s.rows[i]
 		row := html.Row{Text: s.text[at:r.end], Ended: r.ended, Kind: same.kinds[i], More: r.more}
 		at = r.end
 		if r.answer >= 0 && !known {
@@ -237,26 +314,8 @@ func (p *Page) endStack() {
 				row.Detail = &d
 			}
 		}
-		b.Rows = append(b.Rows, row)
+		all = append(all, row)
 	}
-	b.Time = timeOf(s.message)
-	if len(b.Time) == 0 {
-		b.Time = timeOf(s.text[:rows[0].end])
-	}
-	if single {
-		p.html.Frames(b.Rows)
-	} else {
-		p.html.Backtrace(&b)
-	}
-	if s.waiting {
-		r := s.rows[:len(rows)+1][len(rows)]
-		p.html.Text(s.text[after:r.end], r.ended)
-	}
-	clear(b.Rows)
-	p.rows = b.Rows
-	clear(s.answers)
-	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
-	if cap(s.text) > 2*maxStackText {
-		s.text = nil
-	}
+	p.rows = all
+	return all
 }

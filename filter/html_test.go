@@ -191,7 +191,7 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 			}
 			page, _ = pageOf(t, []byte(hostileLog(s)), o)
 			p := checkPage(t, page, text)
-			if o.ProcessKey == nil && s != everyByte() && len(p.Find("details", "b")) == 0 {
+			if o.ProcessKey == nil && s != everyByte() && len(p.Find("details", "b o")) == 0 {
 				t.Errorf("%q: no backtrace", s)
 			}
 			checkPage(t, largePage(t, []byte(hostileLog(s)), o, 100), text)

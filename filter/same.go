@@ -3,11 +3,11 @@ package filter
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/html"
 	"github.com/symfilter/symfilter/report"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // verdicts distinguish backtraces. They are remembered, because a log may have a million equal
@@ -15,12 +15,13 @@ import (
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
-	text []byte // what is hashed: a hash of bytes takes a fifth of the time of one of values
+	own  *report.Own // Look.Own of the Filter
+	text []byte      // what is hashed: a hash of bytes takes a fifth of the time of one of values
 }
 
 // A verdict has the results for a backtrace.
 type verdict struct {
-	key   string      // equal for equal backtraces; empty without a frame with a name or an object
+	key   string      // equal for equal backtraces; empty without a frame
 	kinds []html.Kind // of its rows
 	known bool        // the page needs no Details of it
 }
@@ -28,20 +29,28 @@ type verdict struct {
 // maxSeen bounds the verdicts that are remembered: 4 MiB, if each has 40 rows.
 const maxSeen = 16 << 10
 
-// of returns the verdict for a backtrace.
-func (j *verdicts) of(s *openStack) *verdict {
+// of returns the verdict for a backtrace with a role.
+func (j *verdicts) of(s *openStack, role string) *verdict {
 	if j.seen == nil {
 		j.seed = maphash.MakeSeed()
 	}
-	text := j.text[:0]
+	text := appendName(j.text[:0], role)
+	at := 0
 	for i := range s.rows {
 		r := &s.rows[i]
+		line := s.text[at:r.end]
+		at = r.end
+		if r.named || r.answer >= 0 && isNamedIn(&s.answers[r.answer], line) {
+			text = append(binary.LittleEndian.AppendUint32(text, uint32(len(line))), line...)
+		}
 		text = binary.LittleEndian.AppendUint32(text, uint32(r.frame))
 		text = binary.LittleEndian.AppendUint32(text, uint32(r.answer))
 	}
 	for i := range s.answers {
 		a := &s.answers[i]
-		text = appendAddress(text, a)
+		if text = appendAddress(text, a); a.Module == "" {
+			text = binary.LittleEndian.AppendUint64(text, a.Addr)
+		}
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(a.Frames)))
 		if len(a.Frames) > 0 { // an answer may become better
 			text = appendName(appendName(text, a.Frames[0].Func), a.Frames[0].File)
@@ -53,24 +62,7 @@ func (j *verdicts) of(s *openStack) *verdict {
 	if known := j.seen[sum]; known != nil {
 		return known
 	}
-	known := &verdict{kinds: make([]html.Kind, len(s.rows))}
-	var stack report.Stack
-	unnamed := text[:0]
-	for i := range s.rows {
-		r := &s.rows[i]
-		known.kinds[i] = s.kind(r, &stack)
-		if known.kinds[i] == html.Unresolved && !r.more {
-			unnamed = appendAddress(unnamed, &s.answers[r.answer])
-		}
-	}
-	if !stack.Empty() {
-		known.key = stack.Fingerprint("log/1")
-		// In the fingerprint all frames of a module without names are the same one. On a page that
-		// would hide backtraces that differ.
-		if len(unnamed) > 0 {
-			known.key += strconv.FormatUint(maphash.Bytes(j.seed, unnamed), 16)
-		}
-	}
+	known := j.judge(s, role)
 	if j.seen == nil || len(j.seen) >= maxSeen {
 		j.seen = make(map[uint64]*verdict)
 	}
@@ -89,24 +81,68 @@ func appendName(dst []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(s))), s...)
 }
 
-// kind returns the kind of a row, and adds its frame to stack.
-func (s *openStack) kind(r *stackRow, stack *report.Stack) html.Kind {
-	if r.answer < 0 {
-		return html.Other
+// judge returns a new verdict for a backtrace.
+func (j *verdicts) judge(s *openStack, role string) *verdict {
+	v := &verdict{kinds: make([]html.Kind, len(s.rows))}
+	var own, all []uint64 // the places of frames, each once: however deep a recursion is, it is the same
+	at := 0
+	for i := range s.rows {
+		r := &s.rows[i]
+		text := s.text[at:r.end]
+		at = r.end
+		fr, ok := s.frame(r, text)
+		if !ok {
+			continue
+		}
+		v.kinds[i] = s.kind(r, &fr, j.own)
+		place := maphash.Bytes(j.seed, appendFramePlace(j.text[:0], &fr))
+		if v.kinds[i] != html.System && !slices.Contains(own, place) {
+			own = append(own, place)
+		}
+		if !slices.Contains(all, place) {
+			all = append(all, place)
+		}
 	}
-	a := &s.answers[r.answer]
-	own := a.Own(r.frame)
-	var f *symbolize.Frame
-	if r.frame < len(a.Frames) {
-		f = &a.Frames[r.frame]
+	if len(own) > 0 {
+		all = own
 	}
-	if !r.more {
-		stack.Add(f, a.Module, own)
+	if len(all) > 0 {
+		text := appendName(j.text[:0], role)
+		for _, place := range all {
+			text = binary.LittleEndian.AppendUint64(text, place)
+		}
+		v.key = strconv.FormatUint(maphash.Bytes(j.seed, text), 16)
+	}
+	return v
+}
+
+// appendFramePlace appends what makes the place of a frame another one: its function with the line, or its
+// place in the module. Of an address without a module, it is the part that is the same in each process.
+func appendFramePlace(dst []byte, fr *report.TraceFrame) []byte {
+	dst = appendName(appendName(dst, fr.Func), fr.File)
+	switch {
+	case fr.Line > 0:
+		return binary.LittleEndian.AppendUint32(dst, fr.Line)
+	case fr.Object == "":
+		return binary.LittleEndian.AppendUint64(dst, fr.Address&(1<<12-1))
+	}
+	return binary.LittleEndian.AppendUint64(fr.ID.AppendHex(appendName(dst, fr.Object)), fr.Offset)
+}
+
+// kind returns the kind of a row with a frame.
+func (s *openStack) kind(r *stackRow, fr *report.TraceFrame, rules *report.Own) html.Kind {
+	own := false
+	switch {
+	case isSignalFrame(fr.Func):
+	case s.answered(r):
+		own = s.answers[r.answer].Own(r.frame)
+	default:
+		own = (rules == nil || rules.Is(fr.Func, fr.File, fr.Object)) && !report.EndsProgram(fr.Func)
 	}
 	switch {
 	case !own:
 		return html.System
-	case f == nil || f.Func == "":
+	case r.answer >= 0 && !s.answered(r), fr.Func == "":
 		return html.Unresolved
 	}
 	return html.Own

@@ -2,9 +2,13 @@ package filter
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/pagetest"
 	"github.com/symfilter/symfilter/report"
@@ -20,7 +24,7 @@ func titles(t *testing.T, log string) []string {
 	}
 	var all []string
 	for _, s := range p.Find("summary", "") {
-		if strings.HasPrefix(s, "Backtrace") {
+		if strings.HasPrefix(s, "Backtrace ") {
 			all = append(all, s)
 		}
 	}
@@ -36,10 +40,37 @@ func TestBacktracesWithoutNamesDifferByTheirPlaces(t *testing.T) {
 	}
 	got := titles(t, strings.Repeat(string(log), 2))
 	want := []string{
-		"Backtrace 1: server+0x3fa6", "Backtrace 2: server+0x3f75", "Backtrace 3: server+0x4039",
+		"Backtrace 1, used: server+0x3fa6", "Backtrace 2, freed: server+0x3f75", "Backtrace 3, allocated: server+0x4039",
 		"Backtrace 1 again", "Backtrace 2 again", "Backtrace 3 again",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The files of testdata/pages have a log, and the outline of its page.
+func TestOutlinesOfPages(t *testing.T) {
+	paths, err := filepath.Glob("testdata/pages/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no logs: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			a, err := txtar.ParseFile(path)
+			if err != nil || len(a.Files) != 2 {
+				t.Fatal(err, len(a.Files))
+			}
+			page, text := pageOf(t, a.Files[0].Data, Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}})
+			got := checkPage(t, page, text).Outline()
+			if *update {
+				a.Files[1].Data = []byte(got)
+				if err := os.WriteFile(path, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(a.Files[1].Data), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

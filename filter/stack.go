@@ -8,9 +8,10 @@ import (
 // The bounds of a backtrace that is held, and of a line between two of its frames. The sanitizers
 // print at most 256 frames; the rest of a longer one is not counted as a backtrace of its own.
 const (
-	maxStackRows = 512
-	maxStackText = 128 << 10 // bytes
-	maxBetween   = 1 << 10   // bytes
+	maxStackRows  = 512
+	maxStackText  = 128 << 10 // bytes
+	maxBetween    = 1 << 10   // bytes
+	maxBelowFrame = 64        // lines of local variables
 )
 
 // A grouping groups the lines of a log's backtraces, for Printers. Lines of a backtrace are held until
@@ -21,7 +22,11 @@ type grouping struct {
 	round uint32        // number of times that held was emptied
 	stack openStack
 	last  []byte // the beginning of the last line that is not a frame
+	tail  []byte // the lines since the last backtrace, at most the last 2*maxTail bytes
 }
+
+// maxTail bounds the lines before a backtrace in which its message is searched.
+const maxTail = 4 << 10 // bytes
 
 // maxHeldElements bounds the elements of a line that a grouping holds. The others are text.
 const maxHeldElements = 4096
@@ -35,7 +40,7 @@ type openStack struct {
 
 	number  uint64 // of the last frame
 	dialect string // of the last frame
-	waiting bool   // the last row is a line after a frame: it belongs to the stack if a frame follows
+	waiting int    // rows at the end that are lines after a frame: they belong to the stack if the next frame follows
 	cut     bool   // the stack is the rest of one that was too long
 	message []byte // the line before it
 }
@@ -58,9 +63,19 @@ func (s *openStack) add(text []byte, r stackRow) {
 	s.rows = append(s.rows, r)
 }
 
+// mayAddBetween reports whether a line may be between two frames of the stack: one line, but those that
+// gdb prints below a frame with bt full.
+func (s *openStack) mayAddBetween(text []byte) bool {
+	most := 1
+	if s.dialect == gdbDialect {
+		most = maxBelowFrame
+	}
+	return s.open() && s.waiting < most && len(text) <= maxBetween
+}
+
 // addBetween adds a line that may be between two frames.
 func (s *openStack) addBetween(text []byte, ended bool) {
-	s.waiting = true
+	s.waiting++
 	s.add(text, stackRow{ended: ended, frame: NoFrame, answer: NoFrame})
 }
 
@@ -70,12 +85,12 @@ func (s *openStack) continues(l *Line, r *Resolved) bool {
 	case l.Process != s.process:
 		return false
 	case r == nil: // symbolized when it was logged
-		return !s.waiting
+		return s.waiting == 0
 	case r.Dialect != s.dialect && s.dialect != "":
 		return false
 	case s.number == NoNumber || r.Frame == NoNumber:
-		return s.number == r.Frame || !s.waiting
-	case s.waiting:
+		return s.number == r.Frame || s.waiting == 0
+	case s.waiting > 0:
 		return r.Frame == s.number+1
 	}
 	return r.Frame > s.number
@@ -100,7 +115,7 @@ func (g *grouping) addFrames(l *Line, end func()) {
 		s.process = l.Process
 		s.message = append(s.message[:0], g.last...)
 	}
-	s.waiting = false
+	s.waiting = 0
 	if first != nil {
 		s.number, s.dialect = first.Frame, first.Dialect
 	} else if s.number != NoNumber && !begins {
@@ -199,15 +214,50 @@ func (g *grouping) release(elements []LineElement) {
 	}
 }
 
-// remember keeps the beginning of a line, which may be the message of a backtrace.
+// remember keeps a line, which may be the message of a backtrace.
 func (g *grouping) remember(text []byte) {
+	g.keepTail(text)
+	g.keepTail(newline)
+	if len(text) > maxMessage {
+		text = text[:maxMessage-unfinishedText(text[:maxMessage])]
+	}
 	if len(text) > 0 {
-		if len(text) > maxMessage {
-			text = text[:maxMessage-unfinishedText(text[:maxMessage])]
-		}
 		g.last = append(g.last[:0], text...)
+	}
+}
+
+// rememberAll is remember for whole lines.
+func (g *grouping) rememberAll(lines []byte) {
+	for rest := lines; len(rest) > 0; {
+		at := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
+		if text, _ := splitLine(rest[at:]); len(text) > 0 {
+			g.keepTail(rest[:at])
+			g.remember(text)
+			return
+		}
+		rest = rest[:at]
 	}
 }
 
 // maxMessage bounds the message of a backtrace.
 const maxMessage = 200 // bytes
+
+// keepTail adds lines to the tail. Most lines are only appended: it is cut when it is twice as long as
+// it has to be.
+func (g *grouping) keepTail(lines []byte) {
+	if n := len(lines); n > maxTail {
+		g.tail = g.tail[:0]
+		lines = lines[n-maxTail:]
+		lines = lines[bytes.IndexByte(lines, '\n')+1:]
+	}
+	if len(g.tail)+len(lines) > 2*maxTail {
+		n := len(g.tail) + len(lines) - maxTail
+		if i := bytes.IndexByte(g.tail[n:], '\n'); i >= 0 {
+			n += i + 1
+		} else {
+			n = len(g.tail)
+		}
+		g.tail = g.tail[:copy(g.tail, g.tail[n:])]
+	}
+	g.tail = append(g.tail, lines...)
+}

@@ -20,12 +20,19 @@ const (
 
 // A Backtrace is the lines of a backtrace. A Page does not keep it.
 type Backtrace struct {
-	// Key is the same for backtraces that are the same; see report.Stack.Fingerprint. It is empty
-	// for the rest of a backtrace that is too long: it is not counted.
+	// Key is the same for backtraces that are the same. It is empty for the rest of a backtrace that
+	// is too long: it is not counted.
 	Key     string
 	Time    []byte // of the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
+	Beside  bool // it is of the same report as the backtrace before it
+
+	// Those that follow are needed for a new backtrace alone.
+	Kind  string // of the crash or the error that it is of; empty if it is of none
+	Role  string // what it shows of its report, such as freed; or empty
+	Title Detail // of the frame that it is about
+	About int    // index in Rows of that frame; -1 if all are of the system
 }
 
 // A Row is a line of a backtrace.
@@ -87,19 +94,25 @@ func (p *Page) Backtrace(b *Backtrace) {
 	if !p.large {
 		p.closeBlock()
 		p.room()
+		grouped := p.group.begin(p, isNew, b.Beside)
 		from := len(p.html)
 		if isNew {
-			p.html = appendNew(p.html, b, entry.number)
-			p.distinct.sections = append(p.distinct.sections, section{len(p.pieces), from, len(p.html)})
+			p.html = appendNew(p.html, b, entry)
+			p.distinct.sections = append(p.distinct.sections, section{len(p.pieces), from, len(p.html), b.Beside})
 		} else {
 			p.html = appendAgain(p.html, b, entry)
 		}
+		p.group.end(p, grouped)
 	} else if isNew && p.distinct.size < maxSections {
 		from := len(p.out)
-		p.out = appendNew(p.out, b, entry.number)
+		p.out = p.rest.begin(p.out, b.Beside)
+		p.out = appendNew(p.out, b, entry)
 		p.distinct.size += len(p.out) - from
-	} else if isNew {
-		entry.absent = true
+	} else {
+		if isNew {
+			entry.absent = true
+		}
+		p.rest.broken = true
 	}
 	mark := 0
 	if entry != nil && !entry.absent {
@@ -154,18 +167,16 @@ func appendAgain(dst []byte, b *Backtrace, e *entry) []byte {
 }
 
 // appendNew appends a backtrace that is new.
-func appendNew(dst []byte, b *Backtrace, number int) []byte {
-	dst = append(dst, `<details class="b" id="c`...)
-	dst = strconv.AppendInt(dst, int64(number), 10)
-	dst = append(dst, `" open><summary>Backtrace `...)
-	dst = strconv.AppendInt(dst, int64(number), 10)
-	own := b.own()
-	if d := detailOf(own); d.hasPlace() {
-		dst = append(dst, ": "...)
-		dst = appendPlace(dst, d)
+func appendNew(dst []byte, b *Backtrace, e *entry) []byte {
+	dst = append(dst, `<details class="b`...)
+	if e.kind == "" {
+		dst = append(dst, ` o`...)
 	}
+	dst = strconv.AppendInt(append(dst, `" id="c`...), int64(e.number), 10)
+	dst = strconv.AppendInt(append(dst, `" open><summary>Backtrace `...), int64(e.number), 10)
+	dst = append(dst, e.label...)
 	dst = append(dst, "</summary>\n"...)
-	dst = appendRows(dst, b.Rows, own)
+	dst = appendRows(dst, b.Rows, b.own())
 	return append(dst, "</details>\n"...)
 }
 
@@ -200,25 +211,12 @@ func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	return dst
 }
 
-// own returns the frame that a backtrace is about: the innermost one of the program with a name, or
-// with an answer of any kind. It is nil if all frames are the system's.
-func (b *Backtrace) own() (first *Row) {
-	for i := range b.Rows {
-		switch r := &b.Rows[i]; {
-		case r.Kind == Own:
-			return r
-		case r.Kind == Unresolved && first == nil:
-			first = r
-		}
-	}
-	return first
-}
-
-func detailOf(r *Row) *Detail {
-	if r == nil {
+// own returns the frame that a backtrace is about, or nil if all are the system's.
+func (b *Backtrace) own() *Row {
+	if b.About < 0 || b.About >= len(b.Rows) {
 		return nil
 	}
-	return r.Detail
+	return &b.Rows[b.About]
 }
 
 // maxObjects bounds the objects that the summary of system frames names.
@@ -340,7 +338,7 @@ func appendDim(dst, text []byte) []byte {
 }
 
 // hasPlace reports whether appendPlace has something to append.
-func (d *Detail) hasPlace() bool { return d != nil && (d.Function != "" || d.Module != "") }
+func (d *Detail) hasPlace() bool { return d.Function != "" || d.Module != "" }
 
 // appendPlace appends a function with its file and line; without a name, the place in the module.
 func appendPlace(dst []byte, d *Detail) []byte {

@@ -1,5 +1,5 @@
-// Package html writes a log as one HTML page that needs no other file: the text of the log, its
-// backtraces, which fold, and an index of those that differ.
+// Package html writes a log as one HTML page that needs no other file: a summary, the text of the log,
+// and its backtraces, which fold.
 //
 // # The page
 //
@@ -8,20 +8,26 @@
 // large page has in addition is marked (large).
 //
 //	<body>
-//	<header><h1>TITLE</h1><p><a href="#index">Backtraces</a></p></header>
+//	<header><h1>TITLE</h1><p><a href="#index">Summary</a></p></header>
+//	<nav id="index" aria-labelledby="…"><h2>Summary</h2>             of a large page, after all others
+//	<p>Crashes and errors: …</p><ul><li>2 SIGSEGV · <a href="#c1">1</a>: FUNCTION FILE:LINE</li></ul>
+//	<details class="t" open><summary>Backtraces: …</summary><table>…</table></details></nav>
 //	<main>
 //	<h2>NAME</h2>                                        before each input, if there are several
 //	<pre>TEXT</pre>                                      up to 200 lines
-//	<details class="b" id="c1" open>                     a backtrace that is new
-//	<summary>Backtrace 1: FUNCTION FILE:LINE</summary>
+//	<div class="g">                                      the backtraces of a report, or one
+//	<div>                                                each with the text before it, but the first
+//	<details class="b" id="c1" open>                     one that is new; of no crash or error: "b o"
+//	<summary>Backtrace 1, ROLE: FUNCTION FILE:LINE</summary>
 //	<details class="f" open><summary><code>LINE</code></summary>     a frame
 //	<pre class="s">30 | SOURCE
 //	<mark>31 | SOURCE</mark>
 //	</pre><p>…</p></details>
 //	<details class="f u"><summary>…                      a frame without a name
 //	<details class="y"><summary>3 frames of libc.so.6</summary><pre>TEXT</pre></details>
-//	</details>
+//	</details></div></div>
 //	<details class="r"><summary>Backtrace 1 again</summary><pre>TEXT</pre><p><a href="#c1">…</a></p></details>
+//	<details class="y"><summary>…</summary><pre>TEXT</pre></details>  other text that folds
 //	<pre>…<button type="button" popovertarget="h7">0x6ee1</button>…</pre>
 //	<div popover id="h7">…</div>                         after the block of its value
 //	</main>
@@ -32,7 +38,6 @@
 //	<script type="text/x-gz" data-first="2001" data-lines="9876">BASE64</script>
 //	<details class="b" id="c2" open>…</details>          a backtrace that is new in the chunks
 //	</section>
-//	<nav id="index" aria-labelledby="…"><h2>…</h2><table>…</table></nav>
 //	<script>…</script>
 //	</body>
 //

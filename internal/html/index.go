@@ -15,14 +15,18 @@ type distinct struct {
 }
 
 // A section is the HTML of a backtrace in a piece of a page.
-type section struct{ piece, from, to int }
+type section struct {
+	piece, from, to int
+	beside          bool // see Backtrace
+}
 
 // An entry is a backtrace in the index.
 type entry struct {
 	number      int // from 1
 	times       int64
 	first, last occurrence
-	label       []byte // HTML
+	kind        string // of a Backtrace
+	label       []byte // HTML of what follows the number
 	message     []byte // HTML
 	absent      bool   // it is not on the page
 }
@@ -55,11 +59,16 @@ func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 		return nil, false
 	}
 	e = &entry{number: len(d.entries) + 1, times: 1, first: occurrence{line, bytes.Clone(time)}}
-	if own := detailOf(b.own()); own.hasPlace() {
-		e.label = appendPlace(nil, own)
+	e.kind = shorten(b.Kind)
+	if b.Role != "" {
+		e.label = appendEscaped(append(e.label, ", "...), []byte(shorten(b.Role)))
+	}
+	e.label = append(e.label, ": "...)
+	if b.Title.hasPlace() {
+		e.label = appendPlace(e.label, &b.Title)
 	} else if len(b.Rows) > 0 {
-		text := b.Rows[0].Text
-		e.label = appendLine(nil, text[:min(len(text), maxMessage)], inElement)
+		text := bytes.TrimSpace(b.Rows[0].Text)
+		e.label = appendLine(e.label, text[:min(len(text), maxMessage)], inElement)
 	}
 	e.message = appendLine(nil, b.Message[:min(len(b.Message), maxMessage)], inElement)
 	if d.byKey == nil {
@@ -68,41 +77,6 @@ func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	d.byKey[b.Key] = e
 	d.entries = append(d.entries, e)
 	return e, true
-}
-
-// index appends the index of the backtraces that differ.
-func (p *Page) index() {
-	b := append(p.out, "<nav id=\"index\" aria-labelledby=\"index-title\">\n<h2 id=\"index-title\">"+indexTitle+"</h2>\n"...)
-	d := &p.distinct
-	if len(d.entries) == 0 {
-		p.out = append(b, "<p>There are none.</p>\n</nav>\n"...)
-		return
-	}
-	b = append(b, "<table>\n<thead><tr><th scope=\"col\">Backtrace</th><th scope=\"col\">Times</th><th scope=\"col\">First</th><th scope=\"col\">Last</th><th scope=\"col\">After the line</th></tr></thead>\n<tbody>\n"...)
-	for _, e := range d.entries {
-		b = append(b, "<tr><td>"...)
-		if !e.absent {
-			b = append(strconv.AppendInt(append(b, `<a href="#c`...), int64(e.number), 10), `">`...)
-		}
-		b = strconv.AppendInt(b, int64(e.number), 10)
-		if !e.absent {
-			b = append(b, "</a>"...)
-		}
-		b = append(append(append(b, ' '), e.label...), "</td><td>"...)
-		b = append(appendCount(b, e.times), "</td><td>"...)
-		b = append(e.first.append(b), "</td><td>"...)
-		if e.times > 1 {
-			b = e.last.append(b)
-		}
-		b = append(b, "</td><td>"...)
-		b = append(append(b, e.message...), "</td></tr>\n"...)
-	}
-	b = append(b, "</tbody>\n</table>\n"...)
-	if d.others > 0 {
-		b = append(appendCount(append(b, "<p>"...), d.others), " more backtraces are not listed: only the first "...)
-		b = append(appendCount(b, maxDistinct), " that differ are told apart.</p>\n"...)
-	}
-	p.out = append(b, "</nav>\n"...)
 }
 
 // append appends the line, with a link for the script of the page, and the time.

@@ -51,8 +51,10 @@ type Page struct {
 	large  bool
 	early  []byte // chunks of a page that is nearly large: the other processor has nothing to do
 	block  block
+	group  group
+	rest   restGroup
 	line   int64 // lines so far, with the unfinished one
-	rest   int64 // number of the first line after the head
+	after  int64 // number of the first line after the head
 	cut    bool  // the last line is not finished
 
 	chunk chunk
@@ -64,6 +66,7 @@ type Page struct {
 // A block is the <pre> that is open.
 type block struct {
 	open  bool
+	folds bool // it is in a <details>
 	rows  int
 	begin int // offset of its text in Page.html
 }
@@ -94,6 +97,7 @@ func (p *Page) Take(dst []byte) []byte {
 func (p *Page) Input(name string) {
 	name = shorten(name)
 	p.endRow()
+	p.group.at, p.rest.broken = 0, true
 	if !p.large {
 		p.closeBlock()
 		p.html = appendEscaped(append(p.html, "<h2>"...), []byte(name))
@@ -101,6 +105,26 @@ func (p *Page) Input(name string) {
 	}
 	if p.inChunks() {
 		p.chunk.input = name
+	}
+}
+
+// Fold folds the next lines under a title: until Unfold, a backtrace, or as many as a <pre> has.
+func (p *Page) Fold(title string) {
+	p.endRow()
+	if !p.large {
+		p.closeBlock()
+		p.html = appendEscaped(append(p.html, `<details class="y"><summary>`...), []byte(title))
+		p.html = append(p.html, "</summary>\n"...)
+		p.openBlock()
+		p.block.folds = true
+	}
+}
+
+// Unfold ends what Fold has begun, if it has not ended.
+func (p *Page) Unfold() {
+	p.endRow()
+	if p.block.folds {
+		p.closeBlock()
 	}
 }
 
@@ -181,7 +205,10 @@ func (p *Page) endText(ended bool) {
 func (p *Page) closeBlock() {
 	if p.block.open {
 		p.html = append(p.html, "</pre>\n"...)
-		p.block.open = false
+		if p.block.folds {
+			p.html = append(p.html, "</details>\n"...)
+		}
+		p.block = block{}
 	}
 	p.html = append(p.html, p.values.pending...)
 	p.values.pending = p.values.pending[:0]
@@ -197,10 +224,10 @@ func (p *Page) grown() {
 		p.closeBlock()
 		p.endPiece()
 		p.head = len(p.pieces)
-		if p.rest = p.line + 1; p.cut {
-			p.rest--
+		if p.after = p.line + 1; p.cut {
+			p.after--
 		}
-		p.chunk.next = p.rest
+		p.chunk.next = p.after
 	case size > p.small:
 		p.enlarge()
 	case size > p.small/4*3 && p.head > 0:
@@ -211,11 +238,12 @@ func (p *Page) grown() {
 // enlarge makes the page large.
 func (p *Page) enlarge() {
 	p.begin()
+	p.out = append(p.out, "<main>\n"...)
 	for _, piece := range p.pieces[:p.head] {
 		p.out = append(p.out, piece...)
 	}
 	p.out = append(p.out, "</main>\n<section id=\"rest\" aria-labelledby=\"rest-title\">\n<h2 id=\"rest-title\">From line "...)
-	p.out = strconv.AppendInt(p.out, p.rest, 10)
+	p.out = strconv.AppendInt(p.out, p.after, 10)
 	p.out = append(p.out, ` on</h2>
 <p id="blocked">This part of the log is compressed. It is shown if scripts may run and the browser has DecompressionStream; here they may not, or it has not. The backtraces below can be read without.</p>
 <div id="view"></div>
@@ -224,16 +252,16 @@ func (p *Page) enlarge() {
 	p.endPiece()
 	for _, s := range p.distinct.sections {
 		if s.piece >= p.head {
-			p.out = append(p.out, p.pieces[s.piece][s.from:s.to]...)
+			p.out = append(p.rest.begin(p.out, s.beside), p.pieces[s.piece][s.from:s.to]...)
 			p.distinct.size += s.to - s.from
 		}
 	}
-	p.html, p.pieces, p.distinct.sections, p.values = nil, nil, nil, values{}
+	p.html, p.pieces, p.distinct.sections, p.values, p.group = nil, nil, nil, values{}, group{}
 	p.out = p.chunk.packFull(append(p.out, p.early...))
 	p.early = nil
 }
 
-// begin begins the page, up to <main>.
+// begin begins the page, up to the end of <header>.
 func (p *Page) begin() {
 	var b bytes.Buffer
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
@@ -244,11 +272,9 @@ func (p *Page) begin() {
 	b.Write(title)
 	b.WriteString("</title>\n<style>" + style + "</style>\n</head>\n<body>\n<header>\n<h1>")
 	b.Write(title)
-	b.WriteString("</h1>\n<p><a href=\"#index\">" + indexTitle + "</a></p>\n</header>\n<main>\n")
+	b.WriteString("</h1>\n<p><a href=\"#index\">" + indexTitle + "</a></p>\n</header>\n")
 	p.out = append(p.out, b.Bytes()...)
 }
-
-const indexTitle = "Backtraces of this log"
 
 // sourceHash returns the expression of a content security policy that allows a style or a script.
 func sourceHash(text string) string {
@@ -259,18 +285,20 @@ func sourceHash(text string) string {
 // End ends the page. Nothing may be added after it; Take returns the last bytes.
 func (p *Page) End() {
 	if p.large {
-		p.out = p.chunk.packAll(p.out)
+		p.out = p.chunk.packAll(p.rest.end(p.out))
 		p.out = append(p.out, "</section>\n"...)
+		p.index() // the style shows it before the log
 	} else {
 		p.closeBlock()
 		p.begin()
+		p.index()
+		p.out = append(p.out, "<main>\n"...)
 		for _, piece := range append(p.pieces, p.html) {
 			p.out = append(p.out, piece...)
 		}
 		p.out = append(p.out, "</main>\n"...)
 		p.html, p.pieces = nil, nil
 	}
-	p.index()
 	p.out = append(p.out, "<script>"+script+"</script>\n</body>\n</html>\n"...)
 }
 

@@ -170,7 +170,7 @@
     const button = make("button", { type: "button" }, "Unfold all");
     button.addEventListener("click", () => {
       const open = button.textContent === "Unfold all";
-      for (const d of document.querySelectorAll("details:not(.b)")) d.open = open;
+      for (const d of document.querySelectorAll("details:not(.b, .t)")) d.open = open;
       button.textContent = open ? "Fold all" : "Unfold all";
     });
     one("header").append(button);

@@ -43,7 +43,7 @@ func backtrace(key, text string) *Backtrace {
 			Source: []SourceLine{{[]byte(text), false}, {[]byte(text), true}},
 		}
 	}
-	return &Backtrace{Key: key, Time: []byte(text), Message: []byte(text), Rows: []Row{
+	return &Backtrace{Key: key, Time: []byte(text), Message: []byte(text), Kind: text, Role: text, Title: *detail(), About: 1, Rows: []Row{
 		{Text: []byte("#0 " + text), Ended: true, Kind: System, Object: text},
 		{Text: []byte("#1 " + text), Ended: true, Kind: Own, Detail: detail()},
 		{Text: []byte("   " + text), Ended: true, Kind: Own, More: true},
@@ -88,7 +88,8 @@ func TestNoFieldIsMarkup(t *testing.T) {
 							*r.Detail = *backtrace("", s).Rows[1].Detail
 						}
 					}
-					b.Time, b.Message = []byte(s), []byte(s)
+					b.Time, b.Message, b.Kind, b.Role, b.Title = []byte(s), []byte(s), s, s, backtrace("", s).Title
+					b.Beside = key == "b"
 					p.Backtrace(b)
 				}
 				if rows > 0 {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,10 +23,10 @@ var allowed = map[string]map[string]string{
 	"title": {}, "style": {}, "body": {}, "header": {}, "h1": {}, "main": {}, "h2": {"id": "rest-title|index-title"},
 	"p": {"id": "blocked"}, "a": {"href": `#index|#[cL][1-9][0-9]*|[a-z][a-z0-9+.-]*:[\x21-\x7e]*`, "rel": "noreferrer"},
 	"pre": {"class": "s"}, "br": {}, "span": {"class": "d|[acg][0-9]+( [acg][0-9]+)*"}, "b": {}, "mark": {}, "code": {},
-	"details": {"class": "b|r|f|f u|y", "id": "c[1-9][0-9]*", "open": ""}, "summary": {},
-	"button": {"type": "button", "popovertarget": "h[1-9][0-9]*"}, "div": {"popover": "", "id": "h[1-9][0-9]*|view"},
+	"details": {"class": "b|b o|r|f|f u|y|t", "id": "c[1-9][0-9]*", "open": ""}, "summary": {},
+	"button": {"type": "button", "popovertarget": "h[1-9][0-9]*"}, "div": {"class": "g", "popover": "", "id": "h[1-9][0-9]*|view"},
 	"section": {"id": "rest", "aria-labelledby": "rest-title"}, "nav": {"id": "index", "aria-labelledby": "index-title"},
-	"table": {}, "thead": {}, "tbody": {}, "tr": {}, "th": {"scope": "col"}, "td": {},
+	"ul": {}, "li": {}, "table": {}, "thead": {}, "tbody": {}, "tr": {}, "th": {"scope": "col"}, "td": {},
 	"script": {"type": "text/x-gz", "data-first": "[1-9][0-9]*", "data-lines": "[1-9][0-9]*"},
 }
 
@@ -214,14 +215,46 @@ func unmarked(chunk string) string {
 func (p *Page) Find(name, class string) (all []string) {
 	p.walk(p.root, func(n *html.Node) {
 		if n.Type == html.ElementNode && n.Data == name && attribute(n, "class") == class {
-			var text strings.Builder
-			p.walk(n, func(c *html.Node) {
-				if c.Type == html.TextNode {
-					text.WriteString(c.Data)
-				}
-			})
-			all = append(all, text.String())
+			all = append(all, text(n))
 		}
 	})
 	return all
+}
+
+// Outline returns a line for each kind of error in the summary, for each group of backtraces with the
+// number of its columns, and for each part that folds, with its class.
+func (p *Page) Outline() string {
+	var b strings.Builder
+	p.walk(p.root, func(n *html.Node) {
+		switch {
+		case n.Data == "li":
+			b.WriteString("* " + strings.TrimSpace(text(n)) + "\n")
+		case n.Data == "div" && attribute(n, "class") == "g":
+			columns := 0
+			for c := range n.ChildNodes() {
+				if c.Type == html.ElementNode {
+					columns++
+				}
+			}
+			fmt.Fprintf(&b, "columns: %d\n", columns)
+		case n.Data == "summary":
+			folded := " "
+			if attribute(n.Parent, "class") != "" && !slices.ContainsFunc(n.Parent.Attr, func(a html.Attribute) bool { return a.Key == "open" }) {
+				folded = "+"
+			}
+			fmt.Fprintf(&b, "%-3s %s %s\n", attribute(n.Parent, "class"), folded, strings.TrimSpace(text(n)))
+		}
+	})
+	return b.String()
+}
+
+// text returns the text within n.
+func text(n *html.Node) string {
+	var b strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			b.WriteString(c.Data)
+		}
+	}
+	return b.String()
 }

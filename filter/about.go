@@ -1,0 +1,85 @@
+package filter
+
+import (
+	"strconv"
+
+	"github.com/symfilter/symfilter/internal/html"
+	"github.com/symfilter/symfilter/report"
+)
+
+// A subject is a frame that a backtrace may be about.
+type subject struct {
+	row   int // -1 if it only gives the title
+	title html.Detail
+	crash bool // a signal came, or a function ended the program
+}
+
+// about returns what a backtrace is about: the innermost own frame with a name that is not on the way
+// from a crash to the backtrace, which signal handlers and the functions that end a program are. If
+// there is none, an own frame without a name takes its place; if all frames are the system's, the
+// outermost one with a name gives the title.
+func (s *openStack) about(kinds []html.Kind) subject {
+	var own, unnamed, known, handler, other *subject
+	returns, crash := false, false
+	at := 0
+	for i := range s.rows {
+		r := &s.rows[i]
+		text := s.text[at:r.end]
+		at = r.end
+		fr, ok := s.frame(r, text)
+		if !ok {
+			continue
+		}
+		if interrupts(&fr, &returns) {
+			if handler == nil {
+				handler = own
+			}
+			own, unnamed, known, crash = nil, nil, nil, true
+		}
+		d := &subject{row: i, title: html.Detail{Function: clean(fr.Func), File: clean(fr.File), Line: fr.Line, Module: clean(fr.Object), Offset: fr.Offset}}
+		if d.title.Function == "" && d.title.Module == "" {
+			d.title.Function = "0x" + strconv.FormatUint(fr.Address, 16)
+		}
+		ends := report.EndsProgram(fr.Func) || s.isKernel(r) && isReporter(fr.Func)
+		crash = crash || own == nil && report.EndsProgram(fr.Func)
+		switch {
+		case kinds[i] != html.System && fr.Func != "" && !ends:
+			if own == nil {
+				own = d
+			}
+		case kinds[i] == html.Unresolved && !ends:
+			if unnamed == nil {
+				unnamed = d
+			}
+		case fr.Func != "" && !report.IsOutermost(fr.Func) && !isSignalFrame(fr.Func):
+			known, d.row = d, -1
+		default:
+			other, d.row = d, -1
+		}
+	}
+	for _, d := range []*subject{own, unnamed, known, handler, other} {
+		if d != nil {
+			d.crash = crash
+			return *d
+		}
+	}
+	return subject{row: -1, crash: crash}
+}
+
+// interrupts reports whether a signal came at a frame, so that the frames before it are those of the
+// handler. returns is for the next frame of the backtrace: it is set if the frames so far have return
+// addresses.
+func interrupts(fr *report.TraceFrame, returns *bool) bool {
+	const page = 1<<12 - 1
+	was := *returns
+	if fr.Address != 0 && fr.Object != "" {
+		switch (fr.Address - fr.Offset) & page { // modules are loaded at whole pages
+		case 0:
+			*returns = false
+			return was
+		case 1:
+			*returns = true
+		}
+	}
+	return isSignalFrame(fr.Func)
+}

@@ -1,0 +1,153 @@
+package filter
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/report"
+)
+
+// frame returns the frame of a row with this text: by its answer, or as the producer has named it. ok
+// is not set for a row without a frame.
+func (s *openStack) frame(r *stackRow, text []byte) (fr report.TraceFrame, ok bool) {
+	if r.answer < 0 {
+		switch {
+		case !r.named:
+			return fr, false
+		case s.dialect == gdbDialect:
+			return gdbFrame(text)
+		}
+		return namedFrame(text)
+	}
+	a := &s.answers[r.answer]
+	fr = report.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
+	if s.answered(r) {
+		fr.Frame = a.Frames[r.frame]
+		fr.Func, _ = report.Unversioned(fr.Func)
+	} else if isNamedIn(a, text) {
+		switch a.Dialect {
+		case "kernel":
+			fr.Func = kernelFunction(text)
+		case gdbDialect:
+			named, _ := gdbFrame(text)
+			fr.Frame = named.Frame
+		default:
+			named, _ := namedFrame(text)
+			fr.Frame = named.Frame
+		}
+	}
+	return fr, true
+}
+
+// answered reports whether a row has a frame of an answer.
+func (s *openStack) answered(r *stackRow) bool {
+	return r.answer >= 0 && r.frame < len(s.answers[r.answer].Frames)
+}
+
+// isKernel reports whether a row has a frame of a kernel.
+func (s *openStack) isKernel(r *stackRow) bool {
+	return r.answer >= 0 && s.answers[r.answer].Dialect == "kernel"
+}
+
+// isNamedIn reports whether the line of an answer without frames may have a name.
+func isNamedIn(a *Resolved, line []byte) bool {
+	if len(a.Frames) > 0 {
+		return false
+	}
+	switch a.Dialect {
+	case "sanitizer":
+		return bytes.Contains(line, []byte(" in "))
+	case "gdb":
+		return !bytes.Contains(line, []byte(" in ?? ("))
+	case "kernel":
+		return true
+	case "tsan":
+		return !bytes.Contains(line, []byte("<null> <null>"))
+	}
+	return false
+}
+
+// kernelFunction returns the function that a frame of a kernel names, as in vfs_write+0xc7/0x3f0, or "".
+func kernelFunction(line []byte) string {
+	at := bytes.Index(line, []byte("+0x"))
+	if at < 0 {
+		return ""
+	}
+	return string(line[bytes.LastIndexAny(line[:at], " ([<:")+1 : at])
+}
+
+// namedFrame returns a frame that the producer has named, in one of these forms:
+//
+//	#1 0x7f31c2a01153 in main /src/main.cc:7:3
+//	#1 0x7f31c2a01153 in main (/opt/shop/inventory+0x1153) (BuildId: 3a0a920c3f1b7c55)
+//	#1 main /src/main.cc:7:3 (inventory+0x1153) (BuildId: 3a0a920c3f1b7c55)
+//	#1 main <null> (inventory+0x1153)
+func namedFrame(text []byte) (fr report.TraceFrame, ok bool) {
+	line := strings.TrimRight(string(text), " \t")
+	hash := strings.LastIndex(line, " #")
+	if strings.HasPrefix(line, "#") {
+		hash = -1
+	} else if hash < 0 {
+		return fr, false
+	}
+	rest := strings.TrimLeft(line[hash+2:], "0123456789")
+	rest = strings.TrimLeft(rest, " ")
+	inAddress := strings.HasPrefix(rest, "0x")
+	if inAddress {
+		address, after, _ := strings.Cut(rest, " ")
+		fr.Address, _ = strconv.ParseUint(address[2:], 16, 64)
+		rest, ok = strings.CutPrefix(strings.TrimLeft(after, " "), "in ")
+		if !ok {
+			return fr, false
+		}
+	}
+	if i := strings.LastIndex(rest, " (BuildId: "); i > 0 {
+		rest = rest[:i]
+	}
+	if i := strings.LastIndex(rest, "+0x"); i > 0 && strings.HasSuffix(rest, ")") {
+		open := strings.LastIndex(rest[:i], " (/")
+		if open < 0 {
+			open = strings.LastIndex(rest[:i], " (")
+		}
+		if open >= 0 {
+			fr.Object = rest[open+2 : i]
+			fr.Offset, _ = strconv.ParseUint(rest[i+3:len(rest)-1], 16, 64)
+			rest = rest[:open]
+		}
+	}
+	rest = strings.TrimSuffix(rest, " <null>")
+	if file, line, column, ok := sourceAt(rest); ok {
+		from := strings.LastIndex(file, " /")
+		if from < 0 {
+			from = strings.LastIndexByte(file, ' ')
+		}
+		if from >= 0 {
+			rest = strings.TrimSuffix(file[:from], " at")
+			fr.File, fr.Line, fr.Column, fr.HasLine = file[from+1:], line, column, true
+		}
+	}
+	if rest != "<null>" {
+		fr.Func = rest
+	}
+	return fr, fr.Func != "" || fr.HasLine || fr.Object != ""
+}
+
+// isReporter reports whether a function of a kernel prints a report of its callers.
+func isReporter(name string) bool {
+	for _, prefix := range []string{"dump_stack", "__dump_stack", "show_stack", "dump_backtrace", "print_report", "print_address_description", "kasan_", "__kasan_", "__asan_", "kmsan_", "kcsan_", "__kcsan_", "__tsan_", "ubsan_", "__ubsan_", "kfence_", "__warn", "warn_slowpath", "panic", "__schedule_bug", "__might_resched", "lockdep_", "print_circular_bug", "unwind_backtrace"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSignalFrame reports whether a function is the code to which a signal handler returns.
+func isSignalFrame(function string) bool {
+	switch function {
+	case signalHandler, "__restore_rt", "__restore", "__default_rt_sa_restorer", "__kernel_rt_sigreturn", "__kernel_sigreturn":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,45 @@
+package filter
+
+import "bytes"
+
+// dumpMark is in the line before the bytes that a sanitizer prints of its shadow memory, with their
+// legend: some 30 lines that few readers need.
+var dumpMark = []byte("around the buggy address")
+
+const dumpTitle = "Bytes around the address"
+
+// foldDump folds a line of text on the page if it is of such bytes.
+func (p *Page) foldDump(text []byte) {
+	switch {
+	case len(text) <= maxBetween && bytes.Contains(text, dumpMark):
+		p.html.Fold(dumpTitle)
+		p.dump = true
+	case p.dump && !isDump(text):
+		p.html.Unfold()
+		p.dump = false
+	}
+}
+
+// isDump reports whether a line is one of a dump: of AddressSanitizer, of HWAddressSanitizer, or of KASAN
+// in a log of a kernel.
+//
+//	=>0x508000000000: fa fa fa fa[fd]fd fd fd fd fd fd fd fd fd fd fd
+//	  Heap left redzone:       fa
+//	[   12.345678] >ffff8881058d6f80: fb fb fb fb fb fb fb fb fb fb fb fb fb fb fb fb
+func isDump(text []byte) bool {
+	if end := bytes.Index(text, []byte("] ")); end > 0 && text[0] == '[' {
+		text = text[end+len("] "):]
+	}
+	if bytes.HasPrefix(text, []byte("Shadow byte legend")) || bytes.HasPrefix(text, []byte("Tags for short granules")) {
+		return true
+	}
+	return len(text) > 1 && (text[0] == ' ' || text[0] == '>' || text[0] == '=' && text[1] == '>')
+}
+
+// nextDump returns the offset of the first line with dumpMark, or the length of lines.
+func nextDump(lines []byte) int {
+	if at := bytes.Index(lines, dumpMark); at >= 0 {
+		return bytes.LastIndexByte(lines[:at], '\n') + 1
+	}
+	return len(lines)
+}
