@@ -317,7 +317,7 @@ func (f *Finder) trace(frames []*report.TraceFrame, single bool) {
 			f.access(said)
 			r.x.Traces = append(r.x.Traces, report.Trace{Message: said, Frames: frames})
 		} else if len(r.x.Traces) < maxTraces {
-			r.x.Traces = append(r.x.Traces, report.Trace{Role: roleOf(said), Message: said, Frames: frames})
+			r.x.Traces = append(r.x.Traces, report.Trace{Role: roleOf([]byte(said)), Message: said, Frames: frames})
 		}
 		r.said = ""
 		return

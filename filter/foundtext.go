@@ -271,15 +271,23 @@ func detailIn(line string) string {
 }
 
 // roleOf returns what a stack shows, from the line before it.
-func roleOf(said string) report.Role {
+func roleOf(said []byte) report.Role {
 	switch {
-	case strings.Contains(said, "freed by "), strings.Contains(said, "deallocated by "):
+	case hasAny(said, "freed by ", "deallocated by "):
 		return report.RoleFreed
-	case strings.Contains(said, "allocated by "), strings.Contains(said, "allocated at"), strings.Contains(said, "allocated from"),
-		strings.Contains(said, "was created by a"), strings.Contains(said, "allocated here"):
+	case hasAny(said, "allocated by ", "allocated at", "allocated from", "was created by a", "allocated here"):
 		return report.RoleAllocated
 	}
 	return report.RoleOther
+}
+
+func hasAny(text []byte, parts ...string) bool {
+	for _, part := range parts {
+		if bytes.Contains(text, []byte(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // leakIn returns the leak that a line is about:

@@ -21,9 +21,7 @@ type Page struct {
 	owned bool // it is the page of one Filter, which ends it
 
 	grouping
-	same  verdicts
-	roles rolesOnPage
-
+	same verdicts
 	dump bool // the last line was one of a dump, which folds
 
 	values []html.Value // scratch
@@ -267,7 +265,7 @@ func (p *Page) textRows(at int, rows []stackRow) {
 // backtrace prints the stack as a backtrace.
 func (p *Page) backtrace() {
 	s := &p.stack
-	role, continues := p.roles.of(s.message)
+	role, continues := roleOnPage(s.message)
 	same := p.same.of(s, role)
 	b := html.Backtrace{Key: same.key, Message: s.message, About: -1}
 	if s.cut {

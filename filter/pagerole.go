@@ -2,43 +2,34 @@ package filter
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/symfilter/symfilter/report"
 )
 
-// rolesOnPage remembers the role of the last message: a log may repeat one a million times.
-type rolesOnPage struct {
-	message   []byte
-	role      string
-	continues bool
-}
-
-// of is roleOnPage.
-func (r *rolesOnPage) of(message []byte) (role string, continues bool) {
-	if !bytes.Equal(r.message, message) {
-		r.message = append(r.message[:0], message...)
-		r.role, r.continues = roleOnPage(message)
-	}
-	return r.role, r.continues
-}
-
 // roleOnPage returns what a backtrace shows of the report that it is part of, by the line before it, and
-// whether that is a report which other backtraces have begun.
+// whether that is a report which another backtrace has begun.
 func roleOnPage(message []byte) (role string, continues bool) {
-	said := strings.ToLower(string(message)) + " "
+	var space [maxMessage + 1]byte
+	said := space[:0]
+	for _, c := range message[:min(len(message), maxMessage)] {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		said = append(said, c)
+	}
+	said = append(said, ' ')
 	switch roleOf(said) {
 	case report.RoleFreed:
 		return "freed", true
 	case report.RoleAllocated:
-		return "allocated", !strings.Contains(said, " leak of ")
+		return "allocated", !hasAny(said, " leak of ")
 	}
-	switch {
-	case strings.Contains(said, "previous ") && accessIn(said[strings.Index(said, "previous "):]) != "":
+	switch access := hasAny(said, "read of size ", "write of size "); {
+	case access && hasAny(said, "previous "):
 		return "used before", true
-	case accessIn(said) != "":
+	case access:
 		return "used", false
-	case strings.Contains(said, " created by "), strings.Contains(said, " created at:"):
+	case hasAny(said, " created by ", " created at:"):
 		return "created", true
 	}
 	return "", false
