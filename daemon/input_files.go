@@ -56,6 +56,11 @@ func (f *files) run(ctx context.Context) error {
 		o.Taken = written.Taken(f.p.counts.outBytes.Load, f.unread)
 	}
 	follower, err := follow.New(o)
+	foreign := follow.IsForeign(err)
+	if f.p.setUnsaved(foreign, err); foreign {
+		o.State, o.Sync, o.Taken = "", nil, nil
+		follower, err = follow.New(o)
+	}
 	if err != nil {
 		return err
 	}
@@ -112,6 +117,8 @@ func (f *files) notify(e follow.Event) {
 	case e.Loss && e.Lost > 0:
 		f.p.log.Warn(e.Message, "file", e.Name, "lost", e.Lost)
 	case e.Loss: // its size is not known
+		f.p.log.Warn(e.Message, "file", e.Name)
+	case e.Again:
 		f.p.log.Warn(e.Message, "file", e.Name)
 	case e.Routine:
 		f.p.log.Debug(e.Message, "file", e.Name)

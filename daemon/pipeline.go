@@ -69,6 +69,7 @@ type pipeline struct {
 	sessions map[*session]struct{}
 	trouble  error     // why the input is not open; nil: it is
 	failed   time.Time // when the last run began that has failed
+	unsaved  error     // why the input has no checkpoint although it should; nil: it has one
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended
@@ -183,4 +184,18 @@ func (p *pipeline) fails(begin time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trouble, p.failed = err, begin
+}
+
+// setUnsaved records whether the input works without a checkpoint, since another file has its place,
+// and logs why, once.
+func (p *pipeline) setUnsaved(foreign bool, err error) {
+	p.mu.Lock()
+	before := p.unsaved
+	if p.unsaved = nil; foreign {
+		p.unsaved = err
+	}
+	p.mu.Unlock()
+	if foreign && (before == nil || before.Error() != err.Error()) {
+		p.log.Error("no checkpoint is kept: at the next start, files are read from start_at; remove that file and restart", "error", err)
+	}
 }

@@ -42,8 +42,11 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 	}
 	for _, p := range d.view.Load().pipelines {
 		p.mu.Lock()
-		trouble := p.trouble
+		trouble, unsaved := p.trouble, p.unsaved
 		p.mu.Unlock()
+		if unsaved != nil {
+			all = append(all, problem{Part: "input", Pipeline: p.name, Problem: "no checkpoint is kept: " + unsaved.Error(), Ready: true})
+		}
 		if trouble != nil {
 			all = append(all, problem{Part: "input", Pipeline: p.name, Problem: trouble.Error()})
 		}

@@ -211,6 +211,7 @@ type Event struct {
 	Name    string
 	Message string // one line
 	Routine bool   // an expected event, such as a rotation
+	Again   bool   // the checkpoint, or a part of it, is not used: lines may be printed again
 	Loss    bool   // lines were lost
 	Lost    int64  // bytes that were in the file at a check and can no longer be read; 0 if unknown
 }
@@ -240,7 +241,8 @@ type Follower struct {
 
 // New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
 // Options, if the checkpoint cannot be written, or if another file is at its path; that file is not
-// changed. A checkpoint that is torn, or from another machine, is reported by Notify and not used.
+// changed: see [IsForeign]. A checkpoint that is torn, or from another machine, is reported by Notify
+// and not used.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -343,8 +343,8 @@ var (
 	errPlanted = errors.New("another user's file, in a folder in which everyone may write: use your own folder")
 )
 
-// refused reports whether err means that the file may belong to someone else and must not be
-// changed.
-func refused(err error) bool {
+// IsForeign reports whether an error of [New] means that the file at Options.State may belong to
+// someone else and was not changed.
+func IsForeign(err error) bool {
 	return slices.ContainsFunc([]error{errIrregular, errLink, errPlanted, errForeign, errTooLarge}, func(r error) bool { return errors.Is(err, r) })
 }

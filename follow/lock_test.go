@@ -36,21 +36,21 @@ func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	}
 }
 
-// A new state file is empty until the first checkpoint. An empty file left by an earlier run is not
-// reported.
-func TestEmptyStateFilesAreNew(t *testing.T) {
+// A new state file is empty until the first checkpoint. An empty file that exists is reported: it may
+// have been cut.
+func TestEmptyStateFilesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	l := newLog()
 	o := Options{Names: []string{filepath.Join(dir, "app.log")}, Open: l.open, Notify: l.notify, State: filepath.Join(dir, "state")}
-	for range 2 {
+	for _, want := range []string{"", "the checkpoint " + o.State + " is not used: it is empty: it was cut, or a run ended before its first checkpoint; lines may be printed again"} {
 		f, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.saver.release()
-	}
-	if told := l.messages(); told != "" {
-		t.Errorf("told %s", told)
+		if told := l.messages(); told != want {
+			t.Errorf("told %q, want %q", told, want)
+		}
 	}
 }
 

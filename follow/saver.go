@@ -60,6 +60,7 @@ type saver struct {
 	first   int64      // bytes of the first record
 	size    int64      // bytes of all records
 	synced  int64      // bytes that survive a power cut, up to size; -1: not known
+	made    bool       // there was no file when this run began
 	unsure  bool       // a sync failed: the system may have dropped unwritten data
 
 	securing sync.Mutex // held while the file is being synced
@@ -107,13 +108,16 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 // read loads the existing checkpoint. It fails if the file may belong to someone else and must not
 // be changed.
 func (w *saver) read() error {
-	if info, err := w.file.Stat(); err == nil && info.Size() == 0 {
-		return nil // a new file
+	info, err := w.file.Stat()
+	if err == nil && info.Size() == 0 && w.made {
+		return nil
 	}
 	j, err := readJournal(w.file, w.boot())
 	unused := ""
 	switch {
-	case refused(err):
+	case info != nil && info.Size() == 0:
+		unused = "it is empty: it was cut, or a run ended before its first checkpoint"
+	case IsForeign(err):
 		return fmt.Errorf("%s is %w and is not changed: name another file, or remove this one", w.path, err)
 	case err != nil:
 		unused = bare(err).Error()
@@ -123,8 +127,14 @@ func (w *saver) read() error {
 		w.load(j)
 		return nil
 	}
-	w.notify(Event{Message: fmt.Sprintf("the checkpoint %s is not used: %s", w.path, unused)})
+	w.again("is not used: %s", unused)
 	return nil
+}
+
+// again reports what is wrong with the checkpoint, if lines may be printed again because of that.
+func (w *saver) again(format string, args ...any) {
+	text := fmt.Sprintf("the checkpoint %s "+format+"; lines may be printed again", append([]any{w.path}, args...)...)
+	w.notify(Event{Message: text, Again: true})
 }
 
 // load takes over the entries of a journal, including those of names that lead to no file. A name
@@ -141,8 +151,11 @@ func (w *saver) load(j journal) {
 	w.first, w.size, w.synced = j.first, j.size, -1
 	w.torn = j.torn
 	w.rewrite = !j.continues || !slices.Equal(w.known, w.patterns) || grown(j.size/2, j.first)
-	if j.damaged {
-		w.notify(Event{Message: fmt.Sprintf("the checkpoint %s is damaged from byte %d on: its entries before that are used", w.path, j.size)})
+	switch {
+	case j.damaged:
+		w.again("is damaged from byte %d on: its entries before that are used", j.size)
+	case j.torn:
+		w.again("is torn at byte %d: its entries before that are used", j.size)
 	}
 	for path, raw := range j.files {
 		var s savedSource

@@ -138,7 +138,7 @@ func (s *source) resume() (bool, error) {
 	}
 	if saved.Context != "" && s.out.Restore != nil {
 		if err := s.out.Restore([]byte(saved.Context)); err != nil {
-			s.notify(Event{Message: fmt.Sprintf("the context in the checkpoint cannot be used (%v); the file is read again", err)})
+			s.notify(Event{Message: fmt.Sprintf("the context in the checkpoint cannot be used (%v); the file is read again", err), Again: true})
 			last.Replay = true
 		}
 	}

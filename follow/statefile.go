@@ -30,12 +30,13 @@ func (w *saver) acquire() error {
 		f, info, err := openState(w.path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if f, err = os.OpenFile(w.path, os.O_CREATE|os.O_EXCL|stateFlags, stateMode); err == nil {
+				w.made = true
 				info, err = f.Stat()
 			}
 		}
 		switch {
 		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist): // another process is creating or replacing it
-		case refused(err):
+		case IsForeign(err):
 			return fmt.Errorf("%s is %w", w.path, err)
 		case err != nil:
 			return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
