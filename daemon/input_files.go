@@ -105,6 +105,7 @@ func (f *files) sync() error {
 // open returns the sink for the lines of a file.
 func (f *files) open(name string) (*follow.Sink, error) {
 	s := f.p.session(filepath.Base(name), nil)
+	s.plain = !follow.IsArchive(name)
 	return s.sink(func() (*follow.Sink, error) { return f.open(name) }), nil
 }
 

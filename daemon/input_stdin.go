@@ -35,7 +35,7 @@ func (s *stdin) run(ctx context.Context) error {
 	if ctx.Err() != nil { // nobody goes on with an unfinished line
 		_, err = to.Write(s.in.buf[:s.in.kept])
 	}
-	return errors.Join(err, to.Close())
+	return errors.Join(err, s.p.exceptDamage(to.Close()))
 }
 
 func (*stdin) close() error { return nil }

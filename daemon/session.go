@@ -161,7 +161,7 @@ func (s *session) begin() {
 		},
 		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are no logs: they pass unchanged
 		Fields: s.stage.conf.Input.JSONFields,
-		Memory: s.p.house.unpacking, Unpacked: s.plain,
+		Memory: s.p.house.unpacking, Unpacked: s.plain, Damaged: s.damaged,
 	})
 }
 

@@ -31,12 +31,19 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 type fileLines struct{ *session }
 
 // Close ends the lines. Damage of a packed file must not end the following of the others.
-func (f fileLines) Close() error { return f.p.exceptDamage(f.peer, f.session.Close()) }
+func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 
-// exceptDamage logs that a packed input is damaged, and returns other errors.
-func (p *pipeline) exceptDamage(peer string, err error) error {
+// damaged logs and counts a loss in a packed input when it is found.
+func (s *session) damaged(e *input.UnpackError) {
+	s.p.counts.lose(0)
+	s.p.log.Warn("a packed input is damaged", "stream", s.peer, "error", e)
+}
+
+// exceptDamage counts what damage of a packed input, which was logged, has lost. It returns other
+// errors.
+func (p *pipeline) exceptDamage(err error) error {
 	if damage, ok := errors.AsType[*input.UnpackError](err); ok {
-		p.log.Warn("a packed file is damaged: the rest of it is lost", "stream", peer, "error", damage)
+		p.counts.inLost.Add(damage.Lost)
 		return nil
 	}
 	return err

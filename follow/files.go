@@ -119,7 +119,7 @@ func (f *files) leave(s *source, g *generation) {
 	defer f.mu.Unlock()
 	if r := f.byID[g.id]; r == nil || !r.active { // else it is read by another source
 		m := mark{Dev: g.id.dev, Ino: g.id.ino, Head: hash(g.head), Len: len(g.head), Off: g.size, Time: g.mtime}
-		if s.f.o.Unpack != nil && !beginsPacked(g.head) { // its archive may have to be recognised
+		if s.f.o.Unpack != nil && g.newline() != nil { // its archive may have to be recognised
 			before := make([]byte, min(m.Off, recentSize))
 			if _, err := g.ReadAt(before, m.Off-int64(len(before))); err == nil || err == io.EOF {
 				m.Before = hash(before)

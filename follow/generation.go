@@ -51,6 +51,7 @@ type generation struct {
 	until    int64
 	copied   bool      // it does not grow: a copy of a truncated file, or compressed
 	archive  sibling   // of the file, which is still open
+	packed   bool      // its name is that of a compressed file
 	contents *contents // of a compressed file, to which all offsets refer; nil: it is not compressed
 }
 
@@ -99,7 +100,7 @@ func (d *disk) openGeneration(path string) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now()}
+	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now(), packed: IsArchive(path)}
 	if err := g.readHead(); err != nil {
 		h.Close()
 		return nil, err

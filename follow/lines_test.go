@@ -173,6 +173,7 @@ func TestLinesOfUTF16AreWhole(t *testing.T) {
 	for _, parts := range [][]string{
 		{"\xff\xfea\x00\n\x00|", "\x0a\x4e\n", "\x00|", "c\x00\n\x00|", "d\x00"}, // U+4E0A
 		{"\xfe\xff\x00a\x00\n|", "\x0a\x4e\x00", "\n|", "\x00c\x00\n|", "\x00d"},
+		{"\xff\xfeA\x00", "a short line\n", strings.Repeat("a line of UTF-8\n", 5) + "|", "no end"},
 		{"\xff\xfe\x00\x00\n|", "\x00\x00\x00"}, // UTF-32 has no lines of its own
 	} {
 		path := filepath.Join(t.TempDir(), "app.log")
@@ -206,7 +207,7 @@ func TestLinesOfUTF16AreWhole(t *testing.T) {
 // The bytes of a compressed file are emitted as they come, and nothing is added to them.
 func TestBytesOfCompressedFilesAreEmittedAtOnce(t *testing.T) {
 	for _, magic := range []string{"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh91AY&SY"} {
-		path := filepath.Join(t.TempDir(), "app.log")
+		path := filepath.Join(t.TempDir(), "app.log.gz")
 		write(t, path, "")
 		var got string
 		g, read := generationOf(t, path, &got)
@@ -227,6 +228,17 @@ func TestBytesOfCompressedFilesAreEmittedAtOnce(t *testing.T) {
 		}); err != nil || got != all {
 			t.Errorf("at the end: got %q, %v; want %q", got, err, all)
 		}
+	}
+}
+
+// A file whose name is not that of a compressed one holds lines.
+func TestOtherFilesHoldLinesWhateverTheyBeginWith(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "\x1f\x8b\x08one\ntwo")
+	var got string
+	g, read := generationOf(t, path, &got)
+	if err := read(); err != nil || got != "\x1f\x8b\x08one\n" || g.needsBeginning() {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

@@ -10,7 +10,20 @@ import (
 )
 
 // packed lists the suffixes of compressed and temporary files, which are not read.
-var packed = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z", ".tmp", ".swp", "~"}
+var packed = slices.Concat(archives, []string{".tmp", ".swp", "~"})
+
+// archives lists the suffixes of compressed files.
+var archives = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
+
+// IsArchive reports whether the name of a followed file is that of a compressed one, which may have
+// been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever they begin with.
+func IsArchive(name string) bool {
+	name = strings.ToLower(filepath.Base(name))
+	return slices.ContainsFunc(archives, func(end string) bool {
+		i := strings.LastIndex(name, end)
+		return i > 0 && (i+len(end) == len(name) || isRotationPart(name[i+len(end):], false))
+	})
+}
 
 func isPacked(name string) bool { return packedBase(name) != "" }
 

@@ -147,3 +147,16 @@ func TestFilesBetweenTargetsOfALink(t *testing.T) {
 		t.Errorf("got %v between files of different names", f.all)
 	}
 }
+
+func TestNamesOfArchives(t *testing.T) {
+	for _, name := range []string{"app.log.gz", "/var/log/APP.LOG.GZ", "app.log.1.xz", "app.zst", "app.log.bz2", "app.log.gz.1", "app.gz.log.gz", "app.log.gz-20261120"} {
+		if !IsArchive(name) {
+			t.Errorf("%s is not taken for an archive", name)
+		}
+	}
+	for _, name := range []string{"app.log", "app.log.1", ".gz", "gz", "app.gz.log", "app.log.gz/app.log", "app.log~", "app.tmp", "app.gzip.txt"} {
+		if IsArchive(name) {
+			t.Errorf("%s is taken for an archive", name)
+		}
+	}
+}

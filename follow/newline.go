@@ -10,10 +10,10 @@ var (
 )
 
 // newline returns the line end of the file: that of UTF-16 if it begins with the byte order mark,
-// and nil if it is compressed: its bytes are no lines, and are emitted as they come.
+// and nil if it is compressed, as its name says: its bytes are no lines, and are emitted as they come.
 func (g *generation) newline() []byte {
 	switch {
-	case beginsPacked(g.head):
+	case g.packed && beginsPacked(g.head):
 		return nil
 	case bytes.HasPrefix(g.head, []byte("\xff\xfe")) && !bytes.HasPrefix(g.head[2:], []byte{0, 0}): // else UTF-32
 		return lineEndUTF16LE
@@ -38,25 +38,34 @@ func beginsPacked(head []byte) bool {
 func (g *generation) needsBeginning() bool { return len(g.newline()) != 1 }
 
 // firstEnd returns the index after the first line end in b, or 0.
-func (g *generation) firstEnd(b []byte) int {
+func (g *generation) firstEnd(b []byte) int { return g.lineEndIn(b, bytes.Index) }
+
+// lastEnd returns the index after the last line end in b, or 0.
+func (g *generation) lastEnd(b []byte) int { return g.lineEndIn(b, bytes.LastIndex) }
+
+// lineEndIn returns the index after the line end in b that index finds, or 0.
+func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	end := g.newline()
 	if end == nil {
 		return len(b)
 	}
-	if i := bytes.Index(b, end); i >= 0 {
+	if i := index(b, end); i >= 0 {
 		return i + len(end)
+	}
+	if len(end) == 1 {
+		return 0
+	}
+	text := b[1+bytes.LastIndexFunc(b, isControl):]
+	if i := index(text, lineEnd); i >= 0 && len(text) >= textRun {
+		return len(b) - len(text) + i + 1
 	}
 	return 0
 }
 
-// lastEnd returns the index after the last line end in b, or 0.
-func (g *generation) lastEnd(b []byte) int {
-	end := g.newline()
-	if end == nil {
-		return len(b)
-	}
-	if i := bytes.LastIndex(b, end); i >= 0 {
-		return i + len(end)
-	}
-	return 0
+// textRun is the number of bytes without control characters after which a file does not hold UTF-16
+// any more, as its reader finds, too.
+const textRun = 64
+
+func isControl(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

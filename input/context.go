@@ -29,7 +29,7 @@ type watchContext struct {
 // A utf16Context is the state of the decoder of UTF-16.
 type utf16Context struct {
 	Big     bool   `json:"big,omitempty"`     // the higher byte comes first
-	Half    []byte `json:"half,omitempty"`    // one byte, the first of a unit
+	Kept    []byte `json:"half,omitempty"`    // bytes that are not decoded yet
 	High    rune   `json:"high,omitempty"`    // the first surrogate of a pair
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
@@ -49,10 +49,7 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	}
 	s := writerContext{Version: checkpoint.Version, Input: w.format.String()}
 	if d := w.decoder; d != nil {
-		s.UTF16 = &utf16Context{Big: d.big, High: d.high, MidLine: d.midLine}
-		if d.isHalf {
-			s.UTF16.Half = []byte{d.half}
-		}
+		s.UTF16 = &utf16Context{Big: d.big, Kept: d.kept, High: d.high, MidLine: d.midLine}
 	}
 	s.Head = w.head
 	if w.dst == nil {
@@ -163,15 +160,12 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 		return nil, checkpoint.Damaged("the beginning of the input is kept although its format is known")
 	case w.format != Auto && w.format != format:
 		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
-	case s.UTF16 != nil && (len(s.UTF16.Half) > 1 || s.UTF16.High != 0 && (s.UTF16.High < 0xd800 || s.UTF16.High >= 0xdc00)):
+	case s.UTF16 != nil && (len(s.UTF16.Kept) > headSize || s.UTF16.High != 0 && (s.UTF16.High < 0xd800 || s.UTF16.High >= 0xdc00)):
 		return nil, checkpoint.Damaged("the last character is not an unfinished one of UTF-16")
 	}
 	if u := s.UTF16; u != nil {
 		w.begun = true
-		w.decoder = &utf16Decoder{big: u.Big, isHalf: len(u.Half) == 1, high: u.High, midLine: u.MidLine}
-		if w.decoder.isHalf {
-			w.decoder.half = u.Half[0]
-		}
+		w.decoder = &utf16Decoder{big: u.Big, kept: u.Kept, high: u.High, midLine: u.MidLine}
 	}
 	if len(s.Context) == 0 {
 		w.head = s.Head

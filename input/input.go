@@ -51,8 +51,8 @@ func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error
 	return recoded(b), done, nil
 }
 
-// Unpacked returns a reader of the bytes of r: unpacked if r is compressed. Damage is an error of
-// the reader. The memory for unpacking is taken from memory until done is called.
+// Unpacked returns a reader of the bytes of r: unpacked if r is compressed, and what follows. Damage
+// is an error of the reader. The memory for unpacking is taken from memory until done is called.
 func Unpacked(r io.Reader, memory *Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
@@ -60,13 +60,10 @@ func Unpacked(r io.Reader, memory *Memory) (contents io.Reader, done func(), err
 	if c == nil {
 		return b, func() {}, nil
 	}
-	l := &lease{of: memory}
-	z, err := c.unpacked(b, l)
-	if err != nil {
-		l.end()
+	if contents, done, err = c.unpack(b, memory); err != nil {
 		return nil, nil, fmt.Errorf("unpack: %w", err)
 	}
-	return z, l.end, nil
+	return contents, done, nil
 }
 
 // Translators make the writer that takes an input of each format.
@@ -182,10 +179,17 @@ func (w *Writer) take(p []byte) error {
 		_, err := w.packed.Write(p)
 		return err
 	case w.decoder != nil:
-		p = w.decoder.decode(p)
+		if p = w.decoder.decode(p); w.decoder.bytes {
+			w.decoder = nil
+		}
 	default:
 		w.tell(w.zeros.look(p))
 	}
+	return w.text(p)
+}
+
+// text passes bytes in UTF-8 on.
+func (w *Writer) text(p []byte) error {
 	if w.t.Text != nil {
 		w.t.Text(p)
 	}
@@ -304,7 +308,7 @@ func (w *Writer) Unfinished() bool {
 	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && f.Unfinished() {
 		return true
 	}
-	return w.Undecided()
+	return w.Undecided() || w.decoder != nil && w.decoder.unfinished()
 }
 
 // Flush does the same as Decide, and also passes on an unfinished last line of markup, such as a
@@ -312,6 +316,11 @@ func (w *Writer) Unfinished() bool {
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Flush)
+	}
+	if w.decoder != nil {
+		if err := w.text(w.decoder.flush()); err != nil {
+			return err
+		}
 	}
 	if err := w.Decide(); err != nil {
 		return err
@@ -359,7 +368,7 @@ func (w *Writer) open() {
 func (w *Writer) Close() error {
 	var err error
 	if w.decoder != nil {
-		err = w.translate(w.decoder.end())
+		err = w.text(w.decoder.end())
 	}
 	err = cmp.Or(err, w.decide(ended))
 	if w.packed != nil {

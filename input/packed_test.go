@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 
 	"github.com/klauspost/compress/gzip"
@@ -112,9 +113,11 @@ func unpackedIn(t *testing.T, in string, block int, memory *Memory) (string, err
 	return out.String(), err
 }
 
-// Each format is unpacked, alone and several times after each other; damage is reported, and the
-// text before it printed. What only begins like the format is printed unchanged.
+// Each format is unpacked, alone and several times after each other, and what follows is printed.
+// Damage is reported, and the text before and after it printed. What only begins like the format is
+// printed unchanged.
 func TestCompressedInputsAreUnpacked(t *testing.T) {
+	log := strings.Repeat("a line that is not packed \u00e9\n", 20)
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		text := bzip2Text
 		whole := packedBy(t, name, text)
@@ -123,31 +126,28 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 			t.Fatalf("%s is not recognised", name)
 		}
 		magic := c.magics[0]
+		line := magic + " is not packed\nmore\n"
+		if name == "bzip2" {
+			line = "BZh9 is not packed\n"
+		}
+		cut := "the " + name + " file is cut off; what it holds up to there is printed"
 		damage := "not a valid " + name + " file"
-		if name == "bzip2" { // it claims more than there is
-			damage = "the bzip2 file is cut off"
-		}
-		trailing := "other data follows the end of the " + name + " file, and is left out"
-		short := trailing
-		if name == "zstd" || name == "bzip2" {
-			short = "the " + name + " file is cut off, or other data follows its end"
-		}
-		sum := whole[:len(whole)/2] + string(whole[len(whole)/2]^0x55) + whole[len(whole)/2+1:]
+		flipped := whole[:len(whole)/2] + string(whole[len(whole)/2]^0x55) + whole[len(whole)/2+1:]
 		for _, test := range []struct{ name, in, out, err string }{
 			{"whole", whole, text, "<nil>"},
 			{"three", whole + whole + whole, text + text + text, "<nil>"},
-			{"a line that begins like it", magic + " is not packed\nmore\n", magic + " is not packed\nmore\n", "<nil>"},
+			{"a line that begins like it", line, line, "<nil>"},
 			{"a part of its beginning", magic[:2], magic[:2], "<nil>"},
-			{"cut", whole[:len(whole)-3], "", "the " + name + " file is cut off"},
-			{"a byte after it", whole + "\n", text, short},
-			{"a few bytes after it", whole + "end\n", text, trailing},
-			{"damaged", sum, "", damage},
-			{"garbage after it", whole + "garbage that is not packed\n", text, trailing},
+			{"cut", whole[:len(whole)-3], "", cut},
+			{"a byte after it", whole + "\n", text + "\n", "<nil>"},
+			{"a few bytes after it", whole + "end\n", text + "end\n", "<nil>"},
+			{"a log after it", whole + log, text + log, "<nil>"},
+			{"a log after two", whole + whole + log, text + text + log, "<nil>"},
+			{"a beginning after it", whole + whole[:2], text + whole[:2], "<nil>"},
+			{"bytes after it", whole + "\x01\xff", text + "\x01\xff", "<nil>"},
+			{"another format after it", whole + "\x1f\x9dother", text + "\x1f\x9dother", "<nil>"},
+			{"damaged, and a log", flipped + log, "", damage},
 		} {
-			if name == "bzip2" && strings.HasPrefix(test.name, "a line that") {
-				test.in = "BZh9 is not packed\n"
-				test.out = test.in
-			}
 			first, firstErr := unpackedIn(t, test.in, 1<<20, nil)
 			for _, block := range []int{1, 7, 1 << 20} {
 				got, err := unpackedIn(t, test.in, block, nil)
@@ -155,24 +155,52 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 					t.Errorf("%s, %s, in blocks of %d: got %q, %v; in one %q, %v", name, test.name, block, got, err, first, firstErr)
 				}
 			}
-			if !strings.HasPrefix(fmt.Sprint(firstErr), test.err) && !(test.name == "damaged" && first == test.in) {
+			if !strings.HasPrefix(fmt.Sprint(firstErr), test.err) && !(test.name == "damaged, and a log" && first == test.in) {
 				t.Errorf("%s, %s: got error %v, want %s", name, test.name, firstErr, test.err)
 			}
 			if test.out != "" && first != test.out {
 				t.Errorf("%s, %s: got %q, want %q", name, test.name, first, test.out)
 			}
+			if strings.HasSuffix(test.in, log) && !strings.HasSuffix(first, log) {
+				t.Errorf("%s, %s: the log is not printed: %.200q, %v", name, test.name, first, firstErr)
+			}
 		}
 		memory := NewMemory(DefaultMemory)
-		r, done, err := Plain(strings.NewReader(whole), memory)
+		r, done, err := Plain(strings.NewReader(whole+log), memory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		done()
-		if memory.left != DefaultMemory {
+		got, err := io.ReadAll(r)
+		if done(); memory.left != DefaultMemory {
 			t.Errorf("%s: Plain keeps %d bytes", name, DefaultMemory-memory.left)
 		}
-		if got, err := io.ReadAll(r); string(got) != text || err != nil {
+		if string(got) != text+log || err != nil {
 			t.Errorf("%s: Plain returns %q, %v", name, got, err)
+		}
+	}
+}
+
+// Of a damaged file, what is not text is lost; the number of bytes is reported.
+func TestLossesOfDamagedInputsAreCounted(t *testing.T) {
+	log := strings.Repeat("a line that is not packed\n", 3)
+	for _, test := range []struct {
+		name, in, out string
+		lost          int64
+	}{
+		{"a stored block, and a bad one", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + "\x00\x05\x00\xfa\xffline\n" + "\x07\x01\x02" + log, "line\n" + log, 13},
+		{"without text", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + "\x00\x05\x00\xfa\xffline\n" + "\x07\x01\x02", "line\n", 13},
+		{"a short line", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + "\x00\x05\x00\xfa\xffline\n" + "\x07\x01\x02end\n", "line\nend\n", 13},
+		{"a short block, and a bad one", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + "\xca\x04\x00" + log, "i" + log, 3},
+		{"a member, and a damaged one", packed(t, "line\n") + gzipMagic + " no\x01member\n" + log, "line\nmember\n" + log, 7},
+		{"a window of 1 GiB", "\x28\xb5\x2f\xfd\x00\xa0" + log, log, 6},
+	} {
+		got, err := unpackedIn(t, test.in, 1<<20, nil)
+		damage, _ := errors.AsType[*UnpackError](err)
+		if damage == nil || got != test.out {
+			t.Errorf("%s: got %q, %v, want %q", test.name, got, err, test.out)
+		}
+		if damage != nil && damage.Lost != test.lost {
+			t.Errorf("%s: %d bytes are lost, want %d", test.name, damage.Lost, test.lost)
 		}
 	}
 }
@@ -180,6 +208,10 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 // Damage is reported when it is read: the end of an input that is followed may be far away.
 func TestDamageIsReportedAtOnce(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
+		whole := packedBy(t, name, bzip2Text)
+		if name == "zstd" { // its checksum is compared before the last block is passed on
+			whole = packedBy(t, name, strings.Repeat(bzip2Text, 10_000))
+		}
 		synctest.Test(t, func(t *testing.T) {
 			var out taken
 			var damage []string
@@ -187,12 +219,12 @@ func TestDamageIsReportedAtOnce(t *testing.T) {
 				Markup:  func() io.WriteCloser { return &out },
 				Damaged: func(e *UnpackError) { damage = append(damage, e.Error()) },
 			})
-			io.WriteString(w, packedBy(t, name, bzip2Text)+"a line that is not packed\n")
+			io.WriteString(w, whole+whole[:len(whole)-4]+strings.Repeat("not packed\n", 20))
 			synctest.Wait()
 			before := fmt.Sprint(damage)
 			io.WriteString(w, "more\n")
 			err := w.Close()
-			if want := fmt.Sprintf("[%v]", err); err == nil || before != want || fmt.Sprint(damage) != want || out.String() != bzip2Text {
+			if want := fmt.Sprintf("[%v]", err); err == nil || before != want || fmt.Sprint(damage) != want || !strings.HasSuffix(out.String(), "not packed\nnot packed\nmore\n") {
 				t.Errorf("%s: %q is out, %s is reported before the end, %v in all, %v by Close", name, out.String(), before, damage, err)
 			}
 		})
@@ -202,6 +234,7 @@ func TestDamageIsReportedAtOnce(t *testing.T) {
 // Files without contents, and with a skippable frame at the beginning (as pzstd writes it).
 func TestOddCompressedInputs(t *testing.T) {
 	skippable := "\x50\x2a\x4d\x18\x04\x00\x00\x00\x01\x02\x03\x04"
+	long := "\x5e\x2a\x4d\x18\x00\x20\x00\x00" + strings.Repeat("\x01", 8<<10)
 	for name, test := range map[string]struct{ in, want string }{
 		"nothing, zstd":     {packedBy(t, "zstd", ""), ""},
 		"nothing, xz":       {packedBy(t, "xz", ""), ""},
@@ -209,6 +242,17 @@ func TestOddCompressedInputs(t *testing.T) {
 		"a skippable frame": {skippable + packedBy(t, "zstd", "text\n"), "text\n"},
 		"padding, gzip":     {packedBy(t, "gzip", "text\n") + strings.Repeat("\x00", 999), "text\n"},
 		"padding, xz":       {packedBy(t, "xz", "text\n") + "\x00\x00\x00\x00" + packedBy(t, "xz", "more\n"), "text\nmore\n"},
+		"padding and text":  {packedBy(t, "gzip", "text\n") + "\x00\x00more\n", "text\nmore\n"},
+
+		"a skippable frame before text":              {skippable + "text\n", skippable + "text\n"},
+		"a skippable frame alone":                    {skippable, skippable},
+		"a skippable frame that is cut":              {skippable[:10], skippable[:10]},
+		"a skippable frame of 2 GiB":                 {skippable[:4] + "\xff\xff\xff\x7f" + "text\n", skippable[:4] + "\xff\xff\xff\x7f" + "text\n"},
+		"a skippable frame of 8 KiB":                 {long + packedBy(t, "zstd", "text\n"), long + packedBy(t, "zstd", "text\n")},
+		"a skippable frame after a frame":            {packedBy(t, "zstd", "text\n") + long, "text\n"},
+		"a skippable frame between frame and text":   {packedBy(t, "zstd", "text\n") + skippable + "more\n", "text\n" + skippable + "more\n"},
+		"one of 2 GiB between frame and text":        {packedBy(t, "zstd", "text\n") + skippable[:4] + "\xff\xff\xff\x7fmore\n", "text\n" + skippable[:4] + "\xff\xff\xff\x7fmore\n"},
+		"skippable frames between frames, and after": {packedBy(t, "zstd", "text\n") + skippable + packedBy(t, "zstd", "more\n") + skippable + skippable, "text\nmore\n"},
 	} {
 		if got, err := unpackedIn(t, test.in, 5, nil); got != test.want || err != nil {
 			t.Errorf("%s: got %q, %v", name, got, err)
@@ -288,7 +332,7 @@ func TestWindowsOfCompressedInputsAreBounded(t *testing.T) {
 		{"xz, one of 64 MiB", xzDictionary(t, "text\n", 28), "text\n", "<nil>", 64 * mib},
 		{"xz, one of 64 MiB, with less", xzDictionary(t, "text\n", 28), "", "unpack the xz file: not enough memory for compressed inputs: it needs 64 MiB, of which 63 of 63 are left", 63 * mib},
 		{"zstd, a window of 1 GiB", large, "", "unpack the zstd file: not enough memory for compressed inputs: it needs 1024 MiB, of which 64 of 64 are left", 64 * mib},
-		{"zstd, one after a small one", packedBy(t, "zstd", "text\n") + large, "text\n", "unpack the zstd file: window size exceeded", 64 * mib},
+		{"zstd, one after a small one", packedBy(t, "zstd", "text\n") + large, "text\n", "unpack the zstd file: not enough memory for compressed inputs: it needs 1024 MiB, of which 64 of 64 are left", 64 * mib},
 		{"bzip2, with less than a block", unbase64(bzip2Data), "", "unpack the bzip2 file: not enough memory for compressed inputs: it needs 4 MiB, of which 1 of 1 are left", mib},
 	} {
 		memory := NewMemory(test.memory)
@@ -320,31 +364,39 @@ func TestDictionariesOfXZTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// An input of which nothing can be unpacked for long is not kept.
+// Frames that are skipped before a log are printed, and not kept.
 func TestLongSkippedFramesAreNotKept(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	frame := "\x50\x2a\x4d\x18\x00\x00\x10\x00" + strings.Repeat("x", 1<<20)
-	in := strings.Repeat(frame, 16) + "not a frame\n"
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got, err := unpackedIn(t, in, 64<<10, nil)
-	runtime.ReadMemStats(&after)
-	if got != "" || !strings.HasPrefix(fmt.Sprint(err), "other data follows the end of the zstd file") {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 40<<20 { // the input itself has 16 MiB
-		t.Errorf("%d MiB are allocated", n>>20)
+	for _, before := range []string{"", packedBy(t, "zstd", "text\n")} {
+		in := before + strings.Repeat(frame, 16) + "not a frame\n"
+		var start, end runtime.MemStats
+		runtime.ReadMemStats(&start)
+		got, err := unpackedCount(t, []byte(in), 64<<10, nil)
+		runtime.ReadMemStats(&end)
+		want := len(in)
+		if before != "" {
+			want += len("text\n") - len(before)
+		}
+		if int(got) != want || err != nil {
+			t.Errorf("got %d bytes of %d, %v", got, want, err)
+		}
+		if n := end.TotalAlloc - start.TotalAlloc; n > 24<<20 {
+			t.Errorf("%d MiB are allocated", n>>20)
+		}
 	}
 }
 
-// FuzzUnpack changes compressed inputs: everything ends, nothing panics, memory is bounded, and
-// the size of the blocks changes nothing.
+// FuzzUnpack changes compressed inputs: everything ends, nothing panics, memory is bounded, the size
+// of the blocks changes nothing, and every byte is unpacked, or printed, or reported as lost.
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		whole := packedBy(f, name, bzip2Text)
 		f.Add([]byte(whole), uint16(7))
 		f.Add([]byte(whole+whole), uint16(1000))
 		f.Add([]byte(whole[:len(whole)-5]), uint16(1))
+		f.Add([]byte(whole+"text\n"), uint16(3))
+		f.Add([]byte(whole+whole[:len(whole)-7]+strings.Repeat("text\n", 30)), uint16(3))
 	}
 	f.Add([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), uint16(3))
 	f.Fuzz(func(t *testing.T, in []byte, block uint16) {
@@ -360,7 +412,52 @@ func FuzzUnpack(f *testing.F) {
 		if memory.left != 16<<20 {
 			t.Fatalf("%d bytes are not given back", 16<<20-memory.left)
 		}
+		checkEveryByte(t, in, int(block))
 	})
+}
+
+// checkEveryByte reads in as members, and checks what is passed on after them and what is lost.
+func checkEveryByte(t *testing.T, in []byte, block int) {
+	t.Helper()
+	c, _ := codecOf(in)
+	if c == nil {
+		return
+	}
+	m := newMembers(c, iotest.OneByteReader(bytes.NewReader(in)), &lease{of: NewMemory(16 << 20)})
+	var rest []byte
+	p := make([]byte, 1+block%100)
+	damage := error(nil)
+	for {
+		n, err := m.Read(p)
+		if m.rest != nil && err == nil {
+			rest = append(rest, p[:n]...)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if damage != nil {
+				t.Fatalf("a second error: %v after %v", err, damage)
+			}
+			damage = err
+		}
+	}
+	from := int(m.tape.mark)
+	switch {
+	case damage != nil:
+		lost := in[from : from+int(m.salvage.lost)]
+		for i := 0; i+textRun <= len(lost); i++ {
+			if textLen(lost[i:i+textRun]) == textRun {
+				t.Fatalf("text is lost: %q", lost[i:])
+			}
+		}
+		from += len(lost)
+	case m.rest == nil:
+		from = int(m.at())
+	}
+	if !bytes.Equal(rest, in[from:]) {
+		t.Fatalf("%q is printed after what is unpacked or lost, want %q", rest, in[from:])
+	}
 }
 
 func unpackedCount(t *testing.T, in []byte, block int, memory *Memory) (count, error) {

@@ -2,7 +2,6 @@ package input
 
 import (
 	"cmp"
-	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
@@ -47,125 +46,61 @@ func unpack(c *codec, w *Writer) *unpacker {
 	return u
 }
 
-// unpack passes the unpacked bytes to the Writer, to the end of the packed ones. An input that only
-// begins like a packed one is passed unchanged: a few bytes at the head of a log must not prevent
-// it from being read. The error is one of the Writer, or an UnpackError.
+// unpack passes the unpacked bytes to the Writer, and what follows them. The error is one of the
+// Writer, or an UnpackError.
 func (u *unpacker) unpack() error {
 	memory := &lease{of: u.memory}
 	defer memory.end()
-	packed := &recorder{r: (*packedBytes)(u)}
-	first := make([]byte, 4<<10)
-	n := 0
-	z, err := u.codec.unpacked(packed, memory)
-	if err == nil {
-		n, err = io.ReadAtLeast(z, first, 1)
-	}
-	head, all := packed.stop()
-	if all && n == 0 && err != nil && !errors.Is(err, ErrNoMemory) && !(z != nil && isEnd(err)) {
-		u.mu.Lock()
-		u.plain = true
-		u.mu.Unlock()
-		if _, err := (*unpackedBytes)(u).Write(head); err != nil {
-			return err
-		}
-		_, err = io.Copy((*unpackedBytes)(u), packed)
+	m := newMembers(u.codec, (*packedBytes)(u), memory)
+	w := &sink{u: u, members: m}
+	_, err := io.Copy(w, m)
+	if err == nil || w.err != nil {
 		return err
-	}
-	if _, err := (*unpackedBytes)(u).Write(first[:n]); err != nil {
-		return err
-	}
-	if err == nil {
-		w := &sink{w: (*unpackedBytes)(u)}
-		if _, err = io.Copy(w, z); err == nil || w.err != nil {
-			return err
-		}
-	} else if err == io.EOF {
-		return nil // an empty file
 	}
 	damage := &UnpackError{Format: u.codec.name, Err: err}
 	if u.w.t.Damaged != nil {
 		u.w.t.Damaged(damage)
 	}
-	io.Copy(io.Discard, packed) // the side that writes must not wait
-	return damage
+	_, err = io.Copy(w, m)
+	damage.Lost = m.salvage.lost
+	return cmp.Or(err, error(damage))
 }
 
-// errTrailing is the error of a decoder if bytes after the end of a file are not another file.
-var errTrailing = errors.New("other data follows its end")
-
-// isTrailing reports whether the error of a decoder is due to such bytes; see errTrailing.
-func isTrailing(err error) bool {
-	return errors.Is(err, errTrailing) || errors.Is(err, zstd.ErrMagicMismatch) ||
-		errors.Is(err, bzip2.StructuralError("bad magic value in continuation file"))
-}
-
-// isEnd reports whether a decoder's error is due to missing bytes.
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
-
-// An UnpackError reports an input that begins like a compressed file and is damaged, incomplete,
-// followed by other data, or needs more memory than there is. The bytes unpacked before have been
+// An UnpackError reports an input that begins like a compressed file and is damaged, incomplete, or
+// needs more memory than there is. What was unpacked before the damage, and the text after it, are
 // printed.
 type UnpackError struct {
 	Format string // of the file: gzip, zstd, xz or bzip2
 	Err    error  // error of the decoder
+	Lost   int64  // at most so many bytes of the file were neither unpacked nor printed; set when Close returns
 }
 
 func (e *UnpackError) Error() string {
 	switch {
-	case isTrailing(e.Err):
-		return fmt.Sprintf("other data follows the end of the %s file, and is left out", e.Format)
-	case errors.Is(e.Err, io.ErrUnexpectedEOF) && (e.Format == "zstd" || e.Format == "bzip2"): // a decoder needs up to 4 bytes to know
-		return fmt.Sprintf("the %s file is cut off, or other data follows its end; what it holds up to there is printed", e.Format)
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("the %s file is cut off; what it holds up to there is printed", e.Format)
 	case errors.Is(e.Err, ErrNoMemory), errors.Is(e.Err, zstd.ErrWindowSizeExceeded):
 		return fmt.Sprintf("unpack the %s file: %v; unpack it with %[1]s -dc, and pass the output to symfilter, or raise --max-memory", e.Format, e.Err)
 	}
-	return fmt.Sprintf("not a valid %s file: %v; what comes after that is left out", e.Format, e.Err)
+	return fmt.Sprintf("not a valid %s file: %v; of what comes after that, only text is printed", e.Format, e.Err)
 }
 
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A recorder reads from r, and keeps the bytes read until it is stopped or has maxRecorded of them.
-type recorder struct {
-	r       io.Reader
-	head    []byte
-	stopped bool
-	lost    bool // more than maxRecorded bytes were read before it was stopped
-}
-
-// maxRecorded is the number of bytes that may decide whether an input is packed. Before the first
-// unpacked byte, gzip has a header of 64 KiB, and bzip2 a block of some 900 KB.
-const maxRecorded = 2 << 20
-
-func (r *recorder) Read(b []byte) (int, error) {
-	n, err := r.r.Read(b)
-	switch {
-	case r.stopped:
-	case len(r.head)+n > maxRecorded:
-		r.head, r.stopped, r.lost = nil, true, true
-	default:
-		r.head = append(r.head, b[:n]...)
-	}
-	return n, err
-}
-
-// stop returns the bytes read so far, and whether these are all. It keeps no further ones.
-func (r *recorder) stop() (head []byte, all bool) {
-	head = r.head
-	r.head, r.stopped = nil, true
-	return head, !r.lost
-}
-
-// A sink keeps the error of its writer, to distinguish it from an error of a reader.
+// A sink passes on what is unpacked. It keeps the error of its writer, to distinguish it from an
+// error of a reader.
 type sink struct {
-	w   io.Writer
-	err error
+	u       *unpacker
+	members *members
+	err     error
 }
 
 func (r *sink) Write(b []byte) (n int, err error) {
-	n, r.err = r.w.Write(b)
+	r.u.mu.Lock()
+	defer r.u.mu.Unlock()
+	r.u.plain = !r.members.unpacked
+	n, r.err = r.u.w.Write(b)
 	return n, r.err
 }
 
@@ -217,13 +152,4 @@ func (p *packedBytes) Read(b []byte) (int, error) {
 	p.taken += int64(n)
 	p.mu.Unlock()
 	return n, err
-}
-
-// unpackedBytes is the side of an unpacker that the goroutine writes.
-type unpackedBytes unpacker
-
-func (u *unpackedBytes) Write(b []byte) (int, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.w.Write(b)
 }

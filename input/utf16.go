@@ -78,32 +78,98 @@ func onlyMark(head []byte) bool { return string(head) == markLE || string(head) 
 // An utf16Decoder makes UTF-8 of UTF-16. A surrogate without its pair and half a unit at the end
 // become U+FFFD. A byte order mark at the beginning of a line is left out, and may change the byte
 // order: it begins another file of a log that is rotated.
+//
+// Any bytes are units of UTF-16: those of a log in UTF-8 are Chinese characters. The decoder therefore
+// keeps what follows a character of Latin-1, as each blank and line end is, until the next one. It
+// believes that the text is UTF-16 no longer if none comes within headSize, or if there are textRun
+// bytes of text with a line end: they and all that follow are passed unchanged.
 type utf16Decoder struct {
 	big bool // the higher byte comes first
 
-	half    byte // the first byte of a unit, if isHalf is set
-	isHalf  bool
-	high    rune // the first surrogate of a pair; 0 without one
-	midLine bool // the last unit did not end a line
+	kept    []byte // bytes after the last character of Latin-1, at most headSize
+	run     int    // index in kept of bytes that are text
+	bytes   bool   // the text is not UTF-16 any more
+	high    rune   // the first surrogate of a pair; 0 without one
+	midLine bool   // the last unit did not end a line
 
 	buf []byte
 }
 
 // decode returns the text of p, which the next call overwrites.
 func (d *utf16Decoder) decode(p []byte) []byte {
+	if d.bytes {
+		return p
+	}
 	d.buf = d.buf[:0]
-	if d.isHalf && len(p) > 0 {
-		d.isHalf = false
-		d.unit(d.half, p[0])
-		p = p[1:]
+	i := len(d.kept) &^ 1
+	d.kept = append(d.kept, p...)
+	all, at := d.kept, 0 // all[at:] is kept
+	for ; i+1 < len(all); i += 2 {
+		low, high := all[i], all[i+1]
+		if d.big {
+			low, high = high, low
+		}
+		mark := i == at && !d.midLine && (low == 0xff && high == 0xfe || low == 0xfe && high == 0xff)
+		if mark || high == 0 && low != 0 {
+			d.units(all[at : i+2])
+			at, d.run = i+2, 0
+			continue
+		}
+		n := i + 2 - at
+		if n%textRun != 0 {
+			continue
+		}
+		if run := d.textOf(all[at : i+2]); run >= 0 {
+			at += d.units(all[at : at+run])
+		} else if n < headSize {
+			continue
+		}
+		if d.high != 0 {
+			d.buf = utf8.AppendRune(d.buf, utf8.RuneError)
+		}
+		d.bytes, d.kept = true, nil
+		return append(d.buf, all[at:]...)
 	}
-	for ; len(p) >= 2; p = p[2:] {
-		d.unit(p[0], p[1])
+	d.kept = append(all[:0], all[at:]...)
+	return d.buf
+}
+
+// textOf returns the index of a run of text at the end of kept bytes that is no UTF-16, or -1.
+func (d *utf16Decoder) textOf(kept []byte) int {
+	for n := textLen(kept[d.run:]); d.run+n < len(kept); n = textLen(kept[d.run:]) {
+		d.run += n + 1
 	}
-	if len(p) == 1 {
-		d.half, d.isHalf = p[0], true
+	if run := kept[d.run:]; len(run) >= textRun && hasLines(run) {
+		return d.run
+	}
+	return -1
+}
+
+// hasLines reports whether b has line ends, but fewer than a word of Gurmukhi: U+0A15 to U+0A7E.
+func hasLines(b []byte) bool { n := bytes.Count(b, newline); return n > 0 && 2*n < len(b) }
+
+// isText reports whether the kept bytes may be text of UTF-8.
+func (d *utf16Decoder) isText() bool { return textLen(d.kept) == len(d.kept) }
+
+// unfinished reports whether flush returns something.
+func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }
+
+// flush returns the text of the kept bytes, unless they may be text of UTF-8: more of it decides.
+func (d *utf16Decoder) flush() []byte {
+	d.buf = d.buf[:0]
+	if d.unfinished() {
+		n := d.units(d.kept)
+		d.kept, d.run = append(d.kept[:0], d.kept[n:]...), 0
 	}
 	return d.buf
+}
+
+// units appends the text of whole units, and returns the number of their bytes.
+func (d *utf16Decoder) units(b []byte) int {
+	for i := 0; i+1 < len(b); i += 2 {
+		d.unit(b[i], b[i+1])
+	}
+	return len(b) &^ 1
 }
 
 // unit appends the text of a unit, if it is a whole character.
@@ -137,13 +203,15 @@ func (d *utf16Decoder) unit(first, second byte) {
 	d.midLine = c != '\n'
 }
 
-// end returns the text of what is not a whole character at the end.
+// end returns the text of what is kept at the end.
 func (d *utf16Decoder) end() []byte {
 	d.buf = d.buf[:0]
-	if d.isHalf || d.high != 0 {
+	if d.isText() && hasLines(d.kept) {
+		d.buf = append(d.buf, d.kept...)
+	} else if n := d.units(d.kept); n < len(d.kept) || d.high != 0 {
 		d.buf = utf8.AppendRune(d.buf, utf8.RuneError)
 	}
-	d.isHalf, d.high = false, 0
+	d.kept, d.high = nil, 0
 	return d.buf
 }
 

@@ -2,7 +2,6 @@ package input
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -24,15 +23,20 @@ const (
 	xzPerByte      = 4096
 )
 
-func openXZ(packed io.Reader, memory *lease) (io.Reader, error) {
-	g := &xzGuard{r: bufio.NewReader(packed), memory: memory}
-	g.next(12, (*xzGuard).streamHeader)
+func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error) {
+	r, _ := last.(*xzReader)
+	if r == nil {
+		r = &xzReader{guard: &xzGuard{r: packed, memory: memory}}
+		r.guard.next(12, (*xzGuard).streamHeader)
+	}
+	r.guard.ended = false
 	// the decoder takes at least the smallest dictionary; the guard has checked what blocks ask for
-	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(g)
+	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(r.guard)
 	if err != nil {
 		return nil, err
 	}
-	return &xzReader{z: z, guard: g}, nil
+	r.z = z
+	return r, nil
 }
 
 // An xzReader reads what is unpacked, and waits for no chunk of which nothing has come.
@@ -48,9 +52,6 @@ func (r *xzReader) Read(b []byte) (int, error) {
 	}
 	n, err := r.z.Read(b)
 	r.taken += uint64(n)
-	if errors.Is(err, io.ErrUnexpectedEOF) && r.guard.trailing() {
-		err = errTrailing
-	}
 	return n, err
 }
 
@@ -65,7 +66,7 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // is called with the field
 	skip  uint64                           // bytes to pass before the next field
 
-	ended        bool   // a stream has ended, and no other stream has begun
+	ended        bool   // the stream has ended: the decoder would take what follows it for another one
 	check        int    // bytes of the check after each block
 	blocks       int    // of the current stream
 	packed       uint64 // bytes of the current block's chunks
@@ -81,7 +82,14 @@ func (g *xzGuard) next(n int, whole func(*xzGuard, []byte) error) {
 }
 
 func (g *xzGuard) Read(b []byte) (int, error) {
-	n, err := g.r.Read(b)
+	if g.ended {
+		return 0, io.EOF
+	}
+	left := uint64(g.want - len(g.field))
+	if g.skip > 0 {
+		left = g.skip
+	}
+	n, err := g.r.Read(b[:min(uint64(len(b)), left)])
 	if bad := g.follow(b[:n]); bad != nil {
 		return 0, bad
 	}
@@ -90,6 +98,9 @@ func (g *xzGuard) Read(b []byte) (int, error) {
 
 // ReadByte saves the decoder from making a reader of single bytes.
 func (g *xzGuard) ReadByte() (byte, error) {
+	if g.ended {
+		return 0, io.EOF
+	}
 	c, err := g.r.ReadByte()
 	if err != nil {
 		return 0, err
@@ -133,7 +144,7 @@ func (g *xzGuard) streamHeader(b []byte) error {
 	default:
 		return fmt.Errorf("%w: unknown check %d", errXZ, b[7])
 	}
-	g.blocks, g.ended = 0, false
+	g.blocks = 0
 	g.next(1, (*xzGuard).blockOrIndex)
 	return nil
 }
@@ -284,25 +295,6 @@ func (g *xzGuard) indexNext() {
 
 func (g *xzGuard) footer([]byte) error {
 	g.ended = true
-	g.next(4, (*xzGuard).between)
+	g.next(12, (*xzGuard).streamHeader)
 	return nil
-}
-
-// between takes four bytes after a stream: zeros, or the beginning of another stream.
-func (g *xzGuard) between(b []byte) error {
-	if string(b) == "\x00\x00\x00\x00" {
-		g.next(4, (*xzGuard).between)
-		return nil
-	}
-	if !bytes.HasPrefix([]byte(xzMagic), b) {
-		return errTrailing
-	}
-	g.want, g.whole = 12, (*xzGuard).streamHeader
-	return nil
-}
-
-// trailing reports whether an input that has ended has bytes after its last stream that are not
-// another stream.
-func (g *xzGuard) trailing() bool {
-	return g.ended && len(g.field) > 0 && len(g.field) < 4 && !bytes.HasPrefix([]byte(xzMagic), g.field)
 }

@@ -116,6 +116,7 @@ type arrival struct {
 	cut      atomic.Bool  // the reading was stopped before the end; set while another goroutine may unpack
 	silent   bool         // another lane reports what this one does
 	elements bool         // everything that can be resolved passes through filter, which counts it
+	unpacked bool         // the input is not unpacked, whatever it begins with
 	members  []byte       // of each object of JSON
 	add      func(counts) // adds what stayed unresolved without the filter
 }
@@ -127,7 +128,7 @@ func (e engine) hint(label string) string { return e.sniffer.hint(label, e.input
 // engine returns the engine that recognizes the format of one input by its first bytes, and filters
 // it.
 func (r *reports) engine(format input.Format, at *arrival) engine {
-	sniffed := &sniffer{reading: r.c.reading()}
+	sniffed := &sniffer{reading: r.c.reading(), lines: at.unpacked}
 	t := input.Translators{
 		Markup: func() io.WriteCloser { return at.filter },
 		Container: func(f input.Format) io.WriteCloser {
@@ -148,6 +149,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Text:      sniffed.look,
 		Damaged:   at.damaged,
 		Memory:    r.packed,
+		Unpacked:  at.unpacked,
 		Fields:    r.c.fields,
 	}
 	if isStacked(r.output) {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/follow"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/report"
@@ -71,6 +72,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		o.Dialects.Refused = func(path string, reason error) { r.diag.printf("%s: --image %s: %v", label, path, reason) }
 	}
 	if l.c.follow.on { // the end may be far away
+		at.unpacked = !follow.IsArchive(label)
 		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
 	}
 	if l.quiet {

@@ -40,6 +40,7 @@ const headSize = 4 << 10
 // are safe for concurrent use.
 type sniffer struct {
 	reading reading
+	lines   bool // the input is not unpacked, since its name is not that of a compressed file
 
 	mu     sync.Mutex
 	past   bool // an earlier run has printed the text that comes
@@ -91,6 +92,8 @@ func (s *sniffer) hint(name, packed string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch r := s.reading; {
+	case s.lines && s.kind != nil && s.kind.program != "":
+		return "begins like " + s.kind.name + ", and is printed unchanged, since its name is not that of a compressed file; write " + s.kind.program + " -dc " + name + " | symfilter"
 	case s.kind != nil:
 		return s.kind.hint(name, packed)
 	case r.misread(s.begins):
