@@ -69,12 +69,10 @@ func (m *members) first() error {
 		return err
 	}
 	if m.rest != nil {
-		return fmt.Errorf("not a %s file: %w", m.codec.name, cmp.Or(m.refused, errNoFrame))
+		return cmp.Or(m.refused, fmt.Errorf("%s: invalid header", m.codec.name))
 	}
 	return nil
 }
-
-var errNoFrame = errors.New("no frame follows its skippable frames")
 
 // at returns the offset of the next byte that a decoder reads.
 func (m *members) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
