@@ -21,6 +21,10 @@ type Dialects struct {
 	// code.
 	Folders []string
 
+	// WorkingFolder, an absolute path, is the folder below which the relative paths of the log lead to
+	// files. If it is empty, they lead to none.
+	WorkingFolder string
+
 	// Images are files that the operator names for modules of the log.
 	Images []Image
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -117,6 +118,9 @@ func (t *tracer) called(title string) *dialect.Image {
 			return file
 		}
 	}
+	if m := relative(t, title); m != nil {
+		return m
+	}
 	if strings.Contains(name, ".so") {
 		return t.library(name, path.Dir(main))
 	}
@@ -127,6 +131,21 @@ func (t *tracer) called(title string) *dialect.Image {
 		}
 	}
 	return &dialect.Image{Path: title, Err: dialect.ErrTitle}
+}
+
+// relative returns the file at the relative path that a program was called by, which its title begins
+// with; nil if there is none below the working folder.
+func relative(t *tracer, title string) *dialect.Image {
+	word, _, _ := strings.Cut(title, " ")
+	for _, name := range []string{title, word} {
+		if !strings.Contains(name, "/") || !filepath.IsLocal(name) {
+			continue
+		}
+		if m := firstIn(t, name, []string{t.opt.WorkingFolder}); m != nil {
+			return m
+		}
+	}
+	return nil
 }
 
 // libraries are the folders in which the dynamic linkers of distributions search for libraries.

@@ -54,10 +54,12 @@ func TestPathsOfTheLogLeadToRegularFilesAlone(t *testing.T) {
 	for _, name := range []string{"fifo", "folder", "socket", "libzeros.so", "tofifo", "loop", "exe", "null", "proc/self/exe", "none", "libsparse.so"} {
 		for _, whole := range []bool{false, true} {
 			o := resolvingDialects(t)
-			o.Dialects.Images, o.Dialects.Whole = nil, whole
-			log := at(name) + "(+0x1154)[0x7f31c2a01154]\n" + at(name) + "(+0x999154)[0x7f31c2a01154]\nend\n"
-			if got, _ := filterString(t, o, log, nil); got != log {
-				t.Errorf("%s: got\n%s\nwant\n%s", name, got, log)
+			o.Dialects.Images, o.Dialects.Whole, o.Dialects.WorkingFolder = nil, whole, dir
+			for _, path := range []string{at(name), "./" + name} {
+				log := path + "(+0x1154)[0x7f31c2a01154]\n" + path + "(+0x999154)[0x7f31c2a01154]\nend\n"
+				if got, _ := filterString(t, o, log, nil); got != log {
+					t.Errorf("%s: got\n%s\nwant\n%s", path, got, log)
+				}
 			}
 		}
 	}

@@ -62,6 +62,7 @@ func (l *dialectList) Set(s string) error {
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
 		KeepRaw: c.backtraces.keepRaw, Code: c.backtraces.code, ForceImages: c.backtraces.forceImages, Whole: regular}
+	d.WorkingFolder, _ = os.Getwd() // without one no relative path is opened
 	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
 		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
 			d.Folders = append(d.Folders, abs)

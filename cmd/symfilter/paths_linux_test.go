@@ -71,6 +71,8 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		"relative name":          "{{{module:0:prog.so:elf:" + id + "}}}{{{mmap:0x1000:0x5000:load:0:rx:0x1000}}}\n{{{pc:0x1376}}}\n",
 		"relative object":        "# callgrind format\nevents: Ir\npositions: instr\nob=prog.so\nfn=0x1370\n0x1370 1\n",
 		"relative rtrace":        "version=2.2, arch=x86_64, timestamp=2010.1.1 1:1:1, process=/bin/x, pid=1\n: prog.so => 0x1000-0x6000\n1. [100.1] malloc(10) = 0x4000\n\t0x1376\n\n",
+		"relative backtrace":     "./prog.so(outer+0x6)[0x7f31c2a01376]\n",
+		"backtrace from above":   "./x/../../" + filepath.Base(dir) + "/prog.so(outer+0x6)[0x7f31c2a01376]\n",
 		"relative of Valgrind's": strings.ReplaceAll(report, "FILE", "prog.so"),
 	}
 	opened := map[string]func() bool{program: watchOpens(t, program), secret: watchOpens(t, secret)}
@@ -105,6 +107,9 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		{"Valgrind's report", "--no-paths --output=json", program, false},
 		{"Valgrind's report", "--no-paths --output=markup", program, false},
 		{"relative of Valgrind's", "", program, false},
+		{"relative backtrace", "", program, true},
+		{"relative backtrace", "--no-paths", program, false},
+		{"backtrace from above", "", program, false},
 		{"heap profile", "profile -", program, true},
 		{"heap profile", "profile -", secret, true}, // and left: no program
 		{"heap profile", "profile - --no-paths", program, false},
@@ -120,7 +125,7 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		cmd.Stdin = strings.NewReader(strings.ReplaceAll(logs[tt.log], "FILE", tt.file))
 		cmd.Env = append(os.Environ(), asCommand+"=1", "DEBUGINFOD_URLS=", "XDG_CACHE_HOME="+t.TempDir())
 		cmd.Dir = t.TempDir()
-		if strings.HasPrefix(tt.log, "relative") {
+		if strings.HasPrefix(tt.log, "relative") || tt.log == "backtrace from above" {
 			cmd.Dir = dir
 		}
 		var stderr bytes.Buffer
