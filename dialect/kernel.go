@@ -24,8 +24,8 @@ var kernel = Dialect{
 	Sample: " vfs_write+0xc7/0x3f0",
 }
 
-// kernelImage is the module of functions of the kernel itself, for which the log names none.
-const kernelImage = "vmlinux"
+// KernelImage is the module of functions of the kernel itself, for which the log names none.
+const KernelImage = "vmlinux"
 
 // A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs
 // to the Reader of the frame.
@@ -111,7 +111,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	if f.Kernel = r.kernelOf(b[:from]); f.Kernel.Release != "" {
 		f.Key = key
 	}
-	if k.module == kernelImage {
+	if k.module == KernelImage {
 		if f.at = addressBefore(b, from); f.at != 0 {
 			f.load = r.kernelLoad()
 		}
@@ -120,7 +120,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 		k.awaited = f.Key != 0
 		r.awaitCode(f)
 	}
-	f.Awaits = f.ID.IsZero() && f.Module != kernelImage && !r.kernelID.IsZero()
+	f.Awaits = f.ID.IsZero() && f.Module != KernelImage && !r.kernelID.IsZero()
 	f.Start = from
 	f.Inline = InlineMarked
 	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})
@@ -236,7 +236,7 @@ func segment(b []byte, end int) string {
 // kernelModule parses " [MODULE]" or " [MODULE BUILDID]" in b from at on, and returns its end.
 func (r *Reader) kernelModule(b []byte, at int) (module string, id buildid.ID, end int, ok bool) {
 	if !hasAt(b, at, " [") {
-		return kernelImage, id, at, true
+		return KernelImage, id, at, true
 	}
 	from := at + 2
 	for end = from; end < len(b) && (isWord(b[end]) || b[end] == '-'); end++ {

@@ -71,7 +71,7 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 		return false // the log has not shown that it is one of Linux
 	}
 	f := l.frame()
-	f.Kind, f.Value, f.Call, f.Module = InKernel, addr, call, kernelImage
+	f.Kind, f.Value, f.Call, f.Module = InKernel, addr, call, KernelImage
 	f.Kernel, f.unsure = k, unsure
 	f.load = r.kernelLoad()
 	f.Start, f.Inline = at, InlineMarked
@@ -95,7 +95,7 @@ func (r *Reader) ofKernel(f *Frame) {
 	if k.Named().Release == "" {
 		return
 	}
-	f.Kind, f.Addr, f.Module, f.Kernel, f.load = InKernel, 0, kernelImage, k, r.kernelLoad()
+	f.Kind, f.Addr, f.Module, f.Kernel, f.load = InKernel, 0, KernelImage, k, r.kernelLoad()
 	f.unsure = true
 }
 

@@ -57,7 +57,7 @@ func (t *Trace) PlaceKnown(f *Frame) bool {
 func identifyModules(frames []*Frame) {
 	var ids map[string]buildid.ID // zero: of several builds
 	for _, f := range frames {
-		if f.Kernel == nil || f.Module == kernelImage || f.ID.IsZero() {
+		if f.Kernel == nil || f.Module == KernelImage || f.ID.IsZero() {
 			continue
 		}
 		if ids == nil {

@@ -277,7 +277,7 @@ func (f *Frame) PlaceByID() bool {
 // assign sets the fields of f about its module from the facts of the lines around it.
 func (t *Trace) assign(f *Frame, facts *Facts) {
 	if f.Kernel != nil {
-		if f.Module == kernelImage {
+		if f.Module == KernelImage {
 			f.ID = f.Kernel.Named().ID
 		}
 		return

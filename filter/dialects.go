@@ -39,6 +39,10 @@ type Dialects struct {
 	// device: once, and again if the device has run its program in between.
 	Refused func(path string, reason error)
 
+	// Taken, if not nil, is called with the path of a file of Images when it is first taken for the
+	// module of a frame.
+	Taken func(path string)
+
 	// Code prints the code that Linux lists around an instruction that has failed, disassembled, after
 	// the line of the listing: of x86-64 and AArch64.
 	Code bool

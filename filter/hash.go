@@ -15,12 +15,13 @@ import (
 const maxHashed = 512 << 20
 
 // A givenFile describes a file that the operator names: its SHA-256 when it had this size and time,
-// and the last reported reason why the device runs another program.
+// the last reported reason why the device runs another program, and whether it was taken for a module.
 type givenFile struct {
 	size    int64
 	time    time.Time
 	sum     string
 	refused error
+	taken   bool
 }
 
 // hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if it cannot be read. It
@@ -43,7 +44,9 @@ func hashOf(t *tracer, path string) string {
 		return ""
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
-	keepGiven(t, path, givenFile{info.Size(), info.ModTime(), sum, t.files.givenFiles[path].refused})
+	g := t.files.givenFiles[path]
+	g.size, g.time, g.sum = info.Size(), info.ModTime(), sum
+	keepGiven(t, path, g)
 	return sum
 }
 
@@ -53,6 +56,19 @@ func keepGiven(t *tracer, path string, g givenFile) {
 		t.files.givenFiles = make(map[string]givenFile)
 	}
 	t.files.givenFiles[path] = g
+}
+
+// reportTaken reports the file of a frame if the operator has named it, once.
+func reportTaken(t *tracer, f *dialect.Frame) {
+	m := f.Place.Image
+	if m == nil || !m.Given || t.opt.Taken == nil {
+		return
+	}
+	if g := t.files.givenFiles[m.Path]; !g.taken {
+		g.taken = true
+		keepGiven(t, m.Path, g)
+		t.opt.Taken(m.Path)
+	}
 }
 
 // reportRefused reports the file of a frame if the log shows that the device runs another program. The

@@ -59,7 +59,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 // kernelPlaces returns the paths at which the file of a module of the kernel with this release may
 // be.
 func kernelPlaces(t *tracer, module, release string) (places []string) {
-	if module == kernelName {
+	if module == dialect.KernelImage {
 		return []string{
 			"/usr/lib/debug/boot/vmlinux-" + release,
 			"/lib/modules/" + release + "/build/vmlinux",

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
 )
 
 const (
@@ -16,9 +17,6 @@ const (
 	maxModuleDirs = 1 << 16 // entries of a folder of modules that are read; Debian's kernel has 4,500
 	maxDepFile    = 8 << 20 // bytes of modules.dep that are read; Debian's has 500,000
 )
-
-// kernelName is the module of functions that are in no module of a kernel.
-const kernelName = "vmlinux"
 
 // kernelModules are the paths of the modules of kernels.
 type kernelModules struct {
@@ -105,8 +103,8 @@ func (g *Image) isForKernel(module string) bool {
 		return moduleName(g.Name) == moduleName(module)
 	}
 	base := path.Base(g.Path)
-	if module == kernelName {
-		return strings.Contains(base, kernelName)
+	if module == dialect.KernelImage {
+		return strings.Contains(base, dialect.KernelImage)
 	}
 	return moduleName(base) == moduleName(module)
 }

@@ -228,7 +228,11 @@ func (r *resolver) recordPlace(fr *dialect.Frame) {
 	case m != nil && m.Given && k.name == "" && k.id.IsZero():
 		k.name = m.Path
 	}
-	r.countMiss(k, fr.Place.Err)
+	if u := r.countMiss(k, fr.Place.Err); u != nil {
+		if file, base := fr.Candidate(); file != "" {
+			u.Candidate, u.Base = file, base
+		}
+	}
 }
 
 // recordMiss counts an unresolved element in m.
@@ -236,18 +240,19 @@ func (r *resolver) recordMiss(m *module, err error) {
 	r.countMiss(cacheModule{id: m.buildID(), name: m.name()}, err)
 }
 
-func (r *resolver) countMiss(k cacheModule, err error) {
+// countMiss counts an unresolved address, and returns the counts of its module, nil if there are none.
+func (r *resolver) countMiss(k cacheModule, err error) *Unresolved {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {
 		r.pending++
 	}
 	if r.uncounted {
-		return
+		return nil
 	}
 	u := r.missing[k]
 	if u == nil {
 		if len(r.missing) >= maxUnresolved {
-			return
+			return nil
 		}
 		if r.missing == nil {
 			r.missing = make(map[cacheModule]*Unresolved)
@@ -257,4 +262,5 @@ func (r *resolver) countMiss(k cacheModule, err error) {
 	}
 	u.Frames++
 	u.Err = err
+	return u
 }

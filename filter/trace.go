@@ -155,6 +155,7 @@ func judge(t *tracer, frames []*dialect.Frame) {
 	}()
 	t.trace.Judge(frames, t.reader.Facts())
 	for _, f := range frames {
+		reportTaken(t, f)
 		reportRefused(t, f)
 	}
 }

@@ -20,11 +20,11 @@ import (
 // asked reports whether a module has the build ID.
 func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range c.places() {
-		if p.flag == systemPlace || p.problem() != nil {
+		if p.flag == systemPlace || p.flag == imagePlace || p.problem() != nil {
 			continue
 		}
 		var problems []string
-		if i < len(roots) { // the symbol paths are the first places
+		if i < len(roots) { // the places that are searched for build IDs are the first ones
 			problems = rootProblems(&roots[i])
 			if id := roots[i].ID; len(problems) == 0 && !id.IsZero() && !asked(id) {
 				problems = []string{"has build ID " + id.String() + ", which no module here has"}
@@ -136,7 +136,8 @@ func (x *examination) folders(ctx context.Context, c *config) {
 	x.head("folders and files")
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
 	defer cancel()
-	paths := buildid.NewSymbolPath(slices.Concat(c.symbolPaths, c.objects)...)
+	searched := c.searchPaths()
+	paths := buildid.NewSymbolPath(searched...)
 	defer paths.Close()
 	roots, slow := paths.Roots(ctx)
 	for i, p := range c.places() {
@@ -148,7 +149,7 @@ func (x *examination) folders(ctx context.Context, c *config) {
 			x.wrong("%s (%s): %v", p.path, p.flag, bare(err))
 		case i < len(roots):
 			x.root(p, &roots[i])
-		case i < len(c.symbolPaths)+len(c.objects):
+		case i < len(searched):
 			x.wrong("%s (%s): not examined: %v", p.path, p.flag, slow)
 		default:
 			if err := p.contents(ctx); err != nil {
@@ -163,6 +164,9 @@ func (x *examination) folders(ctx context.Context, c *config) {
 // root examines a symbol path.
 func (x *examination) root(p place, r *buildid.Root) {
 	problems := rootProblems(r)
+	if p.flag == imagePlace { // it needs no build ID
+		problems = nil
+	}
 	if !r.ID.IsZero() {
 		if err := cutOff(r.Path); err != nil {
 			problems = append(problems, err.Error())
@@ -175,6 +179,8 @@ func (x *examination) root(p place, r *buildid.Root) {
 	case len(problems) > 0:
 	case !r.ID.IsZero():
 		x.good("%s (%s) has build ID %s", p.path, p.flag, r.ID)
+	case p.flag == imagePlace:
+		x.good("%s (%s)", p.path, p.flag)
 	default:
 		x.good("%s (%s) holds %s", p.path, p.flag, count(int64(r.Files), "ELF file with a build ID", "ELF files with build IDs"))
 	}

@@ -69,7 +69,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		}
 	}
 	help.print(x.w)
-	r := c.remedier(opened.Symbolizer, false)
+	r := c.remedier(opened.Symbolizer, found, false)
 	for _, text := range r.remedies(without) {
 		if text != noRemedy { // the advice above is the same
 			fmt.Fprintf(x.w, "       next: %s\n", oneLine(text))
@@ -100,7 +100,8 @@ func (c *config) examine(ctx context.Context, opened *symfilter.Opened, in *os.F
 	if err != nil {
 		return found, "", err
 	}
-	dialects.Complete = opened.Complete
+	var sum tally
+	dialects.Complete, dialects.Taken = opened.Complete, sum.take
 	c.output = outputText
 	sym := opened.Symbolizer
 	o := filter.Options{
@@ -110,7 +111,6 @@ func (c *config) examine(ctx context.Context, opened *symfilter.Opened, in *os.F
 		Patience:   c.wait.of(true),
 		Dialects:   dialects,
 	}
-	var sum tally
 	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
 	at.filter = filter.New(at.batch, o)
 	r := newReports(c, sym, biases, prefixes)

@@ -36,7 +36,8 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		}
 		return
 	}
-	modules, outside := s.unresolved.all().sorted()
+	sum := s.unresolved.all()
+	modules, outside := sum.sorted()
 	for _, u := range modules {
 		name := nameOf(u)
 		r := sym.Report(u.ID, u.Name)
@@ -47,6 +48,9 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		if next := c.next(u, r); next != "" {
 			s.diag.line("  next: %s", next)
 		}
+	}
+	for _, unused := range c.remedier(sym, sum, true).unusedImages(modules) {
+		s.diag.line("%s", unused)
 	}
 	if outside > 0 {
 		s.diag.line("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", count(outside, "address", "addresses"))
@@ -94,7 +98,7 @@ func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum count
 	if sum.failed == 0 || c.quiet || c.output == outputMarkup {
 		return
 	}
-	r := c.remedier(sym, s.stop.signal() != 0) // after a signal the process must end within a second, however slow the disk is
+	r := c.remedier(sym, sum, s.stop.signal() != 0) // after a signal the process must end within a second, however slow the disk is
 	modules, _ := sum.sorted()
 	parts := append([]string{sum.String()}, r.remedies(modules)...)
 	s.diag.line("%s; symfilter --explain shows why", strings.Join(parts, "; "))
@@ -145,8 +149,14 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 		return "that file is stripped; " + c.elsewhere(u.ID)
 	case r.Path != "":
 		return ""
+	case u.Candidate != "":
+		return "add --image " + imageWord(u) + " if that file ran"
 	case u.ID.IsZero() && isReason(u.Err):
 		return ""
+	case u.Name == dialect.KernelImage && u.ID.IsZero():
+		return "give --image vmlinux"
+	case u.Name == dialect.KernelImage:
+		return "give --image vmlinux, or " + c.elsewhere(u.ID)
 	case u.ID.IsZero():
 		return "link the module with -Wl,--build-id, so that debug files of other builds can be ruled out"
 	case errors.As(u.Err, &missing) && missing.Err != nil && !c.examining:

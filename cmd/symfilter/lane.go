@@ -75,6 +75,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 		at.unpacked = !follow.IsArchive(label)
 		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
 	}
+	o.Dialects.Taken = r.stream.unresolved.take
 	if l.quiet {
 		at.silent = true
 		at.diagnose, at.add = func(string) {}, func(counts) {}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/symfilter/symfilter"
 )
@@ -12,7 +13,10 @@ import (
 // A place is a path that a flag names, or the system's folder of debug files.
 type place struct{ flag, path string }
 
-const systemPlace = "the system's"
+const (
+	systemPlace = "the system's"
+	imagePlace  = "--image"
+)
 
 // places returns the places in which debug files are searched.
 func (c *config) places() (places []place) {
@@ -22,6 +26,7 @@ func (c *config) places() (places []place) {
 	}{
 		{"--symbol-path", c.symbolPaths},
 		{"--obj", c.objects},
+		{imagePlace, c.imagePaths()},
 		{"--build-id-dir", c.trees},
 		{"--ids-txt", c.idsFiles},
 		{"--debug-file-directory", c.debugDirs},
@@ -36,6 +41,11 @@ func (c *config) places() (places []place) {
 		places = append(places, place{systemPlace, symfilter.DebugDir})
 	}
 	return places
+}
+
+// searchPaths returns the files and folders that are searched for build IDs: the first of places.
+func (c *config) searchPaths() []string {
+	return slices.Concat(c.symbolPaths, c.objects, c.imagePaths())
 }
 
 // given returns a list with path, or an empty list if path is empty.
@@ -77,6 +87,8 @@ func (p place) problem() error {
 		return err
 	}
 	switch p.flag {
+	case imagePlace:
+		return nil // parseImage has examined it
 	case "--symbol-path", "--obj":
 		if info.IsDir() {
 			return listable(p.path)

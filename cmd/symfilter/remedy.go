@@ -40,12 +40,13 @@ type remedier struct {
 
 	roots []buildid.Root        // contents of the symbol paths; nil if not known
 	asked func(buildid.ID) bool // whether a module has the ID
+	taken map[string]bool       // files of --image that were taken for modules
 }
 
-// remedier returns a remedier for the modules that sym was asked for. With quick it reads no lists
-// of packages.
-func (c *config) remedier(sym *symbolize.Symbolizer, quick bool) *remedier {
-	r := &remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs}
+// remedier returns a remedier for the modules that sym was asked for, and a run with these counts.
+// With quick it reads no lists of packages.
+func (c *config) remedier(sym *symbolize.Symbolizer, sum counts, quick bool) *remedier {
+	r := &remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs, taken: sum.taken}
 	if c.noPaths || quick {
 		r.lists = ""
 	}
@@ -65,18 +66,30 @@ func (c *config) remedier(sym *symbolize.Symbolizer, quick bool) *remedier {
 // remedies returns what would help with the modules, which are sorted, as parts of a sentence.
 func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 	c := r.c
+	var unused []string
 	if len(modules) > 0 {
-		all = c.useless(r.roots, r.asked)
+		unused = r.unusedImages(modules)
+		all = append(c.useless(r.roots, r.asked), unused...)
 	}
-	var packages []string
+	var packages, images []string
+	reason := "" // with advice, of the module with the most addresses
 	misfiled := 0
 	var without []filter.Unresolved // modules with a build ID, without debug information
 	pending, elsewhere, kernel := false, false, false
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)
-		pending = pending || errors.Is(u.Err, symbolize.ErrPending)
-		elsewhere = elsewhere || errors.Is(u.Err, report.ErrNoFile)
-		kernel = kernel || errors.Is(u.Err, dialect.ErrKernel)
+		switch {
+		case errors.Is(u.Err, symbolize.ErrPending):
+			pending = true
+		case errors.Is(u.Err, report.ErrNoFile):
+			elsewhere = true
+		case isKernel(u) && known.Path == "":
+			kernel = true
+		case u.Candidate != "":
+			images = append(images, "--image "+imageWord(u))
+		case reason == "" && len(unused) == 0 && isAdvice(u.Err):
+			reason = shortName(u) + ": " + u.Err.Error()
+		}
 		if known.Holds == symbolize.DebugInfo || u.ID.IsZero() {
 			continue
 		}
@@ -88,6 +101,13 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 		if p := debugPackage(known.Package.Type, known.Package.Name); p != "" {
 			packages = append(packages, p)
 		}
+	}
+	switch images = images[:min(len(images), maxRemedied)]; len(images) {
+	case 0:
+	case 1:
+		all = append(all, "add "+images[0]+" if that file ran")
+	default:
+		all = append(all, "add "+strings.Join(images, " ")+" if these files ran")
 	}
 	if installed, err := installers(r.lists, without); err == nil {
 		packages = append(packages, installed...)
@@ -122,7 +142,20 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 	if len(all) == 0 && len(without) > 0 {
 		all = append(all, noRemedy)
 	}
+	if reason != "" {
+		all = append(all, reason)
+	}
 	return all
+}
+
+// isKernel reports whether a module is the kernel, or no file of its kernel is here.
+func isKernel(u filter.Unresolved) bool {
+	return u.Name == dialect.KernelImage || errors.Is(u.Err, dialect.ErrKernel)
+}
+
+// isAdvice reports whether a reason says what to do: after a semicolon.
+func isAdvice(reason error) bool {
+	return isReason(reason) && strings.Contains(reason.Error(), "; ")
 }
 
 // noRemedy is the advice if nothing more precise is known.

@@ -27,6 +27,7 @@ type counts struct {
 	asked   int64               // all addresses
 	rests   filter.Rests        // the proofs of the answers for raw backtraces
 	wild    filter.Wild         // addresses of raw backtraces at which there is no code
+	taken   map[string]bool     // paths of the files of --image that were taken for modules
 }
 
 // countsOf returns the counts of a log.
@@ -49,6 +50,7 @@ type tally struct {
 	asked     int64
 	rests     filter.Rests
 	wild      filter.Wild
+	taken     map[string]bool
 }
 
 type moduleName struct {
@@ -64,6 +66,10 @@ func (t *tally) add(c counts) {
 	t.asked += c.asked
 	t.rests.Add(c.rests)
 	t.wild.Add(c.wild)
+	if t.taken == nil {
+		t.taken = make(map[string]bool)
+	}
+	maps.Copy(t.taken, c.taken)
 	for _, u := range c.modules {
 		key := moduleName{u.ID, u.Name}
 		known := t.modules[key]
@@ -80,14 +86,20 @@ func (t *tally) add(c counts) {
 		}
 		known.Frames += u.Frames
 		known.Err = u.Err
+		if u.Candidate != "" {
+			known.Candidate, known.Base = u.Candidate, u.Base
+		}
 	}
 }
+
+// take notes that a file of --image was taken for a module.
+func (t *tally) take(path string) { t.add(counts{taken: map[string]bool{path: true}}) }
 
 // all returns the sum of what was added.
 func (t *tally) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests, wild: t.wild}
+	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests, wild: t.wild, taken: maps.Clone(t.taken)}
 	for _, u := range t.modules {
 		sum.modules = append(sum.modules, *u)
 	}

@@ -376,7 +376,7 @@ func closeSoon(symbols *symfilter.Opened) {
 // after it, the module's own file, the servers last.
 func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 	return symfilter.Symbols{
-		SymbolPaths: slices.Concat(c.symbolPaths, c.objects, c.imagePaths()),
+		SymbolPaths: c.searchPaths(),
 		IDsFiles:    c.idsFiles,
 		BuildIDDirs: c.trees,
 		DebugDirs:   c.debugDirs,

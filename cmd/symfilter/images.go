@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/filter"
+)
+
+// imageWord returns the value of --image, as a word of a shell, that names the candidate of u.
+func imageWord(u filter.Unresolved) string {
+	word := u.Candidate
+	if folder, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(folder, word); err == nil && filepath.IsLocal(short) {
+			word = short
+		}
+	}
+	if name := nameForImage(u); name != "" && name != path.Base(u.Candidate) {
+		word = name + "=" + word
+	}
+	if u.Base != 0 {
+		word += fmt.Sprintf("@0x%x", u.Base)
+	}
+	return shellWord(word)
+}
+
+// nameForImage returns the name of a module with which --image names it, or an empty string.
+func nameForImage(u filter.Unresolved) string {
+	switch {
+	case u.Name == "":
+		return ""
+	case strings.HasPrefix(u.Name, "/"):
+		return path.Base(u.Name)
+	}
+	return dialect.ProgramName(u.Name)
+}
+
+// shellWord returns a word as it is written in a shell.
+func shellWord(word string) string {
+	const plain = "%+,-./:=@_"
+	special := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune(plain, r)
+	}
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// unusedImages returns the files of --image that were used for no frame, each as a part of a sentence.
+// modules stayed unresolved.
+func (r *remedier) unusedImages(modules []filter.Unresolved) (all []string) {
+	var names []string // of the modules for which --image can name a file
+	for _, u := range modules {
+		if name := nameForImage(u); name != "" && u.ID.IsZero() && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, word := range r.c.backtraces.images {
+		m, err := parseImage(word)
+		if err != nil || r.taken[m.Path] {
+			continue
+		}
+		id := fileID(m.Path)
+		switch {
+		case r.asked(id):
+			continue
+		case len(names) == 0 && id.IsZero():
+			all = append(all, "--image "+shellWord(word)+" has no build ID, by which the modules here are found")
+			continue
+		case len(names) == 0:
+			all = append(all, "--image "+shellWord(word)+" has build ID "+id.String()+", which no module here has")
+			continue
+		}
+		file := word
+		if m.Name != "" {
+			file = strings.TrimPrefix(word, m.Name+"=")
+		}
+		all = append(all, fmt.Sprintf("--image %s was used for no frame: no module of the log has this name; write --image %s",
+			shellWord(word), imageNamed(names, m.Path, file)))
+	}
+	return all
+}
+
+// imageNamed returns the value of --image that names the file at path, which is written as file, for
+// one of the modules of these names: for the one whose name the file's begins with, or for the only one.
+func imageNamed(names []string, path, file string) string {
+	base := filepath.Base(path)
+	for stem := base; ; {
+		i := strings.LastIndexByte(stem, '.')
+		if i <= 0 {
+			break
+		}
+		if stem = stem[:i]; slices.Contains(names, stem) {
+			return shellWord(stem + "=" + file)
+		}
+	}
+	if len(names) == 1 {
+		return shellWord(names[0] + "=" + file)
+	}
+	return shellWord("NAME="+file) + " with its name in the log"
+}
+
+// fileID returns the build ID of the file at path, or zero.
+func fileID(path string) buildid.ID {
+	file, err := buildid.OpenUnpacked(path, "--image")
+	if err != nil {
+		return buildid.ID{}
+	}
+	defer file.Close()
+	id, _ := buildid.Read(file, file.Size()) // without one, it is zero
+	return id
+}
