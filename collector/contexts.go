@@ -3,8 +3,6 @@ package collector
 import (
 	"container/list"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"sync"
 	"time"
 
@@ -15,10 +13,6 @@ const (
 	// liveFor is the time after its last record for which a process is not dropped for a new one: a
 	// flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
-
-	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and a hash of the
-	// whole added.
-	maxKey = 1024
 
 	// streamBytes is the memory of a stream without its context and key, about.
 	streamBytes = 256
@@ -66,10 +60,6 @@ func newContexts(s *shared) *contexts {
 
 // acquire returns the stream with a key, and whether a hexdict is open. The caller releases it.
 func (c *contexts) acquire(key []byte, now time.Time) (_ *stream, dict bool) {
-	if len(key) > maxKey {
-		hash := sha256.Sum256(key)
-		key = hex.AppendEncode(key[:maxKey-2*len(hash):maxKey-2*len(hash)], hash[:])
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.of[string(key)]

@@ -1,12 +1,25 @@
 package collector
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// keys makes the keys of processes from attributes.
+const (
+	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and a hash of the
+	// whole added.
+	maxKey = 1024
+
+	// maxNested bounds the maps and lists within each other that are part of a key: a sender may nest
+	// as many as a message has bytes.
+	maxNested = 8
+)
+
+// keys makes the keys of processes from attributes. What a key has of the resource is made once for
+// all its records: a resource may have as many attributes as a batch has records.
 type keys struct {
 	names []string // Config.Key
 
@@ -14,13 +27,15 @@ type keys struct {
 	entered  bool     // prefix and rest are those of resource
 	prefix   []byte   // pairs of the resource
 	rest     []string // names that the resource does not have
+	all      []byte   // the key of records without any of the names; nil: not made yet
 	key      []byte
 }
 
 // enter makes r the resource of the next records.
 func (k *keys) enter(r pcommon.Resource) { k.resource, k.entered = r, false }
 
-// of returns the key of a record with the given attributes. It is valid until the next call.
+// of returns the key of a record with the given attributes, at most maxKey bytes. It is valid until
+// the next call.
 func (k *keys) of(record pcommon.Map) []byte {
 	if !k.entered {
 		k.enterResource()
@@ -28,39 +43,73 @@ func (k *keys) of(record pcommon.Map) []byte {
 	k.key = append(k.key[:0], k.prefix...)
 	for _, name := range k.rest {
 		if v, ok := record.Get(name); ok {
-			k.key = appendPair(k.key, name, v)
+			k.key = appendPair(k.key, name, v, maxNested)
 		}
 	}
-	if len(k.key) == 0 {
-		for name, v := range k.resource.Attributes().All() {
-			k.key = appendPair(k.key, name, v)
-		}
+	if len(k.key) > 0 {
+		k.key = short(k.key)
+		return k.key
 	}
-	return k.key
+	if k.all == nil {
+		k.all = short(appendPairs([]byte{}, k.resource.Attributes(), maxNested))
+	}
+	return k.all
 }
 
 func (k *keys) enterResource() {
 	k.entered = true
-	k.prefix, k.rest = k.prefix[:0], k.rest[:0]
+	k.prefix, k.rest, k.all = k.prefix[:0], k.rest[:0], nil
 	for _, name := range k.names {
 		if v, ok := k.resource.Attributes().Get(name); ok {
-			k.prefix = appendPair(k.prefix, name, v)
+			k.prefix = appendPair(k.prefix, name, v, maxNested)
 		} else {
 			k.rest = append(k.rest, name)
 		}
 	}
+	k.prefix = short(k.prefix)
+}
+
+// short returns key, or if it is longer than maxKey a key of that length in memory of its own.
+func short(key []byte) []byte {
+	if len(key) <= maxKey {
+		return key
+	}
+	hash := sha256.Sum256(key)
+	const kept = maxKey - 2*len(hash)
+	return hex.AppendEncode(append(make([]byte, 0, maxKey), key[:kept]...), hash[:])
 }
 
 // appendPair appends NAME=VALUE and a zero byte.
-func appendPair(dst []byte, name string, v pcommon.Value) []byte {
-	dst = append(append(dst, name...), '=')
+func appendPair(dst []byte, name string, v pcommon.Value, nested int) []byte {
+	return append(appendValue(append(append(dst, name...), '='), v, nested), 0)
+}
+
+func appendPairs(dst []byte, m pcommon.Map, nested int) []byte {
+	for name, v := range m.All() {
+		dst = appendPair(dst, name, v, nested)
+	}
+	return dst
+}
+
+// appendValue appends v, without the maps and lists that are deeper than nested.
+func appendValue(dst []byte, v pcommon.Value, nested int) []byte {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		dst = append(dst, v.Str()...)
+		return append(dst, v.Str()...)
 	case pcommon.ValueTypeInt:
-		dst = strconv.AppendInt(dst, v.Int(), 10)
-	default:
-		dst = append(dst, v.AsString()...)
+		return strconv.AppendInt(dst, v.Int(), 10)
+	case pcommon.ValueTypeMap:
+		if nested > 0 {
+			dst = appendPairs(dst, v.Map(), nested-1)
+		}
+		return dst
+	case pcommon.ValueTypeSlice:
+		if nested > 0 {
+			for _, v := range v.Slice().All() {
+				dst = append(appendValue(dst, v, nested-1), 0)
+			}
+		}
+		return dst
 	}
-	return append(dst, 0)
+	return append(dst, v.AsString()...)
 }

@@ -36,8 +36,10 @@ type logsProcessor struct {
 	end      context.CancelFunc
 	tasks    sync.WaitGroup
 
-	mu   sync.Mutex
-	idle []*worker
+	mu      sync.Mutex
+	running bool
+	batches sync.WaitGroup // added to only while running
+	idle    []*worker
 }
 
 func newLogsProcessor(set processor.Settings, cfg *Config, next consumer.Logs, f *factory) *logsProcessor {
@@ -56,14 +58,23 @@ func (p *logsProcessor) start(ctx context.Context, host component.Host) (err err
 		p.tasks.Go(p.late.run)
 	}
 	p.tasks.Go(p.expireIdle)
+	p.setRunning(true)
 	return nil
+}
+
+func (p *logsProcessor) setRunning(running bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = running
 }
 
 func (p *logsProcessor) shutdown(ctx context.Context) error {
 	if p.shared == nil {
 		return nil // it was not started
 	}
-	p.end()
+	p.setRunning(false)
+	p.end() // batches wait for no file any more
+	p.batches.Wait()
 	if p.late != nil {
 		p.shared.listen(p, false)
 	}
@@ -89,18 +100,24 @@ func (p *logsProcessor) expireIdle() {
 }
 
 // processLogs filters the records of a batch. Many goroutines may call it. It never fails: what
-// cannot be resolved goes on as it is.
+// cannot be resolved goes on as it is, and so does a batch that a receiver still sends after the
+// shutdown, as one may whose own shutdown has timed out.
 func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
-	w := p.worker()
-	defer p.rest(w)
-	w.batch(ctx, ld)
+	if w := p.worker(); w != nil {
+		defer p.rest(w)
+		w.batch(ctx, ld)
+	}
 	return ld, nil
 }
 
-// worker returns a worker for one batch.
+// worker returns a worker for one batch, or nil if p is not running.
 func (p *logsProcessor) worker() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.running {
+		return nil
+	}
+	p.batches.Add(1)
 	if n := len(p.idle); n > 0 {
 		w := p.idle[n-1]
 		p.idle = p.idle[:n-1]
@@ -111,6 +128,7 @@ func (p *logsProcessor) worker() *worker {
 
 // rest keeps a worker for later batches.
 func (p *logsProcessor) rest(w *worker) {
+	defer p.batches.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) < maxIdleWorkers {

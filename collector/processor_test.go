@@ -272,10 +272,14 @@ func TestProcessesAreKeptApart(t *testing.T) {
 // A hexdict may go over several records, between those of other processes.
 func TestHexDictOverSeveralRecords(t *testing.T) {
 	head := linesOf(t, "crash.log")[4:32]
-	for _, together := range []bool{true, false} {
+	for _, test := range []struct {
+		name     string
+		together bool
+	}{{"a", true}, {"a", false}, {strings.Repeat("a", 2*maxKey), false}} {
+		name, together := test.name, test.together
 		p, sink := start(t, testConfig(), nil)
-		consume(t, p, batchOf("a", head...))
-		all := []plog.Logs{batchOf("a", "{{{hexdict: A: 1"), batchOf("b", "B: 2"), batchOf("a", "PC: 0x7ffff7fbd917"), batchOf("a", "}}}"), batchOf("a", "plain")}
+		consume(t, p, batchOf(name, head...))
+		all := []plog.Logs{batchOf(name, "{{{hexdict: A: 1"), batchOf("b", "B: 2"), batchOf(name, "PC: 0x7ffff7fbd917"), batchOf(name, "}}}"), batchOf(name, "plain")}
 		if together {
 			for _, ld := range all[1:] {
 				ld.ResourceLogs().MoveAndAppendTo(all[0].ResourceLogs())
@@ -288,7 +292,7 @@ func TestHexDictOverSeveralRecords(t *testing.T) {
 		got := textOf(sink)
 		got = got[strings.Index(got, "{{{hexdict"):]
 		if !strings.Contains(got, "ledger.cc:27") || !strings.HasSuffix(got, "\nplain\n") {
-			t.Errorf("together %t:\n%s", together, got)
+			t.Errorf("%d bytes of key, together %t:\n%s", len(name), together, got)
 		}
 	}
 }

@@ -245,11 +245,7 @@ func (w *worker) part(key []byte) int {
 		at = len(w.parts)
 		s, dict := w.p.contexts.acquire(key, w.now)
 		w.parts = append(w.parts, part{stream: s, dict: dict})
-		name := s.key
-		if name != string(key) { // it is long
-			name = string(key)
-		}
-		w.of[name] = at
+		w.of[s.key] = at
 	}
 	w.recent, w.lastKey = at, append(w.lastKey[:0], key...)
 	return at
