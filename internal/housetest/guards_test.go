@@ -59,7 +59,7 @@ func (m mutation) run(t *testing.T, text string) {
 	dir, env := root(t), os.Environ()
 	if filepath.Ext(m.file) == ".go" {
 		// For the commands that the test builds, too.
-		env = append(env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay(t, filepath.Join(dir, m.file), text))
+		env = append(env, "GOFLAGS="+os.Getenv("GOFLAGS")+" '-overlay="+overlay(t, filepath.Join(dir, m.file), text)+"'")
 	} else {
 		dir = copyOfTree(t)
 		write(t, filepath.Join(dir, m.file), text)
