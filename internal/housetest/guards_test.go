@@ -23,7 +23,7 @@ type mutation struct {
 
 // Each threat of ARCHITECTURE.md has a guard in testdata/guards.txt, and names a test that fails if
 // the guard is taken out. The short form only checks that the guards are still in their files, and
-// runs the test of the first one; make guards runs all.
+// runs the tests of internal/escape, which build soon; make guards runs all.
 func TestGuardsAreTested(t *testing.T) {
 	threats, mutations := threatRows(t), readMutations(t)
 	for i, row := range threats {
@@ -31,7 +31,7 @@ func TestGuardsAreTested(t *testing.T) {
 			t.Errorf("threat %d (%s) has no guard in testdata/guards.txt", i+1, row.threat)
 		}
 	}
-	for i, m := range mutations {
+	for _, m := range mutations {
 		t.Run(fmt.Sprintf("%d/%s", m.threat, m.test), func(t *testing.T) {
 			if m.threat < 1 || m.threat > len(threats) {
 				t.Fatalf("there is no threat %d", m.threat)
@@ -44,7 +44,7 @@ func TestGuardsAreTested(t *testing.T) {
 			if n := strings.Count(text, m.old); n != 1 {
 				t.Fatalf("%s has the guard %d times, want once:\n%s", m.file, n, m.old)
 			}
-			if i == 0 || fuzztest.Long() {
+			if m.pkg == "./internal/escape" || fuzztest.Long() {
 				m.run(t, strings.Replace(text, m.old, m.new, 1))
 			}
 		})
