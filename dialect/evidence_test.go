@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,11 +10,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are.
+// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are. The file
+// is this program, whose code changes with the package, so that a few traces do.
 func TestRandomFramesProveNoFile(t *testing.T) {
 	m, _ := thisProgram(t)
 	random := rand.New(rand.NewSource(1))
-	const traces = 4000
+	const traces = 40000
 	for frames := 1; frames <= 4; frames++ {
 		named := 0
 		for range traces {
@@ -31,14 +33,12 @@ func TestRandomFramesProveNoFile(t *testing.T) {
 				return &copied
 			}}
 			trace.Judge(all, new(Facts))
-			for _, f := range all {
-				if f.Place.Err == nil {
-					named++
-				}
+			if slices.ContainsFunc(all, func(f *Frame) bool { return f.Place.Err == nil }) {
+				named++
 			}
 		}
-		if named > 0 {
-			t.Errorf("%d traces of %d frames: %d frames are located", traces, frames, named)
+		if named > traces/10000 {
+			t.Errorf("%d traces of %d frames: in %d frames are located", traces, frames, named)
 		}
 	}
 }
