@@ -141,6 +141,14 @@ func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	return ok && onlyBlanks(l.Text, end) && l.unread(at-len(mark), offset, ErrPE)
 }
 
+// ofWasmtime reports whether a name is one that wasmtime prints in the form of Rust's frames, with the
+// module before it, and whether it names the function: ledger.wasm!settle, <unknown>!<wasm function 42>.
+func ofWasmtime(name []byte) (is, named bool) {
+	module, function, _ := bytes.Cut(name, []byte("!"))
+	number := bytes.HasPrefix(function, []byte("<wasm function "))
+	return number || len(function) > 0 && (string(module) == "<unknown>" || bytes.HasSuffix(module, []byte(".wasm"))), !number
+}
+
 // matchWasm matches a function of WebAssembly without a name, whose offset in the module is at at.
 func matchWasm(_ *Reader, l *Line, at int) bool {
 	b := l.Text

@@ -40,6 +40,9 @@ func matchRust(r *Reader, l *Line, at int) bool {
 	if !ok || !standsFree(b, digits) {
 		return false
 	}
+	if wasm, named := ofWasmtime(b[name:to]); wasm {
+		return !named && l.unread(digits, addr, ErrWasm)
+	}
 	f := l.frame()
 	f.Number, f.Kind, f.Addr, f.Value, f.Call = number, Runtime, addr, addr, Return
 	f.Start = max(blanksBefore(b, digits), digits-3) // the number has four columns
