@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/input"
@@ -72,8 +73,14 @@ func (g *gateFlags) check(c *config, files []string) error {
 			return usageError{fmt.Errorf("--diff has no effect with %s: remove one of them", o.flag())}
 		}
 	}
+	advice := "write --gate=all%s for any error, or kinds such as SEGV, heap-buffer-overflow, Leak_*; symfilter help gates lists them"
+	if c.command == input.Valgrind.String() {
+		advice = "write --gate=all%s for any error, or kinds such as InvalidRead, InvalidWrite, Leak_*; symfilter help gates lists them"
+	}
 	for _, kind := range g.kinds.unknown {
 		switch {
+		case !isMissing(kind.Word): // --gate was taken for a switch
+			return usageError{fmt.Errorf("--gate: %q is a file; "+advice, kind.Word, " "+kind.Word)}
 		case c.command == input.RTrace.String(): // whose reports name their kinds
 			g.kinds.unknown = nil
 		case kind.Near != "":
@@ -81,9 +88,21 @@ func (g *gateFlags) check(c *config, files []string) error {
 		}
 	}
 	if word := g.kinds.NotOfValgrind(); word != "" && c.command == input.Valgrind.String() {
-		return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; a report has the kind of each error", word)}
+		return usageError{fmt.Errorf("--gate: Valgrind has no kind %q; "+advice, word, "")}
 	}
 	return refuse("needs whole inputs: remove --follow", usedFlag{name, c.follow.on})
+}
+
+// kindsHelp lists the kinds that --gate knows.
+func kindsHelp() string {
+	var b strings.Builder
+	for _, list := range []struct {
+		of    string
+		kinds []string
+	}{{"Valgrind", gate.ValgrindKinds()}, {"logs", gate.LogKinds()}} {
+		fmt.Fprintf(&b, "\nThe kinds of %s:\n\n  %s\n", list.of, wrap(strings.Join(list.kinds, ", "), 2))
+	}
+	return b.String()
 }
 
 // read returns the files that the run reads and does not write.

@@ -24,7 +24,7 @@ func topics() []topic {
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
 		{name: "collectors", about: "rsyslog, syslog-ng, containerd and other programs", section: "IN OTHER PROGRAMS' PIPELINES", text: collectorsText},
 		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
-		{name: "gates", about: "what lets a build fail: new errors, limits of costs", section: "GATES", text: gatesText},
+		{name: "gates", about: "what lets a build fail: new errors, limits of costs", section: "GATES", text: gatesText + kindsHelp()},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
 		{name: allFlags, about: "all flags"},
 	}
@@ -225,7 +225,8 @@ The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
 on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
 the device. A port that goes away, because the board restarts or is unplugged,
 is opened again when it is back; one that is not there yet is waited for, if its
-path is in /dev or --baud is given.
+path is in /dev or --baud is given: as long as --wait, 90 seconds by default, if
+neither standard input nor standard output is a terminal.
 
 Dumps of firmware have addresses alone. --image names the ELF file with debug
 information (not the .bin or .hex that is flashed):

@@ -72,11 +72,17 @@ type UnknownKind struct {
 }
 
 // knownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in logs.
-func knownKinds() []string { return slices.Concat(valgrindKinds, sanitizerKinds, crashKinds) }
+func knownKinds() []string { return slices.Concat(valgrindKinds, LogKinds()) }
+
+// ValgrindKinds returns the kinds of the errors of Valgrind's tools.
+func ValgrindKinds() []string { return slices.Clone(valgrindKinds) }
+
+// LogKinds returns the kinds of the errors in logs.
+func LogKinds() []string { return slices.Concat(sanitizerKinds, crashKinds) }
 
 // isKnown reports whether the word matches a known kind, and the tool before a slash a known tool.
 func isKnown(word string) bool {
-	return isOneOf(word, valgrindTools, valgrindKinds) || isOneOf(word, logTools, slices.Concat(sanitizerKinds, crashKinds))
+	return isOneOf(word, valgrindTools, valgrindKinds) || isOneOf(word, logTools, LogKinds())
 }
 
 // isOneOf reports whether the word matches one of the kinds, and the tool before a slash one of the
