@@ -48,6 +48,8 @@ func filterHabit(name string) string {
 		return habit(name) + "; to keep reading a file as it grows, write -F"
 	case "n", "lines":
 		return "all lines are printed; with --follow, --start-at=end leaves out those that exist"
+	case "d":
+		return "write -s PATH for a file or folder of debug files"
 	case "o":
 		return "the output is standard output; --output=FORM chooses its form"
 	case "c":

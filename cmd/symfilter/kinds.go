@@ -38,6 +38,7 @@ var fileKinds = []*fileKind{
 	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice}, // its first type of values
 	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
+	{begins: `{"app_name":"`, name: "a crash report of macOS or iOS in JSON", advice: "atos resolves its addresses"},
 	{begins: "7z\xbc\xaf\x27\x1c", name: "a 7z file", advice: "write 7z x -so FILE | symfilter"},
 	{begins: "\x04\x22\x4d\x18", name: "a file compressed with lz4", advice: "write lz4 -dc FILE | symfilter"},
 	{begins: "\x1f\x9d", name: "a file compressed with compress", advice: "write zcat FILE | symfilter"},

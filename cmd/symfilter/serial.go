@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/serial"
@@ -41,6 +42,18 @@ func (c *config) rate() int {
 		return serial.DefaultRate
 	}
 	return int(c.baud)
+}
+
+// portWait returns how long a port is looked for that is not there yet: without a limit, which is -1, if
+// somebody at a terminal can end that.
+func (c *config) portWait(std standard) time.Duration {
+	switch {
+	case isTerminal(std.in) || isTerminal(std.out):
+		return -1
+	case c.wait.set:
+		return c.wait.Duration
+	}
+	return waitFile
 }
 
 // isPort reports whether name is a serial port. Since --baud means nothing for other inputs, it
@@ -89,6 +102,9 @@ func (s *stream) filterPort(name string) (readErr, writeErr error) {
 		s.diag.printf("%s: reading at %d baud; end with Ctrl-C", name, s.rate)
 	}
 	port := serial.New(name, s.rate, func(message string) { s.diag.printf("%s: %s", name, message) })
+	if s.portWait >= 0 {
+		port.GiveUp(s.portWait)
+	}
 	defer port.Close()
 	return s.run(s.engine(nil, name, false), port, name, true)
 }

@@ -20,14 +20,15 @@ const (
 
 // A stream filters inputs, one after the other, to out.
 type stream struct {
-	out    *os.File
-	diag   *diagnostics
-	stop   *stopper
-	engine func(in *os.File, label string, regular bool) engine // for one input
-	hints  bool                                                 // are printed for inputs of which nothing was resolved
-	isPort func(name string) bool                               // reports whether an input is a serial port
-	rate   int                                                  // rate of serial ports, in baud
-	finish func(code int) int                                   // prints what the inputs are together, and returns the exit code; may be nil
+	out      *os.File
+	diag     *diagnostics
+	stop     *stopper
+	engine   func(in *os.File, label string, regular bool) engine // for one input
+	hints    bool                                                 // are printed for inputs of which nothing was resolved
+	isPort   func(name string) bool                               // reports whether an input is a serial port
+	portWait time.Duration                                        // for a serial port that is not there yet; -1: without a limit
+	rate     int                                                  // rate of serial ports, in baud
+	finish   func(code int) int                                   // prints what the inputs are together, and returns the exit code; may be nil
 
 	keeper *keeper // of the context of standard input; nil: it is not kept
 

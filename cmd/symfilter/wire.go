@@ -148,7 +148,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	s := &stream{
 		out: std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, std.in)), hints: c.output != outputMarkup,
-		isPort: c.isPort, rate: c.rate(), announces: isTerminal(std.err), keeper: r.keeper,
+		isPort: c.isPort, rate: c.rate(), portWait: c.portWait(std), announces: isTerminal(std.err), keeper: r.keeper,
 	}
 	r.stream = s
 	s.engine = func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -32,6 +33,11 @@ type Port struct {
 	again  time.Duration // how often it is looked for
 	report func(message string)
 	open   func(path string, rate int) (*os.File, error) // open, or that of a test
+	others func() []string                               // the ports that are there: list, or that of a test
+
+	limited  bool // a port that was never open is looked for no longer than patience
+	patience time.Duration
+	missed   time.Duration // for which it was looked for
 
 	found    bool      // the port was open once: what it lacks now, it may have again
 	awaited  bool      // it was reported that the port is waited for
@@ -49,12 +55,17 @@ type Port struct {
 // before the first Read. report is called with a message without the path each time the port is
 // waited for, when it is there and cannot be opened, and when it is open.
 func New(path string, rate int, report func(message string)) *Port {
-	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, closed: make(chan struct{})}
+	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
 
+// GiveUp bounds the time for which Read looks for a port that was not there yet. It must be called before
+// the first Read.
+func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
+
 // Read reads what the device has sent, at least one byte. While the port is away, Read looks for it
-// every second. It returns io.EOF after Close only, and another error if the port is there and
-// cannot be opened, unless it was open before: then its owner and rights may not be set yet.
+// every second. It returns io.EOF after Close only, and another error if the time of GiveUp is over, or
+// if the port is there and cannot be opened, unless it was open before: then its owner and rights may not
+// be set yet.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()
@@ -111,7 +122,10 @@ func (p *Port) current() (*os.File, error) {
 		if p.awaited {
 			p.report("open")
 		}
+	case p.limited && !p.found && isAway(err) && p.missed >= p.patience:
+		return nil, &fs.PathError{Op: "open", Path: p.path, Err: fmt.Errorf("%w; %s", cause(err), p.alternatives())}
 	case p.found || isAway(err):
+		p.missed += p.again
 		p.await(err)
 		return nil, nil
 	case errors.Is(err, fs.ErrPermission):
@@ -135,7 +149,25 @@ func (p *Port) await(err error) {
 	}
 	p.told = err
 	p.awaited = true
-	p.report(err.Error() + "; retrying every second, until Ctrl-C")
+	text := err.Error()
+	if !p.found && errors.Is(err, fs.ErrNotExist) {
+		text += "; " + p.alternatives()
+	}
+	if p.limited && !p.found {
+		p.report(fmt.Sprintf("%s; retrying every second, for %v", text, p.patience))
+	} else {
+		p.report(text + "; retrying every second, until Ctrl-C")
+	}
+}
+
+// alternatives returns which ports are there.
+func (p *Port) alternatives() string {
+	const most = 8 // names in a message
+	all := p.others()
+	if len(all) == 0 {
+		return "no port of an adapter is here, such as /dev/ttyUSB0 or /dev/ttyACM0"
+	}
+	return "ports here: " + strings.Join(all[:min(len(all), most)], ", ")
 }
 
 // cause returns err without the path.

@@ -48,6 +48,18 @@ func Names(path string) bool {
 	return true
 }
 
+// list returns the ports of adapters and boards that are there.
+func list() []string { return listIn("/dev") }
+
+// listIn is list for a folder in place of /dev. Ports such as /dev/ttyS0 are there without a device.
+func listIn(folder string) (all []string) {
+	for _, pattern := range []string{"ttyUSB*", "ttyACM*", "ttyAMA*", "serial/by-id/*"} {
+		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // no error: the patterns are well-formed
+		all = append(all, found...)
+	}
+	return all
+}
+
 // open opens the port and sets it to pass each byte as it comes. If the error is errOrdinary, the
 // file is open, but has no such settings.
 func open(path string, rate int) (*os.File, error) {

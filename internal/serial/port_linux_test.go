@@ -52,7 +52,7 @@ func read(t *testing.T, path string) *reading {
 func newReading(t *testing.T, path string) *reading {
 	r := &reading{bytes: make(chan []byte, 64), reports: make(chan string, 64), err: make(chan error, 1)}
 	r.port = New(path, DefaultRate, func(s string) { r.reports <- s })
-	r.port.again = time.Millisecond
+	r.port.again, r.port.others = time.Millisecond, func() []string { return nil }
 	t.Cleanup(func() { r.port.Close() })
 	return r
 }
@@ -96,10 +96,12 @@ func (r *reading) wantReport(t *testing.T, want string) {
 	}
 }
 
+const noPorts = "no port of an adapter is here, such as /dev/ttyUSB0 or /dev/ttyACM0"
+
 func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	r := read(t, path)
-	r.wantReport(t, "no such file or directory; retrying every second, until Ctrl-C")
+	r.wantReport(t, "no such file or directory; "+noPorts+"; retrying every second, until Ctrl-C")
 	for range 3 {
 		device := plug(t, path)
 		r.wantReport(t, "open")
@@ -141,6 +143,55 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	}
 	io.WriteString(device, "> ")
 	r.want(t, "> ")
+}
+
+// A port that was not there in time ends with an error, which names the ports that are. One that was there
+// is waited for without a limit.
+func TestAPortThatIsNeverThereIsGivenUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ttyUSB0")
+	tries := 0
+	gone := &fs.PathError{Op: "open", Path: path, Err: unix.ENOENT}
+	var reports []string
+	p := New(path, DefaultRate, func(s string) { reports = append(reports, s) })
+	p.again, p.others = time.Millisecond, func() []string { return []string{"/dev/ttyACM0", "/dev/ttyUSB1"} }
+	p.open = func(string, int) (*os.File, error) { tries++; return nil, gone }
+	p.GiveUp(5 * time.Millisecond)
+	_, err := p.Read(make([]byte, 10))
+	if want := "open " + path + ": no such file or directory; ports here: /dev/ttyACM0, /dev/ttyUSB1"; err == nil || err.Error() != want || tries != 6 {
+		t.Errorf("Read returned %v after %d tries, want %s after 6", err, tries, want)
+	}
+	if want := []string{"no such file or directory; ports here: /dev/ttyACM0, /dev/ttyUSB1; retrying every second, for 5ms"}; !slices.Equal(reports, want) {
+		t.Errorf("reported %q, want %q", reports, want)
+	}
+
+	r := newReading(t, path)
+	r.port.GiveUp(0)
+	device := plug(t, path)
+	r.start()
+	io.WriteString(device, "> ")
+	r.want(t, "> ")
+	unplug(t, device, path)
+	r.wantReport(t, "the device went away; retrying every second, until Ctrl-C")
+	io.WriteString(plug(t, path), "> ")
+	r.want(t, "> ")
+}
+
+func TestPortsOfAdaptersAreListed(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(folder, "serial", "by-id"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, name := range []string{"ttyUSB0", "ttyUSB1", "ttyACM0", "serial/by-id/usb-Espressif", "ttyS0", "null"} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, path)
+	}
+	if got := listIn(folder); !slices.Equal(got, want[:4]) {
+		t.Errorf("got %q, want %q", got, want[:4])
+	}
 }
 
 // A port that was hung up can be opened, and ends at once.
