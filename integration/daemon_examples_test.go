@@ -204,7 +204,7 @@ func exampleHere(t *testing.T) (text, devices, service string) {
 	t.Helper()
 	devices, service = testenv.FreeAddress(t), testenv.FreeAddress(t)
 	text = regexp.MustCompile(`(?m)^admin:.*\n`).ReplaceAllString(example(t, "symfilter.yaml"), "")
-	return strings.NewReplacer("/var/log/", "DIR/", "/var/cache/", "DIR/cache/", "/var/lib/", "DIR/lib/", "/usr/lib/debug", abs(t, "../testdata/debug"),
+	return strings.NewReplacer("/var/log/", "DIR/", "/var/cache/", "DIR/cache/", "/var/lib/", "DIR/lib/", "/usr/lib/debug", checkout+"/testdata/debug",
 		"127.0.0.1:5170", devices, "127.0.0.1:8033", service, "debug_file_directories", "no_default_debug_directories: true\n  debug_file_directories").Replace(text), devices, service
 }
 
