@@ -27,10 +27,6 @@ import (
 // localhost:PORT by TLS, whose certificate is DIR/cert.pem.
 func webDaemon(t *testing.T) (d *runningDaemon, secure string) {
 	t.Helper()
-	debug, err := filepath.Abs("../testdata/debug")
-	if err != nil {
-		t.Fatal(err)
-	}
 	address := testenv.FreeAddress(t)
 	own := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1
 	own.Close()
@@ -45,7 +41,7 @@ func webDaemon(t *testing.T) (d *runningDaemon, secure string) {
 			t.Fatal(err)
 		}
 	}
-	d = startDaemon(t, strings.NewReplacer("DEBUG", debug, "ADDRESS", address, "CERTS", dir).Replace(`
+	d = startDaemon(t, strings.NewReplacer("DEBUG", checkout+"/testdata/debug", "ADDRESS", address, "CERTS", dir).Replace(`
 symbols: {no_default_debug_directories: true, debug_file_directories: [DEBUG], cache_directory: DIR/cache}
 pipelines:
   web: {input: {http: "unix:DIR/web"}, output: {peer: true}}

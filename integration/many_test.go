@@ -113,7 +113,7 @@ func TestTooFewDescriptorsAreReported(t *testing.T) {
 		5:  `symfilter: too many open files: only [012] more may be opened, and 3 are needed; see ulimit -n\n`,
 		20: "",
 	} {
-		cmd := exec.Command("sh", "-c", fmt.Sprintf("ulimit -n %d; exec '%s' --no-default-debug-directories", limit, command))
+		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" --no-default-debug-directories`, limit), command)
 		var stdout, stderr strings.Builder
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("line\n"), &stdout, &stderr
 		err := cmd.Run()
