@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -219,7 +220,7 @@ func checkSchema(t testing.TB, out string) {
 // checkAgainst checks lines of JSON against a schema.
 func checkAgainst(t testing.TB, file, out string) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile(file)
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL(file))
 	if err != nil {
 		t.Fatal(err)
 	}

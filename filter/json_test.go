@@ -14,6 +14,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A jsonLine is an object of the output, as a program would read it.
@@ -64,7 +65,7 @@ func (l *jsonLine) shown(t testing.TB) string {
 
 func loadSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile("log.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("log.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // binaryField returns a field of the export format with its length.
@@ -58,7 +59,7 @@ const (
 
 func TestJournalsAreLines(t *testing.T) {
 	const prefix = "2023-11-14T22:13:20.123456Z host app[7]: "
-	schema, err := jsonschema.NewCompiler().Compile("../filter/log.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("../filter/log.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

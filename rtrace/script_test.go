@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -200,7 +201,7 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%d scripts, %v", len(names), err)
 	}
-	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("report.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

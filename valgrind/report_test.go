@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // reportOf returns the JSON of a report. Each line of it must follow the schema.
@@ -27,7 +28,7 @@ func reportOf(t *testing.T, report []byte, o Options) string {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("report.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

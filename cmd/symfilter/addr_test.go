@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // The answers in JSON have the published form: frames with inlined calls, of a symbol alone,
 // variables, and reasons.
 func TestAnswersForAddressesFitTheirSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("addr.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("addr.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

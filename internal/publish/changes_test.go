@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -75,7 +76,7 @@ gone: InvalidRead in g(int), g.cc (./b)
 }
 
 func TestChangesAsJSON(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("changes.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("changes.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 func TestSpeedscopeStacks(t *testing.T) {
@@ -27,7 +29,7 @@ func TestSpeedscopeStacks(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", "speedscope.schema.json"))
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL(filepath.Join("testdata", "speedscope.schema.json")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,4 +155,13 @@ func Wrapped(text string) string {
 		column += len(word)
 	}
 	return b.String()
+}
+
+// FileURL returns the URL of a file, also if its path has a # or a quote.
+func FileURL(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return (&url.URL{Scheme: "file", Path: abs}).String()
 }
