@@ -1,4 +1,4 @@
-# Targets: build, release, test, test-long, test-elsewhere, test-collector, guards, soak, bench, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, release, sign, vuln, stale, test, test-long, test-elsewhere, test-collector, guards, soak, bench, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -13,7 +13,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
              profile rtrace sgr valgrind
 
-.PHONY: build release test test-long test-elsewhere test-collector guards soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release sign vuln stale test test-long test-elsewhere test-collector guards soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -23,6 +23,16 @@ build:
 # The files of a release, from a checkout at a tag: docs/releasing.md.
 release:
 	go -C scripts/release run . -checkout '$(CURDIR)' '$(abspath $(OUTPUT))'
+
+# Signs the checksums of a release with a key of OpenSSH: make sign SIGNING_KEY=FILE OUTPUT=dist
+sign:
+	ssh-keygen -q -Y sign -n symfilter-release -f '$(SIGNING_KEY)' '$(abspath $(OUTPUT))/SHA256SUMS'
+
+# Known vulnerabilities of what the programs link, and modules of theirs without a version for two years: both ask servers.
+vuln:
+	@scripts/vuln
+stale:
+	@scripts/stale
 
 # Everything a change has to pass, two targets at a time, because the tests of integration wait for programs and clocks
 # while the other targets compute. The output of a target comes when it has ended. With make -k they run even if a package

@@ -169,21 +169,18 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	})
 }
 
-// The Dockerfile ships the file of the test above.
+// The Dockerfile ships the file of the test above, which make build makes.
 func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`(?m)^FROM golang:1\.\d+\.\d+-\w+(@sha256:[0-9a-f]{64})? AS build$`,
-		`(?m)^RUN scripts/build-static /symfilter$`,
-		`(?m)^RUN scripts/build-static /symfilterd symfilterd$`,
 		`(?m)^FROM scratch AS symfilterd$`,
-		`(?m)^COPY --from=build /symfilterd /symfilterd$`,
+		`(?m)^COPY symfilterd /symfilterd$`,
 		`(?m)^ENTRYPOINT \["/symfilterd"\]$`,
 		`(?m)^FROM scratch$`,
-		`(?m)^COPY --from=build /symfilter /symfilter$`,
+		`(?m)^COPY symfilter /symfilter$`,
 		`(?m)^USER 65532:65532$`,
 		`(?m)^ENTRYPOINT \["/symfilter"\]$`,
 	} {

@@ -1,0 +1,42 @@
+package housetest
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// byTag lists the images that are named without a digest. SECURITY.md, What remains, has the reason.
+var byTag = []string{"golang:1.26.8-bookworm"}
+
+var (
+	named = regexp.MustCompile(`(?m)^\s*(?:- )?(FROM|uses:|container:|image:) +(\S+)`)
+	fixed = regexp.MustCompile(`^scratch$|@sha256:[0-9a-f]{64}$|@[0-9a-f]{40}$`)
+)
+
+// What Dockerfiles and workflows take from others is named by a digest or a commit.
+func TestNoImageChangesUnderItsName(t *testing.T) {
+	checked := 0
+	for _, name := range committed(t) {
+		workflow := strings.HasPrefix(name, ".github/workflows/")
+		if !workflow && path.Base(name) != "Dockerfile" {
+			continue
+		}
+		for _, m := range named.FindAllStringSubmatch(string(read(t, name)), -1) {
+			checked++
+			if !fixed.MatchString(m[2]) && !(workflow && slices.Contains(byTag, m[2])) {
+				t.Errorf("%s: %s %s: name it by its digest or commit", name, m[1], m[2])
+			}
+		}
+	}
+	if checked < 4 {
+		t.Errorf("only %d images were found", checked)
+	}
+	for _, image := range byTag {
+		if !strings.Contains(string(read(t, "SECURITY.md")), "`"+image+"`") {
+			t.Errorf("SECURITY.md does not name %s", image)
+		}
+	}
+}
