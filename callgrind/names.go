@@ -41,16 +41,39 @@ func (n *names) intern(text []byte) Name {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
+// A definition is the Name of a number, and above nameBits the kind of the line that gave it, 0 for the
+// text of a number without a name; 0 is no definition.
+type definition uint32
+
+const nameBits = 24 // maxNames has 23
+
+// definedBy returns the definition by a line with this key.
+func definedBy(key []byte, name Name) definition {
+	kind := key[0] // of cob, cfn, cfi and jfn: the first letter; of ob, fn, fl, fi and fe: the second
+	if len(key) == 2 {
+		kind = key[1]
+	}
+	return definition(kind)<<nameBits | definition(name)
+}
+
+func (d definition) name() Name { return Name(d & (1<<nameBits - 1)) }
+
+// clashes reports whether lines of two kinds give a number different names. The format has a table for
+// each kind of line; in all known profiles those of a kind of name share one.
+func (d definition) clashes(now definition) bool {
+	return d>>nameBits != 0 && d.name() != now.name() && d>>nameBits != now>>nameBits
+}
+
 // A table maps the numbers of a profile to names. The numbers usually count up from 1.
 type table struct {
-	low  []Name
-	high map[uint64]Name
+	low  []definition
+	high map[uint64]definition
 }
 
 // denseIDs is the bound of the numbers that a table always keeps in a slice.
 const denseIDs = 1 << 16
 
-func (t *table) get(id uint64) Name {
+func (t *table) get(id uint64) definition {
 	if id < uint64(len(t.low)) {
 		return t.low[id]
 	}
@@ -58,29 +81,29 @@ func (t *table) get(id uint64) Name {
 }
 
 // set assigns a name to a number, and reports whether there was room.
-func (t *table) set(id uint64, name Name) bool {
+func (t *table) set(id uint64, d definition) bool {
 	switch {
 	case id < uint64(len(t.low)):
-		t.low[id] = name
+		t.low[id] = d
 	case id < denseIDs || id < 2*uint64(len(t.low)) && id < maxIDs: // numbers that count up
-		low := make([]Name, min(max(2*id, 256), maxIDs))
+		low := make([]definition, min(max(2*id, 256), maxIDs))
 		copy(low, t.low)
-		for n, name := range t.high {
+		for n, old := range t.high {
 			if n < uint64(len(low)) {
-				low[n] = name
+				low[n] = old
 				delete(t.high, n)
 			}
 		}
 		t.low = low
-		t.low[id] = name
+		t.low[id] = d
 	default:
 		if t.high == nil {
-			t.high = make(map[uint64]Name)
+			t.high = make(map[uint64]definition)
 		}
 		if _, ok := t.high[id]; !ok && len(t.high) >= maxSparse {
 			return false
 		}
-		t.high[id] = name
+		t.high[id] = d
 	}
 	return true
 }

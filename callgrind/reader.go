@@ -3,6 +3,7 @@ package callgrind
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/report"
@@ -165,7 +166,7 @@ func (r *Reader) Close() error {
 	case aJump:
 		r.complain("cut", "is the last line, but the jump in it has no line with its place")
 	}
-	for _, kind := range []string{"cut", "is too long", "before", "none", "passed", "undefined", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
+	for _, kind := range []string{"cut", "is too long", "before", "none", "passed", "undefined", "clash", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
 		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
 			r.diagnose(fmt.Sprintf("%d more lines like the last one reported", n))
 		}
@@ -194,10 +195,10 @@ func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 
 // maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
 // on are visible anyway. Of the lines before the first event, one shows that the input is not a
-// profile.
+// profile; one clash of numbers, that its producer has separate tables.
 func maxComplaints(kind string) int {
 	switch kind {
-	case "before", "passed", "version", "events":
+	case "before", "passed", "version", "events", "clash":
 		return 1
 	}
 	return maxDiagnostics
@@ -299,27 +300,27 @@ func (r *Reader) spec(line, key, value []byte) error {
 	}
 	switch string(key) {
 	case "fn":
-		r.rec.Function = r.name(&r.fns, value)
+		r.rec.Function = r.name(&r.fns, key, value)
 		r.rec.Source = r.rec.File
 		r.begin()
 	case "fl":
-		r.rec.File = r.name(&r.files, value)
+		r.rec.File = r.name(&r.files, key, value)
 		r.rec.Source = r.rec.File
 		r.begin()
 	case "fi", "fe":
-		r.rec.Source = r.name(&r.files, value)
+		r.rec.Source = r.name(&r.files, key, value)
 		r.begin()
 	case "ob":
-		r.rec.Object = r.name(&r.objects, value)
+		r.rec.Object = r.name(&r.objects, key, value)
 		r.begin()
 	case "cfn":
-		r.callee.Function = r.name(&r.fns, value)
+		r.callee.Function = r.name(&r.fns, key, value)
 		r.calledFn = true
 	case "cfi", "cfl":
-		r.callee.File = r.name(&r.files, value)
+		r.callee.File = r.name(&r.files, key, value)
 		r.calledFile = true
 	case "cob":
-		r.callee.Object = r.name(&r.objects, value)
+		r.callee.Object = r.name(&r.objects, key, value)
 		r.calledOb = true
 	case "calls", "rcalls":
 		return r.call(value)
@@ -328,9 +329,9 @@ func (r *Reader) spec(line, key, value []byte) error {
 	case "jcnd":
 		return r.jump(value, true)
 	case "jfi", "jfl":
-		r.jumpFile = r.name(&r.files, value)
+		r.jumpFile = r.name(&r.files, key, value)
 	case "jfn":
-		r.jumpFn = r.name(&r.fns, value)
+		r.jumpFn = r.name(&r.fns, key, value)
 	case "frfn", "rec", "bb", "ln": // of old versions of the format
 	default:
 		r.bad(line)
@@ -350,36 +351,37 @@ func (r *Reader) begin() {
 	r.next = aCost
 }
 
-// name returns the Name that a line gives: NAME, (NUMBER) NAME, or (NUMBER) of an earlier name.
-func (r *Reader) name(t *table, b []byte) Name {
+// name returns the Name that a line with this key gives: NAME, (NUMBER) NAME, or (NUMBER) of an earlier
+// name. A NUMBER is decimal or hexadecimal.
+func (r *Reader) name(t *table, key, b []byte) Name {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
 	}
 	if len(b) < 3 || b[0] != '(' || b[1]-'0' > 9 {
 		return r.text(b)
 	}
-	id, i := uint64(0), 1
-	for ; i < len(b) && b[i]-'0' < 10; i++ {
-		if id > 1<<60 {
-			return r.text(b)
-		}
-		id = id*10 + uint64(b[i]-'0')
-	}
-	if i == len(b) || b[i] != ')' {
+	id, used := digits(b[1:])
+	i := 1 + used
+	if used == 0 || id == math.MaxUint64 || i == len(b) || b[i] != ')' {
 		return r.text(b)
 	}
 	rest := bytes.TrimLeft(b[i+1:], " \t")
 	if len(rest) == 0 {
-		name := t.get(id)
+		name := t.get(id).name()
 		if name == 0 {
-			r.complain("undefined", "uses (%d) before that number has a name", id)
+			r.complain("undefined", "uses %s before that number has a name", b[:i+1])
 			name = r.text(b[:i+1])
-			t.set(id, name)
+			t.set(id, definition(name))
 		}
 		return name
 	}
 	name := r.text(rest)
-	if !t.set(id, name) {
+	now := definedBy(key, name)
+	if before := t.get(id); before.clashes(now) {
+		r.complain("clash", "gives %s the name %q, and a line of another kind %q: they have one table of numbers, and the later name is used",
+			b[:i+1], r.Text(name), r.Text(before.name()))
+	}
+	if !t.set(id, now) {
 		r.complain("names", "gives a name to a number, but too many numbers have names")
 	}
 	return name
