@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Findings collects the findings of a run from all its inputs and merges equal ones: two processes
@@ -17,7 +18,8 @@ type Findings struct {
 	all       []*Finding
 	equal     map[string]*equalFindings // by fingerprint
 	share     Share
-	used      map[string]bool // the suppressions that reports list as used
+	used      map[string]bool   // the suppressions that reports list as used
+	linkage   map[string]string // linkage names by demangled names, of KnowLinkage
 }
 
 // A Process is a process that a report is about, or a whole log that names no processes.
@@ -178,6 +180,35 @@ func (s *Findings) UseSuppression(name string) {
 
 // UsedSuppression reports whether a report lists the suppression of this name as used.
 func (s *Findings) UsedSuppression(name string) bool { return s.used[name] }
+
+// KnowLinkage notes the linkage name of a function that reports have under the name fn, if there is
+// memory for it. The first one stays: others differ by the variant of a constructor.
+func (s *Findings) KnowLinkage(fn, linkage string) {
+	if _, known := s.linkage[fn]; known || len(fn)+len(linkage) > maxNames || !s.share.Take(int64(len(fn)+len(linkage)+linkageSize), 0) {
+		return
+	}
+	if s.linkage == nil {
+		s.linkage = make(map[string]string)
+	}
+	s.linkage[fn] = linkage
+}
+
+const (
+	maxNames    = 16 << 10 // bytes of a name and its linkage name together
+	linkageSize = 96       // bytes of their entry beside them
+)
+
+// Linkage returns the linkage name of a frame: its own, the one that KnowLinkage has noted for it, or its
+// name if that may be one of a symbol. It returns "" if none is known.
+func (s *Findings) Linkage(f *TraceFrame) string {
+	switch {
+	case f.Linkage != "" && f.Linkage != f.Func:
+		return f.Linkage
+	case strings.ContainsAny(f.Func, "(<: "): // demangled
+		return s.linkage[f.Func]
+	}
+	return f.Func
+}
 
 // Occurred adds count occurrences to a finding that Add has returned for this process.
 func (s *Findings) Occurred(x *Finding, process int, count uint64) { x.occur(process, count) }

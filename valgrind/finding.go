@@ -189,6 +189,7 @@ func (f *finder) addError(rec *Record, x *report.Finding) {
 	if rec.Continued { // its beginning is the finding
 		return
 	}
+	f.keepLinkage(rec)
 	r := f.runOf(f.t.cur)
 	x.Source, x.Tool = report.FromValgrind, f.t.cur.tool
 	x.Identify(f.own)
@@ -274,6 +275,35 @@ func (f *finder) finding(rec *Record) *report.Finding {
 	detail()
 	f.addThreads(x, rec)
 	return x
+}
+
+// keepLinkage keeps the linkage names in the suppression of an error, whose lines are those of the
+// first stack. The frames of a report have demangled names alone.
+func (f *finder) keepLinkage(rec *Record) {
+	var frames []Frame
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if it.Name == "stack" && !it.Leaf && frames == nil {
+			frames = rec.Frames[it.First:it.Last]
+		}
+		if it.Name != "rawtext" || !it.Leaf {
+			continue
+		}
+		for line := range bytes.Lines(it.Text) {
+			line = bytes.TrimSpace(line)
+			name, isName := bytes.CutPrefix(line, []byte("fun:"))
+			switch {
+			case !isName && !bytes.HasPrefix(line, []byte("obj:")):
+				continue
+			case len(frames) == 0 || isName != (frames[0].Fn != nil):
+				return
+			case isMangled(name) && !isMangled(frames[0].Fn):
+				f.to.KnowLinkage(string(frames[0].Fn), string(name))
+			}
+			frames = frames[1:]
+		}
+		return
+	}
 }
 
 // Bounds of the threads of a process whose creation is kept, and of their frames.

@@ -144,7 +144,7 @@ func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 		}
 		kind, extra := suppressionKind(x)
 		for _, i := range byKind[kind] {
-			needed[i] = needed[i] || f.blocks[i].matches(toolName(x.Tool), extra, x.Traces[0].Frames)
+			needed[i] = needed[i] || f.blocks[i].matches(r, toolName(x.Tool), extra, x.Traces[0].Frames)
 		}
 	}
 	var b []byte
@@ -159,7 +159,7 @@ func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 }
 
 // matches reports whether a block suppresses an error of a tool.
-func (b *suppressionBlock) matches(tool, extra string, frames []*report.TraceFrame) bool {
+func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*report.TraceFrame) bool {
 	if !slices.Contains(b.tools, tool) {
 		return false
 	}
@@ -170,7 +170,7 @@ func (b *suppressionBlock) matches(tool, extra string, frames []*report.TraceFra
 	} else if b.extra != "" && !matchesGlob(b.extra, extra) && extra != "*" {
 		return false
 	}
-	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(call, frames[n]) })
+	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(r, call, frames[n]) })
 }
 
 // matchCalls reports whether calls match the first of n frames. "..." matches any number of frames,
@@ -201,7 +201,7 @@ func matchCalls(calls []string, n int, matches func(call string, n int) bool) bo
 }
 
 // matchesFrame reports whether a line of a suppression matches a frame.
-func matchesFrame(call string, f *report.TraceFrame) bool {
+func matchesFrame(r *Result, call string, f *report.TraceFrame) bool {
 	what, pattern := call[:4], call[4:]
 	switch what {
 	case "obj:":
@@ -216,7 +216,7 @@ func matchesFrame(call string, f *report.TraceFrame) bool {
 		}
 		return file != "" && (matchesGlob(pattern, file) || matchesGlob(pattern, path.Base(file)))
 	}
-	for _, name := range []string{nativeName(f), f.Linkage, f.Func, allocator(f.Func)} {
+	for _, name := range []string{nativeName(r, f), r.Linkage(f), f.Func, allocator(f.Func)} {
 		if name != "" && (matchesGlob(pattern, name) || strings.HasSuffix(name, "<*") && strings.HasPrefix(pattern, name[:len(name)-1])) {
 			return true
 		}

@@ -21,7 +21,7 @@ const maxCallers = 24
 // information; as a comment there is one with object files, which matches the stripped program too.
 // A suppression that another one covers is left out. Errors are those of w.
 func Suppressions(w io.Writer, r *Result) error {
-	p := suppressions{lines: make(map[*report.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
+	p := suppressions{of: r, lines: make(map[*report.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
 	var all []*suppression
 	wide := make(map[string][]*suppression) // those with "...", by kind
 	for _, x := range r.All() {
@@ -45,6 +45,9 @@ func Suppressions(w io.Writer, r *Result) error {
 		}
 	}
 	b := []byte("# Suppressions of Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, such as in\n# /usr/lib/debug/.build-id.\n")
+	if p.nameless {
+		b = append(b, "# The report has no linkage name of some functions: obj: lines stand for them, and hide more. To have the\n# names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.\n"...)
+	}
 	for _, s := range all {
 		lines := p.stack(s, &p.own)
 		frames, objects := lines.names, lines.objects
@@ -82,9 +85,12 @@ type suppression struct {
 // suppressions are those of a file. The lines of a suppression are made again when they are needed:
 // they would be most of what a file with many takes.
 type suppressions struct {
+	of    *Result
 	lines map[*report.TraceFrame]suppressionLines // of frames that were asked for before
 	known map[uint64]*suppression                 // the first one of each that differs, by the last of its sums
 	seed  maphash.Seed
+
+	nameless bool // an own function has a name, but no linkage name
 
 	// Scratch: the lines of the current one and of another one, and sums.
 	own, other stackLines
@@ -269,7 +275,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 		if !isOwn(i) {
 			call := "..."
 			if (i == 0 || isOwn(i-1)) && isOwn(i+1) { // one frame alone, as of malloc: "..." would hide more
-				call = systemCall(f)
+				call = p.systemCall(f)
 			}
 			if len(names) == 0 || names[len(names)-1] != "..." {
 				names, objects = append(names, call), append(objects, call)
@@ -303,8 +309,10 @@ func (p *suppressions) linesOf(f *report.TraceFrame) suppressionLines {
 		lines.object += f.Object[max(0, strings.LastIndexByte(f.Object, '/')):]
 	}
 	lines.name = lines.object
-	if fn := nativeName(f); fn != "" {
+	if fn := nativeName(p.of, f); fn != "" {
 		lines.name, lines.named = "fun:"+fn, true
+	} else if f.Func != "" {
+		p.nameless = true
 	}
 	if len(p.lines) < maxSuppressionLines {
 		p.lines[f] = lines
@@ -314,7 +322,7 @@ func (p *suppressions) linesOf(f *report.TraceFrame) suppressionLines {
 
 // nativeName returns the name by which Valgrind knows the function of a frame; empty if it has none.
 // The arguments of templates are a wildcard, since compilers and demanglers spell them differently.
-func nativeName(f *report.TraceFrame) string {
+func nativeName(r *Result, f *report.TraceFrame) string {
 	if f.Inlined {
 		name := report.BareName(f.Func)
 		if i := strings.IndexByte(name, '<'); i > 0 && !strings.HasPrefix(name, "operator") {
@@ -325,10 +333,7 @@ func nativeName(f *report.TraceFrame) string {
 	if report.IsBelowMain(f.Linkage) && f.Linkage != "_start" {
 		return report.BelowMain
 	}
-	if f.Linkage != "" {
-		return anyVariant(f.Linkage)
-	}
-	return f.Func
+	return anyVariant(r.Linkage(f))
 }
 
 // anyVariant returns the name of a constructor or destructor with a wildcard for its variant: which
@@ -346,7 +351,8 @@ func anyVariant(link string) string {
 }
 
 // systemCall returns the line for a single frame of the system.
-func systemCall(f *report.TraceFrame) string {
+func (p *suppressions) systemCall(f *report.TraceFrame) string {
+	link := p.of.Linkage(f)
 	switch {
 	case strings.HasPrefix(f.Func, "operator new[]"):
 		return "fun:_Zna*"
@@ -354,8 +360,8 @@ func systemCall(f *report.TraceFrame) string {
 		return "fun:_Znw*"
 	case strings.HasPrefix(f.Func, "operator delete"):
 		return "fun:_Zd*"
-	case f.Inlined || f.Linkage == "" || strings.ContainsAny(f.Linkage, " (@"):
+	case f.Inlined || link == "" || strings.ContainsAny(link, " (@"):
 		return "..."
 	}
-	return "fun:" + f.Linkage
+	return "fun:" + link
 }

@@ -142,6 +142,51 @@ func TestSuppressions(t *testing.T) {
 	}
 }
 
+// Frames with the demangled name of a report alone get the linkage name that the report has elsewhere, or
+// else the line of their object file, which is told once.
+func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
+	demangled := func(name string) *report.TraceFrame { return call(name, name, app, false) }
+	r := runOf(t, finding("InvalidFree", "Invalid free()", demangled("app::A<int>::A()"), demangled("app::use(int)"), demangled("main")))
+	r.KnowLinkage("app::A<int>::A()", "_ZN3app1AIiEC2Ev")
+	r.KnowLinkage("app::A<int>::A()", "_ZN3app1AIiEC1Ev")
+	var b bytes.Buffer
+	if err := Suppressions(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	want := `# Suppressions of Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, such as in
+# /usr/lib/debug/.build-id.
+# The report has no linkage name of some functions: obj: lines stand for them, and hide more. To have the
+# names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.
+
+{
+   InvalidFree app::A<int>::A() ` + r.All()[0].ID() + `
+   Memcheck:Free
+   fun:_ZN3app1AIiEC?Ev
+   obj:*/app
+   fun:main
+}
+# The next one matches the stripped program, and hides any Memcheck:Free with calls through these files:
+# {
+#    InvalidFree app::A<int>::A() ` + r.All()[0].ID() + `
+#    Memcheck:Free
+#    obj:*/app
+#    obj:*/app
+#    obj:*/app
+# }
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	file, err := ReadSuppressions(strings.NewReader("{\nname\nMemcheck:Free\nfun:_ZN3app1AIiEC2Ev\n}\n"), "a.supp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := file.PrintUnneeded(&b, r); err != nil || b.Len() > 0 {
+		t.Errorf("a suppression by a linkage name of the report: %v %s", err, b.String())
+	}
+}
+
 func TestSuppressionsHaveAtMost24Frames(t *testing.T) {
 	var frames []*report.TraceFrame
 	for range 100 {
