@@ -277,7 +277,7 @@ func New(o Options) *Symbolizer {
 // indexes in one are taken from the budget.
 func (s *Symbolizer) place() {
 	o := &s.o
-	o.room = object.Options{Take: s.cache.takeNow, Give: s.cache.give, SpillDir: o.SpillDir}
+	o.room = object.Options{Take: s.cache.takeNow, Give: s.cache.give, SpillDir: o.SpillDir, LastAlias: o.Reaching}
 	o.lend = s.cache.lend
 	o.indexes = new(symindex.Listing)
 	if o.SpillDir != "" && object.InMemory(o.SpillDir) {

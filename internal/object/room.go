@@ -26,6 +26,10 @@ type Options struct {
 	// memory (tmpfs) is refused. Empty, or if the system cannot map files: sections do not go to
 	// files.
 	SpillDir string
+
+	// LastAlias makes Symbol return the last one in the table of several symbols of one address and
+	// size, as llvm-symbolizer does.
+	LastAlias bool
 }
 
 // ErrMemory is wrapped by errors about memory that Options.Take did not grant. Such errors are not

@@ -64,7 +64,8 @@ func (t *symbols) footprint() int64 {
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
 // untyped symbols that are defined in a loaded section, the one with the greatest address not above
-// addr; of several with that address, the largest, and the last of those in the table. It must
+// addr; of several with that address, the largest. Of aliases with one size it is the one that people
+// call: see [symbols.rank]. With Options.LastAlias it is the last one in the table, as in LLVM. It must
 // cover addr; one without a size reaches to the next symbol, but (unlike in LLVM) neither beyond
 // the end of its section nor into another function of unwind information.
 //
@@ -393,7 +394,7 @@ func (f *File) mappingSymbol(b []byte) bool {
 func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	consider := func(i uint64) {
 		sym, name, shndx := t.at(i)
-		if sym.Addr > addr || found && (sym.Addr < best.Addr || sym.Addr == best.Addr && sym.Size < best.Size) {
+		if sym.Addr > addr || found && (sym.Addr < best.Addr || sym.Addr == best.Addr && !t.replaces(&sym, &best)) {
 			return
 		}
 		if t.counts(&sym, name, shndx) {
@@ -474,11 +475,13 @@ func (t *symbols) sort() {
 		}
 	}
 	sortByAddr(all)
-	// Of the symbols at one address the largest stays, and the last of these.
+	// Of the symbols at one address one stays.
 	kept := all[:0]
 	for _, e := range all {
 		if last := len(kept) - 1; last >= 0 && kept[last].addr == e.addr {
-			if t.size(e.index) >= t.size(kept[last].index) {
+			sym, _, _ := t.at(uint64(e.index))
+			other, _, _ := t.at(uint64(kept[last].index))
+			if t.replaces(&sym, &other) {
 				kept[last] = e
 			}
 			continue
@@ -494,9 +497,36 @@ func (t *symbols) sort() {
 	}
 }
 
-func (t *symbols) size(index uint32) uint64 {
-	sym, _, _ := t.at(uint64(index))
-	return sym.Size
+// replaces reports whether sym is preferred to other, which has the same address and is before it in the
+// table.
+func (t *symbols) replaces(sym, other *Symbol) bool {
+	if sym.Size != other.Size || t.f.room.LastAlias {
+		return sym.Size >= other.Size
+	}
+	return t.rank(sym) >= t.rank(other)
+}
+
+// rank returns a number that is greater for the name of an alias that people use: clone3, not __clone3 or
+// __GI___clone3, by which glibc calls its own functions. Global names come before local ones, names of
+// programs before reserved ones, and strong ones before weak ones: puts, not _IO_puts; mktime, not
+// timelocal. It reads only the first bytes of the name.
+func (t *symbols) rank(sym *Symbol) (r int) {
+	b := t.raw[sym.index*t.entry:]
+	switch elf.SymBind(b[t.f.header.pick(12, 4)] >> 4) {
+	case elf.STB_LOCAL:
+	case elf.STB_WEAK:
+		r = 8
+	default:
+		r = 9
+	}
+	name := t.strings[min(uint64(t.f.header.u32(b)), uint64(len(t.strings))):]
+	switch {
+	case bytes.HasPrefix(name, []byte("__GI_")):
+		return r
+	case bytes.HasPrefix(name, []byte("_")) && !bytes.HasPrefix(name, []byte("_Z")) && !bytes.HasPrefix(name, []byte("_R")):
+		return r + 2
+	}
+	return r + 4 // mangled names too: theirs are not reserved
 }
 
 // search finds the best symbol at or below addr in the sorted table.

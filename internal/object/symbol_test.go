@@ -1,8 +1,10 @@
 package object
 
 import (
+	"cmp"
 	"debug/elf"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sort"
 	"testing"
@@ -10,11 +12,11 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// oracle answers like llvm-symbolizer does: from the sorted list of all symbols that count, of
-// those at one address the last.
+// oracle answers from the sorted list of all symbols that count, of those at one address the last: with
+// lastAlias as llvm-symbolizer does.
 type oracle []elf.Symbol
 
-func newOracle(t *testing.T, f *elf.File) oracle {
+func newOracle(t *testing.T, f *elf.File, lastAlias bool) oracle {
 	t.Helper()
 	symbols, err := f.Symbols()
 	if len(symbols) == 0 {
@@ -36,7 +38,7 @@ func newOracle(t *testing.T, f *elf.File) oracle {
 	}
 	sort.SliceStable(all, func(i, j int) bool {
 		a, b := all[i], all[j]
-		return a.Value < b.Value || a.Value == b.Value && a.Size < b.Size
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Size, b.Size), cmp.Compare(aliasRank(a, lastAlias), aliasRank(b, lastAlias))) < 0
 	})
 	var kept oracle
 	for i, s := range all {
@@ -45,6 +47,27 @@ func newOracle(t *testing.T, f *elf.File) oracle {
 		}
 	}
 	return kept
+}
+
+// aliasRank returns what orders symbols of one address and size.
+func aliasRank(s elf.Symbol, lastAlias bool) string {
+	if lastAlias {
+		return ""
+	}
+	scope := map[elf.SymBind]string{elf.STB_LOCAL: "local", elf.STB_WEAK: "nonlocal"}[elf.ST_BIND(s.Info)]
+	reserved := regexp.MustCompile("^(__GI_|_[^ZR]|_$)?").FindString(s.Name)
+	switch {
+	case reserved == "__GI_":
+		reserved = "0"
+	case reserved != "":
+		reserved = "1"
+	default:
+		reserved = "2"
+	}
+	if scope == "" {
+		return "nonlocal" + reserved + "strong"
+	}
+	return scope + reserved
 }
 
 func (o oracle) at(f *elf.File, addr uint64) (elf.Symbol, bool) {
@@ -69,22 +92,35 @@ func TestSymbolIsThatOfAllSymbolsSorted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer std.Close()
-		o := newOracle(t, std)
-		if len(o) == 0 {
-			continue
+		for _, lastAlias := range []bool{false, true} {
+			compareAll(t, path, std, lastAlias)
 		}
-		random := rand.New(rand.NewPCG(1, uint64(len(o))))
-		var addrs []uint64
-		for range linearLookups * 4 { // by pass first, then by the table
-			s := o[random.IntN(len(o))]
-			addrs = append(addrs, s.Value+random.Uint64N(s.Size+2)-1)
-			addrs = append(addrs, s.Value+random.Uint64N(1<<14))
-		}
-		addrs = append(addrs, 0, ^uint64(0), o[0].Value-1, o[len(o)-1].Value+1)
-		compareSymbols(t, path, open(t, path), std, o, addrs)
-		slices.Reverse(addrs)
-		compareSymbols(t, path, open(t, path), std, o, addrs)
 	}
+}
+
+// compareAll compares the symbols of a file with the oracle's.
+func compareAll(t *testing.T, path string, std *elf.File, lastAlias bool) {
+	t.Helper()
+	o := newOracle(t, std, lastAlias)
+	if len(o) == 0 {
+		return
+	}
+	opened := func() *File {
+		f := open(t, path)
+		f.room.LastAlias = lastAlias
+		return f
+	}
+	random := rand.New(rand.NewPCG(1, uint64(len(o))))
+	var addrs []uint64
+	for range linearLookups * 4 { // by pass first, then by the table
+		s := o[random.IntN(len(o))]
+		addrs = append(addrs, s.Value+random.Uint64N(s.Size+2)-1)
+		addrs = append(addrs, s.Value+random.Uint64N(1<<14))
+	}
+	addrs = append(addrs, 0, ^uint64(0), o[0].Value-1, o[len(o)-1].Value+1)
+	compareSymbols(t, path, opened(), std, o, addrs)
+	slices.Reverse(addrs)
+	compareSymbols(t, path, opened(), std, o, addrs)
 }
 
 func compareSymbols(t *testing.T, path string, f *File, std *elf.File, o oracle, addrs []uint64) {
@@ -123,7 +159,7 @@ var symbolSections = []imageSection{
 func TestSymbol(t *testing.T) {
 	const (
 		notype, object, function, section, file, common, tls, ifunc = elf.STT_NOTYPE, elf.STT_OBJECT, elf.STT_FUNC, elf.STT_SECTION, elf.STT_FILE, elf.STT_COMMON, elf.STT_TLS, elf.STT_GNU_IFUNC
-		local, global                                               = elf.STB_LOCAL, elf.STB_GLOBAL
+		local, global, weak                                         = elf.STB_LOCAL, elf.STB_GLOBAL, elf.STB_WEAK
 	)
 	tests := []struct {
 		name    string
@@ -143,7 +179,13 @@ func TestSymbol(t *testing.T) {
 		{"no size at the end of its section", 0, []imageSymbol{{"_etext", 0x1020, 0, notype, global, 1}}, 0x1020, "_etext"},
 		{"a smaller one inside hides", 0, []imageSymbol{{"outer", 0x1000, 32, function, global, 1}, {"inner", 0x1008, 4, function, local, 1}}, 0x1010, ""},
 		{"the largest of one address", 0, []imageSymbol{{"large", 0x1000, 8, function, global, 1}, {"small", 0x1000, 4, function, global, 1}}, 0x1000, "large"},
-		{"the last of equals", 0, []imageSymbol{{"one", 0x1000, 8, function, global, 1}, {"two", 0x1000, 8, object, local, 1}}, 0x1007, "two"},
+		{"the last of equals", 0, []imageSymbol{{"one", 0x1000, 8, function, global, 1}, {"two", 0x1000, 8, object, global, 1}}, 0x1007, "two"},
+		{"local aliases", 0, []imageSymbol{{"__clone3", 0x1000, 8, function, local, 1}, {"clone3", 0x1000, 8, function, local, 1}, {"__GI___clone3", 0x1000, 8, function, local, 1}}, 0x1000, "clone3"},
+		{"a larger alias", 0, []imageSymbol{{"clone3", 0x1000, 7, function, local, 1}, {"__GI___clone3", 0x1000, 8, function, local, 1}}, 0x1000, "__GI___clone3"},
+		{"a global alias", 0, []imageSymbol{{"__GI__exit", 0x1000, 8, function, local, 1}, {"_exit", 0x1000, 8, function, global, 1}, {"quit", 0x1000, 8, function, local, 1}}, 0x1000, "_exit"},
+		{"a reserved alias", 0, []imageSymbol{{"puts", 0x1000, 8, function, weak, 1}, {"_IO_puts", 0x1000, 8, function, global, 1}}, 0x1000, "puts"},
+		{"a weak alias", 0, []imageSymbol{{"mktime", 0x1000, 8, function, global, 1}, {"timelocal", 0x1000, 8, function, weak, 1}}, 0x1000, "mktime"},
+		{"mangled aliases", 0, []imageSymbol{{"call", 0x1000, 8, function, weak, 1}, {"_ZN1AC2Ev", 0x1000, 8, function, weak, 1}, {"_ZN1AC1Ev", 0x1000, 8, function, weak, 1}}, 0x1000, "_ZN1AC1Ev"},
 		{"order of the table does not matter", 0, []imageSymbol{{"b", 0x1010, 8, function, global, 1}, {"a", 0x1000, 8, function, global, 1}}, 0x1001, "a"},
 		{"object in .bss", 0, []imageSymbol{{"o", 0x2000, 16, object, global, 2}}, 0x200f, "o"},
 		{"indirect function", 0, []imageSymbol{{"i", 0x1000, 16, ifunc, global, 1}}, 0x100f, "i"},
