@@ -19,7 +19,8 @@ import (
 //
 // The offset is that of a return address from the load base, but for the first frame of a thread.
 // Answers are members of the same object, so that the file stays JSON: function_name, if it has none,
-// and source_file, source_line and inlined_by.
+// source_file, source_line and inlined_by. A name that it has is that of a symbol: the line is then that
+// function's, and the calls inlined into it are the member inlined.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",
@@ -120,6 +121,8 @@ func (r *Reader) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bo
 	place := Span{end, end}
 	if frame.Function == "" {
 		l.edit(f, Edit{place, `, "function_name": `, JSONFunc, ""})
+	} else {
+		f.Symbol = Symbol{Name: frame.Function, Inside: true}
 	}
 	l.edit(f, Edit{place, `, `, JSONSource, ""})
 	return true

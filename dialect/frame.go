@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A Number is what the number of a frame counts.
@@ -178,7 +179,7 @@ const (
 	AtSource                   // AtColumn without "./" at the beginning, and without a line that is 0
 	FuncAt                     // the function alone, if the answer has a line
 	Strings                    // "f at file:line" for each call, innermost first, as strings in JSON with commas between them
-	JSONSource                 // members of an object of JSON: "source_file": "file", "source_line": line, "inlined_by": ["f at file:line"]
+	JSONSource                 // members of an object of JSON, about Frame.Symbol if that has a name: "source_file": "file", "source_line": line, "inlined_by": ["f at file:line"], "inlined": ["g at file:line"]
 )
 
 // An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a
@@ -241,6 +242,12 @@ func (f *Frame) Placed(next []byte) bool {
 	}
 	_, digits, ok := decimalBefore(next, len(next))
 	return ok && digits > from && next[digits-1] == ':' || hasAt(next, from, "-> ") || hasAt(next, from, "[") && f.Dialect == &euStack
+}
+
+// NamesSymbolAt returns an Examination that sets named if the file has a symbol with the name of f that
+// covers addr: an alias of the name that the file's answer has.
+func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
+	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
 }
 
 // Clone returns a copy of frames that stays valid when their Line is used again.

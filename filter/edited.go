@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -113,8 +114,15 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 		c.sequences(begin)
 		switch {
 		case inJSON(e.Part):
+			n, ok := 0, true
+			if e.Part == dialect.JSONSource {
+				n, ok = c.callNamed(fr, a)
+			}
+			if !ok {
+				continue
+			}
 			f.buf = append(f.buf, e.Before...)
-			c.json(e.Part, a)
+			c.json(e.Part, a, n)
 			f.buf = append(f.buf, e.After...)
 		case e.Part == dialect.Callers:
 			f.dim(e.Before)
@@ -216,27 +224,51 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// json lays out a part of an answer in JSON, without colours.
-func (c *locator) json(p dialect.Part, a *answer) {
+// callNamed returns the index of the call in a that an object of JSON with a name of its own is about, and
+// of the innermost one if it has none. It returns false if the name is that of another function.
+func (c *locator) callNamed(fr *dialect.Frame, a *answer) (n int, ok bool) {
+	name := fr.Symbol.Name
+	if name == "" {
+		return 0, true
+	}
+	last := len(a.text.cuts) - 1
+	for n = range last + 1 {
+		t := a.text.frame(n)
+		bare, _ := report.Unversioned(t.name)
+		if bare == name || report.WithoutCloneSuffix(name) == bare || c.names([]byte(name), &t) {
+			return n, true
+		}
+	}
+	c.f.examine(a.mod, fr.NamesSymbolAt(a.rel, &ok))
+	return last, ok
+}
+
+// json lays out a part of an answer in JSON, without colours. n is the index of the call that the object
+// is about.
+func (c *locator) json(p dialect.Part, a *answer, n int) {
 	b := c.f.buf
-	switch t := a.text.frame(0); p {
+	switch t := a.text.frame(n); p {
 	case dialect.Strings:
-		b = c.calls(b, a, 0)
+		b = c.calls(b, a, 0, len(a.text.cuts))
 	case dialect.JSONFunc:
 		b, _ = escape.AppendString(b, []byte(t.function()))
 	case dialect.JSONSource:
 		b, _ = escape.AppendString(append(b, `"source_file": `...), []byte(t.file))
 		b = append(append(b, `, "source_line": `...), t.line...)
-		if len(a.text.cuts) > 1 {
-			b = append(c.calls(append(b, `, "inlined_by": [`...), a, 1), ']')
+		if all := len(a.text.cuts); n < all-1 {
+			b = append(c.calls(append(b, `, "inlined_by": [`...), a, n+1, all), ']')
+		}
+		if n > 0 {
+			b = append(c.calls(append(b, `, "inlined": [`...), a, 0, n), ']')
 		}
 	}
 	c.f.buf = b
 }
 
-// calls appends the calls at an address from the i-th on, innermost first, as strings of JSON.
-func (c *locator) calls(b []byte, a *answer, i int) []byte {
-	for first := i; i < len(a.text.cuts); i++ {
+// calls appends the calls at an address from the i-th up to the end-th, innermost first, as strings of
+// JSON.
+func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
+	for first := i; i < end; i++ {
 		t := a.text.frame(i)
 		c.scratch = append(c.scratch[:0], t.name...)
 		if t.file != "" {

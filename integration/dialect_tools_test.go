@@ -107,13 +107,17 @@ func TestTracesOfABRTStayJSON(t *testing.T) {
 				continue
 			}
 			if strings.HasPrefix(source, checkout) {
-				calls = append(calls, fmt.Sprintf("%s:%v", filepath.Base(source), f["source_line"]))
-				around, _ := f["inlined_by"].([]any)
-				for _, call := range around {
-					calls = append(calls, call.(string)[strings.LastIndexByte(call.(string), '/')+1:])
+				others := func(member string) {
+					list, _ := f[member].([]any)
+					for _, call := range list {
+						calls = append(calls, call.(string)[strings.LastIndexByte(call.(string), '/')+1:])
+					}
 				}
+				others("inlined")
+				calls = append(calls, fmt.Sprintf("%s:%v", filepath.Base(source), f["source_line"]))
+				others("inlined_by")
 			}
-			for _, member := range []string{"source_file", "source_line", "inlined_by"} {
+			for _, member := range []string{"source_file", "source_line", "inlined_by", "inlined"} {
 				delete(f, member)
 			}
 		}
