@@ -211,17 +211,18 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	if !ok || !hasAt(b, rest, " sigcode=") {
 		return false
 	}
-	// Other values may follow. A name after them is the answer of an earlier run.
+	r.signalPC = addr
+	r.open(windowGo, r.number)
+	// Other values may follow. A name after them is the answer of an earlier run: the line is not that of
+	// a register either.
 	for _, word := range bytes.Fields(b[rest:]) {
 		if bytes.IndexByte(word, '=') < 0 {
-			return false
+			return true
 		}
 	}
 	f := l.frame()
 	f.Number, f.Start = 0, start
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Exact
-	r.signalPC = addr
-	r.open(windowGo, r.number)
 	l.after(f, len(bytes.TrimRight(b, " \t")))
 	return true
 }
@@ -238,7 +239,7 @@ func matchCgoFrame(r *Reader, l *Line, at int) bool {
 	}
 	addr, end, ok := prefixedHex(b, at)
 	if !ok || !onlyBlanks(b, end) {
-		return false
+		return ok && b[end] == ' ' // the answer of an earlier run follows
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Addr, f.Call, f.Start = Runtime, addr, addr, Return, start

@@ -60,7 +60,7 @@ func allGrammars() []grammar {
 		{dialect: &julia, direct: " ", before: "p", back: ":", next: ")", then: "a\n", match: matchJulia},
 		{dialect: &gfortran, direct: " ", back: "0", shape: hashNumber, next: " ", then: "i", match: matchGfortran},
 		{dialect: &cgo, anchor: anchorPCIs, direct: "P", next: "x", match: matchCgo},
-		{dialect: &cgo, direct: "=", before: "c", window: windowGo, next: blank, then: "\n", match: matchCgoFrame},
+		{dialect: &cgo, direct: "=", before: "c", window: windowGo, next: blank, match: matchCgoFrame},
 		{dialect: &heap, direct: " ", back: "@", window: windowHeap, next: " \n", then: "0\n", match: matchHeap},
 		{dialect: &bpf, anchor: anchorPath, direct: "0", match: matchBPFtrace},
 		{dialect: &bpf, direct: " ", before: hex, back: hex, next: " ", then: "(", match: matchBPFUnknown},
