@@ -13,6 +13,7 @@ import (
 type file struct {
 	*report.Object
 	parts  []object.Segment // segments that may have been mapped, sorted by address
+	end    uint64           // of all segments in memory, in the file's addresses
 	shown  bool             // its module was rendered
 	number uint64           // number of the module
 }
@@ -21,7 +22,11 @@ type file struct {
 func newFile(o *report.Object) *file {
 	f := &file{Object: o}
 	for _, s := range o.Loads {
-		if s.FileSize != 0 && s.MemSize >= s.FileSize && max(s.Addr, s.Offset, s.MemSize) < 1<<62 {
+		if s.MemSize < s.FileSize || max(s.Addr, s.Offset, s.MemSize) >= 1<<62 {
+			continue
+		}
+		f.end = max(f.end, s.Addr+s.MemSize)
+		if s.FileSize != 0 {
 			f.parts = append(f.parts, s)
 		}
 	}
@@ -37,7 +42,8 @@ func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 // fits returns the possible link-time addresses of the start of a mapping, one for each segment
 // with the size of the mapping. The kernel maps whole pages, whose size the report does not give.
 // If all readable segments are executable, segments that follow each other in the file are one
-// mapping.
+// mapping. Some producers write one map for all that the loader has reserved: from the first page of
+// the first segment to the last page of the last one.
 func (f *file) fits(from, to uint64) (all []uint64) {
 	// some producers write the last address instead of the end
 	size := (to - from + pages[0] - 1) &^ (pages[0] - 1)
@@ -49,10 +55,16 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 			for i := range f.parts[n-1:] {
 				first, last := &f.parts[i], &f.parts[i+n-1]
 				rel := first.Addr &^ (page - 1)
-				if f.Fixed && rel != from || !slices.ContainsFunc(f.parts[i:i+n], isCode) || last.Addr-first.Addr != last.Offset-first.Offset {
+				if f.Fixed && rel != from || !slices.ContainsFunc(f.parts[i:i+n], isCode) {
 					continue
 				}
-				if size == (last.Addr+last.FileSize+page-1)&^(page-1)-rel || size == (last.Addr+last.MemSize+page-1)&^(page-1)-rel {
+				end := last.Addr + last.MemSize
+				if n == len(f.parts) {
+					end = max(end, f.end)
+				} else if last.Addr-first.Addr != last.Offset-first.Offset {
+					continue
+				}
+				if size == (last.Addr+last.FileSize+page-1)&^(page-1)-rel || size == (end+page-1)&^(page-1)-rel {
 					all = append(all, rel)
 				}
 			}
@@ -64,8 +76,9 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// size returns the size of a mapping of the file's code in bytes, for messages.
-func (f *file) size() uint64 {
+// sizes returns the sizes of mappings of the file's code and of its whole image in bytes, for messages.
+func (f *file) sizes() (code, image uint64) {
+	page := pages[0]
 	s := &f.parts[slices.IndexFunc(f.parts, isCode)]
-	return (s.Addr+s.FileSize+pages[0]-1)&^(pages[0]-1) - s.Addr&^(pages[0]-1)
+	return (s.Addr+s.FileSize+page-1)&^(page-1) - s.Addr&^(page-1), (f.end+page-1)&^(page-1) - f.parts[0].Addr&^(page-1)
 }

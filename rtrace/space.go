@@ -235,7 +235,8 @@ func (s *space) site(rec *Record) site {
 		s.diagnostics.report(m.file.Fault().Error() + "; its frames remain unresolved")
 		return site{at: m}
 	case !m.placed:
-		s.diagnostics.report(fmt.Sprintf("%s: not the file that ran: %d bytes of code were mapped, but its code has %d; its frames remain unresolved", m.file.Path, m.to-m.from, m.file.size()))
+		code, image := m.file.sizes()
+		s.diagnostics.report(fmt.Sprintf("%s: not the file that ran: %d bytes were mapped, but its code has %d, and its whole image %d; its frames remain unresolved", m.file.Path, m.to-m.from, code, image))
 		return site{at: m}
 	}
 	return site{m, rec.Addr - 1 - m.bias()}
