@@ -12,6 +12,7 @@ type builder struct {
 	at        int  // which begins here in the buffer
 	name      string
 	continued bool // its beginning was handed over
+	latin1    bool // the report is in ISO 8859-1
 
 	open   []string // the names of the open elements, the outermost first
 	items  []rawItem
@@ -30,7 +31,7 @@ type builder struct {
 // A span is a part of the record; the zero span is none.
 type span struct {
 	from, to int32
-	escaped  bool // an '&' is in it
+	escaped  bool // an '&' is in it, or a character that is not in UTF-8
 }
 
 func (s span) isSet() bool { return s.to > 0 }
@@ -53,7 +54,7 @@ type rawFrame struct {
 // span returns the span of a text that is at this place in the buffer.
 func (b *builder) span(at int, text []byte) span {
 	from := int32(at - b.at)
-	return span{from, from + int32(len(text)), bytes.IndexByte(text, '&') >= 0}
+	return span{from, from + int32(len(text)), bytes.IndexByte(text, '&') >= 0 || b.latin1 && !isASCII(text)}
 }
 
 // begin begins a record, unless there is one.
@@ -233,7 +234,7 @@ func (b *builder) finish(buf []byte) *Record {
 		it := &b.items[i]
 		out := Item{Name: it.name, Depth: int(it.depth), Leaf: it.isLeaf, Text: b.text(buf, it.text)}
 		if it.name == "rawtext" && bytes.Contains(out.Text, []byte(cdataBegin)) {
-			out.Text = appendSections(nil, buf[it.text.from:it.text.to])
+			out.Text = appendSections(nil, b.inUTF8(buf[it.text.from:it.text.to]))
 		}
 		if it.name == "stack" && !it.isLeaf {
 			out.First, out.Last = int(it.first), int(it.last)
@@ -261,6 +262,15 @@ func (b *builder) text(buf []byte, s span) []byte {
 		return text
 	}
 	start := len(b.arena)
-	b.arena = appendDecoded(b.arena, text)
+	b.arena = appendDecoded(b.arena, b.inUTF8(text))
 	return b.arena[start:len(b.arena):len(b.arena)]
+}
+
+// inUTF8 returns a text of the record in UTF-8. What a program prints between records is not in the
+// encoding of the report.
+func (b *builder) inUTF8(text []byte) []byte {
+	if b.latin1 && b.name != "" {
+		return fromLatin1(text)
+	}
+	return text
 }

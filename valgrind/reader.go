@@ -19,6 +19,8 @@ type Reader struct {
 	in   lexer   // the bytes that were not handed over yet
 	rec  builder // the current record
 	hole bool    // zeros came, and nothing but blanks after them
+
+	encoding string // of the report, if it is not read: its bytes stay
 }
 
 // NewReader returns a Reader that hands records to take, which must not keep them. An error of take
@@ -185,6 +187,11 @@ func (r *Reader) instruction() {
 	default:
 		if bytes.HasPrefix(in.view[in.pos:], []byte("<?xml")) {
 			r.cutOff()
+			encoding := encodingOf(in.view[in.pos:end])
+			if r.rec.latin1 = isLatin1(encoding); r.rec.latin1 || isUTF8(encoding) {
+				encoding = ""
+			}
+			r.encoding = encoding
 		}
 		in.advance(end + len(marks[instructionEnd]))
 	}
@@ -321,7 +328,7 @@ func (r *Reader) event(name string) {
 func (r *Reader) emit(cut bool) {
 	at := r.rec.at
 	rec := r.rec.finish(r.in.buf[at:r.in.pos])
-	rec.Cut = cut
+	rec.Cut, rec.encoding = cut, r.encoding
 	rec.lead, rec.gap = r.in.blanksBefore(at), r.in.takeLines()
 	if r.err == nil {
 		r.err = r.take(rec)

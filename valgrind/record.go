@@ -21,6 +21,8 @@ type Record struct {
 	lead []byte   // the blanks before raw in its line
 	gap  int      // line ends between the preceding Record and this one
 	open []string // the names of the elements that are open at the end of raw, if the rest follows
+
+	encoding string // of the report, if it is not read; otherwise empty
 }
 
 // An Item is an element within a Record, or text between two such elements.

@@ -112,8 +112,11 @@ func (t *tracker) forget(p *process) {
 // newestProtocol is the newest version of the format that Valgrind writes, as of 3.26.
 const newestProtocol = 6
 
-// checkVersion reports a version of the format that is not known.
+// checkVersion reports a version of the format, or an encoding, that is not known.
 func (t *tracker) checkVersion(r *Record) {
+	if r.encoding != "" {
+		t.reportOnce(fmt.Sprintf("the report is in the encoding %.20q; UTF-8 and ISO-8859-1 are read, and other bytes are printed as they are", r.encoding))
+	}
 	if r.Name != "protocolversion" || r.Continued {
 		return
 	}

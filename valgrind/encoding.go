@@ -1,0 +1,62 @@
+package valgrind
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// encodingOf returns the encoding that an XML declaration names; "" if it names none.
+func encodingOf(declaration []byte) string {
+	_, rest, _ := bytes.Cut(declaration, []byte("encoding"))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	rest, is := bytes.CutPrefix(rest, []byte("="))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	if !is || len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
+		return ""
+	}
+	name, _, _ := bytes.Cut(rest[1:], rest[:1])
+	return string(name[:min(len(name), maxName)])
+}
+
+// isUTF8 reports whether the bytes of a report in this encoding are UTF-8. They are if it is UTF-16,
+// which was decoded before: it cannot be read otherwise.
+func isUTF8(encoding string) bool {
+	switch strings.ToUpper(encoding) {
+	case "", "UTF-8", "UTF8", "US-ASCII", "ASCII", "UTF-16", "UTF-16LE", "UTF-16BE":
+		return true
+	}
+	return false
+}
+
+// isLatin1 reports whether this is ISO 8859-1, the encoding whose bytes are the first characters of
+// Unicode.
+func isLatin1(encoding string) bool {
+	switch strings.ToUpper(encoding) {
+	case "ISO-8859-1", "ISO_8859-1", "ISO8859-1", "LATIN-1", "LATIN1", "L1":
+		return true
+	}
+	return false
+}
+
+// isASCII reports whether no byte of b depends on the encoding.
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// fromLatin1 returns b, which is in ISO 8859-1, in UTF-8.
+func fromLatin1(b []byte) []byte {
+	if isASCII(b) {
+		return b
+	}
+	all := make([]byte, 0, len(b)+len(b)/4)
+	for _, c := range b {
+		all = utf8.AppendRune(all, rune(c))
+	}
+	return all
+}
