@@ -116,7 +116,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 		case inJSON(e.Part):
 			n, ok := 0, true
 			if e.Part == dialect.JSONSource {
-				n, ok = c.callNamed(fr, a)
+				n, ok = callNamed(c, fr, a)
 			}
 			if !ok {
 				continue
@@ -226,7 +226,7 @@ func (c *locator) callers(a *answer) {
 
 // callNamed returns the index of the call in a that an object of JSON with a name of its own is about, and
 // of the innermost one if it has none. It returns false if the name is that of another function.
-func (c *locator) callNamed(fr *dialect.Frame, a *answer) (n int, ok bool) {
+func callNamed(c *locator, fr *dialect.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {
 		return 0, true

@@ -96,17 +96,24 @@ func (l *kernelLog) standIn(module string, other bool) string {
 				p.line = all[slices.Index(all, p)-1].line
 				continue
 			}
+			if p.offset+1 == p.size && at+4 <= p.offset { // a return address at the end follows a call
+				skip(p.offset-4, 1)
+				fmt.Fprintf(&b, "\t.loc 1 %d\n\tcall .+5\n", p.line)
+				at = p.size
+				continue
+			}
 			skip(p.offset, 1)
 			skip(p.offset+1, p.line)
 		}
 		if all[0].section() != ".text" { // the end of such a section is not near
+			skip(at+1, 1)
 			if other {
 				fmt.Fprintf(&b, "\t.skip 64,0x90\n")
 			}
 			fmt.Fprintf(&b, "\t.size %s, .-%s\n", name, name)
 			continue
 		}
-		end := max(at, all[0].size-min(all[0].size, 15))
+		end := min(all[0].size, max(at+1, all[0].size-min(all[0].size, 15))) // not at a return address: no call is before it
 		skip(end, 1)
 		if other {
 			fmt.Fprintf(&b, "\t.skip 64,0x90\n")

@@ -23,12 +23,14 @@ func TestTheEndOfAKernelFunctionFollowsACall(t *testing.T) {
 	.type panics,@function
 plain:
 	.loc 1 10
-	.fill 31,1,0x90
+	nop
+	.fill 30,1,0x90
 	ret
 	.size plain,.-plain
 calls:
 	.loc 1 20
-	.fill 27,1,0x90
+	nop
+	.fill 26,1,0x90
 	.loc 1 21
 	call panics
 	.size calls,.-calls
