@@ -65,11 +65,11 @@ func (p *parser) hosts(path string, names []string) {
 // pipeline checks one pipeline.
 func (p *parser) pipeline(c *Pipeline, path string) {
 	in, out := path+".input", path+".output"
-	if p.at[in] != nil {
+	if p.at[in] != nil && !p.isFaulty(in) {
 		p.one(in, p.sections[kindOf[Input]()])
 		p.input(&c.Input, in)
 	}
-	if p.at[out] != nil {
+	if p.at[out] != nil && !p.isFaulty(out) {
 		p.one(out, p.sections[kindOf[Output]()])
 		p.output(c, out)
 	}
@@ -101,7 +101,8 @@ func (p *parser) one(path string, s *Section) {
 		}
 	}
 	if len(found) == 0 {
-		p.fault(p.at[path], path, "none is given: set one of %s", listed(s.One, "and"))
+		n := p.at[path]
+		p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: path, Problem: "none is given: set one of " + listed(s.One, "and")})
 	} else if len(found) == 1 {
 		p.useless(path, s)
 	}

@@ -31,7 +31,7 @@ func (f Fault) String() string {
 	return b.String() + f.Problem
 }
 
-// Faults are all mistakes in a configuration file, in the order of their lines. It is the error of
+// Faults are all mistakes in a configuration file, in the order of their lines, missing keys last. It is the error of
 // [Parse] and [Load].
 type Faults []Fault
 

@@ -52,10 +52,7 @@ func Parse(text []byte) (*Config, error) {
 		p.structure(root, reflect.ValueOf(c).Elem(), "", 0)
 		p.compare(c)
 	}
-	if len(p.faults) > 0 {
-		slices.SortStableFunc(p.faults, func(a, b Fault) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
+	if p.sort(); len(p.faults) > 0 {
 		return nil, p.faults
 	}
 	return c, nil
@@ -65,6 +62,7 @@ func Parse(text []byte) (*Config, error) {
 type parser struct {
 	sections map[reflect.Type]*Section
 	faults   Faults
+	missing  Faults                // keys that are not given: often they are there, misspelt
 	at       map[string]*yaml.Node // the keys that are given, by path
 	nodes    int                   // visited
 	spent    bool                  // there are too many
@@ -77,6 +75,21 @@ func (p *parser) fault(n *yaml.Node, key, format string, args ...any) {
 		f.Line, f.Column = n.Line, n.Column
 	}
 	p.faults = append(p.faults, f)
+}
+
+// sort brings the faults into the order of their lines, those of keys that are not given last.
+func (p *parser) sort() {
+	for _, all := range []Faults{p.faults, p.missing} {
+		slices.SortStableFunc(all, func(a, b Fault) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+	}
+	p.faults = append(p.faults, p.missing...)
+}
+
+// isFaulty reports whether a key has a fault itself, and not only what is in its section.
+func (p *parser) isFaulty(path string) bool {
+	return slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path })
 }
 
 // yamlLine returns the expression for the line of an error of the YAML reader.
@@ -115,6 +128,10 @@ func (p *parser) document(text []byte) *yaml.Node {
 		var at *yaml.Node
 		if line > 0 {
 			at = &yaml.Node{Line: line, Column: 1}
+		}
+		if tab := indentingTab(text, line); tab != nil {
+			p.fault(tab, "", "a tab: YAML is indented with blanks; write blanks in its place")
+			return nil
 		}
 		p.fault(at, "", "not YAML: %s", strings.TrimPrefix(err.Error(), m[0]))
 		return nil
@@ -176,6 +193,10 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 		for i := range s.Keys {
 			names[i] = s.Keys[i].Name
 		}
+		if meant := s.meant(n); meant != "" {
+			p.fault(at, path, "%s is given, and a section is wanted: write %s", describe(n), meant)
+			return
+		}
 		p.fault(at, path, "%s is given, and a section is wanted: indented lines of KEY: VALUE, with the keys %s", describe(n), listed(names, "and"))
 		return
 	}
@@ -198,7 +219,8 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 	for _, k := range s.Keys {
 		if k.section && k.least > 0 && p.at[join(path, k.Name)] == nil {
-			p.fault(p.keyAt(at, path), join(path, k.Name), "missing: every configuration needs it: %s", k.Text)
+			n := p.keyAt(at, path)
+			p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: join(path, k.Name), Problem: "missing: every configuration needs it: " + k.Text})
 		}
 	}
 }

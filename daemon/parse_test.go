@@ -104,12 +104,12 @@ var faults = []struct {
 	{name: "standard input twice", text: pipe("stdin: true", "stdout: text") + "  two: {input: {stdin: true}, output: {stdout: text}}\n", unseen: true, want: "5:17: pipelines.two.input.stdin: pipelines.app.input.stdin reads it: standard input has one reader"},
 	{name: "second document", text: one + "---\n" + one, unseen: true, want: "2:1: a second document begins: a configuration is one document"},
 	{name: "not YAML", text: "pipelines: {\n", unseen: true, want: "1:1: not YAML: did not find expected node content"},
-	{name: "tab", text: "pipelines:\n\tapp: 1\n", unseen: true, want: "2:1: not YAML: found character that cannot start any token"},
+	{name: "tab", text: "pipelines:\n\tapp: 1\n", unseen: true, want: "2:1: a tab: YAML is indented with blanks; write blanks in its place"},
 	{name: "not UTF-8", text: "state: a\n# \xff\n" + one, unseen: true, want: "2:1: not text in UTF-8: save it in UTF-8"},
 	{name: "all at once", text: "state: 5\nlog: {levl: info}\n" + pipe("", "file: 1"), want: `1:8: state: the number 5 is given, and text is wanted: write it in quotes, "5"
 2:7: log.levl: unknown; did you mean "level"?
-5:5: pipelines.app.input: none is given: set one of files, stdin, listen, http and journal_upload
-6:20: pipelines.app.output.file: the number 1 is given, and text is wanted: write it in quotes, "1"`},
+6:20: pipelines.app.output.file: the number 1 is given, and text is wanted: write it in quotes, "1"
+5:5: pipelines.app.input: none is given: set one of files, stdin, listen, http and journal_upload`},
 }
 
 func TestMistakesAreReported(t *testing.T) {
