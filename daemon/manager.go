@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -45,6 +46,15 @@ func (d *Daemon) stuckAfter() time.Duration {
 // begin reports that the daemon runs.
 func (d *Daemon) begin() {
 	d.phase.CompareAndSwap(int32(starting), int32(running))
+	var names []string
+	for _, p := range d.view.Load().pipelines {
+		names = append(names, p.name)
+	}
+	attrs := []any{"version", d.house.options.Version, "pipelines", strings.Join(names, ", "), "listeners", strings.Join(d.house.ports.addresses(), ", ")}
+	if d.house.box != nil {
+		attrs = append(attrs, "sandbox", d.house.box.String())
+	}
+	d.house.log.Info("symfilterd is ready", attrs...)
 	d.sent(d.house.options.Manager.Ready(d.status()))
 }
 

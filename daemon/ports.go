@@ -195,6 +195,18 @@ func (p *ports) add(key string, raw socket, release func()) {
 	p.open[key] = &port{address: key, raw: raw, release: release, turn: make(chan struct{}, 1)}
 }
 
+// addresses returns the addresses of the open sockets, sorted.
+func (p *ports) addresses() (all []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, port := range p.open {
+		local := localAddress(port.raw)
+		all = append(all, local.Network()+":"+local.String())
+	}
+	slices.Sort(all)
+	return all
+}
+
 // close closes the uses that are left.
 func (p *ports) close() {
 	p.mu.Lock()

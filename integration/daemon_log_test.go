@@ -4,9 +4,12 @@ package integration
 
 import (
 	"net"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 func TestReloadsSetTheFormatAndTheLevelOfTheLog(t *testing.T) {
@@ -33,4 +36,25 @@ pipelines:
 	until(t, "the format changes", func() bool {
 		return strings.Contains(d.stderr.String(), `"level":"INFO","msg":"the configuration was reloaded"}`)
 	})
+}
+
+// The first line of the log says that the daemon works, and what it is.
+func TestTheDaemonSaysThatItIsReady(t *testing.T) {
+	address := testenv.FreeAddress(t)
+	d := startDaemon(t, `
+log: {format: text}
+symbols: {cache_directory: DIR/cache}
+state: DIR/state
+pipelines:
+  web: {input: {http: "`+address+`"}, output: {peer: true}}
+  app: {input: {listen: "unix:DIR/app"}, output: {file: DIR/out}}
+`)
+	d.ready()
+	_, release, ok := strings.Cut(strings.TrimSpace(run(t, nil, daemonCommand(t), "--version")), " ")
+	version, _, _ := strings.Cut(release, " ")
+	want := regexp.MustCompile(`^time=\S+ level=INFO msg="symfilterd is ready" version=\S+ pipelines="app, web" ` +
+		regexp.QuoteMeta(`listeners="tcp:`+address+`, unix:`+d.path("admin")+`, unix:`+d.path("app")+`" sandbox="no new privileges, `) + `[^"]*"\n$`)
+	if got := d.stderr.String(); !ok || !want.MatchString(got) || !strings.Contains(got, version) {
+		t.Errorf("version %s: got %s, want %s", version, got, want)
+	}
 }
