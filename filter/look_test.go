@@ -46,6 +46,25 @@ func TestCleanPaths(t *testing.T) {
 	}
 }
 
+// An absolute path is shown without .. in any form, a relative one as debug information has it.
+func TestAbsolutePathsAreShownWithoutParents(t *testing.T) {
+	for path, want := range map[string]string{
+		"/build/gcc-12/build/libsanitizer/asan/../../../src/libsanitizer/asan/asan_new.cpp": "/build/gcc-12/src/libsanitizer/asan/asan_new.cpp",
+		"/src/./a..c":  "/src/./a..c",
+		"../src/a.c":   "../src/a.c",
+		"./a/../b.c":   "./a/../b.c",
+		"/a/../../b.c": "/b.c",
+	} {
+		if got := (&Paths{}).shown(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	mapped := Paths{Map: []PrefixMap{{Old: "/build/x/../", New: "/home/me/"}}}
+	if got := mapped.shown("/build/x/../src/a.c"); got != "/home/me/src/a.c" {
+		t.Errorf("a prefix with .. is not replaced: %s", got)
+	}
+}
+
 func TestShortNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"main": "main",

@@ -194,14 +194,17 @@ type Paths struct {
 // PrefixMap replaces the prefix Old of a path by New.
 type PrefixMap = buildid.PrefixMap
 
-// shown returns path in the form that p sets.
+// shown returns path in the form that p sets. An absolute path has no elements .. in any form.
 func (p *Paths) shown(path string) string {
 	path = p.mapped(path)
 	if p.Basenames {
 		return path[strings.LastIndexByte(path, '/')+1:]
 	}
-	if p.Clean {
+	switch {
+	case p.Clean:
 		path = cleanPath(path)
+	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"): // of a compiler that was called by a relative path
+		path = withoutDots(path)
 	}
 	return path
 }
