@@ -30,6 +30,7 @@ type File struct {
 	placed   bool // sections have addresses of placeSections
 	damage   error
 	sections []Section
+	exec     []uint32 // indexes of the sections with code
 	// the first section of each name; nil if there are fewer than manySections
 	byName map[string]*Section
 	// the first section with relocations for each section, in an object file that was not linked
@@ -296,6 +297,9 @@ func (f *File) listSections() {
 	}
 	for i := range f.sections {
 		s := &f.sections[i]
+		if s.Flags&elf.SHF_EXECINSTR != 0 {
+			f.exec = append(f.exec, uint32(i))
+		}
 		if many && f.byName[s.Name] == nil {
 			f.byName[s.Name] = s
 		}
@@ -313,10 +317,9 @@ const zdebug = ".zdebug_"
 // ExecCovers reports whether code is loaded at addr: whether an executable section covers it, or,
 // in a file without such sections, an executable PT_LOAD segment.
 func (f *File) ExecCovers(addr uint64) bool {
-	const exec = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	some := false
-	for i := range f.sections {
-		if s := &f.sections[i]; s.Flags&exec == exec {
+	for _, i := range f.exec {
+		if s := &f.sections[i]; s.Flags&elf.SHF_ALLOC != 0 {
 			if s.covers(addr) {
 				return true
 			}
@@ -339,7 +342,7 @@ func (f *File) ExecCovers(addr uint64) bool {
 func (f *File) Footprint() int64 {
 	n := int64(unsafe.Sizeof(*f)) + int64(f.names) + int64(len(f.byName))*32 + int64(len(f.relocs))*32 +
 		int64(cap(f.sections))*int64(unsafe.Sizeof(Section{})) +
-		int64(cap(f.segments))*int64(unsafe.Sizeof(Segment{}))
+		int64(cap(f.segments))*int64(unsafe.Sizeof(Segment{})) + int64(cap(f.exec))*4
 	for _, k := range f.kept {
 		if !k.offHeap {
 			n += int64(cap(k.data))

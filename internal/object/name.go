@@ -53,6 +53,36 @@ func (f *File) SymbolsNamed(name string) []Symbol {
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
+// SearchCost returns what the next call of SymbolsNamed costs for the tables that it scans or lists, in
+// steps of about 50 ns: 0 once they are listed.
+func (f *File) SearchCost() int {
+	if f.closed {
+		return 0
+	}
+	cost := f.primary().searchCost() + f.secondary().searchCost()
+	switch s := f.section(miniSection); {
+	case f.mini.file != nil:
+		cost += f.mini.file.primary().searchCost()
+	case s != nil && !f.mini.tried:
+		cost += 2 * int(min(s.Size, maxMini)) // 10 MB/s of compressed bytes
+	}
+	return cost
+}
+
+// searchCost returns what the next call of named costs.
+func (t *symbols) searchCost() int {
+	if len(t.raw) == 0 || t.names.built {
+		return 0
+	}
+	count := int(uint64(len(t.raw)) / t.entry)
+	switch {
+	case t.names.hostile || t.names.searches < linearNames:
+		return count / 4
+	default:
+		return 2 * count
+	}
+}
+
 // named appends the symbols with this name.
 func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	if len(t.raw) == 0 || len(name) >= len(t.strings) {

@@ -38,6 +38,7 @@ type symbols struct {
 	shared          *SymbolTable  // nil until there is one
 
 	names nameTable
+	words wordTable
 	next  nextTable
 
 	filesListed bool
@@ -59,7 +60,7 @@ func (t *symbols) footprint() int64 {
 	if t.shared != nil && sorted == nil {
 		sorted = t.shared.ready()
 	}
-	return int64(cap(sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint() + t.next.footprint()
+	return int64(cap(sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint() + t.words.footprint() + t.next.footprint()
 }
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and

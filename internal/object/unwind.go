@@ -317,8 +317,8 @@ func (f *File) readExidx() {
 
 // codeSection returns the executable section that covers addr.
 func (f *File) codeSection(addr uint64) *Section {
-	for i := range f.sections {
-		if s := &f.sections[i]; s.Flags&elf.SHF_EXECINSTR != 0 && s.covers(addr) {
+	for _, i := range f.exec {
+		if s := &f.sections[i]; s.covers(addr) {
 			return s
 		}
 	}

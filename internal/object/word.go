@@ -1,0 +1,133 @@
+package object
+
+import (
+	"hash/maphash"
+	"iter"
+	"math"
+	"sort"
+	"unsafe"
+)
+
+// Limits of the table of words.
+const (
+	linearWords = 1       // searches for a word that read all names: making the table takes as long as 3
+	maxWords    = 4 << 20 // words of a symbol table; a large C++ program has 8 in a name
+	maxDigits   = 4       // digits of the length of a word
+)
+
+// A wordTable finds the mangled names that have a word: an identifier after its length, or the whole name.
+type wordTable struct {
+	searches int
+	built    bool
+	large    bool // it has too many words, or its names overlap: no table is made
+	seed     maphash.Seed
+	hashes   []uint32 // of the words of all names
+	ends     []uint32 // for each symbol, the number of hashes up to the end of its own
+}
+
+func (w *wordTable) footprint() int64 {
+	return int64(cap(w.hashes)+cap(w.ends)) * int64(unsafe.Sizeof(uint32(0)))
+}
+
+// SymbolsWithWord returns the symbols of .symtab and .dynsym whose names are mangled, and have word as an
+// identifier, and maybe others. steps is what the search costs, of about 50 ns each: the first one reads
+// all names, the second makes a table of 4 bytes a word, and later ones read that.
+func (f *File) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
+	if f.closed {
+		return func(func(Symbol) bool) {}, 0
+	}
+	tables := []*symbols{f.primary(), f.secondary()}
+	for _, t := range tables {
+		steps += t.findWord()
+	}
+	return func(yield func(Symbol) bool) {
+		for _, t := range tables {
+			if !t.withWord(word, yield) {
+				return
+			}
+		}
+	}, steps
+}
+
+// findWord makes the table of words if it is time to, and returns the steps of it and of the next search.
+func (t *symbols) findWord() int {
+	if len(t.raw) == 0 {
+		return 0
+	}
+	count, w := int(uint64(len(t.raw))/t.entry), &t.words
+	if w.built {
+		return len(w.hashes) / 64
+	}
+	if w.searches++; w.searches <= linearWords || w.large {
+		return count
+	}
+	t.hashWords()
+	return 4 * count
+}
+
+// hashWords makes the table of words.
+func (t *symbols) hashWords() {
+	count := uint64(len(t.raw)) / t.entry
+	w := &t.words
+	w.built, w.seed, w.ends = true, maphash.MakeSeed(), make([]uint32, count)
+	budget := 2*len(t.strings) + maxNamesHashed // names may share suffixes
+	for i := uint64(1); i < count; i++ {
+		name := t.name(t.f.header.u32(t.raw[i*t.entry:]))
+		if budget -= len(name) + 1; budget < 0 || len(w.hashes) > maxWords {
+			*w = wordTable{searches: w.searches, large: true}
+			return
+		}
+		if len(name) > 0 && name[0] == '_' && len(name) <= math.MaxUint16 {
+			eachWord(name, func(word []byte) { w.hashes = append(w.hashes, uint32(maphash.Bytes(w.seed, word))) })
+		}
+		w.ends[i] = uint32(len(w.hashes))
+	}
+}
+
+// withWord calls yield for the symbols that may have word until it returns false, and then returns false.
+func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
+	w := &t.words
+	if !w.built {
+		return t.each(yield)
+	}
+	last, hash := 0, uint32(maphash.String(w.seed, word))
+	for at, h := range w.hashes {
+		if h != hash {
+			continue
+		}
+		if i := sort.Search(len(w.ends), func(i int) bool { return w.ends[i] > uint32(at) }); i != last {
+			if last = i; !t.give(uint64(i), yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// eachWord calls yield for each word of a mangled name: the whole name without a version, and as many bytes
+// after each number as it counts. Digits before a number may be the end of another word, and an underscore
+// after it belongs to the number in Rust.
+func eachWord(name []byte, yield func(word []byte)) {
+	whole := len(name)
+	for i := 0; i < len(name); i++ {
+		if name[i] == '@' {
+			whole = min(whole, i)
+		}
+		if !isDigit(name[i]) || i+1 < len(name) && isDigit(name[i+1]) {
+			continue
+		}
+		after := name[i+1:] // the number ends at i
+		for from, size, unit := i, 0, 1; from >= 0 && i-from < maxDigits && isDigit(name[from]); from, unit = from-1, 10*unit {
+			if size += int(name[from]-'0') * unit; name[from] == '0' || size > len(after) {
+				continue
+			}
+			yield(after[:size])
+			if after[0] == '_' && size < len(after) {
+				yield(after[1 : 1+size])
+			}
+		}
+	}
+	yield(name[:whole])
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
