@@ -20,8 +20,6 @@ const (
 	maxSightings = 128     // addresses of a module that are compared
 	maxBiases    = 1 << 16 // biases of a module that are tried: those of 256 MiB of code
 	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace: 50 ms at 50 ns each
-	maxLogWork   = 1 << 22 // comparisons for all traces of a log that is no longer than they are: see Quota
-	workPerByte  = 16      // comparisons that a byte of the log adds: 0.8 µs; programs log 25 kB between two traces
 	biasStage    = 4       // addresses that are compared before the worst biases are dropped
 )
 
@@ -80,16 +78,6 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// A Quota bounds the searches for load biases in all traces of a log. The log may have many short
-// traces, each of which could take the time that one may take; so the work depends on the bytes of the
-// log that were read. The zero Quota is that of a new log.
-type Quota struct {
-	used int // comparisons, less those that the bytes of the log have added
-}
-
-// add adds the work for n further bytes of the log.
-func (q *Quota) add(n int) { q.used = max(0, q.used-n*workPerByte) }
-
 // A searched is the result of a search: the distance of the load bias from the page of the first sighting.
 type searched struct {
 	distance uint64
@@ -109,10 +97,7 @@ func (t *Trace) search(v *verdict) {
 	slices.SortStableFunc(v.seen, func(a, b sighting) int { return cmp.Compare(b.worth(), a.worth()) })
 	result, known := t.remembered().searches.get(key, maxSearched)
 	if !known {
-		left := maxBiasWork - t.worked
-		if t.Quota != nil {
-			left = min(left, maxLogWork-t.Quota.used)
-		}
+		left := max(0, min(maxBiasWork-t.worked, t.quota().left()))
 		work, complete := left, false
 		object.Guard(func() {
 			var b bias
@@ -120,12 +105,11 @@ func (t *Trace) search(v *verdict) {
 			result.distance = b.at - page
 		})
 		t.worked += left - work
-		if t.Quota != nil {
-			t.Quota.used += left - work
-		}
+		t.quota().Spend(left - work)
 		if complete {
 			t.remembered().searches.put(key, result, maxSearched)
 		}
+		v.cut = !complete
 	}
 	if result.found {
 		v.bias, v.biased, v.seen = page+result.distance, true, nil
@@ -245,8 +229,11 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 			all = append(all, bias{at: r.low + i*pageSize})
 		}
 	}
-	slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
-	return slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at }), true
+	if len(ranges) > 1 { // which may overlap
+		slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
+		all = slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
+	}
+	return all, true
 }
 
 // worth returns the rank of a sighting: the ones that exclude most biases are compared first.

@@ -199,6 +199,8 @@ func (c *check) conclude(f *Frame) {
 		}
 	case v.image.Err != nil:
 		*p = Place{Image: v.image, Err: v.image.Err}
+	case v.image.names.over && !byID:
+		*p = Place{Image: v.image, Err: ErrBudget}
 	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.prefix.Bytes()):
 		*p = Place{Image: v.image, Err: ErrOtherID}
 	case c.err == ErrNotCode && v.refuted == nil && v.all.proves(v.image) && !v.all.refutes(v.image) && !c.here.refutes(v.image):

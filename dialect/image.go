@@ -53,11 +53,7 @@ type Image struct {
 	// ByName is set if the file of a library was found by its name, in the folders where libraries are.
 	ByName bool
 
-	shown shownNames
-
-	// textOf is the last text that hasText has searched, and text and textKnown are its results.
-	textOf          string
-	text, textKnown bool
+	names names
 }
 
 // ProgramName returns the name of the program in the title of a process, which may begin with the
@@ -236,12 +232,20 @@ func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
 	if strings.ContainsAny(name, " (:<") {
 		return m.shownSymbols(file, name)
 	}
-	all := file.SymbolsNamed(name)
+	all := m.symbolsNamed(file, name)
 	if len(all) > 0 {
 		return all
 	}
 	plain, _, _ := strings.Cut(name, "@")
-	return file.SymbolsNamed(plain)
+	return m.symbolsNamed(file, plain)
+}
+
+// symbolsNamed returns the symbols of a file whose names are name, within the Quota.
+func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
+	if cost := file.SearchCost(); cost > 0 && !m.names.spend(cost) {
+		return nil
+	}
+	return file.SymbolsNamed(name)
 }
 
 // visitedSymbols is symbols for a file that is open only during a visit. Their names are not valid

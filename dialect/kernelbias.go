@@ -111,7 +111,7 @@ func (k *moved) loadedAt(bias uint64) {
 // and enough of them, follow a call.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.listed != nil && len(f.listed.listing.units) > 0
-	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.Quota != nil && t.Quota.used > maxLogWork {
+	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().left() < 0 {
 		return
 	}
 	var found []uint64
@@ -143,9 +143,7 @@ func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 		}
 	})
 	t.worked += work
-	if t.Quota != nil {
-		t.Quota.used += work
-	}
+	t.quota().Spend(work)
 	if len(found) == 1 {
 		k.loadedAt(found[0])
 	}
@@ -211,7 +209,7 @@ func (v *verdict) ofSeveral(f *Frame) (found sized) {
 		return found
 	}
 	v.image.visit(func(file *object.File) {
-		all := file.SymbolsNamed(f.Symbol.Name)
+		all := v.image.symbolsNamed(file, f.Symbol.Name)
 		for i := range all {
 			sym := &all[i]
 			if fits, unsure := isOfSize(file, sym, f.Symbol.Size); fits && sym.Addr+f.Value == f.at-k.bias {

@@ -171,7 +171,7 @@ func (v *verdict) sizedSymbol(s *Symbol) (found sized) {
 	if found, ok := v.sizes[key]; ok {
 		return found
 	}
-	if !v.image.visit(func(file *object.File) { found = sizedIn(file, s) }) {
+	if !v.image.visit(func(file *object.File) { found = sizedIn(file, s, v.image.symbolsNamed(file, s.Name)) }) {
 		return sized{err: ErrUnproven}
 	}
 	if v.sizes == nil || len(v.sizes) >= maxSized {
@@ -181,9 +181,8 @@ func (v *verdict) sizedSymbol(s *Symbol) (found sized) {
 	return found
 }
 
-// sizedIn returns the function of this name and size in a file.
-func sizedIn(file *object.File, s *Symbol) (found sized) {
-	all := file.SymbolsNamed(s.Name)
+// sizedIn returns the function of this name and size in a file. all are the symbols of its name.
+func sizedIn(file *object.File, s *Symbol, all []object.Symbol) (found sized) {
 	found.err = ErrNoSym
 	if len(all) > 0 {
 		found.err = ErrSize

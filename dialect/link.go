@@ -22,7 +22,7 @@ func (outer *check) link(inner *check) {
 		}
 	}
 	if name, ok := file.CalledImport(outer.returns); size == 0 && ok {
-		for _, s := range called.File.SymbolsNamed(string(name)) {
+		for _, s := range called.symbolsNamed(called.File, string(name)) {
 			if inner.lookup-s.Addr < s.Size {
 				size = s.Size
 			}

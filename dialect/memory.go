@@ -14,6 +14,7 @@ import (
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	shown    recent[sum, []object.Symbol] // by file and shown name; the names of the symbols are not kept
+	texts    recent[sum, textFound]       // by file and text
 }
 
 // remembered returns the Memory of t.
@@ -28,6 +29,7 @@ func (t *Trace) remembered() *Memory {
 const (
 	maxSearched = 1 << 10
 	maxShown    = 1 << 8
+	maxTexts    = 1 << 6
 )
 
 // A recent is a map of at least the last most entries that were put or found, and at most twice as many.

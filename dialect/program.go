@@ -192,25 +192,35 @@ func (t *Trace) judgePrograms(p Program) {
 	}
 }
 
+// A textFound is the result of hasText.
+type textFound struct{ yes, known bool }
+
 // hasText reports whether text is in the file, apart from its debug information. known is false if the
 // file has no code, as separate debug files have none.
 func (m *Image) hasText(text string) (yes, known bool) {
-	if m.textOf == text && text != "" {
-		return m.text, m.textKnown
+	key := about(m).text(text).sum()
+	if found, ok := m.names.memory.texts.get(key, maxTexts); ok {
+		return found.yes, found.known
 	}
 	sections := m.File.Sections()
 	known = len(sections) == 0 || slices.ContainsFunc(sections, func(s object.Section) bool {
 		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
 	})
+	search := func(data []byte) {
+		m.names.quota.Spend(len(data) / bytesPerStep)
+		yes = yes || bytes.Contains(data, []byte(text))
+	}
 	for _, s := range m.Segments {
-		yes = yes || known && bytes.Contains(m.File.Loaded(s.Addr), []byte(text))
+		if known && !yes {
+			search(m.File.Loaded(s.Addr))
+		}
 	}
 	for i, s := range sections { // Zephyr can leave the texts of messages out of the memory of the device
 		if known && !yes && s.Flags&elf.SHF_ALLOC == 0 && s.Type == elf.SHT_PROGBITS && !strings.HasPrefix(s.Name, ".debug") {
 			data, _ := m.File.DataOf(i)
-			yes = bytes.Contains(data, []byte(text))
+			search(data)
 		}
 	}
-	m.textOf, m.text, m.textKnown = text, yes, known
+	m.names.memory.texts.put(key, textFound{yes, known}, maxTexts)
 	return yes, known
 }

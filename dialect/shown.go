@@ -13,19 +13,33 @@ const (
 	maxSameName  = 64      // symbols of one demangled name
 )
 
-// A shownNames finds the symbols of a file by the names that programs show: demangled, with or
-// without parameters.
-type shownNames struct {
+// A names finds the symbols of a file by name, within the Quota of the log. The zero value has no bound.
+type names struct {
 	demangle  func(string) string
 	memory    *Memory
-	searches  int // names that were searched for
-	demangled int // symbols demangled so far
+	quota     *Quota
+	demangled int  // symbols demangled so far
+	over      bool // symbols were not searched for, because the Quota is spent
 }
 
-// shownSymbols returns the symbols of f, the file of m, that programs show as name. It returns nil if
-// there are more than maxSameName, or if a limit of the work is reached.
+// spend takes n steps, and reports whether steps were left. Without a Quota it takes none.
+func (n *names) spend(steps int) bool {
+	if n.quota == nil {
+		return true
+	}
+	if n.quota.left() <= 0 {
+		n.over = true
+		return false
+	}
+	n.quota.Spend(steps)
+	return true
+}
+
+// shownSymbols returns the symbols of f, the file of m, that programs show as name: demangled, with or
+// without parameters. It returns nil if there are more than maxSameName, or if a limit of the work is
+// reached.
 func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
-	n := &m.shown
+	n := &m.names
 	word := []byte(lastWord(name))
 	if n.demangle == nil || len(word) == 0 {
 		return nil
@@ -34,19 +48,19 @@ func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	if all, ok := n.memory.shown.get(key, maxShown); ok {
 		return all
 	}
-	if n.searches++; n.searches > maxShown || n.demangled > maxDemangled {
+	if n.demangled > maxDemangled || !n.spend(0) {
 		return nil
 	}
-	all, complete := n.named(f, name, word)
+	all, complete := n.shown(f, name, word)
 	if complete {
 		n.memory.shown.put(key, all, maxShown)
 	}
 	return all
 }
 
-// named finds the symbols of f that programs show as name, whose last word is word. complete is not set
+// shown finds the symbols of f that programs show as name, whose last word is word. complete is not set
 // if a limit of the work is reached.
-func (n *shownNames) named(f *object.File, name string, word []byte) (all []object.Symbol, complete bool) {
+func (n *names) shown(f *object.File, name string, word []byte) (all []object.Symbol, complete bool) {
 	name = withoutCrateIDs(name)
 	hash := rustHash(name)
 	want, cut := closed(name), !strings.HasSuffix(name, ")") && !strings.HasSuffix(name, "const")
@@ -54,7 +68,9 @@ func (n *shownNames) named(f *object.File, name string, word []byte) (all []obje
 	if strings.HasSuffix(name, "()") || strings.Contains(name, "<>") {
 		plainWanted = plainName(name)
 	}
-	for s := range f.AllSymbols() {
+	symbols, steps := f.SymbolsWithWord(string(word))
+	n.quota.Spend(steps)
+	for s := range symbols {
 		if !bytes.HasPrefix(s.Name, []byte("_")) || !bytes.Contains(s.Name, word) {
 			continue
 		}
@@ -64,6 +80,7 @@ func (n *shownNames) named(f *object.File, name string, word []byte) (all []obje
 		if n.demangled++; n.demangled > maxDemangled {
 			return nil, false
 		}
+		n.quota.Spend(stepsPerDemangle)
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
 		if hash != "" || shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {

@@ -26,7 +26,7 @@ type State struct {
 	DiedAt     int64    `json:"died,omitempty"`
 	Fault32    uint64   `json:"fault,omitempty"`
 	Fault32At  int64    `json:"fault_at,omitempty"`
-	Searched   int      `json:"searched,omitempty"` // comparisons that count against the Quota
+	Searched   int      `json:"searched,omitempty"` // steps that count against the Quota
 
 	Kernel savedKernel `json:"kernel,omitzero"`
 }
@@ -61,7 +61,7 @@ func (r *Reader) SetState(s State) {
 	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
 	r.gdbSignal, r.gdbSignalAt, r.signalPC = int(s.GDBSignal[0]), s.GDBSignal[1], s.SignalPC
 	r.diedAt, r.fault32, r.fault32At = s.DiedAt, s.Fault32, s.Fault32At
-	r.quota.used = min(max(s.Searched, 0), maxLogWork)
+	r.quota.used = min(max(s.Searched, 0), 2*maxLogSteps)
 	r.setKernel(&s.Kernel)
 	for i := range r.until {
 		r.until[i] = -1

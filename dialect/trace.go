@@ -81,10 +81,10 @@ type Trace struct {
 	Complete  func(prefix buildid.ID) buildid.ID
 	completed map[buildid.ID]buildid.ID
 
-	// Quota is that of the log, which its traces share. If it is nil, each trace has its own.
+	// Quota is that of the log, which its traces share. If it is nil, the trace has its own.
 	Quota *Quota
 
-	// Memory is that of the log, which its traces share. If it is nil, each trace has its own.
+	// Memory is that of the log, which its traces share. If it is nil, the trace has its own.
 	Memory *Memory
 
 	modules map[moduleKey]*verdict
@@ -118,6 +118,14 @@ const maxModules = 1024 // modules of a trace; further ones stay unresolved
 // Judge locates the frames, which are in the order of the log, and sets the Place of each. facts
 // are those of the log about the process.
 func (t *Trace) Judge(frames []*Frame, facts *Facts) {
+	t.quota().Spend(len(frames) * stepsPerFrame)
+	if t.quota().exhausted() {
+		refuse(frames)
+		return
+	}
+	for _, v := range t.modules {
+		v.cut, v.image.names.over = false, false
+	}
 	for _, f := range frames {
 		t.apart = t.apart || f.Process != 0
 		f.Place = Place{}

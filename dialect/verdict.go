@@ -23,6 +23,7 @@ type verdict struct {
 
 	seen  []sighting // addresses that the bias must explain, as long as it is not known
 	tried int        // length of seen at the last search
+	cut   bool       // the Quota has ended the search
 	usual uint64     // a bias that is likely; 0 if unknown
 
 	weighed [readings]weighing // of the frames of the kind Offsetted
@@ -93,7 +94,8 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 	if v == nil && len(t.modules) < maxModules {
 		v = new(verdict)
 		v.image = open(v)
-		v.image.shown = shownNames{demangle: t.Demangle, memory: t.remembered()}
+		v.image.names = names{demangle: t.Demangle, memory: t.remembered(), quota: t.quota()}
+		t.quota().Spend(stepsPerModule)
 		if t.modules == nil {
 			t.modules = make(map[moduleKey]*verdict)
 		}
@@ -136,7 +138,11 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 // symbol, the file is not the one that ran.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
-		if !v.biased || v.moved {
+		switch {
+		case v.biased && !v.moved:
+		case v.cut:
+			return 0, ErrBudget
+		default:
 			return 0, ErrNoBias
 		}
 		return f.Addr - v.bias, nil

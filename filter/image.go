@@ -26,6 +26,19 @@ type traceFiles struct {
 	objects    *report.Objects      // at paths in the log
 	images     *report.Objects      // the files that the operator names, to which Sysroot and NoPaths do not apply
 	givenFiles map[string]givenFile // what is known about files that the operator names, by path
+
+	opened, looked int // how many times a file was opened, and looked at, in all traces; see charge
+}
+
+// charge takes the work of the files since the last call from the Quota of the log.
+func (fs *traceFiles) charge(q *dialect.Quota) {
+	opened, looked := 0, 0
+	for _, all := range []*report.Objects{fs.objects, fs.images} {
+		o, l := all.Work()
+		opened, looked = opened+o, looked+l
+	}
+	q.Opened(opened-fs.opened, looked-fs.looked)
+	fs.opened, fs.looked = opened, looked
 }
 
 // open makes fs ready for a trace.
@@ -45,7 +58,7 @@ func (fs *traceFiles) close() {
 		fs.objects.Close()
 		fs.images.Close()
 	}
-	fs.objects, fs.images = nil, nil
+	fs.objects, fs.images, fs.opened, fs.looked = nil, nil, 0, 0
 }
 
 // changed reports whether one of the files is another one now.
@@ -307,6 +320,7 @@ func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
 
 // isFile reports whether a regular file of this machine is at a path of the log.
 func isFile(t *tracer, path string) bool {
+	t.files.looked-- // as if Objects had looked at it
 	info, err := os.Stat(buildid.PrefixMaps(t.opt.PrefixMap).Place(path, t.opt.Sysroot))
 	return err == nil && info.Mode().IsRegular()
 }

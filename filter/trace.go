@@ -154,6 +154,7 @@ func judge(t *tracer, frames []*dialect.Frame) {
 		}
 	}()
 	t.trace.Judge(frames, t.reader.Facts())
+	t.files.charge(t.reader.Quota())
 	for _, f := range frames {
 		reportTaken(t, f)
 		reportRefused(t, f)

@@ -151,7 +151,8 @@ func TestFilesStayOpenForTheNextReport(t *testing.T) {
 		if open := f.Image != nil; open != (f.Err == nil) {
 			t.Errorf("%s: open is %t, and the error is %v", name, open, f.Err)
 		}
-		got = append(got, outcome{f.ID.String(), f.Err, objects.Opened()})
+		opened, _ := objects.Work()
+		got = append(got, outcome{f.ID.String(), f.Err, opened})
 	}
 	for _, name := range []string{"d", "a", "b"} {
 		use(name)
@@ -169,8 +170,8 @@ func TestFilesStayOpenForTheNextReport(t *testing.T) {
 	use("a")
 	first, second := got[1].ID, got[4].ID
 	want := []outcome{
-		{"", ErrNoFile, 1}, {first, nil, 2}, {first, nil, 3},
-		{first, nil, 3}, {second, nil, 4}, {first, nil, 5}, {first, nil, 6}, {first, nil, 7}, {"", ErrNoFile, 8},
+		{"", ErrNoFile, 0}, {first, nil, 1}, {first, nil, 2},
+		{first, nil, 2}, {second, nil, 3}, {first, nil, 4}, {first, nil, 5}, {first, nil, 6}, {"", ErrNoFile, 6},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" || first == second {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -40,7 +40,8 @@ type Objects struct {
 	keep   bool // the files stay open
 	all    map[string]*Object
 	turn   int // number of calls of Renew
-	opened int // see Opened
+	opened int // see Work
+	looked int
 }
 
 // An Object is an object file on this machine that a report names.
@@ -93,15 +94,17 @@ func (all *Objects) Renew(most int) {
 	all.turn++
 }
 
-// Opened returns how many times Named has tried to open a file.
-func (all *Objects) Opened() int { return all.opened }
+// Work returns how many times a file was opened, and how many times it was looked at whether one was
+// replaced or is there.
+func (all *Objects) Work() (opened, looked int) { return all.opened, all.looked }
 
 // Named returns the Object for a name in the report. The first call for a name reads the file's
 // headers.
 func (all *Objects) Named(name string) *Object {
 	f := all.all[name]
 	if f != nil && f.turn != all.turn {
-		if f.turn = all.turn; f.changed() {
+		f.turn = all.turn
+		if all.looked++; f.changed() {
 			f.close()
 			delete(all.all, name)
 			f = nil
@@ -119,7 +122,6 @@ func (all *Objects) Named(name string) *Object {
 		all.all = make(map[string]*Object)
 	}
 	all.all[name] = f
-	all.opened++
 	if all.o.NoPaths {
 		f.Err = ErrNoPaths
 	} else if f.Err = f.open(); f.Err == nil {
@@ -127,20 +129,31 @@ func (all *Objects) Named(name string) *Object {
 			f.Err = err
 		}
 	}
+	if f.Err == ErrNoFile {
+		all.looked++
+	} else {
+		all.opened++
+	}
 	if f.Err != nil || !all.keep {
 		f.close()
 	}
 	return f
 }
 
-// Changed reports whether one of the first most files that it looks at is another one now, or is there
-// only now. Which ones it looks at is random if there are more.
+// Changed reports whether one of the first most files of the current report that it looks at is another
+// one now, or is there only now. Which ones it looks at is random if there are more.
 func (all *Objects) Changed(most int) bool {
 	for _, f := range all.all {
+		if f.turn != all.turn {
+			continue // it is looked at before its next use
+		}
 		if most--; most < 0 {
 			break
 		}
-		if (f.Err == nil || f.Err == ErrNoFile) && f.changed() {
+		if f.Err != nil && f.Err != ErrNoFile {
+			continue
+		}
+		if all.looked++; f.changed() {
 			return true
 		}
 	}

@@ -1,0 +1,108 @@
+package filter
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
+)
+
+// Bounds of the work of traces, in steps of dialect.Quota, about 50 ns: a log takes at most 0.5 s for a MiB
+// and 0.4 s besides, and a block of it delays the lines after it by at most 0.5 s.
+const (
+	mostLogSteps    = 8 << 20
+	mostStepsAByte  = 10
+	mostBlockSteps  = 10 << 20
+	mostTraceGrowth = 1.1 // of the steps for a byte, if the log becomes longer
+)
+
+// traceSteps returns the steps that the traces of a log of size bytes take, which repeats text. It checks
+// those of each block.
+func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
+	t.Helper()
+	f := New(io.Discard, o)
+	defer f.Close()
+	quota := f.tracer.reader.Quota()
+	const block = 64 << 10
+	var b strings.Builder
+	for written := 0; written < size; written += b.Len() {
+		b.Reset()
+		for b.Len() < min(block, size-written) {
+			b.WriteString(text())
+		}
+		before := quota.Steps()
+		if _, err := io.WriteString(f, b.String()); err != nil {
+			t.Fatal(err)
+		}
+		if n := quota.Steps() - before; n > mostBlockSteps {
+			t.Errorf("%d steps for a block of %d bytes, want at most %d", n, b.Len(), mostBlockSteps)
+		}
+	}
+	return quota.Steps()
+}
+
+// The traces of a log take time in proportion to its length, however many they are: each sample of each
+// dialect, again and again, all samples and all of their lines at random, and different traces of a large
+// program.
+func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	testenv.OnlyOn(t, "linux") // where the program is an ELF file
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(9, 10))
+	repeated := func(text string) func() string { return func() string { return text } }
+	oneOf := func(texts []string) func() string {
+		return func() string { return texts[rng.IntN(len(texts))] }
+	}
+	samples := sampleLogs(t)
+	logs := map[string]func() string{
+		"samples": oneOf(samples),
+		"lines":   oneOf(strings.SplitAfter(strings.Join(samples, ""), "\n")),
+		"traces of a large program": func() string {
+			at := func() uint64 { return 0x7f0000000000 + rng.Uint64N(48<<20) }
+			return fmt.Sprintf("======= Backtrace: =========\n%[1]s[%#[2]x]\n%[1]s(n%[3]x+0x4c)[%#[3]x]\n%[1]s[%#[4]x]\n%[1]s[%#[5]x]\n%[1]s[%#[6]x]\n%[1]s[%#[7]x]\n"+
+				"======= Memory map: ========\n00400000-00401000 r-xp 00000000 fe:01 1    /opt/x\n\n", program, at(), at(), at(), at(), at(), at())
+		},
+	}
+	paths, err := filepath.Glob("../dialect/testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for i, archive := range archives(t, "../dialect/testdata/*.txtar") {
+		var text strings.Builder
+		for i := 0; i < len(archive.Files); i += 2 {
+			text.Write(archive.Files[i].Data)
+		}
+		logs[filepath.Base(paths[i])] = repeated(text.String())
+	}
+	sizes := []int{256 << 10, 1 << 20}
+	if fuzztest.Long() {
+		sizes = append(sizes, 4<<20, 16<<20)
+	}
+	for name, text := range logs {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Dialects: Dialects{Whole: true}}
+			before := 0.0
+			for _, size := range sizes {
+				steps := traceSteps(t, o, text, size)
+				if most := int64(mostLogSteps + mostStepsAByte*size); steps > most {
+					t.Errorf("%d steps for %d bytes, want at most %d", steps, size, most)
+				}
+				each := float64(steps) / float64(size)
+				t.Logf("%d bytes: %d steps, %.2f for a byte", size, steps, each)
+				if before > 0 && each > before*mostTraceGrowth {
+					t.Errorf("%.2f steps for a byte of %d, %.2f for one of a shorter log", each, size, before)
+				}
+				before = each
+			}
+		})
+	}
+}
