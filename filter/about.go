@@ -1,7 +1,9 @@
 package filter
 
 import (
+	"path"
 	"strconv"
+	"strings"
 
 	"github.com/symfilter/symfilter/internal/html"
 	"github.com/symfilter/symfilter/report"
@@ -27,7 +29,7 @@ func (s *openStack) about(kinds []html.Kind) subject {
 		text := s.text[at:r.end]
 		at = r.end
 		fr, ok := s.frame(r, text)
-		if !ok {
+		if !ok || isChance(s, r, text) {
 			continue
 		}
 		if interrupts(&fr, &returns) {
@@ -37,8 +39,8 @@ func (s *openStack) about(kinds []html.Kind) subject {
 			own, unnamed, known, crash = nil, nil, nil, true
 		}
 		d := &subject{row: i, title: html.Detail{Function: clean(fr.Func), File: clean(fr.File), Line: fr.Line, Module: clean(fr.Object), Offset: fr.Offset}}
-		if d.title.Function == "" && d.title.Module == "" {
-			d.title.Function = "0x" + strconv.FormatUint(fr.Address, 16)
+		if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
+			d.title.Function = strings.TrimPrefix(path.Base(d.title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
 		}
 		ends := report.EndsProgram(fr.Func) || s.isKernel(r) && isReporter(fr.Func)
 		crash = crash || own == nil && report.EndsProgram(fr.Func)

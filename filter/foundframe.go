@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"strconv"
@@ -54,11 +53,6 @@ func (f *Finder) sum(rows []stackRow) (sum uint64, ok bool) {
 	}
 	f.text = text
 	return maphash.Bytes(f.seed, text), true
-}
-
-// isChance reports whether a row is a frame of a kernel that was on the stack by chance.
-func isChance(s *openStack, r *stackRow, line []byte) bool {
-	return s.isKernel(r) && bytes.Contains(line, []byte(" ? "))
 }
 
 // makeFrames returns the frames of a stack.

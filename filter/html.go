@@ -274,7 +274,7 @@ func (p *Page) backtrace() {
 	known := same.known || p.html.Known(b.Key)
 	same.known = known && !s.cut
 	b.Rows = p.htmlRows(same, known)
-	b.Beside = continues && len(p.tail) < maxTail/2 && bytes.Count(p.tail, newline) <= maxApart
+	b.Beside = continues && withinReport(p.tail)
 	if !known {
 		about := s.about(same.kinds)
 		b.About, b.Title, b.Role = about.row, about.title, role
@@ -289,9 +289,6 @@ func (p *Page) backtrace() {
 	}
 	p.html.Backtrace(&b)
 }
-
-// maxApart bounds the lines between the backtraces of one report.
-const maxApart = 16
 
 // htmlRows returns the rows of the stack, with details unless they are known. They are valid until the
 // next call.

@@ -50,6 +50,11 @@ func (s *openStack) isKernel(r *stackRow) bool {
 	return r.answer >= 0 && s.answers[r.answer].Dialect == "kernel"
 }
 
+// isChance reports whether a row is a frame of a kernel that was on the stack by chance.
+func isChance(s *openStack, r *stackRow, line []byte) bool {
+	return s.isKernel(r) && bytes.Contains(line, []byte(" ? "))
+}
+
 // isNamedIn reports whether the line of an answer without frames may have a name.
 func isNamedIn(a *Resolved, line []byte) bool {
 	if len(a.Frames) > 0 {

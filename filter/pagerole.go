@@ -24,6 +24,12 @@ func roleOnPage(message []byte) (role string, continues bool) {
 	case report.RoleAllocated:
 		return "allocated", !hasAny(said, " leak of ")
 	}
+	switch { // of Valgrind
+	case hasAny(said, " free'd "):
+		return "freed", true
+	case hasAny(said, " alloc'd "):
+		return "allocated", true
+	}
 	switch access := hasAny(said, "read of size ", "write of size "); {
 	case access && hasAny(said, "previous "):
 		return "used before", true
@@ -33,6 +39,22 @@ func roleOnPage(message []byte) (role string, continues bool) {
 		return "created", true
 	}
 	return "", false
+}
+
+// The bounds of what is between the stacks of one report.
+const (
+	maxApart      = 16      // lines
+	maxApartBytes = 2 << 10 // bytes
+)
+
+// withinReport reports whether lines may be between two stacks of one report: no access is among them, with
+// which another report begins, but in the last one.
+func withinReport(lines []byte) bool {
+	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
+		return false
+	}
+	before := lines[:bytes.LastIndexByte(bytes.TrimRight(lines, "\r\n"), '\n')+1]
+	return !hasAny(before, "ead of size ", "EAD of size ", "rite of size ", "RITE of size ")
 }
 
 // kindOnPage returns the kind of the crash or the error that a backtrace after these lines is of, or "".

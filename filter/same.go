@@ -94,7 +94,9 @@ func (j *verdicts) judge(s *openStack, role string) *verdict {
 		if !ok {
 			continue
 		}
-		v.kinds[i] = s.kind(r, &fr, j.own)
+		if v.kinds[i] = s.kind(r, &fr, j.own); isChance(s, r, text) {
+			continue
+		}
 		place := maphash.Bytes(j.seed, appendFramePlace(j.text[:0], &fr))
 		if v.kinds[i] != html.System && !slices.Contains(own, place) {
 			own = append(own, place)
@@ -117,14 +119,15 @@ func (j *verdicts) judge(s *openStack, role string) *verdict {
 }
 
 // appendFramePlace appends what makes the place of a frame another one: its function with the line, or its
-// place in the module. Of an address without a module, it is the part that is the same in each process.
+// place in the module. If that is not known, it is the part of the address that is the same in each
+// process.
 func appendFramePlace(dst []byte, fr *report.TraceFrame) []byte {
 	dst = appendName(appendName(dst, fr.Func), fr.File)
 	switch {
 	case fr.Line > 0:
 		return binary.LittleEndian.AppendUint32(dst, fr.Line)
-	case fr.Object == "":
-		return binary.LittleEndian.AppendUint64(dst, fr.Address&(1<<12-1))
+	case fr.Offset == 0:
+		return binary.LittleEndian.AppendUint64(appendName(dst, fr.Object), fr.Address&(1<<12-1))
 	}
 	return binary.LittleEndian.AppendUint64(fr.ID.AppendHex(appendName(dst, fr.Object)), fr.Offset)
 }

@@ -290,6 +290,12 @@ func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	if n := value[int](t, p, `document.querySelectorAll("main details.b").length`); n != 3 {
 		t.Errorf("%d backtraces, want those of the use, the free and the allocation", n)
 	}
+	for width, columns := range map[int]int{420: 1, 1400: 3} {
+		p := b.open(t, "file://"+name, pageOptions{width: width})
+		if n := value[int](t, p, `new Set([...document.querySelectorAll(".g .b")].map(e => e.getBoundingClientRect().left)).size`); n != columns {
+			t.Errorf("a window of %d pixels has %d columns, want %d", width, n, columns)
+		}
+	}
 	if !value[bool](t, p, `[...document.querySelectorAll("pre.s mark")].some(e => e.textContent.includes("return value[i];"))`) {
 		t.Error("the line that used the memory is not shown")
 	}
@@ -354,6 +360,9 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	}
 	first := top()
 
+	if !value[bool](t, p, `document.querySelector("#index").getBoundingClientRect().bottom <= document.querySelector("main").getBoundingClientRect().top`) {
+		t.Error("the summary is not before the log")
+	}
 	if value[bool](t, p, `!!document.querySelector("#blocked")`) {
 		t.Error("the page reports that scripts may not run")
 	}
