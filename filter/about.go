@@ -16,10 +16,10 @@ type subject struct {
 	crash bool // a signal came, or a function ended the program
 }
 
-// about returns what a backtrace is about: the innermost own frame with a name that is not on the way
-// from a crash to the backtrace, which signal handlers and the functions that end a program are. If
-// there is none, an own frame without a name takes its place; if all frames are the system's, the
-// outermost one with a name gives the title.
+// about returns what a backtrace is about: the innermost own frame with a name that is not on the
+// way from a crash to the backtrace, which signal handlers and the functions that end a program
+// are. If there is none, an own frame without a name takes its place; if all frames are the
+// system's, the outermost one with a name gives the title.
 func (s *openStack) about(kinds []html.Kind) subject {
 	var own, unnamed, known, handler, other *subject
 	returns, crash := false, false
@@ -68,9 +68,9 @@ func (s *openStack) about(kinds []html.Kind) subject {
 	return subject{row: -1, crash: crash}
 }
 
-// interrupts reports whether a signal came at a frame, so that the frames before it are those of the
-// handler. returns is for the next frame of the backtrace: it is set if the frames so far have return
-// addresses.
+// interrupts reports whether a signal came at a frame, so that the frames before it are those of
+// the handler. returns is for the next frame of the backtrace: it is set if the frames so far have
+// return addresses.
 func interrupts(fr *report.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns

@@ -77,8 +77,8 @@ func hexNumber(s string, ok bool) (n uint64, isHex bool) {
 	return n, ok && err == nil
 }
 
-// argumentsIn returns the offset of the blank before the arguments at the end of a frame, or -1. Their
-// values may have brackets that do not match, and their end may be on the next line.
+// argumentsIn returns the offset of the blank before the arguments at the end of a frame, or -1.
+// Their values may have brackets that do not match, and their end may be on the next line.
 func argumentsIn(frame string) int {
 	switch {
 	case strings.HasSuffix(frame, ")"):
@@ -102,10 +102,10 @@ func argumentsIn(frame string) int {
 	return strings.Index(frame, " (")
 }
 
-// addNamed adds a line that is a frame of gdb with a name to the stack, or begins one with it if it has
-// the number 0. It reports whether it did; it calls end before a new stack begins.
+// addNamed adds a line that is a frame of gdb with a name to the stack, or begins one with it if it
+// has the number 0. It reports whether it did; it calls end before a new stack begins.
 func (g *grouping) addNamed(text []byte, process string, ended bool, end func()) bool {
-	if len(text) == 0 || text[0] != '#' || len(text) > maxBetween {
+	if len(text) == 0 || text[0] != '#' || len(text) > maxBetween || bytes.IndexByte(text, '\n') >= 0 {
 		return false
 	}
 	s := &g.stack
@@ -127,7 +127,8 @@ func (g *grouping) addNamed(text []byte, process string, ended bool, end func())
 	return true
 }
 
-// nextNamed returns the offset of the first line that may begin a stack of gdb, or the length of lines.
+// nextNamed returns the offset of the first line that may begin a stack of gdb, or the length of
+// lines.
 func nextNamed(lines []byte) int {
 	const first = "#0  "
 	for at := 0; at < len(lines); {

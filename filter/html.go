@@ -36,15 +36,18 @@ type Page struct {
 func NewPage(title string) *Page { return &Page{html: html.New(title)} }
 
 // Input begins the next log, and shows its name: a page of one log needs none.
-func (p *Page) Input(name string) { p.html.Input(name) }
+func (p *Page) Input(name string) {
+	p.html.Input(name)
+	p.last, p.tail = p.last[:0], p.tail[:0]
+}
 
 // SetPrefix sets a function that appends the text to show before a line, such as the time of a line
 // in a container's log. It is for the current Filter alone: New removes it. The function is
 // called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
-// AppendEnd appends the rest of the page to dst and returns the extended slice. Nothing may be added
-// to the page after it. It is called when the Filters of the page are closed.
+// AppendEnd appends the rest of the page to dst and returns the extended slice. Nothing may be
+// added to the page after it. It is called when the Filters of the page are closed.
 func (p *Page) AppendEnd(dst []byte) []byte {
 	p.html.End()
 	return p.html.Take(dst)
@@ -290,8 +293,8 @@ func (p *Page) backtrace() {
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of the stack, with details unless they are known. They are valid until the
-// next call.
+// htmlRows returns the rows of the stack, with details unless they are known. They are valid until
+// the next call.
 func (p *Page) htmlRows(same *verdict, known bool) []html.Row {
 	s := &p.stack
 	all := p.rows[:0]

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// frame returns the frame of a row with this text: by its answer, or as the producer has named it. ok
-// is not set for a row without a frame.
+// frame returns the frame of a row with this text: by its answer, or as the producer has named it.
+// ok is not set for a row without a frame.
 func (s *openStack) frame(r *stackRow, text []byte) (fr report.TraceFrame, ok bool) {
 	if r.answer < 0 {
 		switch {
@@ -73,7 +73,8 @@ func isNamedIn(a *Resolved, line []byte) bool {
 	return false
 }
 
-// kernelFunction returns the function that a frame of a kernel names, as in vfs_write+0xc7/0x3f0, or "".
+// kernelFunction returns the function that a frame of a kernel names, as in vfs_write+0xc7/0x3f0,
+// or "".
 func kernelFunction(line []byte) string {
 	at := bytes.Index(line, []byte("+0x"))
 	if at < 0 {

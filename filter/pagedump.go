@@ -20,8 +20,8 @@ func (p *Page) foldDump(text []byte) {
 	}
 }
 
-// isDump reports whether a line is one of a dump: of AddressSanitizer, of HWAddressSanitizer, or of KASAN
-// in a log of a kernel.
+// isDump reports whether a line is one of a dump: of AddressSanitizer, of HWAddressSanitizer, or of
+// KASAN in a log of a kernel.
 //
 //	=>0x508000000000: fa fa fa fa[fd]fd fd fd fd fd fd fd fd fd fd fd
 //	  Heap left redzone:       fa

@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// roleOnPage returns what a backtrace shows of the report that it is part of, by the line before it, and
-// whether that is a report which another backtrace has begun.
+// roleOnPage returns what a backtrace shows of the report that it is part of, by the line before
+// it, and whether that is a report which another backtrace has begun.
 func roleOnPage(message []byte) (role string, continues bool) {
 	var space [maxMessage + 1]byte
 	said := space[:0]
@@ -47,8 +47,8 @@ const (
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// withinReport reports whether lines may be between two stacks of one report: no access is among them, with
-// which another report begins, but in the last one.
+// withinReport reports whether lines may be between two stacks of one report: no access is among
+// them, with which another report begins, but in the last one.
 func withinReport(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false
@@ -57,7 +57,8 @@ func withinReport(lines []byte) bool {
 	return !hasAny(before, "ead of size ", "EAD of size ", "rite of size ", "RITE of size ")
 }
 
-// kindOnPage returns the kind of the crash or the error that a backtrace after these lines is of, or "".
+// kindOnPage returns the kind of the crash or the error that a backtrace after these lines is of,
+// or "".
 func kindOnPage(lines []byte) (kind string) {
 	for rest := lines; len(rest) > 0; {
 		var line []byte

@@ -118,9 +118,9 @@ func (j *verdicts) judge(s *openStack, role string) *verdict {
 	return v
 }
 
-// appendFramePlace appends what makes the place of a frame another one: its function with the line, or its
-// place in the module. If that is not known, it is the part of the address that is the same in each
-// process.
+// appendFramePlace appends what makes the place of a frame another one: its function with the line,
+// or its place in the module. If that is not known, it is the part of the address that is the same
+// in each process.
 func appendFramePlace(dst []byte, fr *report.TraceFrame) []byte {
 	dst = appendName(appendName(dst, fr.Func), fr.File)
 	switch {

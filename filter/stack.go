@@ -14,8 +14,8 @@ const (
 	maxBelowFrame = 64        // lines of local variables
 )
 
-// A grouping groups the lines of a log's backtraces, for Printers. Lines of a backtrace are held until
-// it ends.
+// A grouping groups the lines of a log's backtraces, for Printers. Lines of a backtrace are held
+// until it ends.
 type grouping struct {
 	held  []heldElement // elements of lines that are not printed yet
 	lines int           // number of held, whose lines are not printed yet
@@ -63,8 +63,8 @@ func (s *openStack) add(text []byte, r stackRow) {
 	s.rows = append(s.rows, r)
 }
 
-// mayAddBetween reports whether a line may be between two frames of the stack: one line, but those that
-// gdb prints below a frame with bt full.
+// mayAddBetween reports whether a line may be between two frames of the stack: one line, but those
+// that gdb prints below a frame with bt full.
 func (s *openStack) mayAddBetween(text []byte) bool {
 	most := 1
 	if s.dialect == gdbDialect {
@@ -242,8 +242,8 @@ func (g *grouping) rememberAll(lines []byte) {
 // maxMessage bounds the message of a backtrace.
 const maxMessage = 200 // bytes
 
-// keepTail adds lines to the tail. Most lines are only appended: it is cut when it is twice as long as
-// it has to be.
+// keepTail adds lines to the tail. Most lines are only appended: it is cut when it is twice as long
+// as it has to be.
 func (g *grouping) keepTail(lines []byte) {
 	if n := len(lines); n > maxTail {
 		g.tail = g.tail[:0]

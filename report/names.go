@@ -73,7 +73,8 @@ func IsBelowMain(link string) bool {
 	return false
 }
 
-// IsOutermost reports whether a function is one of those that call main or the function of a thread.
+// IsOutermost reports whether a function is one of those that call main or the function of a
+// thread.
 func IsOutermost(function string) bool {
 	switch function {
 	case "start_thread", "clone", "clone3", "__clone3", "__GI___clone3", "__clone", "thread_start", "asan_thread_start(void*)":
@@ -82,9 +83,10 @@ func IsOutermost(function string) bool {
 	return IsBelowMain(function)
 }
 
-// EndsProgram reports whether a function, by its demangled name, is one that a runtime calls after the
-// program has failed: in C and C++ from abort, a failed assertion and an exception on; in Rust and Go
-// from a panic on. Own frames of programs that are linked statically may be of such functions.
+// EndsProgram reports whether a function, by its demangled name, is one that a runtime calls after
+// the program has failed: in C and C++ from abort, a failed assertion and an exception on; in Rust
+// and Go from a panic on. Own frames of programs that are linked statically may be of such
+// functions.
 func EndsProgram(function string) bool {
 	switch function {
 	case "abort", "raise", "gsignal", "kill", "tgkill", "pthread_kill", "__pthread_kill_implementation", "__pthread_kill_internal", "__GI_raise", "__GI_abort",

@@ -20,8 +20,8 @@ const (
 
 // A Backtrace is the lines of a backtrace. A Page does not keep it.
 type Backtrace struct {
-	// Key is the same for backtraces that are the same. It is empty for the rest of a backtrace that
-	// is too long: it is not counted.
+	// Key is the same for backtraces that are the same. It is empty for the rest of a backtrace
+	// that is too long: it is not counted.
 	Key     string
 	Time    []byte // of the log, or empty
 	Message []byte // the line before it
@@ -65,7 +65,8 @@ type SourceLine struct {
 	Marked bool   // it is the line of the frame
 }
 
-// Frames prints lines with frames that are not a backtrace. They have no number, and are not counted.
+// Frames prints lines with frames that are not a backtrace. They have no number, and are not
+// counted.
 func (p *Page) Frames(rows []Row) {
 	p.endRow()
 	if !p.large {
@@ -276,8 +277,8 @@ func contains(all []string, s string) bool {
 	return false
 }
 
-// appendFrame appends a frame with its detail. What the detail explains is shown at once if first is
-// set. The frame has one line or several; a <br> is for browsers that have no style.
+// appendFrame appends a frame with its detail. What the detail explains is shown at once if first
+// is set. The frame has one line or several; a <br> is for browsers that have no style.
 func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	d := rows[0].Detail
 	dst = append(dst, `<details class="f`...)

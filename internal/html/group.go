@@ -3,8 +3,8 @@ package html
 // A group is the element around the backtraces of a report, each with the text before it: they are
 // beside each other if the window is wide.
 //
-// That another backtrace belongs to a group is known only when it comes. So the group is closed after
-// each one, and groupEnd becomes groupMore, which has as many bytes, if another one comes.
+// That another backtrace belongs to a group is known only when it comes. So the group is closed
+// after each one, and groupEnd becomes groupMore, which has as many bytes, if another one comes.
 type group struct{ piece, at int } // where groupEnd of the last one is; at is 0 if there is none
 
 const (
@@ -13,8 +13,8 @@ const (
 	groupMore  = "<div>\n\n"
 )
 
-// begin begins the part of a group for a backtrace, and reports whether it has. One that is not new gets
-// none of its own.
+// begin begins the part of a group for a backtrace, and reports whether it has. One that is not new
+// gets none of its own.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):

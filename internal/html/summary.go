@@ -14,8 +14,8 @@ const (
 	maxOpen  = 20 // backtraces of an index that does not fold
 )
 
-// index appends the summary: how many crashes and errors of each kind the log has, and the index of the
-// backtraces that differ.
+// index appends the summary: how many crashes and errors of each kind the log has, and the index of
+// the backtraces that differ.
 func (p *Page) index() {
 	b := append(p.out, "<nav id=\"index\" aria-labelledby=\"index-title\">\n<h2 id=\"index-title\">"+indexTitle+"</h2>\n"...)
 	d := &p.distinct

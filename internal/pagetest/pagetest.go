@@ -221,8 +221,8 @@ func (p *Page) Find(name, class string) (all []string) {
 	return all
 }
 
-// Outline returns a line for each kind of error in the summary, for each group of backtraces with the
-// number of its columns, and for each part that folds, with its class.
+// Outline returns a line for each kind of error in the summary, for each group of backtraces with
+// the number of its columns, and for each part that folds, with its class.
 func (p *Page) Outline() string {
 	var b strings.Builder
 	p.walk(p.root, func(n *html.Node) {
