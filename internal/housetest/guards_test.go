@@ -64,7 +64,7 @@ func (m mutation) run(t *testing.T, text string) {
 		dir = copyOfTree(t)
 		write(t, filepath.Join(dir, m.file), text)
 	}
-	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-timeout=3m", "-run=^"+strings.ReplaceAll(m.test, "/", "$/^")+"$", m.pkg)
+	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-timeout=10m", "-run=^"+strings.ReplaceAll(m.test, "/", "$/^")+"$", m.pkg)
 	cmd.Dir, cmd.Env = dir, append(env, "TEST_LONG=", "CI=") // a test without its programs is skipped: it did not fail
 	out, err := cmd.CombinedOutput()
 	switch {
