@@ -311,6 +311,7 @@ func (m *model) endPart() {
 	if t := m.head.thread; t != "" && len(m.head.threads) < maxThreads {
 		m.head.threads[t] = true
 	}
+	m.checkSum("the lines of a part", p.self)
 	for e := range p.totals {
 		if p.totals[e] != p.self[e] {
 			m.r.complainOf(p.line, "sums", "gives part %d the cost %d %s; its lines add up to %d",
@@ -348,10 +349,21 @@ func (m *model) endPart() {
 	}
 	p.total = append(p.total, make([]int64, m.costs.width-len(p.total))...)
 	addCosts(p.total, all)
+	m.checkSum("its parts", p.total)
 	p.ended, p.lines = append(p.ended[:0], all...), append(p.lines[:0], p.self...)
 	p.endedSummary, p.endedTotals = p.summary, p.totals
 	clear(p.self)
 	p.begun, p.summary, p.totals = false, nil, nil
+}
+
+// checkSum reports the first sum of costs that has reached a limit of [plus].
+func (m *model) checkSum(of string, sums []int64) {
+	for e, n := range sums {
+		if n == math.MaxInt64 || n == math.MinInt64 {
+			m.r.complainOf(0, "limit", "adds up to more %s in %s than can be counted; the sum is read as %d", m.r.Events()[e].Name, of, n)
+			return
+		}
+	}
 }
 
 // lacksEnd reports whether the current part has not the line with which its writer ends it: Callgrind

@@ -195,10 +195,11 @@ func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 
 // maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
 // on are visible anyway. Of the lines before the first event, one shows that the input is not a
-// profile; one clash of numbers, that its producer has separate tables.
+// profile; one clash of numbers, that its producer has separate tables; after a sum
+// that is too large, the others follow from it.
 func maxComplaints(kind string) int {
 	switch kind {
-	case "before", "passed", "version", "events", "clash":
+	case "before", "passed", "version", "events", "clash", "limit":
 		return 1
 	}
 	return maxDiagnostics
