@@ -169,6 +169,13 @@ func reportFault(t *tracer, fault any, lines int64) {
 	}
 }
 
+// reportDoubt reports that m, whose names were printed, is not the file that ran.
+func reportDoubt(t *tracer, m *dialect.Image) {
+	if t.f.o.Diagnose != nil {
+		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: doubt the names that earlier backtraces of the process got from it; --image NAME=FILE names the right file", m.Path)})
+	}
+}
+
 // changesBefore reports whether an answer for one of the frames would change the first n bytes of their
 // line, which Flush has printed.
 func changesBefore(frames []dialect.Frame, n int) bool {
@@ -291,7 +298,7 @@ func (t *tracer) begin() {
 		return
 	}
 	t.files.open(t.opt)
-	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory}
+	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *dialect.Image) { reportDoubt(t, m) }}
 }
 
 // end forgets the current trace.
@@ -411,6 +418,7 @@ func (t *tracer) forget() {
 	if t != nil {
 		t.end()
 		t.reader.Reset()
+		t.memory.ForgetRuns()
 		t.past.tail = t.past.tail[:0]
 		t.locator.stacks = [maxStacks]stack{}
 	}
