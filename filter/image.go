@@ -255,17 +255,8 @@ func (t *tracer) named(name string) *dialect.Image {
 		return &dialect.Image{Path: name, Err: errDevice}
 	}
 	m := imageOf(t.files.objects.Named(name))
-	m.Younger = m.Err == nil && path.Clean(place) == clean && isYounger(t, clean)
+	m.Younger = m.Err == nil && path.Clean(place) == clean && !t.logged.IsZero() && buildid.ChangedAt(clean).After(t.logged)
 	return m
-}
-
-// isYounger reports whether the file at path was changed after the current line was written.
-func isYounger(t *tracer, path string) bool {
-	if t.opt.Logged == nil {
-		return false
-	}
-	logged := t.opt.Logged()
-	return !logged.IsZero() && buildid.ChangedAt(path).After(logged)
 }
 
 // isSpecial reports whether a clean path is in one of the folders of special.

@@ -33,10 +33,11 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace *dialect.Trace // the current trace, or nil
-	files traceFiles
-	last  int64 // line of the last frame of trace, or of a fact after it
-	full  bool  // trace has reached a limit: no more of its lines are held back
+	trace  *dialect.Trace // the current trace, or nil
+	logged time.Time      // when its first line was written; zero if unknown
+	files  traceFiles
+	last   int64 // line of the last frame of trace, or of a fact after it
+	full   bool  // trace has reached a limit: no more of its lines are held back
 
 	held    []heldLine
 	text    []byte        // text of the held lines
@@ -296,6 +297,9 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 func (t *tracer) begin() {
 	if t.trace != nil {
 		return
+	}
+	if t.logged = (time.Time{}); t.opt.Logged != nil {
+		t.logged = t.opt.Logged()
 	}
 	t.files.open(t.opt)
 	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *dialect.Image) { reportDoubt(t, m) }}

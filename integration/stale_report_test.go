@@ -3,9 +3,11 @@
 package integration
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A report of GCC's AddressSanitizer has no build ID. If one object of the program was changed after the
@@ -41,5 +43,28 @@ func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	}
 	if unchanged == 0 {
 		t.Error("each of three other builds names frames")
+	}
+}
+
+// A container's log has the time of each line. A program that was changed after it may be another build,
+// so that short stacks are not resolved.
+func TestTimesOfAContainersLogShowWhichFileIsYounger(t *testing.T) {
+	need(t, "g++", "objdump")
+	s := newShops(t)
+	ran := s.build(t, "g++", []string{"-O1", "-fsanitize=address", "-fno-omit-frame-pointer"})
+	report := crash(t, t.TempDir(), []string{"ASAN_OPTIONS=symbolize=0"}, ran.path, "x")
+	raw := regexp.MustCompile(`(?m)^.* #\d+ 0x\w+  \(.*/shop\+0x.*$`)
+	left := func(at time.Time) int {
+		var log []byte
+		for line := range bytes.Lines(report) {
+			log = append(append(log, at.UTC().Format(time.RFC3339Nano)+" stderr F "...), line...)
+		}
+		return len(raw.FindAllString(run(t, log, command, "--quiet"), -1))
+	}
+	if n := left(time.Now()); n > 0 {
+		t.Errorf("%d frames stay raw in a log that is younger than the program", n)
+	}
+	if left(time.Now().Add(-24*time.Hour)) == 0 {
+		t.Error("no frame stays raw in a log that is older than the program")
 	}
 }
