@@ -14,8 +14,7 @@ type check struct {
 	corrected bool      // see Trace
 	called    bool      // a call must be before the address, because the frame before is not a trampoline
 	exact     bool      // the frame was interrupted by a signal
-	mayFault  bool      // the frame before may be a trampoline, whose file is not here or not proved
-	noLibrary bool      // that file is not here
+	mayFault  bool      // the frame before may be a trampoline, whose file is not here
 	faults    bool      // so the address, which no call is before, is exact if the file is proved
 	strays    bool      // the address is outside the code, as the last frame of an unwinder that follows frame pointers may be
 	mixed     bool      // frames of several processes may be mixed
@@ -23,15 +22,10 @@ type check struct {
 	lookup    uint64
 	verified  string
 	err       error
-
-	linked  bool // the call to the frame leads to its function, or its own call to that of the frame before
-	run     run
-	runs    bool // run is set
-	refuted bool // for all of run
 }
 
-// compare checks f, and reports whether the next frame of its stack was interrupted by a signal.
-func (c *check) compare(t *Trace, f *Frame) (signal bool) {
+// run checks f, and reports whether the next frame of its stack was interrupted by a signal.
+func (c *check) run(f *Frame) (signal bool) {
 	m := c.of.image
 	if f.Kernel != nil {
 		c.runInKernel(f)
@@ -131,26 +125,19 @@ func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 		c.agree()
 		c.verified = BySymbol
 	}
-	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.of.identifies(f)) || !known {
-		// the first frame may be the place of a fault
-		if c.verified == "" && !c.of.identifies(f) && t.isWithinInstruction(m.File, c.addr) && (call != Adjusted || t.isWithinInstruction(m.File, c.addr+1)) {
-			c.err = ErrWithin
-			c.contradict()
-		}
-		return signal
+	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.identified(f)) || !known {
+		return signal // the first frame may be the place of a fault
 	}
 	if !yes {
 		// A symbol whose distance is only right modulo the page size proves less than one at the very
 		// distance: linkers align functions, so one in 256 other builds has it there by chance.
 		if c.called && !m.Forced && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
-			if c.mayFault && c.verified == "" && c.noLibrary {
+			if c.mayFault && c.verified == "" {
 				c.faults, c.lookup = true, c.addr
 				return signal
 			}
-			if c.err = ErrFault; !c.mayFault {
-				c.err = ErrCall
-				c.contradict()
-			}
+			c.err = ErrCall
+			c.fail()
 		}
 		return signal
 	}
@@ -191,19 +178,11 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// contradict notes that the file has other code at the address.
-func (c *check) contradict() {
-	c.fail()
-	c.here.Contradicted++
-}
-
 // located reports whether the code of the frame was found.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
-// identifies reports whether the file has the build ID that the log has for f.
-func (v *verdict) identifies(f *Frame) bool {
-	return !f.ID.IsZero() && v.image.ID == f.ID || f.prefix.Len() >= sureID
-}
+// identified reports whether the file has the build ID that the log has for f.
+func (c *check) identified(f *Frame) bool { return !f.ID.IsZero() && c.of.image.ID == f.ID }
 
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
@@ -234,7 +213,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case IsOtherProgram(v.refuted):
 		*p = Place{Image: v.image, Err: v.refuted}
-	case c.refuted, (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
+	case (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
 		if v.refuted == ErrCode {
 			p.Err = ErrCode // the reports have the last reason
@@ -242,10 +221,6 @@ func (c *check) conclude(f *Frame) {
 	case v.image.Guessed && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}
 	case v.image.ByName && !v.proved:
-		*p = Place{Image: v.image, Err: ErrUnproven}
-	case v.image.Younger && c.verified != BySymbol && c.verified != ByCode && (!c.here.placesInYounger() || !c.linked && c.verified == ""):
-		*p = Place{Image: v.image, Err: ErrYounger}
-	case !c.linked && !v.image.Given && f.Kernel == nil && c.verified != BySymbol && c.verified != ByCode && !v.all.placesUnlinked():
 		*p = Place{Image: v.image, Err: ErrUnproven}
 	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}

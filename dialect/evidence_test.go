@@ -2,14 +2,12 @@ package dialect
 
 import (
 	"math/rand"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/object"
 )
 
 // Frames at random places of a file prove it in at most one of 10,000 traces, however few they are. The file
@@ -58,8 +56,6 @@ func TestProofsOfFiles(t *testing.T) {
 		{"two calls", Evidence{Called: addrs[:2]}, path, false, false},
 		{"three calls", Evidence{Called: addrs[:3]}, path, true, false},
 		{"three calls and a failure", Evidence{Called: addrs[:3], Failed: addrs[:1]}, path, false, true},
-		{"four calls and a contradiction", Evidence{Called: addrs[:4], Failed: addrs[:1], Contradicted: 1}, path, true, true},
-		{"a symbol and a contradiction", Evidence{Symbols: 1, Failed: addrs[:1], Contradicted: 1}, path, true, false},
 		{"four calls and a failure", Evidence{Called: addrs[:4], Failed: addrs[:1]}, path, true, false},
 		{"a symbol and a failure", Evidence{Symbols: 1, Failed: addrs[:1]}, path, true, false},
 		{"a symbol and two failures", Evidence{Symbols: 1, Failed: addrs[:2]}, path, false, true},
@@ -78,39 +74,6 @@ func TestProofsOfFiles(t *testing.T) {
 	}
 }
 
-// In a file that was changed after the log was written, four calls are not enough, unless two of them lead
-// to the function of the frame before. A frame with a symbol of its own needs no others.
-func TestYoungerFilesNeedMoreProof(t *testing.T) {
-	m, returns := thisProgram(t)
-	inMain := m.File.SymbolsNamed("main.main")[0].Addr
-	for _, younger := range []bool{false, true} {
-		named := &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: inMain + 1, Module: m.Path, Symbol: Symbol{Name: "main.main", Offset: 1}}
-		all := []*Frame{named}
-		for i := range 4 {
-			all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: returns[i*100], Module: m.Path})
-		}
-		copied := *m
-		copied.Younger = younger
-		trace := Trace{Open: func(*Frame) *Image { return &copied }}
-		trace.Judge(all, new(Facts))
-		want := []error{nil, nil}
-		if younger {
-			want[1] = ErrYounger
-		}
-		if got := []error{all[0].Place.Err, all[1].Place.Err}; got[0] != want[0] || got[1] != want[1] {
-			t.Errorf("younger: %t: %v, want %v", younger, got, want)
-		}
-	}
-	for _, e := range []struct {
-		calls, links int
-		want         bool
-	}{{4, 2, true}, {3, 2, false}, {9, 1, false}} {
-		if got := (&Evidence{Called: make([]uint64, e.calls), Links: e.links}).placesInYounger(); got != e.want {
-			t.Errorf("%d calls, %d links: %t, want %t", e.calls, e.links, got, e.want)
-		}
-	}
-}
-
 // placed returns how many of frames are located.
 func placed(frames []*Frame) (n int) {
 	for _, f := range frames {
@@ -121,114 +84,25 @@ func placed(frames []*Frame) (n int) {
 	return n
 }
 
-// A return address without a call before it withdraws the file for all stacks of its process, also for
-// those of later traces of the log; Doubt is called for the frames that were located before. Another
-// process may have loaded another build.
-func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
+// A failure withdraws the file for the frames of its own stack; those of others keep theirs.
+func TestFailuresWithdrawTheFileForTheirStack(t *testing.T) {
 	m, returns := thisProgram(t)
-	movable := *m
-	movable.Fixed = false
-	type stack struct {
-		bias   uint64 // 0: the log does not show it
-		pid    uint64
-		broken bool
+	var all []*Frame
+	add := func(addr uint64, apart bool) {
+		all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: addr, Module: m.Path, Apart: apart})
 	}
-	for _, test := range []struct {
-		name   string
-		traces [][]stack
-		want   []int // located frames of each stack
-		doubts int
-	}{
-		{"one trace", [][]stack{{{}, {broken: true}}}, []int{0, 0}, 0},
-		{"the failure first", [][]stack{{{broken: true}, {}}}, []int{0, 0}, 0},
-		{"two traces of processes that are not known", [][]stack{{{broken: true}}, {{}}}, []int{0, 8}, 0},
-		{"two traces of a process, by its load bias", [][]stack{{{bias: 1 << 40}}, {{bias: 1 << 40, broken: true}}, {{bias: 1 << 40}}}, []int{8, 0, 0}, 1},
-		{"two traces of a process, by its number", [][]stack{{{pid: 7}}, {{pid: 7, broken: true}}, {{pid: 7}}}, []int{8, 0, 0}, 1},
-		{"two processes in a trace, by their load biases", [][]stack{{{bias: 1 << 40}, {bias: 2 << 40, broken: true}}}, []int{8, 0}, 0},
-		{"two processes, by their numbers", [][]stack{{{pid: 7}}, {{pid: 8, broken: true}}, {{pid: 7}, {pid: 8}}}, []int{8, 0, 8, 0}, 0},
-	} {
-		var memory Memory
-		var got []int
-		doubts := 0
-		for _, stacks := range test.traces {
-			trace := Trace{Memory: &memory, Doubt: func(*Image) { doubts++ }, Open: func(*Frame) *Image {
-				copied := movable
-				return &copied
-			}}
-			var all []*Frame
-			for _, s := range stacks {
-				for i := range 9 {
-					f := &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: returns[i*100], Module: m.Path, PID: s.pid, Apart: i == 0}
-					if i == 8 && s.broken {
-						f.Value++
-					} else if i == 8 {
-						continue
-					}
-					if s.bias != 0 {
-						f.Addr = s.bias + f.Value
-					}
-					all = append(all, f)
-				}
-			}
-			trace.Judge(all, new(Facts))
-			for _, s := range stacks {
-				n := 8
-				if s.broken {
-					n++
-				}
-				got = append(got, placed(all[:n]))
-				all = all[n:]
-			}
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" || doubts != test.doubts {
-			t.Errorf("%s: %d doubts, want %d; located frames (-want +got)\n%s", test.name, doubts, test.doubts, diff)
-		}
+	for i := range 8 {
+		add(returns[i*100], i == 0)
 	}
-}
-
-// No fault is within an instruction: such an address refutes the file. In the function local of the file,
-// instructions begin at these addresses.
-func TestNoFaultIsWithinAnInstruction(t *testing.T) {
-	const start, end = 0x13b0, 0x13cb
-	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}
-	file, err := os.Open("../symbolize/testdata/arch/x86_64.elf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := object.Open(file, info.Size(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	known, err := buildid.FromBytes([]byte("12345678"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []buildid.ID{{}, known} {
-		var got []uint64
-		for addr := uint64(start); addr <= end; addr++ {
-			trace := Trace{Open: func(*Frame) *Image { return &Image{Path: "/opt/shop", ID: id, File: f, Segments: f.Segments()} }}
-			fault := &Frame{Dialect: &gdb, Number: 0, Kind: BaseOffset, Value: addr, Module: "/opt/shop", ID: id, Call: Exact}
-			trace.Judge([]*Frame{fault}, new(Facts))
-			if fault.Place.Err != ErrWithin {
-				got = append(got, addr)
-			}
-		}
-		want := begins
-		if !id.IsZero() {
-			want = nil // the file is known
-			for addr := uint64(start); addr <= end; addr++ {
-				want = append(want, addr)
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("build ID %s: addresses that may be those of a fault (-want +got)\n%s", id, diff)
-		}
+	add(returns[900], true)
+	add(returns[1000]+1, false)
+	trace := Trace{Open: func(*Frame) *Image {
+		copied := *m
+		return &copied
+	}}
+	trace.Judge(all, new(Facts))
+	if first, second := placed(all[:8]), placed(all[8:]); first != 8 || second != 0 {
+		t.Errorf("%d and %d frames are located, want 8 and 0", first, second)
 	}
 }
 
@@ -244,10 +118,10 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 		addrs  []uint64 // 0: the next stack begins
 		placed int
 	}{
-		{"four calls and the end of a stack", &sanitizer, []uint64{returns[0], returns[100], returns[200], returns[300], outside}, 4},
-		{"the end of the first stack", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], returns[300]}, 4},
-		{"the same address twice", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], returns[300], outside}, 4},
-		{"three calls", &sanitizer, []uint64{returns[0], returns[100], returns[200], outside}, 0},
+		{"three calls and the end of a stack", &sanitizer, []uint64{returns[0], returns[100], returns[200], outside}, 3},
+		{"the end of the first stack", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200]}, 3},
+		{"the same address twice", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], outside}, 3},
+		{"two calls", &sanitizer, []uint64{returns[0], returns[100], outside}, 0},
 		{"two addresses", &sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], outside + 1}, 0},
 		{"within a stack", &sanitizer, []uint64{returns[0], outside, returns[100], returns[200]}, 0},
 		{"an unwinder that reads tables", &glibc, []uint64{returns[0], returns[100], returns[200], outside}, 0},
@@ -342,10 +216,10 @@ func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 		proofs int    // frames after it
 		want   int
 	}{
-		{"/lib/libc.so.6", 4, 5},
-		{"/lib/libc.musl-x86_64.so.1", 4, 5},
-		{"/lib/libc.so.6", 3, 0},
-		{"/lib/libother.so", 4, 0},
+		{"/lib/libc.so.6", 3, 4},
+		{"/lib/libc.musl-x86_64.so.1", 3, 4},
+		{"/lib/libc.so.6", 2, 0},
+		{"/lib/libother.so", 3, 0},
 	} {
 		all := []*Frame{{Dialect: &glibc, Number: 0, Kind: BaseOffset, Value: 0x3c050, Module: test.before}}
 		all = append(all, &Frame{Dialect: &glibc, Number: 1, Kind: Vaddr, Value: returns[900] + 1, Module: m.Path})

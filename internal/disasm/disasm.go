@@ -1,9 +1,7 @@
-// Package disasm disassembles the code that Linux lists around an instruction that has failed, and finds
-// where instructions begin.
+// Package disasm disassembles the code that Linux lists around an instruction that has failed.
 package disasm
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -62,27 +60,6 @@ func x86Start(code []byte, at int) int {
 	}
 	return at
 }
-
-// Begins reports whether an instruction of x86-64 begins at the offset at of code, if one begins at offset
-// 0. known is not set if an instruction before it cannot be decoded.
-func Begins(code []byte, at int) (begins, known bool) {
-	from := 0
-	for from < at && from < len(code) {
-		if bytes.HasPrefix(code[from:], endbr64) {
-			from += len(endbr64)
-			continue
-		}
-		inst, err := x86asm.Decode(code[from:], 64)
-		if err != nil || inst.Op == 0 {
-			return false, false
-		}
-		from += inst.Len
-	}
-	return from == at, true
-}
-
-// endbr64 is the instruction that begins functions for Intel's CET, which x86asm cannot decode.
-var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
 // x86Text returns the instruction at the beginning of code, and its bytes. One that is not known has
 // one byte; one that the end of the listing cuts off has all that are left.

@@ -80,24 +80,3 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
-
-// The offsets at which instructions begin, of code that begins with endbr64.
-func TestBegins(t *testing.T) {
-	code := bytesOf(t, "f3 0f 1e fa 53 e8 3a 00 00 00 89 c3 0f af c6 c3")
-	var got []int
-	for at := range len(code) + 2 {
-		begins, known := Begins(code, at)
-		if !known {
-			t.Errorf("at %d: not known", at)
-		}
-		if begins {
-			got = append(got, at)
-		}
-	}
-	if diff := cmp.Diff([]int{0, 4, 5, 10, 12, 15, 16}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if begins, known := Begins(bytesOf(t, "06 90 90"), 2); begins || known { // not an instruction of 64 bits
-		t.Errorf("after an unknown instruction: %t, %t", begins, known)
-	}
-}

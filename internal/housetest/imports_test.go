@@ -22,7 +22,7 @@ const module = "github.com/symfilter/symfilter"
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
-	"dialect":             {"buildid", "internal/object", "internal/disasm"},
+	"dialect":             {"buildid", "internal/object"},
 	"filter":              {"dialect", "markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},

@@ -65,8 +65,8 @@ func (t *symbols) footprint() int64 {
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
 // untyped symbols that are defined in a loaded section, the one with the greatest address not above
-// addr; of several with that address, the largest. Of aliases with one size it is the one that people
-// call: see [symbols.rank]. With Options.LastAlias it is the last one in the table, as in LLVM. It must
+// addr; of several with that address, the largest. Of aliases with one size it is the last one
+// in the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last one, as in LLVM. It must
 // cover addr; one without a size reaches to the next symbol, but (unlike in LLVM) neither beyond
 // the end of its section nor into another function of unwind information.
 //
@@ -504,30 +504,14 @@ func (t *symbols) replaces(sym, other *Symbol) bool {
 	if sym.Size != other.Size || t.f.room.LastAlias {
 		return sym.Size >= other.Size
 	}
-	return t.rank(sym) >= t.rank(other)
+	return !t.isInternal(sym) || t.isInternal(other)
 }
 
-// rank returns a number that is greater for the name of an alias that people use: clone3, not __clone3 or
-// __GI___clone3, by which glibc calls its own functions. Global names come before local ones, names of
-// programs before reserved ones, and strong ones before weak ones: puts, not _IO_puts; mktime, not
-// timelocal. It reads only the first bytes of the name.
-func (t *symbols) rank(sym *Symbol) (r int) {
-	b := t.raw[sym.index*t.entry:]
-	switch elf.SymBind(b[t.f.header.pick(12, 4)] >> 4) {
-	case elf.STB_LOCAL:
-	case elf.STB_WEAK:
-		r = 8
-	default:
-		r = 9
-	}
-	name := t.strings[min(uint64(t.f.header.u32(b)), uint64(len(t.strings))):]
-	switch {
-	case bytes.HasPrefix(name, []byte("__GI_")):
-		return r
-	case bytes.HasPrefix(name, []byte("_")) && !bytes.HasPrefix(name, []byte("_Z")) && !bytes.HasPrefix(name, []byte("_R")):
-		return r + 2
-	}
-	return r + 4 // mangled names too: theirs are not reserved
+// isInternal reports whether the name of sym is one by which glibc calls its own functions: people know
+// __GI___clone3 as clone3. It reads only the first bytes of the name.
+func (t *symbols) isInternal(sym *Symbol) bool {
+	name := t.strings[min(uint64(t.f.header.u32(t.raw[sym.index*t.entry:])), uint64(len(t.strings))):]
+	return bytes.HasPrefix(name, []byte("__GI_"))
 }
 
 // search finds the best symbol at or below addr in the sorted table.
