@@ -220,8 +220,7 @@ pipelines:
   other: {input: {listen: "tcp:127.0.0.1:0"}, output: {file: DIR/other.log}}
 `, conf.Certificate, conf.Key)
 	d, _ := started(t, configuration(t, dir, text), Options{})
-	address := socketOf(t, d, "tcp:0.0.0.0:0").(*net.TCPAddr)
-	address.IP = net.IPv4(127, 0, 0, 1)
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: socketOf(t, d, "tcp:0.0.0.0:0").(*net.TCPAddr).Port}
 	own, err := tls.LoadX509KeyPair(conf.Certificate, conf.Key)
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ bare
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%v: (-want +got)\n%s", tt.format, diff)
 			}
-			if n := len(p.Find("details", "b")); n != 1 {
+			if n := len(p.Find("details", "b o")); n != 1 {
 				t.Errorf("%v: %d backtraces, want 1", tt.format, n)
 			}
 		}

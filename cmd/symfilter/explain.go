@@ -37,7 +37,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		return
 	}
 	sum := s.unresolved.all()
-	if sum.asked == 0 && sum.wild.Frames == 0 && !s.unread {
+	if s.searched && sum.asked == 0 && sum.wild.Frames == 0 && !s.unread {
 		s.diag.line("nothing to explain: no address of native code was found; traces of Java, .NET, JavaScript and Python have names, or need tools of their runtimes; symfilter help dialects lists the backtraces that are read")
 	}
 	modules, outside := sum.sorted()

@@ -20,7 +20,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 		all = append(all, helpPage(cmd))
 	}
 	for _, page := range topics() {
-		if n := strings.Count(page.page(), "\n"); n > 2*44 && page.name != allFlags && page.name != "dialects" {
+		if n := strings.Count(page.page(), "\n"); n > 2*44 && page.name != allFlags && page.name != "dialects" && page.name != "gates" { // two have lists of kinds
 			t.Errorf("topic %s: %d lines, want at most two screens", page.name, n)
 		}
 		if page.about == "" || !strings.Contains(helpText, "\n  "+page.name+" ") || !strings.Contains(helpText, " "+page.about+"\n") {

@@ -83,7 +83,7 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 			pending = true
 		case errors.Is(u.Err, report.ErrNoFile):
 			elsewhere = true
-		case isKernel(u) && known.Path == "":
+		case isKernel(u) && known.Path == "" && len(c.backtraces.images) == 0:
 			kernel = true
 		case u.Candidate != "":
 			images = append(images, "--image "+imageWord(u))

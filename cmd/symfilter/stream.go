@@ -39,6 +39,7 @@ type stream struct {
 
 	unwritten bool // the output could not be written
 	unread    bool // the reader of the output is gone
+	searched  bool // texts were searched for addresses, to name them
 	port      bool // an input was a serial port, which only a signal ends
 }
 

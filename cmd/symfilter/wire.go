@@ -174,6 +174,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if !r.keeper.close() && code == exitOK {
 		code = exitIO
 	}
+	s.searched = c.output != outputMarkup
 	s.report(c, sym)
 	switch {
 	case code != exitOK:
