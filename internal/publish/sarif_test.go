@@ -18,12 +18,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/report"
 )
 
 // schema is OASIS' schema of SARIF.
 var schema = sync.OnceValue(func() *jsonschema.Schema {
-	s, err := jsonschema.NewCompiler().Compile("testdata/sarif-schema-2.1.0.json")
+	s, err := jsonschema.NewCompiler().Compile(testenv.FileURL("testdata/sarif-schema-2.1.0.json"))
 	if err != nil {
 		panic(err)
 	}
