@@ -24,7 +24,7 @@ var published = filepath.Join("..", "internal", "publish", "testdata")
 // functions of the flow of code. The file must be valid by the schema of OASIS.
 func sarifOf(t *testing.T, text string) (all []string) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(published, "sarif-schema-2.1.0.json"))
+	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL(filepath.Join(published, "sarif-schema-2.1.0.json")))
 	if err != nil {
 		t.Fatal(err)
 	}
