@@ -25,8 +25,9 @@ type plainProfile struct {
 	lines map[string]int64    // own costs by "function file:line"
 }
 
-// recursionLevel ends the name of a function that Callgrind counts by its levels of recursion.
-var recursionLevel = regexp.MustCompile(`'\d+$`)
+// recursionLevel is what ends the name of a function that Callgrind counts by its callers or levels of
+// recursion. The name of a closure of PHP has the path of its file, which may have a ' too.
+var recursionLevel = regexp.MustCompile(`^([^/']*)'.*`)
 
 // readPlain reads the costs of one event of a profile. Levels of recursion and callers are left out
 // of names; a function without a name has that of its object, with its address.
@@ -50,7 +51,7 @@ func readPlain(t *testing.T, path string, event int, scale int64) *plainProfile 
 		return names[id]
 	}
 	function := func(object, name string) string {
-		name = recursionLevel.ReplaceAllString(name, "")
+		name = recursionLevel.ReplaceAllString(name, "$1")
 		if n, err := strconv.ParseUint(strings.TrimPrefix(name, "0x"), 16, 64); err == nil && strings.HasPrefix(name, "0x") && object != "???" {
 			return fmt.Sprintf("%s+%#x", filepath.Base(object), n)
 		}
