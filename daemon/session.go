@@ -186,12 +186,21 @@ func (s *session) park() bool {
 
 // count adds what the filter has counted since the last call to the counts of the pipeline.
 func (s *session) count() {
-	now := s.filter.Stats()
+	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved
 	s.total[1] += now.Unresolved - s.counted.Unresolved
 	s.p.house.measures.add(&now, &s.counted)
 	s.counted = now
 	s.setProcesses(now.Processes)
+}
+
+// stats returns the counts of the filter, which a goroutine may be using that unpacks the input.
+func (s *session) stats() (now filter.Stats) {
+	if s.in == nil {
+		return s.filter.Stats()
+	}
+	s.in.Pause(func() { now = s.filter.Stats() })
+	return now
 }
 
 // setProcesses sets the number of the session's contexts.

@@ -272,6 +272,18 @@ func (w *Writer) decide(until extent) error {
 	return w.release()
 }
 
+// Pause calls do while no goroutine unpacks: do may use the Filter that the Writer writes to.
+func (w *Writer) Pause(do func()) {
+	if w.packed == nil {
+		do()
+		return
+	}
+	w.packed.with(func(*Writer) error { // returns no error
+		do()
+		return nil
+	})
+}
+
 // Undecided reports whether the Writer keeps bytes because their format is unknown, so that Decide
 // would have an effect.
 func (w *Writer) Undecided() bool {

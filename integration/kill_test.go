@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -175,6 +176,9 @@ func checkpointed(t *testing.T, state string) (off int) {
 	return off
 }
 
+// tornState is the message about a checkpoint whose last record was not written whole.
+var tornState = regexp.MustCompile(`^symfilter: the checkpoint \S+ is torn at byte \d+: its entries before that are used; lines may be printed again\n$`)
+
 // Output that its reader has not read when it dies is printed by the next run.
 func TestKilledReadersLoseNothing(t *testing.T) {
 	pipe := func() (r, w *os.File, err error) { return os.Pipe() }
@@ -232,7 +236,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				}
 				r.Close() // like the system for a killed reader
 				cmd.Wait()
-				if stderr.Len() > 0 {
+				// A run that is killed while it writes a record leaves a part of one, as the next run reports.
+				if stderr.Len() > 0 && !tornState.Match(stderr.Bytes()) {
 					t.Errorf("run %d: %s", kill, stderr.Bytes())
 				}
 				from := firstLine(t, got)
