@@ -10,8 +10,8 @@ WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
 SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle internal/escape \
-             internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/stacks markup \
-             profile rtrace sgr valgrind
+             internal/gate internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile internal/profile internal/stacks \
+             markup rtrace sgr valgrind
 
 .PHONY: build release sign vuln stale test test-long test-elsewhere test-collector guards soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
@@ -81,7 +81,7 @@ bench:
 docs: export UPDATE = 1
 docs:
 	go test -count 1 -run '^TestTheReference' ./cmd/symfilter ./cmd/symfilterd
-	go test -count 1 -run '^TestOperatorsReadWhatThereIs$$' ./daemon
+	go test -count 1 -run '^TestOperatorsReadWhatThereIs$$' ./internal/daemon
 	cd collector && go test -count 1 -run '^TestTheReference' .
 
 fmt:

@@ -1,6 +1,6 @@
 package callgrind
 
-import "github.com/symfilter/symfilter/report"
+import "github.com/symfilter/symfilter/internal/report"
 
 // The costs that a profile is charged, in bytes of peak heap, measured with floods of each kind
 // alone. A table that grows exists twice while it is copied, and the results computed for a place

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/source"
+	"github.com/symfilter/symfilter/internal/source"
 )
 
 // A changedFile is a source file with the costs of its lines on both sides.

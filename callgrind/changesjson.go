@@ -1,6 +1,6 @@
 package callgrind
 
-import "github.com/symfilter/symfilter/report"
+import "github.com/symfilter/symfilter/internal/report"
 
 // json prints the comparison as objects: both profiles, their functions in the order of their names
 // in the profiles, and the verdicts.

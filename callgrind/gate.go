@@ -10,7 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/demangle"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A verdict is whether a limit holds.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // many returns the size of a test: n with TEST_LONG=1, otherwise a hundredth of n.

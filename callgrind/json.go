@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/jsonout"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

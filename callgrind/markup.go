@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 )
 
 // NewMarkup returns a writer that renders the profile written to it to dst, in the order of the

@@ -3,7 +3,7 @@ package callgrind
 import (
 	"io"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // Output is the form in which a report is printed.

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/symfilter/symfilter/internal/lines"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Reader turns the bytes of a profile into records. It is an [io.WriteCloser]; one goroutine at a

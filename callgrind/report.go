@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // NewReport returns a writer that sums the profile written to it and prints a report to w, in the

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A profile may name any path: only files in folders that the operator named are opened, and the

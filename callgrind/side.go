@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/demangle"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A functionKey identifies a function across builds of a program. Levels of recursion, callers of

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/source"
+	"github.com/symfilter/symfilter/internal/source"
 )
 
 const usualAround = 3 // lines shown before and after each line with costs, unless Options.Around is set

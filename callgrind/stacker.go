@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/stacks"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 const (

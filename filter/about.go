@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/html"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A subject is a frame that a backtrace may be about.

@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/markup"
 )
 

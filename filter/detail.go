@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/html"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // detailOf returns the file, the source text and the reason for the i-th frame of an answer, or for

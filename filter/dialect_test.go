@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // sampleLogs returns the logs of the samples of all dialects.
 func sampleLogs(t testing.TB) (logs []string) {
-	for _, archive := range archives(t, "../dialect/testdata/*.txtar") {
+	for _, archive := range archives(t, "../internal/dialect/testdata/*.txtar") {
 		for i := 0; i < len(archive.Files); i += 2 {
 			logs = append(logs, string(archive.Files[i].Data))
 		}
@@ -184,7 +184,7 @@ func dialectSeeds(f *testing.F) {
 		}
 		seedsOf(string(log), true, firmware, seen)
 	}
-	for _, archive := range archives(f, "../dialect/testdata/firmware.txtar") {
+	for _, archive := range archives(f, "../internal/dialect/testdata/firmware.txtar") {
 		for i := 0; i < len(archive.Files); i += 2 {
 			seedsOf(string(archive.Files[i].Data), true, firmware, seen)
 		}

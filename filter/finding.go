@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Finder is a Printer that prints nothing, and adds to a collection what a log reports of faults:

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 const maxFolders = 128 // folders that are searched for a name

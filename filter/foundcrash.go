@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // crashes are what the messages of crashes have, by what the programs or kernels print. A line with

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // frames returns the frames of a stack, which other stacks may share.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A reportHeader is the first line of a report of a sanitizer.

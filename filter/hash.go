@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // maxHashed is the size of the largest file that is compared with a hash in the log, in bytes. Firmware

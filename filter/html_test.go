@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/pagetest"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -63,7 +63,7 @@ func checkPage(t testing.TB, page []byte, want string) *pagetest.Page {
 // The text of a page is what a terminal gets, for every log of the other tests.
 func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	var logs []string
-	for _, pattern := range []string{"../testdata/*.log", "testdata/script/*.txtar", "../dialect/testdata/*/*.log", "../dialect/testdata/*.txt", "../integration/testdata/*.log"} {
+	for _, pattern := range []string{"../testdata/*.log", "testdata/script/*.txtar", "../internal/dialect/testdata/*/*.log", "../internal/dialect/testdata/*.txt", "../integration/testdata/*.log"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -2,8 +2,8 @@ package filter
 
 import (
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // openModule returns the file for the module of a frame.

@@ -3,7 +3,7 @@ package filter
 import (
 	"strings"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // KnowPackages adds the build IDs in text, the field COREDUMP_PACKAGE_JSON of an entry of

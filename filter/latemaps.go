@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // lateMaps keeps the frames of a trace for which the program prints its maps so much later that

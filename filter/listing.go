@@ -3,7 +3,7 @@ package filter
 import (
 	"bytes"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/disasm"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unique"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // A locator lays out lines with frames of raw backtraces.

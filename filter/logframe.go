@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/sgr"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Look sets how frames are shown to people. The zero value is the form for programs. Width and Fold

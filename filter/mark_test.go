@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 

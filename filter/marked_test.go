@@ -4,7 +4,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // frame returns the frame of a row with this text: by its answer, or as the producer has named it.

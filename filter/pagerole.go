@@ -3,7 +3,7 @@ package filter
 import (
 	"bytes"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // roleOnPage returns what a backtrace shows of the report that it is part of, by the line before

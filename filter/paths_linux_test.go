@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // Whatever a path of the log leads to here, the filter neither waits for it, nor reads anything but a

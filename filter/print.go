@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/sgr"
 	"github.com/symfilter/symfilter/symbolize"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/symfilter/symfilter/dialect"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

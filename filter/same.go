@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/html"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // verdicts distinguish backtraces. They are remembered, because a log may have a million equal

@@ -2,8 +2,8 @@ package filter
 
 import (
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // savedFacts is the form of Facts in a checkpoint. Paths and names are UTF-8 in nearly all logs.

@@ -1,8 +1,8 @@
 package filter
 
 import (
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // savedLate is the form of lateMaps in a checkpoint.

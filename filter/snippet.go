@@ -3,8 +3,8 @@ package filter
 import (
 	"bytes"
 
-	"github.com/symfilter/symfilter/dialect"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -11,8 +11,8 @@ import (
 	"unique"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 )
 
 // A module is a binary that a module element of the log has defined.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 )
 
 const top = math.MaxUint64

@@ -1,6 +1,6 @@
 package filter
 
-import "github.com/symfilter/symfilter/dialect"
+import "github.com/symfilter/symfilter/internal/dialect"
 
 // Stats counts what a Filter, or Lines, have done so far.
 type Stats struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // onTerminal matches what may reach a terminal: printable text, TAB, line ends and colour.

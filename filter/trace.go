@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // Limits of a trace that is held back. At a limit its frames are judged by the lines so far.

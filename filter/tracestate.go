@@ -1,8 +1,8 @@
 package filter
 
 import (
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // maxFrameNumber bounds the frames that inlined calls have added to a stack of a checkpoint.

@@ -72,11 +72,11 @@ func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 				"======= Memory map: ========\n00400000-00401000 r-xp 00000000 fe:01 1    /opt/x\n\n", program, at(), at(), at(), at(), at(), at())
 		},
 	}
-	paths, err := filepath.Glob("../dialect/testdata/*.txtar")
+	paths, err := filepath.Glob("../internal/dialect/testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no samples: %v", err)
 	}
-	for i, archive := range archives(t, "../dialect/testdata/*.txtar") {
+	for i, archive := range archives(t, "../internal/dialect/testdata/*.txtar") {
 		var text strings.Builder
 		for i := 0; i < len(archive.Files); i += 2 {
 			text.Write(archive.Files[i].Data)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // Bounds of the work on a line for each of its bytes. A plain line is scanned once and copied once.

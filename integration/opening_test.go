@@ -25,10 +25,10 @@ import (
 // An opening is the beginning of an input, with the format that takes it.
 type opening struct{ name, format, text string }
 
-// openings returns the openings in ../input/testdata/openings.txtar.
+// openings returns the openings in ../internal/input/testdata/openings.txtar.
 func openings(t *testing.T) (all []opening) {
 	t.Helper()
-	ar, err := txtar.ParseFile("../input/testdata/openings.txtar")
+	ar, err := txtar.ParseFile("../internal/input/testdata/openings.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // sources are the files of a library, with what source files may hold: tabs, other alphabets, long

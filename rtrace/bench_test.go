@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // largeReport returns a report of about size bytes: blocks that are allocated and freed, at places

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/rtrace"
 	"github.com/symfilter/symfilter/symbolize"
 )

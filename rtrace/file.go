@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter/internal/object"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A file is an object file that a report names.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // NewFindings returns a writer that adds the leaks of the report written to it to s, with frames

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // kept holds the calls that Leaks and Compress keep until the end of a report.

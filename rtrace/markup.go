@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 )
 
 // NewMarkup returns a writer that renders the report written to it to dst: maps and frames as

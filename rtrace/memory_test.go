@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // live returns the bytes of the heap that are in use.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // parse classifies a line without its line end and fills in rec. first reports that only empty

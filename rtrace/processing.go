@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // Processing selects the records of a report that are printed. Its fields are the options of

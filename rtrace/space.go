@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A mapping is an address range of the process into which a file was mapped.

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/stacks"
-	"github.com/symfilter/symfilter/report"
 )
 
 // The values of a stack, as Go's heap profiles have them.

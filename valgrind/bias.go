@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

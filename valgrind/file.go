@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // page is the smallest page size of any machine, in bytes. Load biases are multiples of it.

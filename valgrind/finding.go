@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // NewFindings returns a writer that adds the errors of the report written to it to s, with frames

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Map holds where objects were loaded in a process. The zero value has no objects. Several

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // The reasons why a frame has no place in a file.

@@ -1,6 +1,6 @@
 package valgrind
 
-import "github.com/symfilter/symfilter/report"
+import "github.com/symfilter/symfilter/internal/report"
 
 // Options are the options of all readers of reports, and where object files were loaded. With a
 // Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about

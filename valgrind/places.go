@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A process is one of the processes that a report is about: one address space.

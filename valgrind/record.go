@@ -1,6 +1,6 @@
 package valgrind
 
-import "github.com/symfilter/symfilter/report"
+import "github.com/symfilter/symfilter/internal/report"
 
 // A Record is one element of a report: a child of <valgrindoutput>, or text between such elements.
 // It and its slices are valid during the call that hands it over.

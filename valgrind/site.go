@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

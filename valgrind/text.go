@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 )
 
 // renderContent renders a record in the way that Valgrind prints it without --xml, if it does.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A tracker keeps the processes of a report, and which of them is current.

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // xmlOf returns the XML of a report that is written in blocks of a size.

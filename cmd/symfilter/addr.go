@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/startup"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // dialectFlags describe raw backtraces.

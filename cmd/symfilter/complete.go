@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/symfilter/symfilter/internal/shell"
+	"github.com/symfilter/symfilter/internal/cli"
 )
 
 // completer returns a command of the library that makes completions, with the flags of cmd.
@@ -94,7 +94,7 @@ func runCompletion(_ *config, args []string, std standard) (int, error) {
 	switch args[0] {
 	case "bash":
 		if err = root.GenBashCompletionV2(std.text, true); err == nil {
-			_, err = io.WriteString(std.text, shell.BashWords("symfilter"))
+			_, err = io.WriteString(std.text, cli.BashWords("symfilter"))
 		}
 	case "zsh":
 		err = root.GenZshCompletion(std.text)

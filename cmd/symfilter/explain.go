@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/publish"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/source"
 	"github.com/symfilter/symfilter/internal/startup"
-	"github.com/symfilter/symfilter/report"
-	"github.com/symfilter/symfilter/source"
 )
 
 // A printFindings prints what a run has found.

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/follow"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/written"
 )
 

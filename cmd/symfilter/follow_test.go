@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/follow"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/written"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/follow"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // sink returns the sink for the lines of a file.

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/publish"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // gateFlags are the flags by which the findings of a run let a build fail.

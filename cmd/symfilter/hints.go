@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 func TestFilesThatAreNoLogs(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/dialect"
 )
 
 // imageWord returns the value of --image, as a word of a shell, that names the candidate of u.

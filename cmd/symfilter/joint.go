@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/callgrind"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // joins reports whether all inputs make one profile. So it is with the command callgrind, and if the

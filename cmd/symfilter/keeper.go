@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/contextfile"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 const (

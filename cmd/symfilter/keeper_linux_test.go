@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/contextfile"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // Frames after a restart are resolved if their module was logged before it, whatever has ended the

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/symfilter/symfilter/profile"
+	"github.com/symfilter/symfilter/internal/profile"
 )
 
 // A fileKind is a kind of file that is not a log, and that no reader of symfilter decodes.

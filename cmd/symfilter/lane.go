@@ -8,10 +8,10 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/follow"
+	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A lane makes one output of a run. Each input passes through an engine of each lane; what they

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // lookFlags set how frames are shown to people: on a terminal and in pages.

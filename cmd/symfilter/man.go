@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/troff"
+	"github.com/symfilter/symfilter/internal/cli"
 )
 
 // The sections of the manual page after the flags and the topics.
@@ -44,32 +44,32 @@ A hang-up signal (SIGHUP) does not end a run that follows files or reads from a 
 // same bytes for the same version and date.
 func manPage(version, date string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses replaced by function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff.Escape("symfilter "+version))
+	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses replaced by function, file and line\n.SH SYNOPSIS\n.nf\n", date, cli.TroffEscape("symfilter "+version))
 	for _, cmd := range commands() {
-		b.WriteString(troff.Escape(cmd.usage()) + "\n")
+		b.WriteString(cli.TroffEscape(cmd.usage()) + "\n")
 	}
-	b.WriteString(".fi\n.SH DESCRIPTION\n" + troff.Text(filterText) + ".SH COMMANDS\n")
+	b.WriteString(".fi\n.SH DESCRIPTION\n" + cli.Troff(filterText) + ".SH COMMANDS\n")
 	for _, cmd := range commands()[1:] {
-		b.WriteString(".SS " + troff.Escape(cmd.usage()) + "\n" + troff.Text(cmd.text))
+		b.WriteString(".SS " + cli.TroffEscape(cmd.usage()) + "\n" + cli.Troff(cmd.text))
 	}
 	b.WriteString(".SH OPTIONS\n")
 	for _, g := range options {
-		b.WriteString(".SS " + troff.Escape(g.title) + "\n")
+		b.WriteString(".SS " + cli.TroffEscape(g.title) + "\n")
 		for i := range g.flags {
 			o := &g.flags[i]
-			b.WriteString(".TP\n.B " + troff.Escape(o.spelling()) + "\n" + troff.Escape(o.fullText()+o.remarks()) + "\n")
+			b.WriteString(".TP\n.B " + cli.TroffEscape(o.spelling()) + "\n" + cli.TroffEscape(o.fullText()+o.remarks()) + "\n")
 		}
 		if g.note != "" {
-			b.WriteString(".P\n" + troff.Escape(g.note) + "\n")
+			b.WriteString(".P\n" + cli.TroffEscape(g.note) + "\n")
 		}
 	}
 	for _, t := range topics() {
 		if t.section != "" {
-			b.WriteString(".SH " + t.section + "\n" + troff.Text(t.text))
+			b.WriteString(".SH " + t.section + "\n" + cli.Troff(t.text))
 		}
 	}
 	for _, section := range manSections {
-		b.WriteString(".SH " + section.title + "\n" + troff.Text(section.text))
+		b.WriteString(".SH " + section.title + "\n" + cli.Troff(section.text))
 	}
 	b.WriteString(".SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
 	return b.String()

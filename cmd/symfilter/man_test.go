@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/testenv"
-	"github.com/symfilter/symfilter/internal/troff"
 )
 
 func TestManPageNamesEveryFlag(t *testing.T) {
 	page, all := manPage("1.2.3", "2026-11-20"), flagsPage()
 	for o := range allOptions() {
-		if !strings.Contains(page, ".TP\n.B "+troff.Escape(o.spelling())+"\n") {
+		if !strings.Contains(page, ".TP\n.B "+cli.TroffEscape(o.spelling())+"\n") {
 			t.Errorf("--%s is not in the page", o.name)
 		}
 		if !strings.Contains(all, o.spelling()) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // An option is a flag: a row of the table options. Registration, every help page, the manual page and

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/profile"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/profile"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )

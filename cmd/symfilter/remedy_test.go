@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/follow"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // doubtful are beginnings of inputs that leave it open what they are.

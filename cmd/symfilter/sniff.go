@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 // A reading is the format in which inputs are read, and what on the command line chose it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/source"
+	"github.com/symfilter/symfilter/internal/source"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/symfilter/symfilter/callgrind"
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/rtrace"
 )
 

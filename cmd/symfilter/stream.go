@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 )
 
 const (

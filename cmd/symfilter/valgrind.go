@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/valgrind"
 )

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symfilter/symfilter/daemon"
+	"github.com/symfilter/symfilter/internal/daemon"
 	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/service"
 	"github.com/symfilter/symfilter/internal/startup"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/symfilter/symfilter/daemon"
-	"github.com/symfilter/symfilter/internal/troff"
+	"github.com/symfilter/symfilter/internal/cli"
+	"github.com/symfilter/symfilter/internal/daemon"
 )
 
 // The sections of the manual page beside the flags and the keys.
@@ -31,26 +31,26 @@ The folder of symbols.cache_directory, or $XDG_CACHE_HOME: downloaded debug file
 // date.
 func manPage(version, date string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SYMFILTERD 8 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilterd \\- symbolize logs as a service\n", date, troff.Escape("symfilterd "+version))
-	b.WriteString(".SH SYNOPSIS\n.nf\n" + troff.Escape("symfilterd --config FILE [--check]\nsymfilterd --schema | --version | --help\nsymfilterd help configuration\nsymfilterd man\nsymfilterd completion SHELL") + "\n.fi\n")
-	b.WriteString(".SH DESCRIPTION\n" + troff.Text(description) + ".SH OPTIONS\n")
+	fmt.Fprintf(&b, ".TH SYMFILTERD 8 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilterd \\- symbolize logs as a service\n", date, cli.TroffEscape("symfilterd "+version))
+	b.WriteString(".SH SYNOPSIS\n.nf\n" + cli.TroffEscape("symfilterd --config FILE [--check]\nsymfilterd --schema | --version | --help\nsymfilterd help configuration\nsymfilterd man\nsymfilterd completion SHELL") + "\n.fi\n")
+	b.WriteString(".SH DESCRIPTION\n" + cli.Troff(description) + ".SH OPTIONS\n")
 	for _, line := range flagLines() {
-		b.WriteString(".TP\n.B " + troff.Escape(line[0]) + "\n" + troff.Escape(line[1]) + "\n")
+		b.WriteString(".TP\n.B " + cli.TroffEscape(line[0]) + "\n" + cli.TroffEscape(line[1]) + "\n")
 	}
 	b.WriteString(".SH CONFIGURATION\n")
 	all := daemon.Sections()
 	for i := range all {
 		s := &all[i]
-		b.WriteString(".SS " + troff.Escape(title(s)) + "\n" + troff.Escape(plain(s.Text)) + "\n")
+		b.WriteString(".SS " + cli.TroffEscape(title(s)) + "\n" + cli.TroffEscape(plain(s.Text)) + "\n")
 		for j := range s.Keys {
 			k := &s.Keys[j]
-			b.WriteString(".TP\n.B " + troff.Escape(k.Name) + "\n" + troff.Escape(plain(k.Text)+" ("+remarks(k)+")") + "\n")
+			b.WriteString(".TP\n.B " + cli.TroffEscape(k.Name) + "\n" + cli.TroffEscape(plain(k.Text)+" ("+remarks(k)+")") + "\n")
 		}
 	}
 	for _, section := range [][2]string{{"SIGNALS", signals}, {"FILES", files}, {"ENVIRONMENT", environment}} {
-		b.WriteString(".SH " + section[0] + "\n" + troff.Text(section[1]))
+		b.WriteString(".SH " + section[0] + "\n" + cli.Troff(section[1]))
 	}
-	b.WriteString(".SH EXIT STATUS\n.nf\n" + troff.Escape(statuses) + "\n.fi\n")
+	b.WriteString(".SH EXIT STATUS\n.nf\n" + cli.TroffEscape(statuses) + "\n.fi\n")
 	b.WriteString(".SH SEE ALSO\n.BR symfilter (1),\n.BR systemd\\-journal\\-upload (8),\n.BR logrotate (8)\n")
 	return b.String()
 }

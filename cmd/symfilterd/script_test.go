@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/symfilter/symfilter/daemon"
+	"github.com/symfilter/symfilter/internal/daemon"
 	"github.com/symfilter/symfilter/internal/scripttest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )

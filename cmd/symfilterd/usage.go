@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/symfilter/symfilter/daemon"
-	"github.com/symfilter/symfilter/internal/shell"
+	"github.com/symfilter/symfilter/internal/cli"
+	"github.com/symfilter/symfilter/internal/daemon"
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
@@ -166,7 +166,7 @@ func script(of string, to io.Writer) error {
 		if err := root.GenBashCompletionV2(to, true); err != nil {
 			return err
 		}
-		_, err := io.WriteString(to, shell.BashWords("symfilterd"))
+		_, err := io.WriteString(to, cli.BashWords("symfilterd"))
 		return err
 	case "zsh":
 		return root.GenZshCompletion(to)

@@ -75,12 +75,12 @@ func backend(listen, out string) string {
 func TestTextIsThatOfTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"testdata/crash.log", "testdata/asan.log", "testdata/clang-crash.log"}
-	dialects, err := filepath.Glob(filepath.Join(checkout, "dialect", "testdata", "*.txtar"))
+	dialects, err := filepath.Glob(filepath.Join(checkout, "internal", "dialect", "testdata", "*.txtar"))
 	if err != nil || len(dialects) < 10 {
 		t.Fatal(err, dialects)
 	}
 	for _, d := range dialects {
-		names = append(names, "dialect/testdata/"+filepath.Base(d))
+		names = append(names, "internal/dialect/testdata/"+filepath.Base(d))
 	}
 	want := make(map[string]string)
 	lines := 0

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A State is what a comparison has found about a finding.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Run is what a gate decides on.

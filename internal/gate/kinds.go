@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // Kinds are the kinds of findings that fail a gate. The zero value has all but those that are no

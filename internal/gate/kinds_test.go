@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 func TestKinds(t *testing.T) {

@@ -2,6 +2,7 @@ package housetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,25 +21,25 @@ const module = "github.com/symfilter/symfilter"
 // direction lists the packages of this module that each package may import: the table of
 // ARCHITECTURE.md. The command and the programs for development may import every package.
 var direction = map[string][]string{
-	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
-	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
-	"dialect":             {"buildid", "internal/object"},
-	"filter":              {"dialect", "markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
+	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
+	"internal/input":      {"filter", "markup", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
+	"internal/dialect":    {"buildid", "internal/object"},
+	"filter":              {"internal/dialect", "markup", "sgr", "symbolize", "buildid", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
-	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
-	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
-	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
-	"profile":             {"report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle"},
+	"valgrind":            {"markup", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
+	"callgrind":           {"markup", "internal/report", "symbolize", "internal/source", "internal/stacks", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
+	"rtrace":              {"markup", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
+	"internal/profile":    {"internal/report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle"},
 	"markup":              {"buildid"},
-	"report":              {"symbolize", "buildid", "internal/object", "internal/escape"},
-	"source":              {"symbolize", "buildid", "internal/escape"},
+	"internal/report":     {"symbolize", "buildid", "internal/object", "internal/escape"},
+	"internal/source":     {"symbolize", "buildid", "internal/escape"},
 	"sgr":                 {},
 	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
 	"debuginfod":          {"buildid", "internal/newfile"},
 	"buildid":             {"internal/object", "internal/newfile"},
 	"internal/html":       {"sgr", "internal/escape"},
-	"internal/publish":    {"report", "internal/gate", "internal/jsonout", "internal/escape"},
-	"internal/gate":       {"report", "internal/escape"},
+	"internal/publish":    {"internal/report", "internal/gate", "internal/jsonout", "internal/escape"},
+	"internal/gate":       {"internal/report", "internal/escape"},
 	"internal/lines":      {},
 	"internal/jsonout":    {"symbolize", "buildid", "internal/escape"},
 	"internal/dwarf":      {"internal/object"},
@@ -60,9 +61,8 @@ var direction = map[string][]string{
 	"internal/serial":      {},
 	"internal/seldom":      {},
 	"internal/service":     {},
-	"internal/shell":       {},
 	"internal/startup":     {},
-	"internal/troff":       {},
+	"internal/cli":         {},
 	"internal/written":     {},
 	"internal/disasm":      {},
 	"internal/demangle":    {},
@@ -71,9 +71,9 @@ var direction = map[string][]string{
 	"internal/pagetest":    {},                    // only tests may import it
 	"internal/scripttest":  {},                    // only tests may import it
 	"internal/walkthrough": {},                    // only tests may import it
-	"follow":               {},
+	"internal/follow":      {},
 	// a binary of its own: what it links does not slow the start of the command
-	"daemon": {"", "input", "filter", "follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/newfile", "internal/written", "internal/lines", "internal/escape"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}
@@ -109,15 +109,15 @@ var (
 
 // only lists, by import, the only packages that may import it outside of tests.
 var only = map[string][]string{
-	"github.com/fsnotify/fsnotify": {"follow"},
-	"go.yaml.in/yaml/v3":           {"daemon"},
+	"github.com/fsnotify/fsnotify": {"internal/follow"},
+	"go.yaml.in/yaml/v3":           {"internal/daemon"},
 
-	"github.com/prometheus/client_golang/prometheus":          {"daemon"},
-	"github.com/prometheus/client_golang/prometheus/promhttp": {"daemon"},
+	"github.com/prometheus/client_golang/prometheus":          {"internal/daemon"},
+	"github.com/prometheus/client_golang/prometheus/promhttp": {"internal/daemon"},
 
 	// No package but these uses the network or starts a program.
-	"net":      {"debuginfod", "daemon", "internal/service", "internal/testenv", "bench"},
-	"net/http": {"debuginfod", "daemon", "bench"},
+	"net":      {"debuginfod", "internal/daemon", "internal/service", "internal/testenv", "bench"},
+	"net/http": {"debuginfod", "internal/daemon", "bench"},
 	"os/exec":  {"bench", "scripts/gotest", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
 
 	"golang.org/x/net/html": {"internal/pagetest"},
@@ -171,14 +171,31 @@ func list(t *testing.T, goos string) []listed {
 	return all
 }
 
+// The table is what the packages import on all systems together, no less and no more: an import
+// that is gone leaves it.
 func TestImportsFollowTheDirection(t *testing.T) {
+	unused := make(map[string][]string)
+	for pkg, imports := range direction {
+		unused[pkg] = slices.Clone(imports)
+	}
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		for _, p := range list(t, goos) {
 			for _, fault := range faults(p) {
 				t.Errorf("%s: %s", goos, fault)
 			}
+			unused[p.path()] = slices.DeleteFunc(unused[p.path()], p.imports)
 		}
 	}
+	for pkg, imports := range unused {
+		if len(imports) > 0 {
+			t.Errorf("%s does not import %s: take it out of the table of directions", cmp.Or(pkg, "the root"), strings.Join(imports, " and "))
+		}
+	}
+}
+
+// imports reports whether a package imports another of the module, outside of its tests.
+func (p listed) imports(pkg string) bool {
+	return slices.Contains(p.Imports, strings.TrimSuffix(module+"/"+pkg, "/"))
 }
 
 // faults returns the violations in the imports of a package, sorted by import.
@@ -243,9 +260,9 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a third party without a place", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/nxadm/tail"}}, "sgr may not import github.com/nxadm/tail"},
 		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
 		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
-		{"another's own third party", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/fsnotify/fsnotify"}}, "sgr may not import github.com/fsnotify/fsnotify, which is for follow"},
+		{"another's own third party", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/fsnotify/fsnotify"}}, "sgr may not import github.com/fsnotify/fsnotify, which is for internal/follow"},
 		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest and internal/testenv and internal/walkthrough and internal/scripttest"},
-		{"its own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
+		{"its own third party", listed{ImportPath: module + "/internal/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
 		{"an oracle of tests", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "internal/dwarf may not import github.com/go-delve/delve/pkg/dwarf/godwarf"},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},
 	}
@@ -338,7 +355,7 @@ func TestTheCommandLinksNothingOfTheDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 		linked := strings.Fields(string(out))
-		for _, root := range []string{module + "/daemon", module + "/internal/service", "github.com/prometheus", "google.golang.org/protobuf", "go.yaml.in/yaml"} {
+		for _, root := range []string{module + "/internal/daemon", module + "/internal/service", "github.com/prometheus", "google.golang.org/protobuf", "go.yaml.in/yaml"} {
 			got := slices.ContainsFunc(linked, func(p string) bool { return under(p, []string{root}) })
 			if got != tt.want {
 				t.Errorf("%s links %s: %v, want %v", tt.pkg, root, got, tt.want)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/jsonout"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // ChangesJSON prints the findings of a run that is compared with another one as JSON Lines: an

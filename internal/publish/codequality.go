@@ -3,7 +3,7 @@ package publish
 import (
 	"io"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // CodeQuality prints the findings as GitLab's Code Quality report, a subset of Code Climate's format:

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
-	"github.com/symfilter/symfilter/report"
 )
 
 // A junitFile is a file as builds read it.

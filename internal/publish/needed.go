@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A SuppressionFile is a file of suppressions as Valgrind reads it (m_errormgr.c).

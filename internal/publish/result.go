@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // gapResult prints that findings are missing as a result, since GitHub shows nothing else of a run.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // bufferSize is the size of the buffers of printers, in bytes.

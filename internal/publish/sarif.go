@@ -3,7 +3,7 @@ package publish
 import (
 	"io"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // The limits of GitHub's code scanning, beyond which it refuses a file or shows nothing.

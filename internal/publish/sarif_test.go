@@ -18,8 +18,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/symfilter/symfilter/internal/gate"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
-	"github.com/symfilter/symfilter/report"
 )
 
 // schema is OASIS' schema of SARIF.

@@ -3,7 +3,7 @@ package publish
 import (
 	"strings"
 
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A severity is how bad a finding is.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // maxCallers is how many lines of frames Valgrind reads of a suppression (VG_MAX_SUPP_CALLERS).

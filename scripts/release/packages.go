@@ -199,7 +199,7 @@ func packaged(name string, data []byte) []byte {
 		" Before systemd 253, Type=notify and\n# ExecReload=/bin/kill -HUP $MAINPID take the place of Type=notify-reload.\n", "\n",
 		"Type=notify-reload\n", "Type=notify\n",
 		"\nWatchdogSec=", "\nExecReload=/bin/sh -c 'kill -HUP $MAINPID'\nWatchdogSec=",
-		"# yaml-language-server: $schema=../../daemon/schema.json\n", "",
+		"# yaml-language-server: $schema=../../internal/daemon/schema.json\n", "",
 		"[compose.yaml](compose.yaml), ", "", "containers: beside a program, on each node", "containers: on each node",
 		"`compose.yaml` and the Kubernetes manifests", "the Kubernetes manifests",
 	).Replace(string(data)))

@@ -1,0 +1,35 @@
+// Package cli writes what the two commands make of their help for other programs: pages for man, and
+// what the library's scripts for completion lack.
+package cli
+
+import "strings"
+
+// Troff renders paragraphs, which empty lines separate, in the language of manual pages. Those that
+// begin with blanks are examples.
+func Troff(text string) string {
+	var b strings.Builder
+	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
+		if i > 0 {
+			b.WriteString(".P\n")
+		}
+		if example := strings.ReplaceAll("\n"+paragraph, "\n  ", "\n"); strings.HasPrefix(paragraph, "  ") {
+			b.WriteString(".nf\n" + TroffEscape(example[1:]) + "\n.fi\n")
+		} else {
+			b.WriteString(TroffEscape(paragraph) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// TroffEscape escapes what troff would interpret: backslashes, dashes, and dots and quotes at the start of
+// a line.
+func TroffEscape(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(s)
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,193 @@
+package daemon
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/follow"
+)
+
+// A Config is the contents of a configuration file. [Parse] reads one, and sets missing keys to their
+// defaults.
+type Config struct {
+	Admin     Admin               `yaml:"admin"`
+	Log       Log                 `yaml:"log"`
+	Symbols   Symbols             `yaml:"symbols"`
+	Limits    Limits              `yaml:"limits"`
+	State     string              `yaml:"state"` // folder of checkpoints and contexts; empty: none are kept
+	Pipelines map[string]Pipeline `yaml:"pipelines"`
+}
+
+// Admin is the listener for health and metrics.
+type Admin struct {
+	Listen      string   `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
+	AllowRemote bool     `yaml:"allow_remote"`
+	TLS         *TLS     `yaml:"tls"`
+	Hosts       []string `yaml:"hosts"` // names by which clients call the listener, beside those of loopback and of the machine
+}
+
+// A TLS names the files of a listener's certificate. They are read again at each reload.
+type TLS struct {
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+	ClientCA    string `yaml:"client_ca"` // those who connect need a certificate of it; empty: they need none
+}
+
+// Log is how the daemon prints its own messages.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error
+	Format string `yaml:"format"` // auto, text or json
+}
+
+// Symbols are the places of debug files, for all pipelines.
+type Symbols struct {
+	SymbolPaths               []string `yaml:"symbol_paths"`
+	IDsFiles                  []string `yaml:"ids_files"`
+	BuildIDDirectories        []string `yaml:"build_id_directories"`
+	DebugFileDirectories      []string `yaml:"debug_file_directories"`
+	NoDefaultDebugDirectories bool     `yaml:"no_default_debug_directories"`
+	DebuginfodURLs            URLs     `yaml:"debuginfod_urls"`
+	CacheDirectory            string   `yaml:"cache_directory"`
+	MaxMemory                 Size     `yaml:"max_memory"`
+	Jobs                      int      `yaml:"jobs"`         // goroutines that read one file; 0: as many as there are processors
+	ModulePaths               bool     `yaml:"module_paths"` // open files at the paths that a log names
+}
+
+// Limits bound all pipelines together.
+type Limits struct {
+	Contexts     int      `yaml:"contexts"`      // processes whose modules and maps are known
+	ContextBytes Size     `yaml:"context_bytes"` // of their memory
+	Connections  int      `yaml:"connections"`   // open at once
+	Line         Size     `yaml:"line"`          // longer lines are passed on unchanged, those of connections in parts
+	Idle         Duration `yaml:"idle"`          // that of a peer without a connection for so long is dropped
+}
+
+// A Pipeline has one input and one output.
+type Pipeline struct {
+	Input    Input    `yaml:"input"`
+	Filter   Filter   `yaml:"filter"`
+	Patience Patience `yaml:"patience"`
+	Output   Output   `yaml:"output"`
+}
+
+// An Input is where lines come from: exactly one of Files, Stdin, Listen, HTTP and JournalUpload is
+// set.
+type Input struct {
+	Files       []string `yaml:"files"`
+	ExcludePath []string `yaml:"exclude_path"`
+	StartAt     StartAt  `yaml:"start_at"`
+	RotateWait  Duration `yaml:"rotate_wait"`
+	Poll        bool     `yaml:"poll"`
+	Stdin       bool     `yaml:"stdin"`
+	Listen      string   `yaml:"listen"`  // tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH or systemd:NAME
+	Mode        Mode     `yaml:"mode"`    // of a unix socket; 0: 0660
+	Framing     string   `yaml:"framing"` // of a stream: lines, octets (RFC 6587), or auto
+	HTTP        string   `yaml:"http"`    // HOST:PORT, unix:PATH or systemd:NAME
+	Journal     string   `yaml:"journal_upload"`
+	Path        string   `yaml:"path"` // of the URL
+	Key         string   `yaml:"key"`  // what tells the processes of a stream apart: see filter.ProcessKey
+	Format      string   `yaml:"format"`
+	JSONFields  []string `yaml:"json_fields"`
+	AllowRemote bool     `yaml:"allow_remote"`
+	TLS         *TLS     `yaml:"tls"`
+	Hosts       []string `yaml:"hosts"` // of HTTP; see [Admin]
+}
+
+// A Filter is how lines are symbolized.
+type Filter struct {
+	Dialects    string   `yaml:"dialects"`     // auto or none
+	ModuleLines string   `yaml:"module_lines"` // full, short, none or raw
+	PrefixMap   []string `yaml:"prefix_map"`   // OLD=NEW
+	Basenames   bool     `yaml:"basenames"`
+	Color       string   `yaml:"color"` // keep or never
+}
+
+// A Patience is how long a line waits for debug files.
+type Patience struct {
+	Local     Duration `yaml:"local"`
+	Servers   Duration `yaml:"servers"`
+	PerMinute Duration `yaml:"per_minute"`
+	Never     bool     `yaml:"never"`
+}
+
+// An Output is where lines go: exactly one of Stdout, File, Peer and Connect is set.
+type Output struct {
+	Stdout    string `yaml:"stdout"` // text or json
+	File      string `yaml:"file"`   // {peer} in it is the peer of a connection
+	Mode      Mode   `yaml:"mode"`
+	OpenFiles int    `yaml:"open_files"`
+	Sync      string `yaml:"sync"` // of files: always, second or never
+	Peer      bool   `yaml:"peer"`
+	Connect   string `yaml:"connect"` // tcp:HOST:PORT or unix:PATH
+	Format    string `yaml:"format"`  // text or json
+	TLS       *TLS   `yaml:"tls"`
+}
+
+// URLs are the base URLs of debuginfod servers. System takes those of the environment's
+// DEBUGINFOD_URLS, and of /etc/debuginfod.
+type URLs struct {
+	System bool
+	List   []string
+}
+
+// A Size is a number of bytes: 64, 64KiB, 64MiB or 1GiB.
+type Size int64
+
+// A Duration is one of time.ParseDuration.
+type Duration time.Duration
+
+// A Mode is a file's permission bits, in octal. 0 is the default.
+type Mode fs.FileMode
+
+// A StartAt is a [follow.Start].
+type StartAt follow.Start
+
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	number, unit := string(text), int64(1)
+	for _, u := range []struct {
+		suffix string
+		bytes  int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}} {
+		if len(number) > len(u.suffix) && number[len(number)-len(u.suffix):] == u.suffix {
+			number, unit = number[:len(number)-len(u.suffix)], u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > (1<<62)/unit {
+		return fmt.Errorf("%q is not a number of bytes, such as 4096, 64KiB, 512MiB or 1GiB", text)
+	}
+	*s = Size(n * unit)
+	return nil
+}
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a duration, such as 500ms, 10s or 1h", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// UnmarshalText reads a mode.
+func (m *Mode) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
+	if err != nil || v == 0 || v > 0o777 {
+		return fmt.Errorf("%q is not a file's mode in octal, such as 0640; 0 would let nobody use it", text)
+	}
+	*m = Mode(v)
+	return nil
+}
+
+// UnmarshalText reads "beginning", "end" or a duration.
+func (s *StartAt) UnmarshalText(text []byte) error {
+	start, err := follow.ParseStart(string(text))
+	*s = StartAt(start)
+	return err
+}

@@ -1,0 +1,204 @@
+package daemon
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/follow"
+)
+
+// counts are what the metrics of one pipeline show.
+type counts struct {
+	inLines, inBytes, inLost atomic.Int64
+	inLosses                 atomic.Int64 // also those whose bytes are not known
+	inLostDatagrams          atomic.Int64 // whose bytes are not known
+	connections              atomic.Int64 // open ones
+	outBytes                 atomic.Int64
+	outLost                  atomic.Int64 // bytes that no output could take
+	outErrors                atomic.Int64 // failed writes, those of replaced outputs included
+	writes                   writes
+}
+
+// lose counts a loss, and its bytes if they are known; 0: they are not.
+func (c *counts) lose(bytes int64) {
+	c.inLosses.Add(1)
+	c.inLost.Add(bytes)
+}
+
+// tallies are what the metrics show of all pipelines together. They include pipelines that a reload
+// has removed, so that no total decreases.
+type tallies struct {
+	outcomes [filter.Origins][filter.Results]atomic.Int64
+	contexts atomic.Int64 // processes whose modules and maps are known
+	evicted  [evictions]atomic.Int64
+
+	mu               sync.Mutex
+	followers        map[*follow.Follower]*pipeline // that run
+	checkpointErrors int64                          // of followers that have ended
+}
+
+// An eviction is the reason why a context was dropped.
+type eviction uint8
+
+const (
+	evictedLimit eviction = iota // there are more, or larger ones, than the configuration allows
+	evictedIdle                  // no line has come for the time that the configuration allows
+	evictions
+)
+
+// String returns the reason as a word.
+func (e eviction) String() string { return [evictions]string{"limit", "idle"}[e] }
+
+// evictedProcess counts a process that a filter has dropped. It is called from any goroutine.
+func (t *tallies) evictedProcess(_, _ string) { t.evicted[evictedLimit].Add(1) }
+
+// add adds what has come to now since before.
+func (t *tallies) add(now, before *filter.Stats) {
+	for i := range now.Outcomes {
+		for k := range now.Outcomes[i] {
+			if n := now.Outcomes[i][k] - before.Outcomes[i][k]; n != 0 {
+				t.outcomes[i][k].Add(n)
+			}
+		}
+	}
+}
+
+// follows registers a follower of a pipeline while it runs.
+func (t *tallies) follows(p *pipeline, f *follow.Follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.followers == nil {
+		t.followers = make(map[*follow.Follower]*pipeline)
+	}
+	t.followers[f] = p
+}
+
+// look has all followers examine their files.
+func (t *tallies) look() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := range t.followers {
+		f.Look()
+	}
+}
+
+// unfollows ends follows.
+func (t *tallies) unfollows(f *follow.Follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.checkpointErrors += f.Stats().CheckpointErrors
+	delete(t.followers, f)
+}
+
+// followed are the numbers of all followers.
+type followed struct {
+	lag              map[string]int64 // bytes, by pipeline
+	checkpointAge    time.Duration    // the longest
+	checkpointErrors int64
+}
+
+func (t *tallies) followed() followed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := followed{lag: make(map[string]int64, len(t.followers)), checkpointErrors: t.checkpointErrors}
+	for f, p := range t.followers {
+		s := f.Stats()
+		all.lag[p.name] += s.LagBytes
+		all.checkpointAge = max(all.checkpointAge, s.CheckpointAge)
+		all.checkpointErrors += s.CheckpointErrors
+	}
+	return all
+}
+
+// writes are the writes to the output that the streams of a pipeline share.
+type writes struct {
+	mu    sync.Mutex
+	open  int           // writes that have not returned
+	since time.Time     // when the first of them began, or a write returned after that
+	total time.Duration // for which a write was open, until since
+	err   error         // of the last write that returned
+}
+
+// begin begins a write.
+func (w *writes) begin(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == 0 {
+		w.since = now
+	}
+	w.open++
+}
+
+// end ends a write. That a reload has replaced the output is not an error of it.
+func (w *writes) end(now time.Time, err error) {
+	if errors.Is(err, errReplaced) {
+		err = nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.total += now.Sub(w.since)
+	w.open--
+	w.since, w.err = now, err
+}
+
+// state returns the time for which writes were open, the time for which one is open and none has
+// returned, and the error of the last one that has.
+func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open > 0 {
+		stalled = now.Sub(w.since)
+	}
+	return w.total + stalled, stalled, w.err
+}
+
+// A trouble is why an output cannot be written at present, although it keeps trying: a full disk, a
+// peer that is away. Outputs embed one. Many goroutines may use it.
+type trouble struct {
+	errors atomic.Int64 // failed attempts
+	last   atomic.Pointer[error]
+}
+
+// fail records that an attempt has failed.
+func (t *trouble) fail(err error) {
+	t.errors.Add(1)
+	t.last.Store(&err)
+}
+
+// succeed records that an attempt has succeeded.
+func (t *trouble) succeed() {
+	if t.last.Load() != nil {
+		t.last.Store(nil)
+	}
+}
+
+// attempts returns the number of failed attempts, and the error of the last one; nil if one has
+// succeeded after it.
+func (t *trouble) attempts() (failed int64, last error) {
+	if err := t.last.Load(); err != nil {
+		last = *err
+	}
+	return t.errors.Load(), last
+}
+
+// attempting is an output that keeps trying.
+type attempting interface {
+	attempts() (failed int64, last error)
+}
+
+// A turn is what the watchdog sees of a session: whether its filter works, and since when without
+// progress. Progress is the end of a write to the output, or of a question to the symbolizer, which
+// waits no longer than the patience of the pipeline.
+type turn struct {
+	since   atomic.Int64 // of house.clock; 0: the session is idle
+	writing atomic.Bool  // it waits for its output
+}
+
+// stuck reports whether the filter has worked for longer than limit without progress.
+func (t *turn) stuck(now, limit int64) bool {
+	since := t.since.Load()
+	return since != 0 && !t.writing.Load() && now-since > limit
+}

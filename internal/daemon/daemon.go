@@ -1,0 +1,348 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/sandbox"
+	"github.com/symfilter/symfilter/internal/service"
+)
+
+// stopPatience is how long the end waits for outputs that block.
+const stopPatience = 4 * time.Second
+
+// restEvery is how often idle sessions are looked for.
+const restEvery = 2 * time.Second
+
+// manyFilters is the number of filters, of some 150 KB each, after which a daemon that has become
+// idle gives memory back to the system at once, rather than in some minutes.
+const manyFilters = 32
+
+// Options are what a Daemon gets from its process.
+type Options struct {
+	Log       *slog.Logger
+	Stdin     io.Reader
+	Stdout    *os.File
+	Inherited *service.Sockets                   // of the service manager; nil: none
+	Manager   *service.Manager                   // gets messages about the daemon; nil: none
+	Version   string                             // for the metrics
+	OffHeap   func(int64)                        // called with the bytes of debug files outside of the heap, if they change; nil: not called
+	Confine   func(sandbox.Policy) sandbox.State // called once, before anything of unknown origin is read; nil: not called
+	Reloaded  func(*Config)                      // called by Refresh with a configuration that is now in use, before that is logged; nil: not called
+}
+
+// A Daemon runs the pipelines of a configuration.
+type Daemon struct {
+	house   *house
+	answers http.Handler // of the admin listener
+	phase   atomic.Int32
+	view    atomic.Pointer[view]
+
+	unreached atomic.Bool // the last message to the service manager was not sent
+
+	one       sync.Mutex // guards what follows, and is held by a reload
+	conf      *Config
+	symbols   *symbols
+	pipelines map[string]*pipeline
+	admin     *admin // nil: none
+	worked    int    // the most filters at once since memory was given back
+}
+
+// A view is what metrics and health show of a daemon. A reload replaces it, and never changes it.
+type view struct {
+	pipelines []*pipeline // sorted by name
+	symbols   *symbols
+	admin     callers // of the admin listener
+}
+
+// New opens the inputs and outputs of c, gives up the rights of the process that c does not need, and
+// begins to read.
+func New(c *Config, o Options) (*Daemon, error) {
+	d := &Daemon{
+		house: &house{
+			log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
+			measures: newMeasures(), began: time.Now(), stdin: newLineReader(o.Stdin),
+		},
+		conf: &Config{}, pipelines: make(map[string]*pipeline),
+	}
+	d.house.leaving, d.house.leave = context.WithCancel(context.Background())
+	d.house.outputs = newOutputs(o.Log, o.Stdout, func(err error, dir string) error { return d.house.box.explain(err, dir) })
+	d.house.limits.Store(&c.Limits)
+	d.house.contexts = &contexts{house: d.house}
+	d.house.webs = newWebs(o.Log, d.house.ports, &room{most: func() int { return d.house.limits.Load().Connections }})
+	if d.house.options.Manager == nil {
+		d.house.options.Manager = new(service.Manager)
+	}
+	d.answers = d.newAnswers()
+	change, err := d.prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.confine(c); err != nil {
+		change.discard()
+		return nil, err
+	}
+	d.commit(change)
+	return d, nil
+}
+
+// Run runs the pipelines until ctx is done, or all their inputs have ended. Then they stop reading,
+// and write all that they have read, within 5 seconds.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.begin()
+	defer context.AfterFunc(ctx, d.house.leave)() // a reload that waits for an output must not delay the end
+	managed, cancel := context.WithCancel(context.Background())
+	var manager sync.WaitGroup
+	manager.Go(func() { d.manage(managed) })
+	defer manager.Wait()
+	defer cancel()
+	tick := time.NewTicker(restEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return d.end()
+		case now := <-tick.C:
+			if !d.tick(now) {
+				return d.end()
+			}
+		}
+	}
+}
+
+// tick parks idle sessions. It reports whether an input still runs.
+func (d *Daemon) tick(now time.Time) bool {
+	d.one.Lock()
+	defer d.one.Unlock()
+	running := false
+	d.house.contexts.expire(now)
+	for _, p := range d.pipelines {
+		p.rest(now)
+		select {
+		case <-p.done:
+		default:
+			running = true
+		}
+	}
+	awake := d.house.contexts.filters()
+	if awake == 0 && d.worked >= manyFilters {
+		debug.FreeOSMemory() // an idle daemon has no use for what a burst has taken
+		d.worked = 0
+	}
+	d.worked = max(d.worked, awake)
+	return running
+}
+
+// end stops all pipelines.
+func (d *Daemon) end() error {
+	d.house.leave()
+	d.one.Lock()
+	defer d.one.Unlock()
+	d.house.webs.stopping.Store(true)
+	defer d.stopping()()
+	cut := time.AfterFunc(stopPatience, func() {
+		for _, p := range d.pipelines {
+			p.stage.Load().end()
+		}
+	})
+	defer cut.Stop()
+	var all sync.WaitGroup
+	for _, p := range d.pipelines {
+		p.last.Store(d.house.states.isPrivate(d.conf.State))
+		p.ending.Store(true)
+		all.Go(p.halt)
+	}
+	all.Wait()
+	var errs []error
+	for _, p := range d.pipelines {
+		errs = append(errs, p.stage.Load().close())
+	}
+	if d.admin != nil {
+		d.admin.close()
+	}
+	d.symbols.release()
+	d.house.ports.close()
+	return errors.Join(append(errs, d.house.states.remove())...)
+}
+
+// A change is a configuration whose parts are open, and the steps that put them to use.
+type change struct {
+	conf    *Config
+	symbols *symbols
+	fresh   map[string]*stage // of pipelines that are new or differ
+	inputs  map[string]runner // of those whose input is new or differs
+	made    map[string]*pipeline
+	certs   func() // takes the certificates that were read again
+	admin   *admin // set if its configuration differs; nil: none
+}
+
+// Reload replaces the configuration: pipelines that do not differ continue; the sessions of those that
+// do continue with other options and another output; an input that differs is stopped, and the new
+// one started. If c cannot be used, nothing has changed.
+func (d *Daemon) Reload(c *Config) error {
+	d.one.Lock()
+	defer d.one.Unlock()
+	if d.house.leaving.Err() != nil {
+		return errors.New("symfilterd is stopping")
+	}
+	change, err := d.prepare(c)
+	if err != nil {
+		return err
+	}
+	d.commit(change)
+	d.house.measures.look()
+	var all sync.WaitGroup // each may wait for a write that blocks
+	for name, p := range d.pipelines {
+		if st := p.stage.Load(); change.fresh[name] == nil && st.out != nil {
+			all.Go(func() {
+				if err := st.out.reopen(); err != nil {
+					p.log.Error("the output cannot be opened again", "error", err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	return nil
+}
+
+// prepare opens what c needs and d does not have.
+func (d *Daemon) prepare(c *Config) (_ *change, err error) {
+	ch := &change{conf: c, fresh: make(map[string]*stage), inputs: make(map[string]runner), made: make(map[string]*pipeline)}
+	defer func() {
+		if err != nil {
+			ch.discard()
+		}
+	}()
+	if f := c.conflicts(); f != nil { // of a configuration that Parse has not made
+		return nil, f
+	}
+	if err := d.house.box.allows(c); err != nil {
+		return nil, err
+	}
+	if ch.certs, err = d.house.ports.reread(c.certificates()); err != nil {
+		return nil, err
+	}
+	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
+		ch.symbols = d.symbols.share()
+	} else if ch.symbols, err = openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap); err != nil {
+		return nil, fmt.Errorf("symbols: %w", err)
+	}
+	same := ch.symbols == d.symbols && c.Limits == d.conf.Limits && c.State == d.conf.State
+	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
+		now, before := c.Pipelines[name], d.conf.Pipelines[name]
+		p := d.pipelines[name]
+		if p != nil && same && reflect.DeepEqual(now, before) {
+			continue
+		}
+		stage, err := newStage(now, c.Limits, ch.symbols.share(), d.house.outputs.open)
+		if err != nil {
+			ch.symbols.release()
+			return nil, fmt.Errorf("pipelines.%s: %w", name, err)
+		}
+		ch.fresh[name] = stage
+		if p != nil && c.State == d.conf.State && sameReading(now, before) {
+			continue
+		}
+		if p == nil {
+			p = newPipeline(name, d.house, "", stage)
+		}
+		ch.made[name] = p
+		in, err := d.openInput(p, now.Input)
+		if err != nil {
+			return nil, fmt.Errorf("pipelines.%s.input: %w", name, err)
+		}
+		ch.inputs[name] = in
+	}
+	if c.Admin.Listen != "" && !reflect.DeepEqual(c.Admin, d.conf.Admin) {
+		if ch.admin, err = d.openAdmin(c.Admin); err != nil {
+			return nil, fmt.Errorf("admin: %w", err)
+		}
+	}
+	return ch, nil
+}
+
+// discard closes what prepare has opened.
+func (c *change) discard() {
+	for _, s := range c.fresh {
+		s.close()
+	}
+	for _, in := range c.inputs {
+		in.close()
+	}
+	if c.admin != nil {
+		c.admin.close()
+	}
+	if c.symbols != nil {
+		c.symbols.release()
+	}
+}
+
+// commit makes the change.
+func (d *Daemon) commit(c *change) {
+	d.house.webs.swap.Lock()
+	defer d.house.webs.swap.Unlock()
+	d.house.limits.Store(&c.conf.Limits)
+	c.certs()
+	d.swap(c)
+	d.show(c)
+	if d.symbols != nil {
+		d.symbols.release()
+	}
+	d.conf, d.symbols = c.conf, c.symbols
+}
+
+// show makes the change visible to metrics and health.
+func (d *Daemon) show(c *change) {
+	m := d.house.measures
+	now := &view{symbols: c.symbols, admin: callers{c.conf.Admin.Listen, c.conf.Admin.Hosts}}
+	for _, name := range slices.Sorted(maps.Keys(d.pipelines)) {
+		now.pipelines = append(now.pipelines, d.pipelines[name])
+	}
+	d.view.Store(now)
+	if c.symbols != d.symbols {
+		var before *debuginfod.Client
+		if d.symbols != nil {
+			before = d.symbols.Servers
+		}
+		m.nameServers(before, c.symbols.Servers)
+	}
+	if d.admin != nil && !reflect.DeepEqual(c.conf.Admin, d.conf.Admin) {
+		d.admin.close()
+		d.admin = nil
+	}
+	if c.admin != nil {
+		d.admin = c.admin
+		c.admin.serve(d.house.log)
+	}
+	m.reloadError.Store(nil)
+	m.reloaded.Store(time.Now().UnixNano())
+}
+
+// openInput opens an input for p.
+func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
+	switch {
+	case len(c.Files) > 0:
+		return openFiles(p, c)
+	case c.Stdin:
+		return &stdin{p, d.house.stdin}, nil
+	case c.Listen != "":
+		return openListen(p, c)
+	case c.HTTP != "", c.Journal != "":
+		return openHTTP(p, c)
+	}
+	return nil, errors.New("no input is given: set one of files, stdin, listen, http and journal_upload")
+}

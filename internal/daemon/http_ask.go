@@ -1,0 +1,236 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+const (
+	keyHeader = "Symfilter-Key"
+	maxKey    = maxPeerName // bytes of it
+
+	// A packed body may always have freeBytes when it is unpacked. With more, it may have maxRatio
+	// bytes for each packed one: gzip reaches 1,000 with zeros, and logs rarely 50.
+	freeBytes = 16 << 20
+	maxRatio  = 200
+)
+
+// An ask is what a request asks for.
+type ask struct {
+	from string // the peer
+	key  string // of the context; empty: none is given
+	peer bool   // the answer is the output
+	json bool   // of the answer
+}
+
+// adjust sets the options for the filter of the request.
+func (a *ask) adjust(o *filter.Options) {
+	if o.Output = filter.Text; a.json {
+		o.Output = filter.JSON
+	}
+}
+
+// ask reads the header of a request. The error is a refusal.
+func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
+	conf := &h.p.stage.Load().conf
+	a = &ask{from: peerOf(r), peer: conf.Output.Peer, json: conf.Output.Format == "json"}
+	if r.Method != http.MethodPost && r.Method != http.MethodPut {
+		return nil, refusef(http.StatusMethodNotAllowed, "send the log with POST: curl -T FILE URL")
+	}
+	if r.Body == http.NoBody && r.Header.Get("Content-Length") == "" {
+		return nil, refusef(http.StatusLengthRequired, "the request has no body; send the log as it, with a Content-Length or chunked: curl -T FILE URL")
+	}
+	if err := logType(r.Header.Get("Content-Type")); err != nil {
+		return nil, err
+	}
+	query := r.URL.Query()
+	for name, values := range query {
+		if name != "key" && name != "format" || len(values) > 1 {
+			return nil, refusef(http.StatusBadRequest, "%.40q in the URL is unknown, or there twice; it may have ?key= and ?format=", name)
+		}
+	}
+	if a.key = query.Get("key"); a.key == "" {
+		a.key = r.Header.Get(keyHeader)
+	}
+	if len(a.key) > maxKey || !utf8.ValidString(a.key) || strings.ContainsFunc(a.key, unicode.IsControl) {
+		return nil, refusef(http.StatusBadRequest, "the key is not text of at most %d bytes without control characters", maxKey)
+	}
+	switch format := query.Get("format"); {
+	case format != "" && !a.peer:
+		return nil, refusef(http.StatusBadRequest, "?format= is for pipelines with output: {peer: true}; the form of this one's output is in its configuration")
+	case format == "text", format == "json":
+		a.json = format == "json"
+	case format != "":
+		return nil, refusef(http.StatusBadRequest, "?format=%.20q is neither text nor json", format)
+	case a.peer:
+		return a, a.accept(r.Header.Values("Accept"))
+	}
+	return a, nil
+}
+
+// peerOf names the peer of a request.
+func peerOf(r *http.Request) string {
+	if s, ok := r.Context().Value(seat{}).(*seat); ok {
+		return s.peer
+	}
+	return ""
+}
+
+// logType checks a content type. That of an HTML form is curl's for --data-binary.
+func logType(s string) error {
+	if s == "" {
+		return nil
+	}
+	t, _, err := mime.ParseMediaType(s)
+	switch {
+	case errors.Is(err, mime.ErrInvalidMediaParameter):
+		return nil
+	case err == nil && (strings.HasPrefix(t, "text/") || slices.Contains([]string{
+		"application/octet-stream", "application/x-www-form-urlencoded", "application/gzip", "application/zstd", "application/xml",
+		"application/json", "application/x-ndjson", "application/jsonl", "application/vnd.fdo.journal",
+	}, t)):
+		return nil
+	}
+	return refusef(http.StatusUnsupportedMediaType,
+		"a body of the type %.60q is not read; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
+}
+
+// accept selects the form of the answer by the headers Accept.
+func (a *ask) accept(headers []string) error {
+	best, given := 0.0, false
+	for _, header := range headers {
+		for one := range strings.SplitSeq(header, ",") {
+			t, params, err := mime.ParseMediaType(one)
+			if given = true; err != nil {
+				continue
+			}
+			q := 1.0
+			if s, ok := params["q"]; ok {
+				if q, err = strconv.ParseFloat(s, 64); err != nil {
+					continue
+				}
+			}
+			json := slices.Contains([]string{"application/x-ndjson", "application/jsonl", "application/json", "application/*"}, t)
+			if text := t == "text/plain" || t == "text/*"; q > best && (json || text || t == "*/*") {
+				if best = q; t != "*/*" {
+					a.json = json
+				}
+			}
+		}
+	}
+	if given && best == 0 {
+		return refusef(http.StatusNotAcceptable, "the answer may be text/plain or application/x-ndjson; accept one of them")
+	}
+	return nil
+}
+
+// unpacked returns the body of a request, unpacked if it is packed by its Content-Encoding or by its
+// first bytes, and bounded then. done ends its use of memory. The error is a refusal.
+func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err error) {
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
+	switch encoding {
+	case "", "identity":
+		encoding = ""
+	case "x-gzip":
+		encoding = "gzip"
+	case "gzip", "zstd":
+	default:
+		return nil, nil, refusef(http.StatusUnsupportedMediaType, "the encoding %.40q of the body is unknown; use gzip or zstd, or none", encoding)
+	}
+	u := &sniffed{r: r.Body, memory: h.p.house.unpacking, encoding: encoding}
+	return u, u.end, nil
+}
+
+// A sniffed body is unpacked if it begins as packed data do.
+type sniffed struct {
+	r        io.Reader
+	memory   *input.Memory
+	encoding string // empty: by the first bytes
+
+	head   []byte // read, and not given
+	packed counter
+	plain  io.Reader // nil: not known
+	n      int64     // bytes of plain so far
+	done   func()
+}
+
+// A counter counts the bytes that are read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// end ends the use of memory.
+func (s *sniffed) end() {
+	if s.done != nil {
+		s.done()
+	}
+}
+
+func (s *sniffed) Read(p []byte) (int, error) {
+	if s.plain == nil {
+		if err := s.begin(); err != nil {
+			return 0, err
+		}
+	}
+	if s.encoding == "" && len(s.head) == 0 {
+		return s.r.Read(p)
+	}
+	n, err := s.plain.Read(p)
+	switch s.n += int64(n); {
+	case s.encoding == "" && n == len(s.head):
+		s.head, err = nil, nil
+	case s.encoding == "":
+		s.head, err = s.head[n:], nil
+	case s.n > freeBytes && s.n > maxRatio*s.packed.n:
+		return 0, refusef(http.StatusRequestEntityTooLarge,
+			"the body unpacks to more than %d times its size; send it unpacked, or in several requests", maxRatio)
+	case err != nil && err != io.EOF:
+		err = refusef(http.StatusBadRequest, "the body is not a valid %s file, or ends too early: %v", s.encoding, err)
+	}
+	return n, err
+}
+
+// begin decides whether the body is packed, by as few bytes as possible.
+func (s *sniffed) begin() error {
+	buf := make([]byte, input.LongestMagic)
+	for undecided := s.encoding == ""; undecided; {
+		n, err := s.r.Read(buf[len(s.head):])
+		s.head = buf[:len(s.head)+n]
+		s.encoding, undecided = input.Packed(s.head)
+		if undecided = undecided && err == nil; err != nil && err != io.EOF {
+			return err
+		}
+	}
+	if s.encoding == "" {
+		s.plain = bytes.NewReader(s.head)
+		return nil
+	}
+	s.packed.r = io.MultiReader(bytes.NewReader(s.head), s.r)
+	var err error
+	s.plain, s.done, err = input.Unpack(s.encoding, &s.packed, s.memory)
+	switch {
+	case errors.Is(err, input.ErrNoMemory):
+		return refusef(http.StatusRequestEntityTooLarge, "%v; send it unpacked, or raise symbols.max_memory", err)
+	case err != nil:
+		return refusef(http.StatusBadRequest, "the body is not a valid %s file: %v; send it again, or unpacked", s.encoding, err)
+	}
+	return nil
+}

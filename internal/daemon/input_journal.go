@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/seldom"
+)
+
+// uploadIdle is how long the sender of a journal may pause within a request: it has all of the entries
+// that it sends.
+const uploadIdle = time.Minute
+
+// journalPeer names the stream of a pipeline's uploads.
+const journalPeer = "journal"
+
+// A journalInput takes journals from systemd-journal-upload. Its uploads share one session, whose
+// processes are those of all machines.
+type journalInput struct {
+	h *httpInput
+
+	broken, cut seldom.Limiter // messages about single uploads
+
+	mu   sync.Mutex
+	open *session // is used by the input itself between uploads; nil: none is
+}
+
+// enter returns the session for an upload, which calls memory.leave.
+func (j *journalInput) enter() *session {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.open == nil {
+		j.open = j.h.p.memory.enter(journalPeer, nil, true)
+	}
+	return j.h.p.memory.enter(journalPeer, nil, true)
+}
+
+// end ends the use of a session, if it is that of the input: after the last upload, or since its
+// output has failed.
+func (j *journalInput) end(s *session) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.open == nil || s != nil && j.open != s {
+		return nil
+	}
+	s, j.open = j.open, nil
+	return j.h.p.memory.leave(s)
+}
+
+// upload writes the entries of a request to the output, and acknowledges them after that.
+func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
+	if err := checkUpload(r); err != nil {
+		refuseError(w, err)
+		return
+	}
+	body, done, err := j.h.unpacked(r)
+	if err != nil {
+		refuseError(w, err)
+		return
+	}
+	defer done()
+	control := http.NewResponseController(w)
+	ctx := j.h.running()
+	defer context.AfterFunc(ctx, func() {
+		control.SetReadDeadline(time.Now())
+		control.SetWriteDeadline(time.Now().Add(lingers))
+	})()
+	err = j.write(ctx, control, body)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errStopped
+		}
+		if n, ok := j.broken.May(time.Now()); ok {
+			j.h.p.log.Warn("the upload of a journal was not taken whole; its sender sends it again", "peer", peerOf(r), "error", err, "times", n)
+		}
+		refuseError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusAccepted)
+	io.WriteString(w, "OK.\n") // as systemd-journal-remote does
+}
+
+// checkUpload checks the header of an upload. The error is a refusal.
+func checkUpload(r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return refusef(http.StatusMethodNotAllowed, "this path takes journals from systemd-journal-upload, by POST")
+	}
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/vnd.fdo.journal" {
+		return refusef(http.StatusUnsupportedMediaType, "%.60q is not application/vnd.fdo.journal, the type of a journal in the export format", r.Header.Get("Content-Type"))
+	}
+	return nil
+}
+
+// write writes the entries of a body, and the contexts of their processes.
+func (j *journalInput) write(ctx context.Context, control *http.ResponseController, body io.Reader) (err error) {
+	s := j.enter()
+	defer func() {
+		var failed *outputError
+		if errors.As(err, &failed) {
+			j.end(s) // returns the same error
+		}
+		if e := j.h.p.memory.leave(s); err == nil && e != nil {
+			err = &outputError{e}
+		}
+	}()
+	block := blockPool.Get().(*[block + 1]byte)
+	defer blockPool.Put(block)
+	var cut input.JournalEntries
+	var entries []byte
+	for {
+		control.SetReadDeadline(time.Now().Add(uploadIdle))
+		if ctx.Err() != nil { // after the deadline that its end sets
+			return errStopped
+		}
+		n, err := body.Read(block[:])
+		var bad error
+		entries, bad = cut.Append(entries[:0], block[:n])
+		if len(entries) > 0 {
+			if _, err := s.Write(entries); err != nil {
+				return &outputError{err}
+			}
+		}
+		switch {
+		case bad != nil:
+			return refusef(http.StatusBadRequest, "%v; the entries before it are written", bad)
+		case err == io.EOF && cut.Unfinished():
+			return refusef(http.StatusBadRequest, "the upload ends within an entry; send it again")
+		case err == io.EOF:
+			j.logLost(cut.Cut)
+			if err := j.h.p.memory.saveAfter(s); err != nil {
+				return &outputError{err}
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// logLost logs the number of bytes of messages that were left out.
+func (j *journalInput) logLost(lost int64) {
+	if lost == 0 {
+		return
+	}
+	j.h.p.counts.lose(lost)
+	if n, ok := j.cut.May(time.Now()); ok {
+		j.h.p.log.Warn("messages of a journal are longer than 512 KiB, and were cut", "lost", lost, "times", n)
+	}
+}

@@ -1,0 +1,233 @@
+package daemon
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Section is a mapping of the configuration file: what its keys are, and what they mean. The
+// defaults that [Parse] sets, the schema, the manual page and docs/operations.md are made from the
+// sections, so that they agree.
+type Section struct {
+	Path string   // such as pipelines.NAME.input; empty for the whole file
+	Text string   // what the section is about
+	One  []string // exactly one of these keys is given; nil: no such rule
+	Keys []Key
+
+	of reflect.Type // the struct that the section is read into
+}
+
+// A Key is a key of a [Section]. Its zero values mean that there is no such rule.
+type Key struct {
+	Name    string
+	Default string   // as the file would have it
+	Words   []string // the only values
+	Unit    string   // of numbers
+	With    []string // keys of the section of which one must be given, or the key has no effect
+	Text    string
+
+	least, most int64  // of a value: bytes, ns, or a count
+	also        string // another default, in words
+	section     bool   // the value is a section or a mapping of sections
+	kind        reflect.Type
+}
+
+// Kind names the type of the values, as the documents do.
+func (k *Key) Kind() string {
+	switch k.kind {
+	case kindOf[Size]():
+		return "size"
+	case kindOf[Duration]():
+		return "duration"
+	case kindOf[Mode]():
+		return "mode"
+	case kindOf[StartAt]():
+		return "start"
+	case kindOf[URLs]():
+		return "system, or list"
+	}
+	switch {
+	case k.section:
+		return "section"
+	case k.kind.Kind() == reflect.Slice:
+		return "list"
+	case k.kind.Kind() == reflect.Bool:
+		return "true, false"
+	case k.kind.Kind() == reflect.Int:
+		return "number"
+	case len(k.Words) > 0:
+		return strings.Join(k.Words, ", ")
+	}
+	return "text"
+}
+
+// Range returns the bounds of a number, or "" if it has none.
+func (k *Key) Range() string {
+	number := k.kind == kindOf[Size]() || k.kind == kindOf[Duration]() || k.kind.Kind() == reflect.Int
+	if k.section || !number || k.most == 0 {
+		return ""
+	}
+	return k.amount(k.least) + " to " + k.amount(k.most)
+}
+
+// kindOf returns the type T.
+func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// Bounds of the configuration file itself.
+const (
+	maxFile      = 1 << 20 // bytes
+	maxNodes     = 20_000  // values, those of aliases each time that they are used
+	maxDepth     = 16      // sections and lists within each other; the deepest has 6
+	maxPipelines = 1000
+	maxFaults    = 50 // reported
+	maxList      = 1000
+)
+
+const (
+	kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
+	second        = 1_000_000_000
+	day           = 24 * 3600 * second
+)
+
+// network are the inputs with a listener.
+var network = []string{"listen", "http", "journal_upload"}
+
+// hostsText explains the key hosts.
+const hostsText = "names by which clients call the listener, such as those of a proxy or a service, and hosts whose pages may use it; addresses, localhost, the machine's own name, the one in the listener's address and the one that TLS has checked are allowed anyway"
+
+// Sections returns the table of all keys, in the order of the documents.
+func Sections() []Section {
+	all := []Section{
+		{of: kindOf[Config](), Text: "The whole file. It is YAML: one document, at most 1 MiB. Variables of the environment are not replaced in it.", Keys: []Key{
+			{Name: "admin", section: true, Text: "health and metrics"},
+			{Name: "log", section: true, Text: "the daemon's own messages, on standard error"},
+			{Name: "symbols", section: true, Text: "where debug files are"},
+			{Name: "limits", section: true, Text: "bounds of all pipelines together"},
+			{Name: "state", Text: "folder of checkpoints and contexts, made if it does not exist; without it, a restart reads files from `start_at`, and streams lose their modules and maps"},
+			{Name: "pipelines", section: true, least: 1, most: maxPipelines, Text: "the pipelines by name: letters, digits, and . _ - after the first one, at most 64"},
+		}},
+		{Path: "admin", of: kindOf[Admin](), Text: "The listener for `/healthz`, `/readyz` and `/metrics`.", Keys: []Key{
+			{Name: "listen", Text: "HOST:PORT or unix:PATH; without it there is no listener"},
+			{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},
+			{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
+			{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
+		}},
+		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in files in the form of PEM. They are read again at each reload. They are a section of `admin`, of an `input` and of an `output`.", Keys: []Key{
+			{Name: "certificate", Text: "own certificate, with those that lead to the authority"},
+			{Name: "key", Text: "its private key"},
+			{Name: "client_ca", Text: "of a listener: those who connect need a certificate of one of these authorities; of `connect`: the authorities of the server, in place of the system's"},
+		}},
+		{Path: "log", of: kindOf[Log](), Text: "The daemon's own messages.", Keys: []Key{
+			{Name: "level", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Text: "the least that is printed"},
+			{Name: "format", Default: "auto", Words: []string{"auto", "text", "json"}, Text: "auto is text, and for the journal of systemd its own form"},
+		}},
+		{Path: "symbols", of: kindOf[Symbols](), Text: "Where debug files are, for all pipelines, as the flags of symfilter of these names have it.", Keys: []Key{
+			{Name: "symbol_paths", most: maxList, Text: "ELF files, zip files, and folders that are searched for them"},
+			{Name: "ids_files", most: maxList, Text: "ids.txt files: build IDs and the files that have them"},
+			{Name: "build_id_directories", most: maxList, Text: "trees of .build-id"},
+			{Name: "debug_file_directories", most: maxList, Text: "folders such as /usr/lib/debug"},
+			{Name: "no_default_debug_directories", Default: "false", Text: "do not search the system's folder"},
+			{Name: "debuginfod_urls", most: maxList, Text: "base URLs of servers, or system: those of DEBUGINFOD_URLS, or of /etc/debuginfod; without it no server is asked"},
+			{Name: "cache_directory", Text: "folder of downloaded files and of indexes; without it, that of the user"},
+			{Name: "max_memory", Default: "512MiB", least: 32 * mib, most: 1 << 40, Text: "for debug files and answers; half of it again is for inputs that are unpacked"},
+			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "that look up addresses of one file at once"},
+			{Name: "module_paths", Default: "false", Text: "open files at the paths that a log names: only for logs of this machine"},
+		}},
+		{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
+			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are known"},
+			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory of those"},
+			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "open at once, by one peer three quarters of them"},
+			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longer lines are passed on unchanged, those of connections in parts of this size"},
+			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "the context of a peer that has had no connection, or has sent no datagram, for so long is dropped"},
+		}},
+		{Path: "pipelines.NAME", of: kindOf[Pipeline](), Text: "One input, and one output.", Keys: []Key{
+			{Name: "input", section: true, least: 1, Text: "where lines come from"},
+			{Name: "filter", section: true, Text: "how they are symbolized"},
+			{Name: "patience", section: true, Text: "how long they wait for debug files"},
+			{Name: "output", section: true, least: 1, Text: "where they go"},
+		}},
+		{Path: "pipelines.NAME.input", of: kindOf[Input](), One: []string{"files", "stdin", "listen", "http", "journal_upload"}, Text: "Where lines come from.", Keys: []Key{
+			{Name: "files", least: 1, most: maxList, Text: "log files by name or pattern (`*`, `?`, `[a-z]`), followed across rotation"},
+			{Name: "exclude_path", most: maxList, With: []string{"files"}, Text: "patterns of files that are not followed"},
+			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where files without a checkpoint begin: beginning, end, or a duration: at lines of files changed since then"},
+			{Name: "rotate_wait", Default: "5s", most: day, With: []string{"files"}, Text: "how long a rotated file is read for late lines; 0: until it is removed"},
+			{Name: "poll", Default: "false", With: []string{"files"}, Text: "look for changes, for file systems without events"},
+			{Name: "stdin", Text: "standard input"},
+			{Name: "listen", Text: "tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH, or systemd:NAME, a socket of the service manager"},
+			{Name: "mode", also: "0660", With: network, Text: "of a unix socket, in octal, not 0"},
+			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "of a stream: lines end with a line feed, or are counted (RFC 6587); auto decides by the beginning"},
+			{Name: "http", Text: "HOST:PORT, unix:PATH or systemd:NAME; a POST answers its body, symbolized"},
+			{Name: "journal_upload", Text: "the same, for systemd-journal-upload"},
+			{Name: "path", also: "`/v1/filter`, or `/upload`", With: []string{"http", "journal_upload"}, Text: "of the URL"},
+			{Name: "key", Text: "what tells the processes of a stream apart: fuchsia, logcat, syslog, or a regular expression with a group"},
+			{Name: "format", Default: "auto", Words: input.Names(), Text: "of the input; auto decides by its beginning"},
+			{Name: "json_fields", most: maxList, Text: "members of lines of JSON whose text is filtered, in place of the usual ones"},
+			{Name: "allow_remote", Default: "false", With: network, Text: "other machines may connect without TLS"},
+			{Name: "tls", section: true, With: network, Text: "certificate of the listener"},
+			{Name: "hosts", least: 1, most: maxList, With: []string{"http", "journal_upload"}, Text: hostsText},
+		}},
+		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized, as the flags of symfilter of these names have it.", Keys: []Key{
+			{Name: "dialects", Default: "auto", Words: []string{"auto", "none"}, Text: "raw backtraces are resolved, or only markup"},
+			{Name: "module_lines", Default: "full", Words: []string{"full", "short", "none", "raw"}, Text: "how modules of markup are shown"},
+			{Name: "prefix_map", most: maxList, Text: "OLD=NEW: source paths that begin with OLD begin with NEW"},
+			{Name: "basenames", Default: "false", Text: "source files without their folders"},
+			{Name: "color", Default: "keep", Words: []string{"keep", "never"}, Text: "colours of the log"},
+		}},
+		{Path: "pipelines.NAME.patience", of: kindOf[Patience](), Text: "How long lines wait for debug files. Only the first lines that name a module do.", Keys: []Key{
+			{Name: "local", Default: "5s", most: 10 * 60 * second, Text: "for files of this machine"},
+			{Name: "servers", Default: "10s", most: 10 * 60 * second, Text: "for the whole search, debuginfod servers included"},
+			{Name: "per_minute", Default: "20s", most: 60 * second, Text: "of a stream, in any minute; 0: no bound"},
+			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched for later lines"},
+		}},
+		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
+			{Name: "stdout", Words: []string{"text", "json"}, Text: "standard output, and its form"},
+			{Name: "file", Text: "appended to, and opened again after SIGHUP or if it was moved; {peer} in its name is the peer of a connection, or the name of the followed file without its folder"},
+			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "of new files, in octal, not 0"},
+			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "open at once, with {peer}"},
+			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged, after at most a second, or when the system writes them"},
+			{Name: "peer", Text: "back to the sender, on the connection that a line came from"},
+			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH; connected again if it ends"},
+			{Name: "format", Default: "text", Words: []string{"text", "json"}, With: []string{"file", "peer", "connect"}, Text: "json: an object for each line, as `symfilter --output=json` prints them"},
+			{Name: "tls", section: true, With: []string{"connect"}, Text: "connect by TLS"},
+		}},
+	}
+	for i := range all {
+		all[i].complete()
+	}
+	return all
+}
+
+// complete sets the types of the keys.
+func (s *Section) complete() {
+	kinds := make(map[string]reflect.Type)
+	for f := range s.of.Fields() {
+		kinds[f.Tag.Get("yaml")] = f.Type
+	}
+	for i := range s.Keys {
+		s.Keys[i].kind = kinds[s.Keys[i].Name]
+	}
+}
+
+// key returns the key with a name, or nil.
+func (s *Section) key(name string) *Key {
+	for i := range s.Keys {
+		if s.Keys[i].Name == name {
+			return &s.Keys[i]
+		}
+	}
+	return nil
+}
+
+// full returns the path of a key.
+func (s *Section) full(name string) string { return join(s.Path, name) }
+
+// join returns the path of a key of a section.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+// A runner reads an input.
+type runner interface {
+	// run reads until ctx is done or the input has ended, and gives its lines to sessions of its
+	// pipeline. When it returns, the lines that it has read are written, and its sessions are closed
+	// or suspended. An error is about the input: it is run again after a pause.
+	run(ctx context.Context) error
+
+	// close releases what an input has opened that is not run, or no longer.
+	close() error
+}
+
+// Pauses before an input whose run has failed is run again.
+const (
+	restartFirst = time.Second
+	restartMost  = 30 * time.Second
+)
+
+// house is what all pipelines share.
+type house struct {
+	log       *slog.Logger
+	ports     *ports
+	webs      *webs
+	unpacking *input.Memory // for all compressed inputs
+	limits    atomic.Pointer[Limits]
+	options   Options
+	measures  *measures
+	outputs   *outputs
+	stdin     *lineReader
+	states    stateRoom
+	contexts  *contexts
+	box       *confinement // nil: the process has no sandbox of its daemon
+	began     time.Time
+
+	leaving context.Context // done when the daemon ends
+	leave   context.CancelFunc
+}
+
+// clock returns the nanoseconds since the start of the daemon, at least 1. It does not jump with the
+// time of the day.
+func (h *house) clock() int64 { return max(1, int64(time.Since(h.began))) }
+
+// A pipeline carries the lines of one input through the filters of its sessions to one output.
+type pipeline struct {
+	name  string
+	house *house
+	log   *slog.Logger
+	state string          // folder of its checkpoints; empty: none
+	waits context.Context // ends all waiting for debug files when it is done
+
+	stage  atomic.Pointer[stage]
+	counts counts
+	memory *memory // of the peers of sockets
+
+	mu       sync.Mutex
+	sessions map[*session]struct{}
+	trouble  error     // why the input is not open; nil: it is
+	failed   time.Time // when the last run began that has failed
+	unsaved  error     // why the input has no checkpoint although it should; nil: it has one
+
+	stop   context.CancelFunc // ends the input
+	done   chan struct{}      // the input has ended
+	unsent atomic.Int64       // bytes that peers of replaced outputs have not got
+	last   atomic.Bool        // no other run goes on where this one ends
+	ending atomic.Bool        // the daemon ends
+}
+
+// allUnsent is a number of bytes that no output is owed: none counts as taken while it is unsent.
+const allUnsent = 1 << 60
+
+// newPipeline returns a pipeline with its first stage.
+func newPipeline(name string, h *house, state string, first *stage) *pipeline {
+	p := &pipeline{
+		name: name, house: h, log: h.log.With("pipeline", name), state: state,
+		waits: context.Background(), sessions: make(map[*session]struct{}),
+	}
+	p.stage.Store(first)
+	p.memory = &memory{p: p, peers: make(map[string]*peer)}
+	return p
+}
+
+// supervise runs the input, again after a pause if it fails.
+func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{}) {
+	defer close(done)
+	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
+		begin := time.Now()
+		works := time.AfterFunc(restartFirst, func() { p.works(begin) }) // it does not fail at once
+		err := in.run(ctx)
+		works.Stop()
+		if err == nil || ctx.Err() != nil {
+			if err := in.close(); err != nil {
+				p.log.Warn("closing the input", "error", err)
+			}
+			return
+		}
+		p.fails(begin, err)
+		p.log.Error("the input has failed; it is opened again after a pause", "error", err, "pause", pause)
+		if time.Since(begin) > restartMost {
+			pause = restartFirst
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// halt ends the input: it stops reading, and the lines that were read are written.
+func (p *pipeline) halt() {
+	if p.stop != nil {
+		p.stop()
+		<-p.done
+	}
+}
+
+// replace makes to the stage of the pipeline and of its sessions, and returns the previous stage. A
+// session that is writing takes the new stage over after that.
+func (p *pipeline) replace(to *stage) *stage {
+	p.mu.Lock()
+	before := p.stage.Load()
+	failed, _ := before.attempts()
+	if to.out == before.out {
+		to.failed = before.failed + failed
+	}
+	p.counts.outErrors.Add(failed)
+	p.stage.Store(to)
+	p.mu.Unlock()
+	before.end() // a write that blocks goes on with the new output
+	for _, s := range p.open() {
+		s.restage()
+	}
+	return before
+}
+
+// abandon ends the sessions that an input has left, without writing anything.
+func (p *pipeline) abandon() {
+	for _, s := range p.open() {
+		s.mu.Lock()
+		if !s.ended {
+			s.finish()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// open returns the sessions.
+func (p *pipeline) open() []*session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.sessions))
+}
+
+// rest parks the sessions that are idle.
+func (p *pipeline) rest(now time.Time) {
+	for _, s := range p.open() {
+		s.rest(now.Add(-parkAfter))
+	}
+}
+
+// works records that the input runs since begin, unless it has failed meanwhile.
+func (p *pipeline) works(begin time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed.Before(begin) {
+		p.trouble = nil
+	}
+}
+
+// fails records why the input has failed that ran since begin.
+func (p *pipeline) fails(begin time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trouble, p.failed = err, begin
+}
+
+// setUnsaved records whether the input works without a checkpoint, since another file has its place,
+// and logs why, once.
+func (p *pipeline) setUnsaved(foreign bool, err error) {
+	p.mu.Lock()
+	before := p.unsaved
+	if p.unsaved = nil; foreign {
+		p.unsaved = err
+	}
+	p.mu.Unlock()
+	if foreign && (before == nil || before.Error() != err.Error()) {
+		p.log.Error("no checkpoint is kept: at the next start, files are read from start_at; remove that file and restart", "error", err)
+	}
+}

@@ -1,0 +1,424 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+const (
+	// silence is the pause of a stream after which its kept lines are printed: those whose format is
+	// not known, and traces that are held back.
+	silence = 100 * time.Millisecond
+	// parkAfter is how long a stream is idle before its filter becomes a context, of 1.5 KB in place
+	// of some 150 KB.
+	parkAfter = 5 * time.Second
+)
+
+// errEnded is the error of a Write to a session that has ended.
+var errEnded = errors.New("the stream has ended")
+
+// A session filters the lines of one stream: a file, a connection, a request, a sender of datagrams.
+// Its methods are for one goroutine at a time; the timers, and a reload, take turns with it.
+type session struct {
+	p    *pipeline
+	peer string    // names the stream in the output's path
+	own  io.Writer // takes the output in place of the pipeline's; nil: none does
+
+	ownIfPeer bool // own takes it only while the pipeline's output is the peer
+
+	// adjust changes the options of the filter; nil: nothing does. It is set before the first Write.
+	adjust func(*filter.Options)
+	plain  bool // the lines are not unpacked, whatever they look like
+
+	memory *memory // has the context when the session has ended; nil: nothing does
+	share  share   // of the limits
+
+	mu      sync.Mutex
+	stage   *stage
+	in      *input.Writer // nil while the session is parked
+	filter  *filter.Filter
+	parked  []byte // the context of a parked session; nil: a new one
+	counted filter.Stats
+	total   [2]int64 // addresses with a name and without, of all filters so far
+	quiet   bool     // lines are read for their context only
+	used    time.Time
+	timer   *time.Timer
+	err     error // of the timer's goroutine
+	ended   bool
+	over    atomic.Bool  // ended
+	decided atomic.Bool  // the timer's goroutine has changed the context since that was asked
+	end     atomic.Int64 // offset in the output after what was written last; 0: nothing was
+
+	past      []byte                 // context of an earlier stream of the peer, until there is a filter
+	changed   bool                   // the context has changed since snapshot was made
+	snapshot  atomic.Pointer[[]byte] // the context for memory; nil: not made, or the session is parked
+	weighed   time.Time              // when the bytes of the context were last added up
+	processes int64                  // contexts that are counted for the session
+	turn      turn
+}
+
+// session returns a session for a new stream of the pipeline. own takes its output; if it is nil,
+// the pipeline's output does. The caller closes or suspends it.
+func (p *pipeline) session(peer string, own io.Writer) *session {
+	s := &session{p: p, peer: peer, own: own, used: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.stage = p.stage.Load()
+	s.stage.join()
+	p.sessions[s] = struct{}{}
+	return s
+}
+
+// Write filters whole lines, and returns when the output has those that are not held back. A line
+// that is longer than the limit may come in parts; the last line of a stream may have no end.
+func (s *session) Write(lines []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, s.err
+	}
+	if s.ended {
+		return 0, errEnded
+	}
+	s.working()
+	defer s.rests()
+	s.adopt()
+	s.wake()
+	if s.stage.options.ProcessKey != nil || s.stage.conf.Input.Journal != "" {
+		filter.SetLimits(s.filter, s.p.house.contexts.limits(s))
+	}
+	s.used = time.Now()
+	if s.quiet && s.in.Format() == input.Markup && s.in.Passes() {
+		return s.takeIn(lines)
+	}
+	n, err := s.in.Write(lines)
+	s.p.counts.inLines.Add(int64(countLines(lines)))
+	s.p.counts.inBytes.Add(int64(n))
+	s.count()
+	if e := s.weigh(); err == nil {
+		err = e
+	}
+	s.await()
+	s.adopt()
+	return n, err
+}
+
+// wake makes the filter, from the context if the session is parked.
+func (s *session) wake() {
+	if s.in != nil {
+		return
+	}
+	room := s.p.house.contexts.enter(s)
+	s.begin()
+	if s.parked == nil {
+		if room {
+			s.remember()
+		}
+		return
+	}
+	if err := s.in.Restore(s.parked); err != nil {
+		s.p.log.Warn("the context of a stream is not used", "stream", s.peer, "error", err)
+		s.begin() // a failed Restore leaves a Writer that must not be used
+	}
+	s.parked = nil
+	if s.memory != nil && s.memory.name() != "" {
+		s.changed = true
+		s.keepSnapshot() // for a save while the session waits for its output
+	}
+}
+
+// begin makes a new filter.
+func (s *session) begin() {
+	o := s.stage.options
+	o.Context = s.p.waits
+	if s.adjust != nil {
+		s.adjust(&o)
+	}
+	o.Evicted = s.p.house.measures.evictedProcess
+	o.Patience.Asked = s.asked
+	s.awaken()
+	s.filter = filter.New(emitter{s}, o)
+	s.counted = filter.Stats{}
+	log := func() io.WriteCloser { return s.filter }
+	s.in = input.New(s.stage.format, input.Translators{
+		Markup: log,
+		Container: func(f input.Format) io.WriteCloser {
+			var e *input.Envelope
+			if s.stage.conf.Input.Journal != "" {
+				e = input.NewJournalLines(o, emitter{s})
+			} else {
+				e = input.NewEnvelope(f, o, emitter{s}, s.stage.conf.Input.JSONFields...)
+			}
+			s.filter = e.Filter()
+			return e
+		},
+		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are no logs: they pass unchanged
+		Fields: s.stage.conf.Input.JSONFields,
+		Memory: s.p.house.unpacking, Unpacked: s.plain, Damaged: s.damaged,
+	})
+}
+
+// park replaces the filter by its context. It reports whether that was possible.
+func (s *session) park() bool {
+	if s.in == nil {
+		return true
+	}
+	context, ok := s.in.AppendContext(nil)
+	if !ok {
+		return false
+	}
+	s.count()
+	s.note()
+	s.snapshot.Store(nil) // saved makes it of the context
+	context = bytes.Clone(context)
+	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
+	s.sleep()
+	s.parked = context
+	return true
+}
+
+// count adds what the filter has counted since the last call to the counts of the pipeline.
+func (s *session) count() {
+	now := s.stats()
+	s.total[0] += now.Resolved - s.counted.Resolved
+	s.total[1] += now.Unresolved - s.counted.Unresolved
+	s.p.house.measures.add(&now, &s.counted)
+	s.counted = now
+	s.setProcesses(now.Processes)
+}
+
+// stats returns the counts of the filter, which a goroutine may be using that unpacks the input.
+func (s *session) stats() (now filter.Stats) {
+	if s.in == nil {
+		return s.filter.Stats()
+	}
+	s.in.Pause(func() { now = s.filter.Stats() })
+	return now
+}
+
+// setProcesses sets the number of the session's contexts.
+func (s *session) setProcesses(n int64) {
+	s.p.house.measures.contexts.Add(n - s.processes)
+	s.processes = n
+}
+
+// working begins work that the watchdog watches.
+func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
+
+// rests ends it.
+func (s *session) rests() { s.turn.since.Store(0) }
+
+// asked is called after each question to the symbolizer.
+func (s *session) asked(took time.Duration) {
+	s.p.house.measures.lookups.Observe(took.Seconds())
+	s.progress()
+}
+
+// progress records progress of the work that the watchdog watches, if there is any.
+func (s *session) progress() {
+	if s.turn.since.Load() != 0 {
+		s.working()
+	}
+}
+
+// tally returns the numbers of addresses with a name and of those without.
+func (s *session) tally() (resolved, unresolved int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total[0], s.total[1]
+}
+
+// await starts the timer that prints what is kept, or stops it.
+func (s *session) await() {
+	switch kept := s.in != nil && s.in.Unfinished(); {
+	case kept && s.timer == nil:
+		s.timer = time.AfterFunc(silence, s.silent)
+	case kept:
+		s.timer.Reset(silence)
+	case s.timer != nil:
+		s.timer.Stop()
+	}
+}
+
+// silent prints what is kept.
+func (s *session) silent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.err != nil || s.in == nil {
+		return
+	}
+	s.working()
+	defer s.rests()
+	defer s.decided.Store(true)
+	s.err = s.in.Flush()
+	s.count()
+	if err := s.weigh(); s.err == nil {
+		s.err = err
+	}
+	if s.in == nil {
+		return
+	}
+	if s.err == nil && s.in.Undecided() { // a packed input is being unpacked
+		s.timer.Reset(silence)
+	}
+}
+
+// rest parks the session if it is idle since the time given.
+func (s *session) rest(since time.Time) {
+	if !s.mu.TryLock() {
+		return // it works
+	}
+	defer s.mu.Unlock()
+	if s.in != nil && s.used.Before(since) && !s.ended && s.err == nil {
+		s.park()
+	}
+}
+
+// Close ends the stream: it prints what is left.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if !s.ended {
+		s.working()
+		defer s.rests()
+		s.wake()
+		err = s.in.Close()
+		s.count()
+		s.finish()
+	}
+	return errors.Join(s.err, err)
+}
+
+// suspend ends the session, and returns the context with which another session continues. Nothing is
+// printed, unless the format has no context, or the next session cannot use it.
+func (s *session) suspend() (context []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, s.err
+	}
+	if s.in == nil && s.parked != nil {
+		s.wake() // its format is to be known
+	}
+	if s.in != nil && !s.stage.fits(s.p.stage.Load(), s.in.Format()) || !s.park() {
+		err = s.in.Close()
+		s.count()
+	}
+	s.finish()
+	return s.parked, errors.Join(s.err, err)
+}
+
+// context appends the context of the stream so far.
+func (s *session) context(dst []byte) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.in != nil:
+		return s.in.AppendContext(dst)
+	case s.parked != nil:
+		return append(dst, s.parked...), true
+	case s.ended:
+		return dst, false
+	}
+	s.wake()
+	return s.in.AppendContext(dst)
+}
+
+// restore sets the context of a new session.
+func (s *session) restore(context []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin()
+	if err := s.in.Restore(context); err != nil {
+		s.in, s.filter = nil, nil
+		return err
+	}
+	return nil
+}
+
+// finish takes the session out of its pipeline.
+func (s *session) finish() {
+	s.ended = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.in, s.filter = nil, nil
+	s.setProcesses(0)
+	s.over.Store(true)
+	s.p.house.contexts.leave(s)
+	s.stage.leave()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	delete(s.p.sessions, s)
+}
+
+// An emitter passes the output of a session's filter on. The session's mu is held.
+type emitter struct{ s *session }
+
+func (e emitter) Write(p []byte) (int, error) {
+	s := e.s
+	if s.quiet {
+		return len(p), nil
+	}
+	return s.emit(p)
+}
+
+// emit writes to the output; if a reload replaces that meanwhile, the rest goes to the new one.
+func (s *session) emit(p []byte) (written int, err error) {
+	s.turn.writing.Store(true)
+	defer func() {
+		s.progress()
+		s.turn.writing.Store(false)
+	}()
+	c := &s.p.counts
+	if s.own != nil && !s.ownIfPeer {
+		if written, err = s.own.Write(p); err != nil {
+			c.outErrors.Add(1)
+		}
+		c.outBytes.Add(int64(written))
+		return written, err
+	}
+	for {
+		st := s.p.stage.Load()
+		var n int
+		switch {
+		case st.out != nil && !st.beginWrite():
+			err = errReplaced
+		case st.out != nil:
+			c.writes.begin(time.Now())
+			n, err = st.out.write(st.live, s, p[written:])
+			c.writes.end(time.Now(), err)
+			st.writers.Done()
+		case s.own == nil: // a reload has made it the peer
+			return written, errReplaced
+		default: // a peer that does not read stops its own lines only: the output is not blocked
+			n, err = s.own.Write(p[written:])
+		}
+		if err != nil && !errors.Is(err, errReplaced) {
+			c.outErrors.Add(1)
+		}
+		if written += n; n > 0 {
+			s.end.Store(c.outBytes.Add(int64(n)))
+		}
+		next := s.p.stage.Load()
+		if err == nil || !errors.Is(err, errReplaced) || next == st {
+			return written, err
+		}
+		if next.out != st.out {
+			written = fromLine(p, written)
+		}
+	}
+}
+
+// countLines returns the number of line ends in p.
+func countLines(p []byte) int { return bytes.Count(p, newline) }
+
+var newline = []byte{'\n'}

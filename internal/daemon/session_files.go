@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"errors"
+
+	"github.com/symfilter/symfilter/internal/follow"
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+// sink returns the session as a sink for the lines of a file. The others of the file's sinks, after
+// rotations, are made by more.
+func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
+	return &follow.Sink{
+		WriteCloser: fileLines{s},
+		Written:     s.end.Load,
+		Rotated: func() (*follow.Sink, error) {
+			if same, err := s.continues(); same || err != nil {
+				return nil, err
+			}
+			return more()
+		},
+		Quiet:   s.beQuiet,
+		Context: s.context,
+		Changed: func() bool { return s.decided.Swap(false) },
+		Restore: s.restore,
+		Suspend: s.settle,
+	}
+}
+
+// fileLines are the lines of a followed file.
+type fileLines struct{ *session }
+
+// Close ends the lines. Damage of a packed file must not end the following of the others.
+func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
+
+// damaged logs and counts a loss in a packed input when it is found.
+func (s *session) damaged(e *input.UnpackError) {
+	s.p.counts.lose(0)
+	s.p.log.Warn("a packed input is damaged", "stream", s.peer, "error", e)
+}
+
+// exceptDamage counts what damage of a packed input, which was logged, has lost. It returns other
+// errors.
+func (p *pipeline) exceptDamage(err error) error {
+	if damage, ok := errors.AsType[*input.UnpackError](err); ok {
+		p.counts.inLost.Add(damage.Lost)
+		return nil
+	}
+	return err
+}
+
+// continues decides the format by the lines so far, and reports whether a log of that format continues
+// in another file. Formats with a beginning and an end start again there.
+func (s *session) continues() (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake()
+	if err := s.in.Decide(); err != nil { // lines kept so far come before those of the next file
+		return false, err
+	}
+	return s.in.Format().Continues(), nil
+}
+
+// beQuiet sets whether lines are read for their context only. A module line that still collects its
+// maps belongs to the time before.
+func (s *session) beQuiet(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet == on || s.ended {
+		return
+	}
+	s.wake()
+	s.in.Decide() // an error is reported again by the next write
+	if s.quiet && s.in.Format() == input.Markup {
+		s.in.Close() // prints nothing: no error
+	}
+	s.quiet = on
+}
+
+// takeIn filters the lines that may change what later lines mean; the session is quiet.
+func (s *session) takeIn(lines []byte) (int, error) {
+	for line := range input.ContextLines(lines) {
+		if _, err := s.in.Write(line); err != nil {
+			return 0, err
+		}
+	}
+	s.count()
+	return len(lines), nil
+}
+
+// settle ends the lines of this run, so that another run can continue after them: it prints a module
+// line that is collecting its maps. Other lines that are held back are in the context. If a reload has
+// made the context useless, they are printed, and the next run reads them again quietly.
+func (s *session) settle() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return s.err
+	}
+	s.wake()
+	var err error
+	fits := s.stage.fits(s.p.stage.Load(), s.in.Format())
+	if s.in.Format() == input.Markup || !fits {
+		err = s.in.Close()
+	}
+	s.count()
+	if !fits || !s.park() {
+		s.in = nil
+	}
+	parked := s.parked
+	s.finish()
+	s.parked = parked
+	return errors.Join(s.err, err)
+}

@@ -1,0 +1,217 @@
+package daemon
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+// The methods of this file are what a session does with its context: it holds it to the limits, and
+// carries it over reloads and connections. s.mu is held, unless they lock it.
+
+// adopt moves the session to the stage of its pipeline, if a reload has replaced its own.
+func (s *session) adopt() {
+	to := s.p.stage.Load()
+	if s.stage == to || s.ended || !s.stage.fits(to, s.stage.format) {
+		return // also at the end of an input: it is filtered to its end as it began
+	}
+	if s.in != nil && !s.park() {
+		return // its format has no context: it is filtered to its end as it began
+	}
+	s.p.mu.Lock() // a reload closes no stage between Load and join
+	to = s.p.stage.Load()
+	to.join()
+	s.p.mu.Unlock()
+	s.stage.leave()
+	s.stage = to
+}
+
+// An interrupter is a writer whose Write returns errReplaced if it waits.
+type interrupter interface{ interrupt() }
+
+// restage adopts the stage of the pipeline. A session that works does so afterwards.
+func (s *session) restage() {
+	if w, ok := s.own.(interrupter); ok && s.p.stage.Load().out != nil {
+		w.interrupt()
+	}
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	s.adopt()
+}
+
+// awaken counts the session among those with a filter, and parks another one if they are too many.
+func (s *session) awaken() {
+	if other := s.p.house.contexts.wake(s); other != nil && other.mu.TryLock() {
+		defer other.mu.Unlock()
+		if other.in != nil && !other.ended && other.err == nil {
+			other.park()
+		}
+	}
+}
+
+// sleep gives the filter up.
+func (s *session) sleep() {
+	s.in, s.filter = nil, nil
+	s.p.house.contexts.sleep(s)
+}
+
+// remember gives a new filter the context of an earlier stream of the peer.
+func (s *session) remember() {
+	if len(s.past) == 0 {
+		return
+	}
+	if err := s.in.Remember(s.past); err != nil {
+		s.p.log.Warn("the context of a peer is not used", "peer", s.peer, "error", err)
+	}
+	s.past, s.changed = nil, true
+}
+
+// note records whether the context has changed.
+func (s *session) note() {
+	if s.in == nil || !s.in.ProcessesChanged() {
+		return
+	}
+	s.changed = true
+	if s.memory != nil {
+		s.memory.changed.Store(true)
+	}
+}
+
+// manyProcesses is a number of processes whose sizes are not added up at each change.
+const manyProcesses = 64
+
+// weigh holds the session to the limits. The context of a session that exceeds them, or for which
+// there was no room, is dropped.
+func (s *session) weigh() error {
+	if s.in == nil || s.in.Undecided() {
+		return nil
+	}
+	changed := s.changed
+	s.note()
+	c := s.p.house.contexts
+	if !c.enter(s) {
+		if n, _ := filter.Held(s.filter); n > 0 {
+			s.p.house.measures.evicted[evictedLimit].Add(1)
+		}
+		return s.drop()
+	}
+	if now := time.Now(); s.changed && (!changed || s.memory == nil || s.processes < manyProcesses || now.Sub(s.weighed) > silence) {
+		s.weighed = now
+		n, bytes := filter.Held(s.filter)
+		if !c.set(s, max(1, n), bytes) {
+			s.p.house.measures.evicted[evictedLimit].Add(1)
+			return s.drop()
+		}
+		if s.memory == nil {
+			s.changed = false
+		}
+	}
+	return nil
+}
+
+// drop prints the lines that are held back, and drops the context.
+func (s *session) drop() error {
+	err := s.in.Close()
+	s.count()
+	s.sleep()
+	s.p.house.contexts.set(s, 1, 0)
+	s.changed = true
+	return err
+}
+
+// keepSnapshot makes the context for memory. It is empty if no module or map is known.
+func (s *session) keepSnapshot() {
+	if s.memory == nil || !s.changed || s.in != nil && s.in.Undecided() {
+		return
+	}
+	s.changed = false
+	var context []byte
+	if s.in != nil {
+		if n, _ := filter.Held(s.filter); n > 0 {
+			context, _ = s.in.AppendProcesses(nil)
+		}
+	}
+	s.snapshot.Store(&context)
+}
+
+// saved returns the context for memory, and when it was used; if the session works at present, that
+// of the last call. It locks s.mu.
+func (s *session) saved() (context []byte, used time.Time) {
+	if s.mu.TryLock() {
+		defer s.mu.Unlock()
+		if used = s.used; len(s.past) > 0 {
+			return s.past, used
+		}
+		if s.in == nil && s.parked != nil {
+			return s.revived(), used
+		}
+		s.keepSnapshot()
+	} else {
+		s.memory.changed.Store(true) // the next save has it
+	}
+	if c := s.snapshot.Load(); c != nil {
+		context = *c
+	}
+	return context, used
+}
+
+// revived returns the context for memory of a parked session.
+func (s *session) revived() []byte {
+	o := filter.Options{ProcessKey: s.stage.options.ProcessKey, Limits: s.stage.options.Limits}
+	f := filter.New(io.Discard, o)
+	log := func() io.WriteCloser { return f }
+	w := input.New(s.stage.format, input.Translators{
+		Markup: log,
+		Container: func(format input.Format) io.WriteCloser {
+			e := input.NewEnvelope(format, o, io.Discard, s.stage.conf.Input.JSONFields...)
+			f = e.Filter()
+			return e
+		},
+		Valgrind: log, Callgrind: log, RTrace: log,
+		Fields: s.stage.conf.Input.JSONFields, Unpacked: true,
+	})
+	if w.Restore(s.parked) != nil {
+		return nil // the session will report why
+	}
+	if n, _ := filter.Held(f); n == 0 {
+		return nil
+	}
+	context, _ := w.AppendProcesses(nil)
+	return context
+}
+
+// depart ends the session: it prints the remaining lines, and returns the context for a later stream.
+// It locks s.mu.
+func (s *session) depart() (context []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, s.err
+	}
+	defer s.finish()
+	if s.in == nil && s.parked == nil {
+		if s.past != nil {
+			return s.past, s.err
+		}
+		return nil, s.err // also one that has dropped its context
+	}
+	s.working()
+	defer s.rests()
+	s.adopt()
+	s.wake()
+	err = s.in.Flush()
+	s.note()
+	s.changed = true
+	s.keepSnapshot()
+	if c := s.snapshot.Load(); c != nil {
+		context = *c
+	}
+	err = errors.Join(s.err, err, s.in.Close())
+	s.count()
+	return context, err
+}

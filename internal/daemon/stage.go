@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+// errReplaced is the error of a write to an output that a reload has replaced.
+var errReplaced = errors.New("the output was replaced by a reload")
+
+// An output takes the lines of a pipeline's streams.
+type output interface {
+	// write writes lines of a stream. It waits until the system has taken all of them, through full
+	// disks and peers that do not read, or until ctx is done: then n bytes were taken, and the error
+	// is errReplaced. Of several streams, each writes whole lines.
+	write(ctx context.Context, from *session, p []byte) (n int, err error)
+
+	// reopen opens files again at their names, for a rotation that has moved them.
+	reopen() error
+
+	close() error
+}
+
+// A stage is what the lines of a pipeline go through: filters with its options, then its output. A
+// reload replaces it; the input and its sessions stay.
+type stage struct {
+	conf    Pipeline
+	options filter.Options // of each filter
+	format  input.Format
+	symbols *symbols
+	out     output // nil: each session has its own
+	failed  int64  // failed attempts of out before the stage began: other stages may use it
+
+	ready chan struct{} // closed when sessions may write to out; nil: at once
+	left  []byte        // what out was to be passed on first, and has not taken; valid after writers.Wait
+
+	live context.Context // until the stage is replaced
+	end  context.CancelFunc
+
+	mu      sync.Mutex
+	users   int // sessions
+	closed  bool
+	writers sync.WaitGroup // in writes to out
+}
+
+// newStage opens the output of c. The stage takes over a use of the symbols.
+func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
+	s := &stage{conf: c, symbols: sym}
+	if err := s.setOptions(limits); err != nil {
+		return nil, err
+	}
+	if !c.Output.Peer {
+		var err error
+		if s.out, err = open(c.Output); err != nil {
+			return nil, err
+		}
+	}
+	s.failed, _ = s.attempts()
+	s.live, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// setOptions sets the options of the filters.
+func (s *stage) setOptions(limits Limits) error {
+	c := &s.conf
+	s.options = filter.Options{
+		Symbolizer: s.symbols.Symbolizer,
+		Cache:      s.symbols.Cache,
+		Patience: filter.Patience{
+			Local: time.Duration(c.Patience.Local), Servers: time.Duration(c.Patience.Servers),
+			PerMinute: time.Duration(c.Patience.PerMinute), Never: c.Patience.Never,
+		},
+		Limits: filter.Limits{Processes: limits.Contexts, ContextBytes: int64(limits.ContextBytes)},
+		Dialects: filter.Dialects{
+			None: c.Filter.Dialects == "none", NoPaths: !s.symbols.conf.ModulePaths, Complete: s.symbols.Complete,
+		},
+		Paths: filter.Paths{Basenames: c.Filter.Basenames},
+	}
+	for _, m := range c.Filter.PrefixMap {
+		from, to, ok := strings.Cut(m, "=")
+		if !ok {
+			return fmt.Errorf("prefix_map: %q is not OLD=NEW", m)
+		}
+		s.options.Paths.Map = append(s.options.Paths.Map, filter.PrefixMap{Old: from, New: to})
+	}
+	if c.Output.Format == "json" || c.Output.Stdout == "json" {
+		s.options.Output = filter.JSON
+	}
+	if c.Filter.Color == "never" {
+		s.options.Color = filter.ColorNever
+	}
+	lines := []string{"full", "short", "none", "raw"}
+	s.options.ModuleLines = filter.ModuleLines(max(0, slices.Index(lines, c.Filter.ModuleLines)))
+	if c.Input.Key != "" {
+		var err error
+		if s.options.ProcessKey, err = filter.ProcessKey(c.Input.Key); err != nil {
+			return err
+		}
+	}
+	if c.Input.Journal != "" {
+		s.format = input.Journal
+		return nil
+	}
+	s.format = input.Format(max(int(input.Auto), slices.Index(input.Names(), c.Input.Format)))
+	return nil
+}
+
+// fits reports whether a filter of the stage to can continue with contexts of filters of s that have
+// read lines of the format. A reload that changes how lines are read also replaces the input.
+func (s *stage) fits(to *stage, format input.Format) bool {
+	from, now := &s.conf.Input, &to.conf.Input
+	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
+		(s.format == to.format || to.format == input.Auto || to.format == format)
+}
+
+// join makes a session a user of the stage.
+func (s *stage) join() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+}
+
+// leave ends join. The last session of a closed stage gives its symbols back.
+func (s *stage) leave() {
+	s.mu.Lock()
+	s.users--
+	last := s.users == 0 && s.closed
+	s.mu.Unlock()
+	if last {
+		s.symbols.release()
+	}
+}
+
+// beginWrite begins a write to out, which ends with writers.Done. It reports false if the stage was
+// replaced.
+func (s *stage) beginWrite() bool {
+	if s.ready != nil {
+		select {
+		case <-s.ready:
+		case <-s.live.Done():
+			return false
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.writers.Add(1)
+	return true
+}
+
+// close ends the stage: no session writes to its output. A session that waits for its peer may still
+// use the symbols.
+func (s *stage) close() error {
+	s.end()
+	s.mu.Lock()
+	s.closed = true
+	last := s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.symbols.release()
+	}
+	s.writers.Wait()
+	if s.out == nil {
+		return nil
+	}
+	err := s.out.close()
+	if len(s.left) == 0 {
+		return err
+	}
+	if e, ok := errors.AsType[*unsentError](err); ok {
+		e.owed = append(e.owed, s.left...)
+		return e
+	}
+	return errors.Join(err, &unsentError{cmp.Or(s.conf.Output.Connect, s.conf.Output.File, "standard output"), s.left})
+}
+
+// attempts returns how often the output has failed and kept trying since the stage began, and why it
+// fails at present; nil if it does not.
+func (s *stage) attempts() (failed int64, now error) {
+	if out, ok := s.out.(attempting); ok {
+		failed, now = out.attempts()
+		return failed - s.failed, now
+	}
+	return 0, nil
+}

@@ -1,0 +1,67 @@
+package profile_test
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/profile"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/valgrind"
+)
+
+// The file that DHAT has written about a stripped program is printed as DHAT writes it for a program
+// with debug information. The program and its debug files are below testdata; usually they are where
+// the file says, and in the system's folder.
+func Example_own() {
+	sysroot, err := filepath.Abs("../../valgrind/testdata/recorded")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s := symbolize.New(symbolize.Options{
+		Finders: []symbolize.Finder{buildid.NewTree(filepath.Join(sysroot, "debug"))},
+		Names:   symbolize.ValgrindNames,
+	})
+	defer s.Close()
+	o := report.Options{Symbolizer: s, Sysroot: sysroot, Wait: time.Minute}
+	p, err := profile.Read(strings.NewReader(dhat), profile.Options{
+		Options: o,
+		Places: func(program string) profile.Places {
+			return valgrind.NewPlaces(program, valgrind.Options{Options: o})
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Write(os.Stdout, profile.Own, profile.View{}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// {"dhatFileVersion":2
+	// ,"cmd":"/srv/app/lines"
+	// ,"pps":
+	//  [{"tb":400,"fs":[1]}
+	//  ]
+	// ,"ftbl":
+	//  ["[root]"
+	//  ,"0x108768: main (lines.c:12)"
+	//  ]
+	// }
+}
+
+const dhat = `{"dhatFileVersion":2
+,"cmd":"/srv/app/lines"
+,"pps":
+ [{"tb":400,"fs":[1]}
+ ]
+,"ftbl":
+ ["[root]"
+ ,"0x108768: ??? (in /srv/app/lines)"
+ ]
+}
+`

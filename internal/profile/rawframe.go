@@ -1,0 +1,126 @@
+package profile
+
+import (
+	"bytes"
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/demangle"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Places finds out where the object files of a process were loaded, and names the frames of files
+// that have no map of the process: those of DHAT and Massif. valgrind.Places is one.
+type Places interface {
+	// Learn takes the fact that f is in the code of its object. inner is the frame that f called,
+	// the zero value if that is not known.
+	Learn(f, inner report.RawFrame)
+
+	// Frames returns the frames at the address of f, innermost first, and the build ID of its
+	// object; none if they have no more about f than the file. All facts were learned before.
+	Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
+
+	// Close ends the use, and reports what stayed without names.
+	Close()
+}
+
+// unknownFunc is Valgrind's name for a function that it does not know.
+const unknownFunc = "???"
+
+// parseFrame reads a frame as Valgrind's tools write it (coregrind/m_debuginfo/debuginfo.c,
+// describe_IP):
+//
+//	0x109247: main (prog.cc:16)
+//	0x109247: ??? (in /opt/app)
+//	0x37: ???
+func parseFrame(text []byte) (f report.RawFrame, ok bool) {
+	digits, rest, ok := bytes.Cut(text, []byte(": "))
+	if !ok || !bytes.HasPrefix(digits, []byte("0x")) {
+		return f, false
+	}
+	if f.Addr, ok = report.Hex(digits[2:]); !ok {
+		return f, false
+	}
+	fn := rest
+	if i := bytes.Index(rest, []byte(" (in /")); i >= 0 && rest[len(rest)-1] == ')' { // a path may have " (in /", too
+		fn, f.Object = rest[:i], string(rest[i+len(" (in "):len(rest)-1])
+	} else if i := beginOfPlace(rest); i >= 0 && rest[len(rest)-1] == ')' {
+		place := rest[i+len(" (") : len(rest)-1]
+		if colon := bytes.LastIndexByte(place, ':'); colon > 0 {
+			if line, err := strconv.ParseUint(string(place[colon+1:]), 10, 32); err == nil {
+				fn, f.File, f.Line = rest[:i], string(place[:colon]), line
+			}
+		}
+	}
+	if string(fn) != unknownFunc {
+		f.Func = string(fn)
+	}
+	return f, true
+}
+
+// beginOfPlace returns the index of " (" before the name of a source file; -1 if there is none. Paths
+// (--fullpath-after) may have blanks and brackets, but names of functions do not have " (/".
+func beginOfPlace(text []byte) int {
+	if i := bytes.Index(text, []byte(" (/")); i >= 0 {
+		return i
+	}
+	return bytes.LastIndex(text, []byte(" ("))
+}
+
+// A spelling is how a file of Valgrind's tools spells names, which depends on Valgrind's flags.
+type spelling struct {
+	mangled bool // names of C++ and Rust are mangled: --demangle=no
+	below   bool // all callers of main have one name: no --show-below-main=yes
+	folders bool // names of files have folders: --fullpath-after
+}
+
+// learn takes the spelling of a frame of the file.
+func (s *spelling) learn(f *report.RawFrame) {
+	s.mangled = s.mangled || report.IsMangled(f.Func)
+	s.below = s.below || f.Func == report.BelowMain
+	s.folders = s.folders || strings.Contains(f.File, "/")
+}
+
+// appendFrames appends the texts that Valgrind writes for the frames of f to dst, the innermost
+// first. A call that was inlined is a frame of its own, with the same address.
+func (s *spelling) appendFrames(dst []string, f *named) []string {
+	var b []byte
+	for i := range f.frames {
+		b = append(b[:0], "0x"...)
+		b = append(b, strings.ToUpper(strconv.FormatUint(f.raw.Addr, 16))...)
+		b = append(append(b, ": "...), s.name(&f.frames[i])...)
+		if x := &f.frames[i]; x.HasLine && x.Line > 0 {
+			file := x.File
+			if !s.folders {
+				file = file[min(max(x.Dir, 0), len(file)):]
+			}
+			b = append(append(append(b, " ("...), file...), ':')
+			b = append(strconv.AppendUint(b, uint64(x.Line), 10), ')')
+		} else {
+			b = append(append(append(b, " (in "...), f.raw.Object...), ')')
+		}
+		dst = append(dst, string(b))
+	}
+	return dst
+}
+
+// name returns the name of a function in Valgrind's spelling.
+func (s *spelling) name(f *symbolize.Frame) string {
+	link := report.LinkName(f)
+	switch {
+	case s.below && report.IsBelowMain(link):
+		return report.BelowMain
+	case s.mangled || link == "" || f.Func == f.Linkage: // not a mangled name, or mangled names are wanted
+		return cmp.Or(f.Linkage, f.Func, unknownFunc)
+	}
+	return demangle.GNU(link)
+}
+
+// program returns the first word of a command line.
+func program(command string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
+	return first
+}

@@ -1,0 +1,312 @@
+package profile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
+)
+
+// Limits of an input. A profile of 100,000 stacks takes some 20 MiB, and compressed a tenth of it.
+const (
+	maxNested   = 2       // times that a profile may be compressed by gzip
+	headSize    = 4 << 10 // bytes by which the format is recognized
+	memoryShare = 4       // a profile takes this part of the budget before it is read: 1/4
+)
+
+// An Output is a form in which a Profile is printed.
+type Output int
+
+// The forms of a profile.
+const (
+	Text       Output = iota // a table of functions, and the largest stacks
+	Pprof                    // protocol buffers, compressed by gzip
+	Folded                   // a line for each stack
+	Speedscope               // JSON of speedscope, with all types of values
+	Own                      // as Valgrind's tool prints the file; Pprof for other formats
+)
+
+// Options are the options of Read. The zero value resolves no address.
+type Options struct {
+	report.Options
+
+	// Places makes the Places of the process that a file of DHAT or Massif is about, from the program's
+	// name on its command line, which may be empty. If it is nil, no frame of such a file gets a name.
+	Places func(program string) Places
+
+	// Budget is the memory for the profile; nil is report.DefaultMaxMemory for this one.
+	Budget *report.Budget
+}
+
+// View selects what Text and Folded print of a profile.
+type View struct {
+	Label string // name of the input, for the heading of Text; may be empty
+
+	// Show is the name of the sample type, such as inuse_space. Empty: the one that the profile
+	// names, otherwise the last one, as viewers of pprof do.
+	Show string
+
+	Inclusive bool // the table of Text is ordered by inclusive values
+}
+
+// The errors of Read for an input that cannot be read. They are wrapped.
+var (
+	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
+	ErrTooLarge = errors.New("too large for the memory limit; raise it by --max-memory")
+	ErrCut      = errors.New("the profile is cut off")
+)
+
+// A ShowError is the error for View.Show with a name that the profile does not have.
+type ShowError struct {
+	Show  string
+	Types []string // of the profile
+}
+
+func (e *ShowError) Error() string {
+	return fmt.Sprintf("the profile has no values %q, but %s", e.Show, listed(e.Types))
+}
+
+// A format is a kind of profile.
+type format struct {
+	name   string                 // for messages
+	begins func(head []byte) bool // reports whether a profile begins with head
+	read   func(data []byte, r *resolver) (document, error)
+}
+
+// formats returns the formats, in the order in which they are tried. pprof's has no mark at its
+// beginning, and is tried last.
+func formats() []format {
+	return []format{
+		{"heap profile of jemalloc", isJemalloc, readJemalloc},
+		{"heap profile of gperftools", isHeap, readHeap},
+		{"CPU profile of gperftools", isCPU, readCPU},
+		{"pprof profile", isPprof, readPprof},
+	}
+}
+
+// A document is a profile of one format. resolve is called before the others.
+type document interface {
+	// resolve asks for the names of all addresses.
+	resolve(r *resolver) error
+
+	// stacks returns the profile with the names. The caller must not change it. A document that is
+	// read again for it may return an error, for a file that cannot be read or has no stacks.
+	stacks() (*stacks.Profile, error)
+}
+
+// A Profile is a profile with names. Its methods may be called from one goroutine at a time.
+type Profile struct {
+	doc  document
+	name string // of its format
+	m    *memory
+}
+
+// Read reads a profile from in to its end, and names its addresses. An error for an input that is
+// not a profile, or cannot be read, wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the fault;
+// other errors are those of in. If in is a regular file of DHAT or Massif, which may be of any size,
+// Write reads it again. The caller closes the Profile.
+func Read(in io.Reader, o Options) (*Profile, error) {
+	p := &Profile{m: &memory{share: report.NewShare(o.Budget)}}
+	if err := p.read(in, &o); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close returns the memory of the profile to its budget.
+func (p *Profile) Close() { p.m.share.Release() }
+
+func (p *Profile) read(in io.Reader, o *Options) error {
+	if f := regularTrace(in); f != nil {
+		return p.trace(f, o)
+	}
+	b := bufio.NewReaderSize(in, headSize)
+	begin, _ := b.Peek(headSize) // its error is the next one of b
+	isTrace := IsTrace(begin)
+	data, err := p.m.readAll(b)
+	if isTrace && errors.Is(err, ErrTooLarge) {
+		return fmt.Errorf("%w; a file that is given by its name may have any size", err)
+	}
+	if err != nil {
+		return err
+	}
+	if data, err = p.m.unpack(data); err != nil {
+		return err
+	}
+	if len(data) == 0 {
+		return fmt.Errorf("%w: the file is empty", ErrUnknown)
+	}
+	head := data[:min(len(data), headSize)]
+	if traceOf(head) != nil {
+		return p.trace(&traceFile{ReadSeeker: bytes.NewReader(data), head: head}, o)
+	}
+	for _, f := range formats() {
+		if !f.begins(head) {
+			continue
+		}
+		r := newResolver(o, p.m)
+		defer r.close()
+		p.name = f.name
+		if p.doc, err = f.read(data, r); err == nil {
+			err = p.doc.resolve(r)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		r.missing.Pass(&o.Options)
+		return nil
+	}
+	return ErrUnknown
+}
+
+// trace reads a file of DHAT or Massif.
+func (p *Profile) trace(f *traceFile, o *Options) (err error) {
+	format := traceOf(f.head)
+	p.name = format.name
+	if p.doc, err = format.read(f, o, p.m); err == nil {
+		err = p.doc.resolve(nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", format.name, err)
+	}
+	return nil
+}
+
+// Write prints the profile to w. An error is a *ShowError, wraps ErrTooLarge, or is of a file without
+// stacks, and comes before anything is printed, of a file that cannot be read again, or the first error of w.
+func (p *Profile) Write(w io.Writer, form Output, v View) error {
+	if own, ok := p.doc.(ownDocument); ok && form == Own {
+		return own.rewrite(w)
+	}
+	all, err := p.doc.stacks()
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	if form == Pprof || form == Own {
+		return all.WritePprof(w)
+	}
+	value, err := shownValue(all, v.Show)
+	if err != nil {
+		return err
+	}
+	shown := withoutDropped(all)
+	if form == Folded || form == Speedscope {
+		used := p.m.used
+		defer func() { p.m.used = used }()
+		if err := p.m.take(nodes(shown) * nodeSize); err != nil {
+			return fmt.Errorf("%s: its stacks: %w", p.name, err)
+		}
+	}
+	switch form {
+	case Folded:
+		return shown.WriteFolded(w, value)
+	case Speedscope:
+		return shown.WriteSpeedscope(w, v.Label)
+	}
+	return writeText(w, withLeaves(shown), value, p.name, v)
+}
+
+// shownValue returns the index of the sample type that is shown.
+func shownValue(p *stacks.Profile, show string) (int, error) {
+	name := show
+	if name == "" {
+		name = p.Default
+	}
+	var types []string
+	for i, v := range p.Values {
+		if v.Name == name {
+			return i, nil
+		}
+		types = append(types, v.Name)
+	}
+	if show != "" || len(p.Values) == 0 {
+		return 0, &ShowError{show, types}
+	}
+	return len(p.Values) - 1, nil
+}
+
+// memory counts the memory that a profile takes, against its budget.
+type memory struct {
+	share report.Share
+	used  int64 // bytes
+}
+
+// take takes n bytes, and returns ErrTooLarge if the budget does not have them.
+func (m *memory) take(n int) error {
+	m.used += int64(n)
+	if m.used <= m.share.Taken() || m.share.Reserve(m.used) {
+		return nil
+	}
+	return ErrTooLarge
+}
+
+// readAll reads in to its end.
+func (m *memory) readAll(in io.Reader) ([]byte, error) {
+	var data []byte
+	for {
+		if len(data) == cap(data) {
+			if err := m.grow(&data); err != nil {
+				return nil, err
+			}
+		}
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// grow doubles the capacity of data.
+func (m *memory) grow(data *[]byte) error {
+	size := max(64<<10, 2*cap(*data))
+	if most := m.share.Budget.Most() / memoryShare; int64(size) > most {
+		size = int(most)
+	}
+	if size <= cap(*data) {
+		return fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, size>>20)
+	}
+	if err := m.take(size - cap(*data)); err != nil {
+		return err
+	}
+	larger := make([]byte, len(*data), size)
+	copy(larger, *data)
+	*data = larger
+	return nil
+}
+
+// unpack returns data without its compression by gzip, which may be two members or more, and
+// twofold: a server may compress what was compressed. Reading ends with ErrTooLarge when the
+// unpacked bytes exceed their part of the budget.
+func (m *memory) unpack(data []byte) ([]byte, error) {
+	for range maxNested {
+		if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+			break
+		}
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("the profile is compressed by gzip, and damaged: %w", err)
+		}
+		unpacked, err := m.readAll(z)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("%w: its compression ends after %d bytes", ErrCut, len(data))
+		case errors.Is(err, ErrTooLarge):
+			return nil, err
+		case err != nil:
+			return nil, fmt.Errorf("the profile is compressed by gzip, and damaged: %w", err)
+		}
+		data = unpacked
+	}
+	return data, nil
+}

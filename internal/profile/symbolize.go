@@ -1,0 +1,358 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+const (
+	maxFiles   = 4096             // files that a profile may name
+	maxLoads   = 256              // segments of a file that are looked at for each address; linkers make five
+	layoutWait = 10 * time.Second // for the headers of a debug file that was found
+)
+
+// The reasons why an address cannot be looked up.
+var (
+	errNotFile = errors.New("not a file")
+	errBuildID = errors.New("the profile gives a build ID that no file can be compared with")
+	errOutside = errors.New("an address is outside of its mapping")
+	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself by --symbol-path")
+)
+
+// A mapsKind is how much the mappings of a profile tell.
+type mapsKind int
+
+const (
+	exactMaps  mapsKind = iota // those of the kernel: each is one segment of a file
+	joinedMaps                 // a producer may have joined them
+)
+
+// A resolver names the addresses of a profile.
+type resolver struct {
+	o       *Options
+	m       *memory
+	asker   *report.Asker
+	objects *report.Objects
+	missing report.Missing
+	frames  []symbolize.Frame // scratch
+}
+
+func newResolver(o *Options, m *memory) *resolver {
+	return &resolver{o: o, m: m, asker: report.NewAsker(&o.Options), objects: report.NewObjects(&o.Options, maxFiles, false)}
+}
+
+func (r *resolver) close() { r.objects.Close() }
+
+// note reports a fault of the profile.
+func (r *resolver) note(message string) { r.o.Report(message) }
+
+// A site is the file of a mapping.
+type site struct {
+	file   *report.Object
+	loads  []object.Segment // loaded segments of the file; of a debug file they may have no bytes
+	known  bool             // loads are set
+	mapped bool             // loads are those of the mapped file itself
+	err    error            // why its addresses cannot be looked up
+	failed bool             // an address has no name because of err
+}
+
+// profile names the locations of p that have no function, and marks the mappings whose locations
+// need no further lookup.
+func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
+	sites := make([]*site, len(p.Mappings))
+	if r.o.Symbolizer != nil {
+		for i := range p.Locations { // so that files are searched for at the same time
+			if l := &p.Locations[i]; l.Mapping != 0 && !isNamed(p, l) {
+				if m := l.Mapping - 1; sites[m] == nil {
+					sites[m] = r.site(&p.Mappings[m], kind)
+				}
+			}
+		}
+	}
+	order := make([]int, len(p.Locations))
+	for i := range order {
+		order[i] = i
+	}
+	// the neighbours of an address are in the same unit of debug information
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Locations[a].Address, p.Locations[b].Address) })
+	for _, i := range order {
+		l := &p.Locations[i]
+		if isNamed(p, l) {
+			continue
+		}
+		if l.Mapping == 0 || r.o.Symbolizer == nil {
+			r.missing.Add(report.Unresolved{Frames: 1})
+			continue
+		}
+		if err := r.location(p, l, sites[l.Mapping-1]); err != nil {
+			return err
+		}
+	}
+	for i := range p.Mappings {
+		m := &p.Mappings[i]
+		if s := sites[i]; s != nil {
+			if s.failed {
+				continue // another program may find the file
+			}
+			if m.BuildID == "" && !s.file.ID.IsZero() {
+				m.BuildID = s.file.ID.String()
+			}
+		}
+		if r.o.Symbolizer != nil {
+			*m = m.Symbolized()
+		}
+	}
+	return nil
+}
+
+// isNamed reports whether a location has the name of a function.
+func isNamed(p *stacks.Profile, l *stacks.Location) bool {
+	return slices.ContainsFunc(l.Lines, func(line stacks.Line) bool {
+		return line.Function != 0 && p.Functions[line.Function-1].Name != ""
+	})
+}
+
+// location names a location without a function.
+func (r *resolver) location(p *stacks.Profile, l *stacks.Location, s *site) error {
+	m := &p.Mappings[l.Mapping-1]
+	if s.err == nil && !s.known {
+		r.layout(s)
+	}
+	rel, err := uint64(0), s.err
+	if err == nil {
+		rel, err = s.relative(m, l.Address)
+	}
+	var a report.Answer
+	if err == nil {
+		a = r.asker.Frames(r.frames[:0], s.file, rel)
+		r.frames = a.Frames
+		err = a.Err
+	}
+	if err != nil {
+		s.failed = true
+	}
+	lines, cost := r.lines(p, a.Frames)
+	if len(lines) == 0 {
+		r.missing.Add(report.Unresolved{ID: s.file.ID, Name: s.file.Path, Frames: 1, Err: err})
+		return nil
+	}
+	r.missing.Named++
+	l.Lines = lines
+	return r.m.take(cost)
+}
+
+// lines returns the lines of a location for frames, and the bytes that they take. It returns none
+// if no frame has a function.
+func (r *resolver) lines(p *stacks.Profile, frames []symbolize.Frame) (lines []stacks.Line, cost int) {
+	if !slices.ContainsFunc(frames, func(f symbolize.Frame) bool { return f.Func != "" }) {
+		return nil, 0
+	}
+	for i := range frames {
+		f := r.o.Shown(&frames[i])
+		if f.Func == "" {
+			f.Func = "??"
+		}
+		before := len(p.Functions)
+		line := stacks.Line{Function: p.AddFunction(stacks.Function{Name: f.Func, LinkName: report.LinkName(&f), File: f.File})}
+		if f.HasLine {
+			line.Line, line.Column = int64(f.Line), int64(f.Column)
+		}
+		lines = append(lines, line)
+		cost += 32
+		if len(p.Functions) > before {
+			cost += len(f.Func) + len(f.Linkage) + len(f.File) + 256
+		}
+	}
+	return lines, cost
+}
+
+// site returns the file of a mapping, and starts the search for its debug file.
+func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
+	id, err := buildid.Parse([]byte(m.BuildID))
+	if err != nil {
+		id = buildid.ID{}
+	}
+	if m.File == "" && id.IsZero() || isPseudo(m.File) {
+		return &site{file: &report.Object{Path: m.File, Err: errNotFile}, err: errNotFile}
+	}
+	if m.BuildID != "" && id.IsZero() {
+		r.note(fmt.Sprintf("%.200s: %v: %.80q; its addresses remain unresolved", m.File, errBuildID, m.BuildID))
+		return &site{file: &report.Object{Path: m.File, Err: errBuildID}, err: errBuildID}
+	}
+	if m.File == "" { // a profiler in the kernel may know the build ID alone
+		s := &site{file: &report.Object{Name: id.String(), Path: id.String(), ID: id}}
+		r.asker.Prefetch(s.file)
+		return s
+	}
+	f := r.objects.Named(m.File)
+	s := &site{file: f, loads: f.Loads[:min(len(f.Loads), maxLoads)], known: true, mapped: true, err: f.Err}
+	if !id.IsZero() && (f.Err != nil || f.ID != id) {
+		// the file is elsewhere, or another build has its path now
+		path := f.Path
+		if f.Err == report.ErrDeleted {
+			path = strings.TrimSuffix(path, " (deleted)")
+		}
+		s = &site{file: &report.Object{Name: m.File, Path: path, ID: id}}
+	}
+	switch {
+	case s.err != nil:
+		r.note(f.Fault().Error() + "; its addresses remain unresolved")
+	case id.IsZero() && !fits(m, s.loads, kind):
+		s.err = fmt.Errorf("not the file that ran: %d bytes from offset 0x%x were mapped, which is not a part with code", m.Limit-m.Start, m.Offset)
+		r.note(fmt.Sprintf("%s: %v; its addresses remain unresolved", f.Path, s.err))
+	default:
+		r.asker.Prefetch(s.file)
+	}
+	return s
+}
+
+// isPseudo reports whether the name of a mapping is not the path of a file.
+func isPseudo(name string) bool {
+	for _, prefix := range []string{"[", "//anon", "/anon_hugepage", "/memfd:", "/dev/zero", "anon_inode:", "linux-vdso", "linux-gate"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// layout waits for the debug file of a site, and reads how the file is loaded.
+func (r *resolver) layout(s *site) {
+	s.known = true
+	if a := r.asker.Frames(nil, s.file, 0); a.Err != nil { // waits as long as Options allow
+		s.err = a.Err
+		return
+	}
+	parent := r.o.Context
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(parent, layoutWait)
+	defer cancel()
+	l, err := symbolize.LayoutOf(ctx, r.o.Symbolizer, s.file.ID, s.file.Path)
+	if s.err = err; err == nil {
+		s.loads = slices.DeleteFunc(slices.Clone(l.Segments), func(s object.Segment) bool {
+			return s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr
+		})
+		s.loads = s.loads[:min(len(s.loads), maxLoads)]
+	}
+}
+
+// pages are the sizes of pages of Linux.
+var pages = [...]uint64{4 << 10, 16 << 10, 64 << 10}
+
+func isCode(s *object.Segment) bool { return s.Flags&elf.PF_X != 0 }
+
+// relative returns the link-time address of an address in a mapping.
+func (s *site) relative(m *stacks.Mapping, addr uint64) (uint64, error) {
+	if m.Start == 0 {
+		return addr, nil // no process has code at 0: addresses are those of the file
+	}
+	if addr < m.Start || addr >= m.Limit {
+		return 0, errOutside
+	}
+	offset := addr - m.Start + m.Offset
+	bytes := false // the segments have bytes in the file
+	for i := range s.loads {
+		l := &s.loads[i]
+		if !isCode(l) {
+			continue
+		}
+		if l.FileSize < l.MemSize && !s.mapped {
+			continue // of a debug file, which may keep the first bytes of its code's segment
+		}
+		if offset-l.Offset < l.FileSize {
+			return offset - l.Offset + l.Addr, nil
+		}
+		bytes = true
+	}
+	if bytes {
+		return 0, errOutside
+	}
+	return s.withoutOffsets(m, addr)
+}
+
+// withoutOffsets does the same with the segments of a debug file that objcopy --only-keep-debug has
+// made. They have their addresses and sizes in memory, but not their offsets.
+func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
+	if len(s.loads) == 0 {
+		return 0, errOffsets
+	}
+	first := &s.loads[0]
+	last := &s.loads[len(s.loads)-1]
+	size := m.Limit - m.Start
+	for _, page := range pages {
+		low := first.Addr &^ (page - 1)
+		for i := range s.loads {
+			l := &s.loads[i]
+			if !isCode(l) {
+				continue
+			}
+			start := l.Addr &^ (page - 1)
+			end := (l.Addr + l.MemSize + page - 1) &^ (page - 1)
+			// the whole segment; or a file whose offsets are those of its addresses, as GNU ld lays
+			// it out; or all of the file
+			if size == end-start || m.Offset == start-low && m.Offset != 0 || m.Offset == 0 && size >= last.Addr-low {
+				from := start
+				if m.Offset == 0 && size >= last.Addr-low {
+					from = low
+				}
+				if rel := addr - m.Start + from; rel-l.Addr < l.MemSize {
+					return rel, nil
+				}
+			}
+		}
+	}
+	return 0, errOffsets
+}
+
+// fits reports whether a mapping may be of the file with these segments. A mapping of the kernel is
+// one segment, or several that follow each other; a joined one has all segments with code, and
+// nothing after the file's last segment.
+func fits(m *stacks.Mapping, loads []object.Segment, kind mapsKind) bool {
+	size := m.Limit - m.Start
+	for _, page := range pages {
+		var from, to, end uint64 // the first and last byte of code, the end of all
+		none := true
+		for i := range loads {
+			l := &loads[i]
+			if l.FileSize == 0 || max(l.Offset, l.FileSize) > 1<<62 {
+				continue
+			}
+			start, stop := l.Offset&^(page-1), (l.Offset+l.FileSize+page-1)&^(page-1)
+			end = max(end, stop)
+			if !isCode(l) {
+				continue
+			}
+			if start == m.Offset && stop-start == size {
+				return true
+			}
+			if none {
+				from, none = start, false
+			}
+			to = max(to, stop)
+		}
+		if none {
+			return false
+		}
+		if m.Offset == from && size == to-from {
+			return true
+		}
+		if kind == joinedMaps && m.Offset <= from && m.Offset+size >= to && m.Offset+size <= end {
+			return true
+		}
+	}
+	return false
+}

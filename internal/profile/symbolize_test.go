@@ -1,0 +1,153 @@
+package profile
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// The segments of a program as GNU ld and as lld lay it out, with their bytes and in a debug file.
+var (
+	gnuLoads = []object.Segment{
+		{Type: elf.PT_LOAD, Flags: elf.PF_R, Addr: 0, Offset: 0, FileSize: 0x6f8, MemSize: 0x6f8},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0x1000, Offset: 0x1000, FileSize: 0x2100, MemSize: 0x2100},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_W, Addr: 0x5db8, Offset: 0x4db8, FileSize: 0x280, MemSize: 0x300},
+	}
+	lldLoads = []object.Segment{
+		{Type: elf.PT_LOAD, Flags: elf.PF_R, Addr: 0, Offset: 0, FileSize: 0x9b4, MemSize: 0x9b4},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0x19c0, Offset: 0x9c0, FileSize: 0x300, MemSize: 0x300},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_W, Addr: 0x2cc0, Offset: 0xcc0, FileSize: 0x280, MemSize: 0x300},
+	}
+)
+
+func debugOnly(loads []object.Segment) (all []object.Segment) {
+	for _, l := range loads {
+		l.FileSize = 0
+		if l.Offset == 0 {
+			l.FileSize = 0x30c // headers and notes
+		}
+		l.Offset = 0
+		all = append(all, l)
+	}
+	return all
+}
+
+func TestAddressesInMappings(t *testing.T) {
+	const start = 0x7f0000000000
+	for _, tt := range []struct {
+		name         string
+		loads        []object.Segment
+		size, offset uint64 // of the mapping
+		kind         mapsKind
+		fits         bool
+		addr, want   uint64 // 0: not looked up
+	}{
+		{"code of GNU ld", gnuLoads, 0x3000, 0x1000, exactMaps, true, start + 0x10, 0x1010},
+		{"beyond the code", gnuLoads, 0x3000, 0x1000, exactMaps, true, start + 0x2100, 0},
+		{"after the mapping", gnuLoads, 0x3000, 0x1000, exactMaps, true, start + 0x3000, 0},
+		{"before the mapping", gnuLoads, 0x3000, 0x1000, exactMaps, true, start - 1, 0},
+		{"code of lld", lldLoads, 0x1000, 0, exactMaps, true, start + 0x9d0, 0x19d0},
+		{"another size", gnuLoads, 0x2000, 0x1000, exactMaps, false, start + 0x10, 0x1010},
+		{"another offset", gnuLoads, 0x3000, 0x2000, exactMaps, false, start, 0x2000},
+		{"a part of the code, joined", gnuLoads, 0x2000, 0x1000, joinedMaps, false, start, 0x1000},
+		{"the file, joined", gnuLoads, 0x5000, 0, joinedMaps, true, start + 0x1010, 0x1010},
+		{"more than the file, joined", gnuLoads, 0x9000, 0, joinedMaps, false, start + 0x1010, 0x1010},
+		{"no code", gnuLoads[:1], 0x1000, 0, exactMaps, false, start, 0},
+		{"a debug file", debugOnly(gnuLoads), 0x3000, 0x1000, exactMaps, false, start + 0x10, 0x1010},
+		{"a debug file of one segment", debugOnly([]object.Segment{{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, FileSize: 0x1d34, MemSize: 0x1d34}}), 0x2000, 0, exactMaps, false, start + 0x9d0, 0x9d0},
+		{"a debug file of lld", debugOnly(lldLoads), 0x1000, 0, exactMaps, false, start + 0x9d0, 0x19d0},
+		{"a debug file, and a part of the code", debugOnly(gnuLoads), 0x1000, 0x1000, exactMaps, false, start + 0x10, 0x1010},
+		{"a debug file, and the whole file", debugOnly(gnuLoads), 0x6000, 0, joinedMaps, false, start + 0x1010, 0x1010},
+		{"a debug file, and another part", debugOnly(gnuLoads), 0x1000, 0x2000, exactMaps, false, start + 0x10, 0},
+		{"nothing", nil, 0x1000, 0x1000, exactMaps, false, start, 0},
+	} {
+		m := &stacks.Mapping{Start: start, Limit: start + tt.size, Offset: tt.offset}
+		if got := fits(m, tt.loads, tt.kind); got != tt.fits {
+			t.Errorf("%s: fits is %v, want %v", tt.name, got, tt.fits)
+		}
+		s := &site{loads: tt.loads}
+		if got, err := s.relative(m, tt.addr); got != tt.want || (err == nil) != (tt.want != 0) {
+			t.Errorf("%s: got %#x, %v, want %#x", tt.name, got, err, tt.want)
+		}
+	}
+	s := &site{}
+	if got, err := s.relative(&stacks.Mapping{}, 0x1234); got != 0x1234 || err != nil {
+		t.Errorf("without a start: got %#x, %v", got, err)
+	}
+}
+
+// Locations that have a function keep it, and the others are looked up by build ID.
+func TestNamedLocationsAreKept(t *testing.T) {
+	m := &pprof.Mapping{ID: 1, Start: 0x7f0000001000, Limit: 0x7f0000002000, Offset: 0x1000, File: "/missing/libledger.so", BuildID: "eecd138796b4297ca7ee7bb08854e1173fee4bff"}
+	bare := &pprof.Mapping{ID: 2, Start: 0x7f0000101000, Limit: 0x7f0000102000, Offset: 0x1000, BuildID: m.BuildID}
+	unknown := &pprof.Mapping{ID: 3, Start: 0x7f0000201000, Limit: 0x7f0000202000, BuildID: "aabbccdd"}
+	strange := &pprof.Mapping{ID: 4, Start: 0x7f0000301000, Limit: 0x7f0000302000, File: "/bin/sh", BuildID: "pHvdEkJ/x"}
+	known := &pprof.Function{ID: 1, Name: "known", Filename: "k.c"}
+	empty := &pprof.Function{ID: 2}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{}, Mapping: []*pprof.Mapping{m, bare, unknown, strange},
+		Function: []*pprof.Function{known, empty},
+		Location: []*pprof.Location{
+			{ID: 1, Mapping: m, Address: 0x7f0000001a25, Line: []pprof.Line{{Function: known, Line: 5}}},
+			{ID: 2, Mapping: m, Address: 0x7f0000001a25},
+			{ID: 3, Mapping: m, Address: 0x7f0000001917, Line: []pprof.Line{{Function: empty}}},
+			{ID: 4, Address: 0x7f0000001917},
+			{ID: 5, Mapping: m, Address: 0x7f0000003917},
+			{ID: 6, Mapping: bare, Address: 0x7f0000101a25},
+			{ID: 8, Mapping: strange, Address: 0x7f0000301a25},
+			{ID: 7, Mapping: unknown, Address: 0x7f0000201a25},
+		},
+	}
+	p.Sample = []*pprof.Sample{{Location: p.Location, Value: []int64{1}}}
+	var in bytes.Buffer
+	if err := p.Write(&in); err != nil {
+		t.Fatal(err)
+	}
+	sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../testdata/debug")}})
+	defer sym.Close()
+	var missing []report.Unresolved
+	o := Options{Options: report.Options{Symbolizer: sym, Wait: 1 << 40, Unresolved: func(all []report.Unresolved) { missing = all }}}
+	got := printed(t, in.Bytes(), Folded, View{}, o)
+	const want = "0x7f0000201a25;sh+0xa25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n" +
+		"! /bin/sh: the profile gives a build ID that no file can be compared with: \"pHvdEkJ/x\"; its addresses remain unresolved\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var names []string
+	for _, u := range missing {
+		names = append(names, fmt.Sprintf("%s %s %d", u.Name, u.ID, u.Frames))
+	}
+	if got, want := strings.Join(names, ", "), "  1, /bin/sh  1, /missing/libledger.so eecd138796b4297ca7ee7bb08854e1173fee4bff 1, aabbccdd aabbccdd 1"; got != want {
+		t.Errorf("missing: got %s, want %s", got, want)
+	}
+}
+
+// What is left of a cut profile is used, and the loss is reported.
+func TestCutProfiles(t *testing.T) {
+	heap := "heap profile: 1: 2 [1: 2] @ heapprofile\n1: 2 [1: 2] @ 0x10 0x20\n3: 4 [3: 4] @ 0x30"
+	jemalloc := "heap_v2/1\n  t*: 1: 2 [0: 0]\n@ 0x10 0x20\n  t*: 1: 2 [0: 0]\n@ 0x30\n  t*: 1:"
+	cpu := string(cpuProfile(binary.LittleEndian, 8, []uint64{2, 0x10, 0x20}, []uint64{1, 0x30, 0x40}))
+	end := strings.Index(cpu, "00001000-")
+	for _, tt := range []struct{ name, in, want string }{
+		{"heap, at the end of a line", heap[:strings.LastIndex(heap, "\n")+1], "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
+		{"heap, in a line", heap[:len(heap)-10], "0x1f;0xf 2\n! the profile is cut off within its last line; the stacks before it were read\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
+		{"jemalloc, in a line", jemalloc, "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
+		{"CPU, in the last stack", cpu[:end-32], "0x1f;0x10 20000000\n! the profile is cut off: its end mark and its list of mapped files are missing; the stacks before it were read\n"},
+		{"CPU, in its header", cpu[:24], "error: not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif\n"},
+	} {
+		if got := printed(t, []byte(tt.in), Folded, View{}, Options{}); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package profile
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A traceFile is a file of DHAT or Massif. The names of its first frames depend on facts at its end,
+// so it is read more than once: a regular file from the disk, whatever its size, others from memory.
+type traceFile struct {
+	io.ReadSeeker
+	begin int64  // the offset of the file
+	head  []byte // the bytes that decide its format
+}
+
+// regularTrace returns the file of DHAT or Massif that in is; nil if it is not a regular file, or
+// does not begin like one.
+func regularTrace(in io.Reader) *traceFile {
+	f, ok := in.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	begin, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil
+	}
+	head := make([]byte, headSize)
+	n, err := f.ReadAt(head, begin)
+	if err != nil && err != io.EOF || traceOf(head[:n]) == nil {
+		return nil
+	}
+	return &traceFile{f, begin, head[:n]}
+}
+
+// rewind makes the file readable from its beginning.
+func (f *traceFile) rewind() error {
+	_, err := f.Seek(f.begin, io.SeekStart)
+	return err
+}
+
+// traceOf returns the format of a file that begins with head; nil if it is neither DHAT's nor
+// Massif's.
+func traceOf(head []byte) *traceFormat {
+	switch {
+	case isDHAT(head):
+		return &traceFormat{"DHAT file", readDHAT}
+	case isMassif(head):
+		return &traceFormat{"Massif file", readMassif}
+	}
+	return nil
+}
+
+// A traceFormat is a format of files that are read more than once.
+type traceFormat struct {
+	name string // for messages
+	read func(f *traceFile, o *Options, m *memory) (document, error)
+}
+
+// IsTrace reports whether a file that begins with head is one of DHAT or Massif: Own prints it as
+// Valgrind's tool does, best with the names of [symbolize.ValgrindNames].
+func IsTrace(head []byte) bool { return traceOf(head) != nil }
+
+// IsPackedTrace is IsTrace for a file that is compressed by gzip, which Read unpacks.
+func IsPackedTrace(head []byte) bool {
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return false
+	}
+	begin := make([]byte, headSize)
+	n, _ := io.ReadFull(z, begin) // the rest of the file is missing here
+	return IsTrace(begin[:n])
+}
+
+// An ownDocument is a document that can be printed in the format of the input.
+type ownDocument interface {
+	document
+	rewrite(w io.Writer) error
+}
+
+// A named is a frame of the file, and its frames if these have more than the file.
+type named struct {
+	raw    report.RawFrame
+	frames []symbolize.Frame // innermost first; none if the file has all that is known
+	id     buildid.ID        // of the object; zero if it is not known
+}
+
+const frameCost = 288 // bytes of a frame of an answer
+
+// A namer names the frames of a file of DHAT or Massif.
+type namer struct {
+	o        *Options
+	m        *memory
+	places   Places
+	spelling spelling
+}
+
+// newNamer returns the namer for a process that was started by a command line.
+func newNamer(o *Options, m *memory, command string) *namer {
+	n := &namer{o: o, m: m}
+	if o.Places != nil {
+		n.places = o.Places(program(command))
+	}
+	return n
+}
+
+// learn takes the facts of a frame: see Places.Learn.
+func (n *namer) learn(f, inner *report.RawFrame) {
+	n.spelling.learn(f)
+	if n.places == nil || f.Object == "" {
+		return
+	}
+	if inner == nil {
+		inner = &report.RawFrame{}
+	}
+	n.places.Learn(*f, *inner)
+}
+
+// name asks for the names of f. A frame with a line has all that there is.
+func (n *namer) name(f *named) error {
+	if n.places == nil || f.raw.Line != 0 {
+		return nil
+	}
+	f.frames, f.id = n.places.Frames(f.raw)
+	return n.m.take(len(f.frames) * frameCost)
+}
+
+func (n *namer) close() {
+	if n.places != nil {
+		n.places.Close()
+	}
+}
+
+// isExact reports whether the address of the first frame of a stack is that of an instruction: it
+// is in the library by which Valgrind replaces malloc and others. If Valgrind has left out the
+// frames in that library, the first frame is a caller.
+func isExact(f *report.RawFrame) bool {
+	return len(path.Base(f.Object)) > len(preloaded) && path.Base(f.Object)[:len(preloaded)] == preloaded
+}
+
+const preloaded = "vgpreload_"
+
+// A stackMaker makes the locations of a profile from frames.
+type stackMaker struct {
+	p *stacks.Profile
+	o *Options
+	m *memory
+}
+
+// location returns the number of the location of f.
+func (s *stackMaker) location(f *named) (uint32, error) {
+	size := locationSize
+	l := stacks.Location{Address: f.raw.Addr, Mapping: s.mapping(f.raw.Object, f.id)}
+	line := func(fn stacks.Function, line, column int64) {
+		if fn.Name == "" {
+			fn.Name = nameless(&f.raw)
+		}
+		l.Lines = append(l.Lines, stacks.Line{Function: s.p.AddFunction(fn), Line: line, Column: column})
+		size += len(fn.Name) + len(fn.LinkName) + len(fn.File) + locationSize
+	}
+	for i := range f.frames {
+		shown := s.o.Shown(&f.frames[i])
+		fn := stacks.Function{Name: shown.Func, LinkName: shown.Linkage, File: shown.File}
+		if shown.HasLine {
+			line(fn, int64(shown.Line), int64(shown.Column))
+		} else {
+			line(fn, 0, 0)
+		}
+	}
+	if len(f.frames) == 0 {
+		line(stacks.Function{Name: f.raw.Func, File: s.o.ShownFile(f.raw.File)}, int64(f.raw.Line), 0)
+	}
+	return s.p.AddLocation(l), s.m.take(size)
+}
+
+// sample adds a sample, whose slices are copied. Equal stacks are one sample.
+func (s *stackMaker) sample(stack []uint32, values []int64) error {
+	before := len(s.p.Samples)
+	s.p.AddSample(stacks.Sample{Stack: stack, Values: values})
+	if len(s.p.Samples) == before {
+		return nil
+	}
+	return s.m.take(sampleSize + len(stack)*2*frameSize + len(values)*valueSize)
+}
+
+// mapping returns the number of the mapping of an object; 0 if there is no object. The files do not
+// have its addresses.
+func (s *stackMaker) mapping(object string, id buildid.ID) uint32 {
+	if object == "" {
+		return 0
+	}
+	return s.p.AddMapping(stacks.Mapping{File: object, BuildID: id.String()}.Symbolized())
+}
+
+// nameless returns a name for the function of a frame that has none.
+func nameless(f *report.RawFrame) string {
+	name := "0x" + strconv.FormatUint(f.Addr, 16)
+	if f.Object != "" {
+		name += " (in " + path.Base(f.Object) + ")"
+	}
+	return name
+}
+
+// isProgram reports whether an object is the program that a command line starts.
+func isProgram(object, command string) bool {
+	return object != "" && path.Base(object) == path.Base(program(command))
+}
+
+// special returns the number of a location that stands for something else than code.
+func (s *stackMaker) special(name string) uint32 {
+	return s.p.AddLocation(stacks.Location{Lines: []stacks.Line{{Function: s.p.AddFunction(stacks.Function{Name: name})}}})
+}
+
+// buffered returns a buffered writer to w for a large file.
+func buffered(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 64<<10) }
