@@ -27,7 +27,6 @@ const (
 func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
 	t.Helper()
 	f := New(io.Discard, o)
-	defer f.Close()
 	quota := f.tracer.reader.Quota()
 	const block = 64 << 10
 	var b strings.Builder
@@ -44,6 +43,7 @@ func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
 			t.Errorf("%d steps for a block of %d bytes, want at most %d", n, b.Len(), mostBlockSteps)
 		}
 	}
+	f.Close() // judges the last trace
 	return quota.Steps()
 }
 
