@@ -8,12 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/symfilter/symfilter"
-	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/internal/report"
-	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -35,11 +32,15 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	if err != nil {
 		return exitIO, err
 	}
-	asker, err := c.asker(std, []string{of.path})
+	s, err := c.session(std)
 	if err != nil {
 		return exitIO, err
 	}
-	defer asker.close(c)
+	defer s.close()
+	if err := s.open([]string{of.path}); err != nil {
+		return exitIO, err
+	}
+	c.warnOfUseless(s.diag, false)
 	if err := of.examine(); err != nil {
 		return exitIO, err
 	}
@@ -50,20 +51,20 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	defer cancel()
 
 	a := addresses{
-		asker: asker, ctx: ctx, of: of,
+		session: s, ctx: ctx, of: of,
 		shown: report.Options{PrefixMap: prefixes, Basenames: c.basenames},
 		json:  c.output == outputJSON,
 	}
 	if a.own, err = report.NewOwn(c.look.rules); err != nil {
 		return exitUsage, err
 	}
-	if a.sources, err = c.sources(asker.Symbolizer, asker.servers, prefixes, false, asker.diag); err != nil {
+	if a.sources, err = c.sources(s.Symbolizer, s.servers, prefixes, false, s.diag); err != nil {
 		return exitUsage, err
 	}
 	defer a.sources.close()
 	terminal := isTerminal(std.out)
 	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
-	s := &stream{diag: asker.diag}
+	sum := &stream{diag: s.diag}
 	var last []counts // counts for addresses outside the file; the reason of the last one is printed
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
@@ -72,7 +73,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 			if _, outside := errors.AsType[*outsideError](err); outside {
 				last = append(last, c)
 			} else {
-				s.unresolved.add(c)
+				sum.unresolved.add(c)
 			}
 		}
 		if _, err := std.text.Write(out); err != nil {
@@ -80,12 +81,12 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		}
 	}
 	for _, c := range last {
-		s.unresolved.add(c)
+		sum.unresolved.add(c)
 	}
-	asker.status.set("")
+	s.status.set("")
 	c.explain = c.explain || !c.quiet
-	s.report(c, asker.Symbolizer)
-	if c.strict && s.unresolved.all().failed > 0 {
+	sum.report(c, s.Symbolizer)
+	if c.strict && sum.unresolved.all().failed > 0 {
 		return exitStrict, nil
 	}
 	return exitOK, nil
@@ -107,50 +108,9 @@ func parseAddress(word string) (uint64, error) {
 	return addr, nil
 }
 
-// An asker asks for addresses as a run of the filter does: with the same finders, servers and
-// caches.
-type asker struct {
-	*symfilter.Opened
-	diag    *diagnostics
-	status  *statusLine
-	servers *debuginfod.Client
-}
-
-// asker returns an asker for a command whose arguments name files. The process is confined when it
-// returns.
-func (c *config) asker(std standard, files []string) (*asker, error) {
-	a := &asker{status: &statusLine{}}
-	if isTerminal(std.err) && !c.quiet {
-		a.status.w = std.err
-	}
-	a.diag = &diagnostics{w: besideStatus{std.err, a.status, false}, quiet: c.quiet, verbose: c.verbose}
-	servers, err := c.client(os.Getenv, a.diag, a.status)
-	if err != nil {
-		return nil, err
-	}
-	a.servers = servers
-	c.confine(a.diag, files, true)
-	offHeap := startup.LimitHeap(int64(c.maxMemory))
-	startup.TuneGarbage(startup.GarbageSmall)
-	c.warnOfUseless(a.diag, false)
-	symbols := c.symbols(servers)
-	symbols.Symbolizer.OffHeap = offHeap
-	if a.Opened, err = symbols.Open(); err != nil {
-		c.close()
-		return nil, err
-	}
-	return a, nil
-}
-
-// close closes the symbols and the finders.
-func (a *asker) close(c *config) {
-	closeSoon(a.Opened)
-	c.close()
-}
-
 // addresses prints the answers for addresses of one subject.
 type addresses struct {
-	*asker
+	*session
 	ctx   context.Context
 	of    subject
 	shown report.Options

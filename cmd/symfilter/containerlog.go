@@ -13,9 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/containerlog"
-	"github.com/symfilter/symfilter/internal/startup"
 )
 
 // containerDrain bounds the time for which the streams are read after a signal: containerd sends one
@@ -109,42 +107,31 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 		return exitUsage, err
 	}
 	os.MkdirAll(filepath.Dir(path), 0o755) // if it fails, opening the file reports the reason
-	diag := &diagnostics{w: std.err, quiet: c.quiet, verbose: c.verbose}
+	r := &filterRun{std: std}
+	if r.session, err = c.session(std); err != nil {
+		return exitIO, err
+	}
+	defer r.close()
 	stop := &stopper{reading: make(chan struct{})}
-	log, err := containerlog.Open(path, func(err error) { diag.line("--path: %v; symfilter waits until it can be written", err) }, stop.reading)
+	log, err := containerlog.Open(path, func(err error) { r.diag.line("--path: %v; symfilter waits until it can be written", err) }, stop.reading)
 	if err != nil {
 		return exitIO, fmt.Errorf("--path: %w", err)
 	}
 	defer log.Close()
-	r := &filterRun{c: c, std: std, diag: diag, status: &statusLine{}}
-	if r.servers, err = c.client(os.Getenv, diag, r.status); err != nil {
+	if err := r.session.open(nil); err != nil {
 		return exitIO, err
 	}
-	defer c.close()
-	c.confine(diag, nil, true)
-	offHeap := startup.LimitHeap(int64(c.maxMemory))
-	startup.TuneGarbage(startup.GarbageSmall)
-	symbols := c.symbols(r.servers)
-	symbols.Symbolizer.OffHeap = offHeap
-	if r.opened, err = symbols.Open(); err != nil {
-		return exitIO, err
-	}
-	defer closeSoon(r.opened)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	options := filter.Options{
-		Symbolizer: r.opened.Symbolizer, Cache: r.opened.Cache, Context: ctx,
-		ProcessKey: c.process.Regexp, Paths: filter.Paths{Basenames: c.basenames, Map: maps}, ModuleLines: c.modules(),
-	}
-	if options.Dialects, err = c.dialects(false); err != nil {
+	options, err := r.filterOptions(ctx, maps)
+	if err != nil {
 		return exitUsage, err
 	}
-	options.Dialects.Complete = r.opened.Complete
-	shared := newReports(c, r.opened.Symbolizer, nil, maps)
+	shared := newReports(c, r.Symbolizer, nil, maps)
 	l := &lane{form: c.output, w: io.Discard, c: c, options: options, reports: &shared}
 	shared.output = c.output
 	r.lanes = []*lane{l}
-	r.stream = &stream{out: std.out, diag: diag, stop: stop}
+	r.stream = &stream{out: std.out, diag: r.diag, stop: stop}
 	signals := make(chan os.Signal, 1)
 	signal.Ignore(syscall.SIGHUP) // each write looks whether the file was moved
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -160,7 +147,7 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 		wait.Go(func() { codes[i] = r.containerStream(in, log) })
 	}
 	wait.Wait()
-	r.stream.report(c, r.opened.Symbolizer)
+	r.stream.report(c, r.Symbolizer)
 	return max(codes[0], codes[1]), nil
 }
 

@@ -112,16 +112,20 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		defer f.discard()
 		writers[i] = f
 	}
-	asker, err := c.asker(std, args)
+	run, err := c.session(std)
 	if err != nil {
 		return exitIO, err
 	}
-	defer asker.close(c)
-	s := &stream{diag: asker.diag, stop: &stopper{}} // a signal ends the process
+	defer run.close()
+	if err := run.open(args); err != nil {
+		return exitIO, err
+	}
+	c.warnOfUseless(run.diag, false)
+	s := &stream{diag: run.diag, stop: &stopper{}} // a signal ends the process
 	wait := c.wait.of(true).Local
 	o := report.Options{
-		Symbolizer: asker.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
-		Diagnose:   func(message string) { asker.diag.printf("%s: %s", label, oneLine(message)) },
+		Symbolizer: run.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
+		Diagnose:   func(message string) { run.diag.printf("%s: %s", label, oneLine(message)) },
 		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
 		Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
 	}
@@ -131,7 +135,7 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	}
 	p, err := profile.Read(content, profile.Options{
 		Options: o,
-		Budget:  report.NewBudget(int64(c.maxMemory)/2, asker.Symbolizer),
+		Budget:  report.NewBudget(int64(c.maxMemory)/2, run.Symbolizer),
 		Places: func(program string) profile.Places {
 			return valgrind.NewPlaces(program, valgrind.Options{Options: o, Maps: biases})
 		},
@@ -155,8 +159,8 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 			return exitIO, err
 		}
 	}
-	asker.status.set("")
-	s.report(c, asker.Symbolizer)
+	run.status.set("")
+	s.report(c, run.Symbolizer)
 	if c.strict && s.unresolved.all().failed > 0 {
 		return exitStrict, nil
 	}

@@ -12,29 +12,20 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symfilter/symfilter"
-	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/startup"
-	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// How long the lines of an input may wait for debug files, unless --wait is given.
-const (
-	waitFile  = 90 * time.Second // for a file: nobody watches it being read
-	closeWait = time.Second      // at the end, for work in the background
-)
+// waitFile is how long the lines of a file may wait for debug files, unless --wait is given: nobody
+// watches it being read.
+const waitFile = 90 * time.Second
 
 // A filterRun is a run that filters inputs: what its lanes share.
 type filterRun struct {
-	c      *config
-	inputs int // files on the command line
-	std    standard
-	diag   *diagnostics
-	status *statusLine
-
-	servers *debuginfod.Client
-	opened  *symfilter.Opened
+	*session
+	inputs  int // files on the command line
+	std     standard
 	sources *sourceText
 	biases  []valgrind.Map
 	dumps   *dumpList // nil: dump files are not listed
@@ -47,98 +38,107 @@ type filterRun struct {
 // filterAll filters files, or standard input, to standard output and the files of --output, and
 // returns the exit code.
 func filterAll(c *config, files []string, std standard) (int, error) {
-	if err := c.pickOutput(); err != nil {
+	if err := c.checkFilter(files, std); err != nil {
 		return exitUsage, err
 	}
 	maps, err := c.prefixMaps()
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.suppressions.check(c), c.checkPorts(files), c.checkContextFile(files)); err != nil {
-		return exitUsage, err
-	}
-	if err := c.checkWritten(files, std); err != nil {
-		return exitUsage, err
-	}
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
-	r := &filterRun{c: c, inputs: len(files), std: std, status: &statusLine{}}
-	if isTerminal(std.err) && !c.quiet {
-		r.status.w = std.err
-	}
-	r.diag = &diagnostics{w: besideStatus{std.err, r.status, false}, quiet: c.quiet, verbose: c.verbose}
-	if r.servers, err = c.client(os.Getenv, r.diag, r.status); err != nil {
+	r := &filterRun{inputs: len(files), std: std}
+	if r.session, err = c.session(std); err != nil {
 		return exitIO, err
 	}
-	defer c.close()
-	if err := c.gates.load(r.diag); err != nil {
-		return exitIO, err
-	}
-	if err := c.suppressions.load(); err != nil {
-		return exitIO, err
-	}
-	if r.keeper, err = c.openKeeper(r.diag); err != nil {
-		return exitIO, err
-	}
-	if err := r.openLanes(files); err != nil {
-		return exitIO, err
-	}
+	defer r.close()
 	defer r.endLanes(false, false)
-	c.confine(r.diag, files, true)
-	if r.biases, err = c.biases(); err != nil {
+	if err := r.open(files); err != nil {
 		return exitIO, err
 	}
-	if err := c.rtrace.load(); err != nil {
-		return exitIO, err
-	}
-	offHeap := startup.LimitHeap(int64(c.maxMemory))
-	if c.follow.on {
-		startup.TuneGarbage(startup.GarbageMedium)
-	} else {
-		startup.TuneGarbage(startup.GarbageSmall)
-	}
-	c.warnOfUseless(r.diag, len(files) == 0)
-	symbols := c.symbols(r.servers)
-	symbols.Symbolizer.OffHeap = offHeap
-	if c.follow.on { // the report at the end may be far away
-		symbols.Symbolizer.Notify = func(msg string) { r.diag.printf("%s", oneLine(msg)) }
-	}
-	if r.opened, err = symbols.Open(); err != nil {
-		return exitIO, err
-	}
-	defer closeSoon(r.opened)
-	c.searched = r.opened.SymbolPath
-	sym := r.opened.Symbolizer
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	options := filter.Options{
-		Symbolizer:  sym,
-		Cache:       r.opened.Cache,
-		Context:     ctx,
-		ProcessKey:  c.process.Regexp,
-		Paths:       filter.Paths{Basenames: c.basenames, Map: maps},
-		ModuleLines: c.modules(),
-	}
-	if options.Dialects, err = c.dialects(false); err != nil {
-		return exitUsage, err
-	}
-	options.Dialects.Complete = r.opened.Complete
-	live := len(files) == 0 || c.follow.on || slices.Contains(files, "-") || slices.ContainsFunc(files, c.isPort)
-	if r.sources, err = c.sources(sym, r.servers, maps, live, r.diag); err != nil {
+	shared := newReports(c, r.Symbolizer, r.biases, maps)
+	if err := r.prepareLanes(ctx, files, shared, maps); err != nil {
 		return exitUsage, err
 	}
 	defer r.sources.close()
+	r.stream = r.newStream(files, cancel)
+	enlargePipe(std.out)
+	if len(files) == 0 {
+		files = []string{"-"}
+		if isTerminal(std.in) && isTerminal(std.err) {
+			r.diag.printf("reading from the terminal; end with Ctrl-D; --help prints help")
+		}
+	}
+	return r.end(r.read(files, shared.packed)), nil
+}
+
+// checkFilter reports flags that exclude each other, or that the files and the standard streams
+// exclude.
+func (c *config) checkFilter(files []string, std standard) error {
+	if err := c.pickOutput(); err != nil {
+		return err
+	}
+	if err := errors.Join(c.check(), c.follow.check(c, files), c.changes.check(c, files), c.gates.check(c, files), c.suppressions.check(c), c.checkPorts(files), c.checkContextFile(files)); err != nil {
+		return err
+	}
+	return c.checkWritten(files, std)
+}
+
+// open opens what the run writes to, confines the process, and opens what it reads besides its inputs.
+func (r *filterRun) open(files []string) (err error) {
+	c := r.c
+	if err := c.gates.load(r.diag); err != nil {
+		return err
+	}
+	if err := c.suppressions.load(); err != nil {
+		return err
+	}
+	if r.keeper, err = c.openKeeper(r.diag); err != nil {
+		return err
+	}
+	if err := r.openLanes(files); err != nil {
+		return err
+	}
+	if err := r.session.open(files); err != nil {
+		return err
+	}
+	if r.biases, err = c.biases(); err != nil {
+		return err
+	}
+	c.warnOfUseless(r.diag, len(files) == 0)
+	return c.rtrace.load()
+}
+
+// prepareLanes sets what the lanes need to make engines.
+func (r *filterRun) prepareLanes(ctx context.Context, files []string, shared reports, maps []filter.PrefixMap) error {
+	c := r.c
+	options, err := r.filterOptions(ctx, maps)
+	if err != nil {
+		return err
+	}
+	live := len(files) == 0 || c.follow.on || slices.Contains(files, "-") || slices.ContainsFunc(files, c.isPort)
+	if r.sources, err = c.sources(r.Symbolizer, r.servers, maps, live, r.diag); err != nil {
+		return err
+	}
 	if c.dumps != "" {
 		r.dumps = newDumpList(string(c.dumps), r.diag)
 	}
-	shared := newReports(c, sym, r.biases, maps)
 	for _, l := range r.lanes {
 		if err := r.prepare(l, options, shared); err != nil {
-			return exitUsage, err
+			r.sources.close()
+			return err
 		}
 	}
 	shareCaches(r.lanes, int64(c.maxMemory))
+	return nil
+}
+
+// newStream returns what filters the files with the engines of the run. A signal calls cancel.
+func (r *filterRun) newStream(files []string, cancel func()) *stream {
+	c := r.c
 	words, patience := lastWords, patience
 	switch {
 	case c.follow.on:
@@ -146,28 +146,32 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	case slices.ContainsFunc(files, c.isPort):
 		words = 0 // the producer does not end
 	}
-	s := &stream{
-		out: std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, std.in)), hints: c.output != outputMarkup,
-		isPort: c.isPort, rate: c.rate(), portWait: c.portWait(std), announces: isTerminal(std.err), keeper: r.keeper,
+	return &stream{
+		out: r.std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, r.std.in)), hints: c.output != outputMarkup,
+		isPort: c.isPort, rate: c.rate(), portWait: c.portWait(r.std), announces: isTerminal(r.std.err), keeper: r.keeper,
+		engine: func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) },
+		finish: r.finish,
 	}
-	r.stream = s
-	s.engine = func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) }
-	s.finish = r.finish
-	enlargePipe(std.out)
+}
 
-	if len(files) == 0 {
-		files = []string{"-"}
-		if isTerminal(std.in) && isTerminal(std.err) {
-			r.diag.printf("reading from the terminal; end with Ctrl-D; --help prints help")
-		}
+// read filters or follows the files, and returns the exit code.
+func (r *filterRun) read(files []string, packed *input.Memory) int {
+	c, s := r.c, r.stream
+	if !c.follow.on {
+		return s.files(files, r.std.in)
 	}
-	var code int
-	if c.follow.on {
-		code = (&pursuit{stream: s, c: c, w: r.lanes[0].w, dumps: r.dumps, engine: r.engine, packed: shared.packed, remindOf: func(sum counts) { s.printUnresolved(c, sym, sum) }}).follow(files)
-	} else {
-		code = s.files(files, std.in)
+	p := pursuit{
+		stream: s, c: c, w: r.lanes[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
+		remindOf: func(sum counts) { s.printUnresolved(c, r.Symbolizer, sum) },
 	}
-	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); failed != exitOK && code == exitOK {
+	return p.follow(files)
+}
+
+// end ends the outputs, reports what stayed unresolved, and returns the exit code of the run, of which
+// code is that of its inputs.
+func (r *filterRun) end(code int) int {
+	c, s := r.c, r.stream
+	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); code == exitOK {
 		code = failed
 	}
 	r.status.set("")
@@ -175,18 +179,18 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		code = exitIO
 	}
 	s.searched = c.output != outputMarkup
-	s.report(c, sym)
+	s.report(c, r.Symbolizer)
 	switch {
 	case code != exitOK:
-		return code, nil
+		return code
 	case r.dumps != nil && r.dumps.failed:
-		return exitIO, nil
+		return exitIO
 	case r.failed:
-		return exitGate, nil
+		return exitGate
 	case c.strict && s.unresolved.all().failed > 0:
-		return exitStrict, nil
+		return exitStrict
 	}
-	return exitOK, nil
+	return exitOK
 }
 
 // openLanes makes a lane for each output, and opens its file. Outputs of findings share a lane, which
@@ -352,42 +356,5 @@ func isTerminal(f *os.File) (is bool) {
 func control(f *os.File, use func(fd uintptr)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(use)
-	}
-}
-
-// close closes the finders: nothing half-written stays, and what they learned is kept.
-func (c *config) close() {
-	for _, closer := range c.closers {
-		closer.Close() // if it fails, the next run learns again
-	}
-}
-
-// closeSoon closes the symbols, so that no unfinished index stays on disk and what was learned of
-// folders is kept. It does not wait for a folder that hangs.
-func closeSoon(symbols *symfilter.Opened) {
-	done := make(chan struct{})
-	go func() { defer close(done); symbols.Close() }()
-	select {
-	case <-done:
-	case <-time.After(closeWait):
-	}
-}
-
-// symbols returns where debug files are: what was named for this run first, the system's folder
-// after it, the module's own file, the servers last.
-func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
-	return symfilter.Symbols{
-		SymbolPaths: c.searchPaths(),
-		IDsFiles:    c.idsFiles,
-		BuildIDDirs: c.trees,
-		DebugDirs:   c.debugDirs,
-		NoPaths:     c.noPaths,
-		Client:      servers,
-
-		NoDefaultDebugDirs: c.noDefaultDirs,
-
-		NoIndex:    c.noIndex,
-		MaxMemory:  int64(c.maxMemory),
-		Symbolizer: symbolize.Options{Jobs: int(c.jobs), DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines, Names: c.profile.names},
 	}
 }

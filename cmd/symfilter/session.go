@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/startup"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// closeWait is how long the end of a run waits for work in the background.
+const closeWait = time.Second
+
+// A session is what the commands that name addresses share: messages, servers, the sandbox, the
+// bounds of memory, and the symbols.
+type session struct {
+	*symfilter.Opened
+	c       *config
+	diag    *diagnostics
+	status  *statusLine // of downloads; it prints nothing beside a terminal
+	servers *debuginfod.Client
+}
+
+// session begins a session, which has messages and servers, and no symbols yet. If there is no error,
+// it must be closed.
+func (c *config) session(std standard) (*session, error) {
+	s := &session{c: c, status: &statusLine{}}
+	if isTerminal(std.err) && !c.quiet {
+		s.status.w = std.err
+	}
+	s.diag = &diagnostics{w: besideStatus{std.err, s.status, false}, quiet: c.quiet, verbose: c.verbose}
+	var err error
+	s.servers, err = c.client(os.Getenv, s.diag, s.status)
+	return s, err
+}
+
+// open confines the process, bounds its memory and opens the symbols. files are the paths on the
+// command line that belong to no flag; they must be opened and read later.
+func (s *session) open(files []string) (err error) {
+	c := s.c
+	c.confine(s.diag, files, true)
+	symbols := c.symbols(s.servers)
+	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
+	if c.follow.on {
+		startup.TuneGarbage(startup.GarbageMedium)
+		// the report at the end may be far away
+		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", oneLine(msg)) }
+	} else {
+		startup.TuneGarbage(startup.GarbageSmall)
+	}
+	s.Opened, err = symbols.Open()
+	if err == nil {
+		c.searched = s.SymbolPath
+	}
+	return err
+}
+
+// filterOptions returns the options that the filters of a session share. Their waiting ends with ctx.
+func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (filter.Options, error) {
+	o := filter.Options{
+		Symbolizer:  s.Symbolizer,
+		Cache:       s.Cache,
+		Context:     ctx,
+		ProcessKey:  s.c.process.Regexp,
+		Paths:       filter.Paths{Basenames: s.c.basenames, Map: maps},
+		ModuleLines: s.c.modules(),
+	}
+	var err error
+	o.Dialects, err = s.c.dialects(false)
+	o.Dialects.Complete = s.Complete
+	return o, err
+}
+
+// close closes the symbols and the finders: nothing half-written stays, and what they learned is kept.
+func (s *session) close() {
+	if s.Opened != nil {
+		closeSoon(s.Opened)
+	}
+	s.c.close()
+}
+
+// close closes the finders. If that fails, the next run learns again.
+func (c *config) close() {
+	for _, closer := range c.closers {
+		closer.Close()
+	}
+}
+
+// closeSoon closes the symbols. It does not wait for a folder that hangs.
+func closeSoon(symbols *symfilter.Opened) {
+	done := make(chan struct{})
+	go func() { defer close(done); symbols.Close() }()
+	select {
+	case <-done:
+	case <-time.After(closeWait):
+	}
+}
+
+// symbols returns where debug files are: what was named for this run first, the system's folder
+// after it, the module's own file, the servers last.
+func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
+	return symfilter.Symbols{
+		SymbolPaths: c.searchPaths(),
+		IDsFiles:    c.idsFiles,
+		BuildIDDirs: c.trees,
+		DebugDirs:   c.debugDirs,
+		NoPaths:     c.noPaths,
+		Client:      servers,
+
+		NoDefaultDebugDirs: c.noDefaultDirs,
+
+		NoIndex:    c.noIndex,
+		MaxMemory:  int64(c.maxMemory),
+		Symbolizer: symbolize.Options{Jobs: int(c.jobs), DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines, Names: c.profile.names},
+	}
+}
