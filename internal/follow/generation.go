@@ -249,12 +249,9 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		return g.longLine(ctx, b[seen:], buf, emit)
 	}
 	g.look = begin + int64(n)
-	end := g.lastEnd(b)
 	start := int(g.off - begin)
-	if end <= seen {
-		end = start
-	}
-	whole := b[start:end]
+	// The end may be among the bytes that were seen: while the file held UTF-16, it was none.
+	whole := b[start:max(start, g.lastEnd(b))]
 	off := g.off
 	g.off += int64(len(whole))
 	g.remember(b)
