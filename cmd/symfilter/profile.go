@@ -54,8 +54,9 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	if err := c.pickOutput(); err != nil {
 		return exitUsage, err
 	}
-	if c.output == outputPprof && c.outputs[0].file == "" && isTerminal(std.out) {
-		return exitUsage, usageError{errBinary}
+	p := &profileRun{c: c, std: std, label: args[0]}
+	if err := p.refuseTerminal(outputPprof); err != nil {
+		return exitUsage, err
 	}
 	prefixes, err := c.prefixMaps()
 	if err != nil {
@@ -64,105 +65,171 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	if err := c.checkWritten(args, std); err != nil {
 		return exitUsage, err
 	}
-	label := args[0]
-	in := std.in
-	if label == "-" {
-		label = standardName
+	defer p.close()
+	if err := p.openInput(); err != nil {
+		return exitIO, err
+	}
+	if err := p.chooseForm(given); err != nil {
+		return exitUsage, err
+	}
+	if err := c.openMaps(); err != nil {
+		return exitIO, err
+	}
+	if err := p.openOutputs(); err != nil {
+		return exitIO, err
+	}
+	if p.session, err = c.session(std); err != nil {
+		return exitIO, err
+	}
+	if err := p.open(args); err != nil {
+		return exitIO, err
+	}
+	c.warnOfUseless(p.diag, false)
+	s := &stream{diag: p.diag, stop: &stopper{}} // a signal ends the process
+	symbolized, err := p.read(report.Options{
+		Symbolizer: p.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: c.wait.of(true).Local,
+		Diagnose:   func(message string) { p.diag.printf("%s: %s", p.label, oneLine(message)) },
+		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
+		Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
+	})
+	if err != nil {
+		return exitIO, err
+	}
+	defer symbolized.Close()
+	if code, err := p.print(symbolized); err != nil {
+		return code, err
+	}
+	p.status.set("")
+	s.report(c, p.Symbolizer)
+	if c.strict && s.unresolved.all().failed > 0 {
+		return exitStrict, nil
+	}
+	return exitOK, nil
+}
+
+// A profileRun is a run of symfilter profile. Its methods are called in the order in which they stand.
+type profileRun struct {
+	*session
+	c     *config
+	std   standard
+	label string // of the input
+
+	content io.Reader // not packed
+	head    []byte    // the beginning of content
+	writers []io.Writer
+	closers []func() // called in reverse order
+}
+
+func (p *profileRun) close() {
+	if p.session != nil {
+		p.session.close()
+	}
+	for _, f := range slices.Backward(p.closers) {
+		f()
+	}
+}
+
+// refuseTerminal returns an error if the bytes of a form would come to a terminal.
+func (p *profileRun) refuseTerminal(form string) error {
+	if p.c.output == form && p.c.outputs[0].file == "" && isTerminal(p.std.out) {
+		return usageError{errBinary}
+	}
+	return nil
+}
+
+// openInput opens the input, and unpacks it.
+func (p *profileRun) openInput() error {
+	in := p.std.in
+	if p.label == "-" {
+		p.label = standardName
 	} else {
-		if in, err = os.Open(label); err != nil {
-			return exitIO, errors.New(openError(label, err))
+		var err error
+		if in, err = os.Open(p.label); err != nil {
+			return errors.New(openError(p.label, err))
 		}
-		defer in.Close()
+		p.closers = append(p.closers, func() { in.Close() })
 	}
-	content, head := beginning(in)
-	if isPacked(head) {
-		plain, done, err := input.Plain(content, input.NewMemory(int64(c.maxMemory)/2))
-		if err != nil {
-			return exitIO, fmt.Errorf("%s: %w", label, err)
-		}
-		defer done()
-		content, head = peeked(plain)
+	p.content, p.head = beginning(in)
+	if !isPacked(p.head) {
+		return nil
 	}
-	if profile.IsTrace(head) || profile.IsPackedTrace(head) {
+	plain, done, err := input.Plain(p.content, input.NewMemory(int64(p.c.maxMemory)/2))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.label, err)
+	}
+	p.closers = append(p.closers, done)
+	p.content, p.head = peeked(plain)
+	return nil
+}
+
+// chooseForm picks the form of the input if no output is given and that is a file of Valgrind, whose
+// form has names of its own.
+func (p *profileRun) chooseForm(given bool) error {
+	c := p.c
+	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {
 		if !given {
 			c.output, c.outputs[0].form = outputOwn, outputOwn
 		}
 		if slices.ContainsFunc(c.outputs, func(o output) bool { return o.form == outputOwn }) {
 			c.profile.names = symbolize.ValgrindNames
 		}
-	} else if c.output == outputOwn && c.outputs[0].file == "" && isTerminal(std.out) { // that is pprof's
-		return exitUsage, usageError{errBinary}
+	} else if err := p.refuseTerminal(outputOwn); err != nil { // that is pprof's
+		return err
 	}
-	if err := c.profile.check(c.outputs, given); err != nil {
-		return exitUsage, err
-	}
-	if err := c.openMaps(); err != nil {
-		return exitIO, err
-	}
-	writers := make([]io.Writer, len(c.outputs))
-	for i, o := range c.outputs {
-		writers[i] = std.text
+	return c.profile.check(c.outputs, given)
+}
+
+// openOutputs opens the files of --output. They have no names until they are printed.
+func (p *profileRun) openOutputs() error {
+	for _, o := range p.c.outputs {
 		if o.file == "" {
+			p.writers = append(p.writers, p.std.text)
 			continue
 		}
 		f, err := openOutput(o.file)
 		if err != nil {
-			return exitIO, &outputError{o.file, err}
+			return &outputError{o.file, err}
 		}
-		defer f.discard()
-		writers[i] = f
+		p.closers = append(p.closers, f.discard)
+		p.writers = append(p.writers, f)
 	}
-	run, err := c.session(std)
+	return nil
+}
+
+// read reads the profile and names its addresses.
+func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
+	biases, err := p.c.biases()
 	if err != nil {
-		return exitIO, err
+		return nil, err
 	}
-	defer run.close()
-	if err := run.open(args); err != nil {
-		return exitIO, err
-	}
-	c.warnOfUseless(run.diag, false)
-	s := &stream{diag: run.diag, stop: &stopper{}} // a signal ends the process
-	wait := c.wait.of(true).Local
-	o := report.Options{
-		Symbolizer: run.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: wait,
-		Diagnose:   func(message string) { run.diag.printf("%s: %s", label, oneLine(message)) },
-		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
-		Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
-	}
-	biases, err := c.biases()
-	if err != nil {
-		return exitIO, err
-	}
-	p, err := profile.Read(content, profile.Options{
+	read, err := profile.Read(p.content, profile.Options{
 		Options: o,
-		Budget:  report.NewBudget(int64(c.maxMemory)/2, run.Symbolizer),
+		Budget:  report.NewBudget(int64(p.c.maxMemory)/2, p.Symbolizer),
 		Places: func(program string) profile.Places {
 			return valgrind.NewPlaces(program, valgrind.Options{Options: o, Maps: biases})
 		},
 	})
 	if err != nil {
-		return exitIO, fmt.Errorf("%s: %w%s", label, bare(err), otherFile(err, head, label))
+		return nil, fmt.Errorf("%s: %w%s", p.label, bare(err), otherFile(err, p.head, p.label))
 	}
-	defer p.Close()
-	view := profile.View{Label: label, Show: c.profile.show, Inclusive: c.profile.inclusive}
-	for i, w := range writers {
-		if err := c.writeProfile(p, i, w, view, c.outputs[i].file == "" && isTerminal(std.out)); err != nil {
-			if errors.Is(err, syscall.EPIPE) {
-				continue
-			}
-			if _, ok := errors.AsType[*profile.ShowError](err); ok {
-				return exitUsage, usageError{fmt.Errorf("--show: %s: %w", label, err)}
-			}
-			if errors.Is(err, profile.ErrTooLarge) {
-				err = fmt.Errorf("%s: %w", label, err)
-			}
-			return exitIO, err
+	return read, nil
+}
+
+// print prints the profile to each output. With an error it returns the exit code.
+func (p *profileRun) print(read *profile.Profile) (int, error) {
+	view := profile.View{Label: p.label, Show: p.c.profile.show, Inclusive: p.c.profile.inclusive}
+	for i, w := range p.writers {
+		err := p.c.writeProfile(read, i, w, view, p.c.outputs[i].file == "" && isTerminal(p.std.out))
+		_, unknown := errors.AsType[*profile.ShowError](err)
+		switch {
+		case err == nil || errors.Is(err, syscall.EPIPE):
+			continue
+		case unknown:
+			return exitUsage, usageError{fmt.Errorf("--show: %s: %w", p.label, err)}
+		case errors.Is(err, profile.ErrTooLarge):
+			err = fmt.Errorf("%s: %w", p.label, err)
 		}
-	}
-	run.status.set("")
-	s.report(c, run.Symbolizer)
-	if c.strict && s.unresolved.all().failed > 0 {
-		return exitStrict, nil
+		return exitIO, err
 	}
 	return exitOK, nil
 }

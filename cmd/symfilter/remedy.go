@@ -65,85 +65,121 @@ func (c *config) remedier(sym *symbolize.Symbolizer, sum counts, quick bool) *re
 
 // remedies returns what would help with the modules, which are sorted, as parts of a sentence.
 func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
-	c := r.c
 	var unused []string
 	if len(modules) > 0 {
 		unused = r.unusedImages(modules)
-		all = append(c.useless(r.roots, r.asked), unused...)
+		all = append(r.c.useless(r.roots, r.asked), unused...)
 	}
-	var packages, images []string
-	reason := "" // with advice, of the module with the most addresses
-	misfiled := 0
-	var without []filter.Unresolved // modules with a build ID, without debug information
-	pending, elsewhere, kernel := false, false, false
+	n := r.needsOf(modules)
+	all = slices.Concat(all, n.misfiled, n.imageFlags(), r.installs(n), n.flags(), r.servers(n))
+	if len(all) == 0 && len(n.without) > 0 {
+		all = append(all, noRemedy)
+	}
+	if n.reason != "" && len(unused) == 0 {
+		all = append(all, n.reason)
+	}
+	return all
+}
+
+// needs are what modules need to be resolved.
+type needs struct {
+	without  []filter.Unresolved // modules with a build ID, without debug information
+	misfiled []string            // places of debug files that are named otherwise
+	packages []string            // with debug files of programs that say which package they are of
+	images   []string            // words of --image
+
+	pending, elsewhere, kernel bool
+	reason                     string // with advice, of the module with the most addresses
+}
+
+// needsOf returns what the modules, which are sorted, need.
+func (r *remedier) needsOf(modules []filter.Unresolved) (n needs) {
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)
 		switch {
 		case errors.Is(u.Err, symbolize.ErrPending):
-			pending = true
+			n.pending = true
 		case errors.Is(u.Err, report.ErrNoFile):
-			elsewhere = true
-		case isKernel(u) && known.Path == "" && len(c.backtraces.images) == 0:
-			kernel = true
+			n.elsewhere = true
+		case isKernel(u) && known.Path == "" && len(r.c.backtraces.images) == 0:
+			n.kernel = true
 		case u.Candidate != "":
-			images = append(images, "--image "+imageWord(u))
-		case reason == "" && len(unused) == 0 && isAdvice(u.Err):
-			reason = shortName(u) + ": " + u.Err.Error()
+			n.images = append(n.images, "--image "+imageWord(u))
+		case n.reason == "" && isAdvice(u.Err):
+			n.reason = shortName(u) + ": " + u.Err.Error()
 		}
 		if known.Holds == symbolize.DebugInfo || u.ID.IsZero() {
 			continue
 		}
-		without = append(without, u)
-		if text := c.misfiled(&known); text != "" && misfiled < maxRemedied {
-			misfiled++
-			all = append(all, text)
+		n.without = append(n.without, u)
+		if text := r.c.misfiled(&known); text != "" && len(n.misfiled) < maxRemedied {
+			n.misfiled = append(n.misfiled, text)
 		}
 		if p := debugPackage(known.Package.Type, known.Package.Name); p != "" {
-			packages = append(packages, p)
+			n.packages = append(n.packages, p)
 		}
 	}
-	switch images = images[:min(len(images), maxRemedied)]; len(images) {
+	return n
+}
+
+// imageFlags returns the flags for files that may be the ones that ran.
+func (n *needs) imageFlags() []string {
+	switch images := n.images[:min(len(n.images), maxRemedied)]; len(images) {
 	case 0:
+		return nil
 	case 1:
-		all = append(all, "add "+images[0]+" if that file ran")
+		return []string{"add " + images[0] + " if that file ran"}
 	default:
-		all = append(all, "add "+strings.Join(images, " ")+" if these files ran")
+		return []string{"add " + strings.Join(images, " ") + " if these files ran"}
 	}
-	if installed, err := installers(r.lists, without); err == nil {
-		packages = append(packages, installed...)
-	}
-	if len(packages) > 0 && !c.noDefaultDirs { // their files are in the system's folder
-		slices.Sort(packages)
-		packages = slices.Compact(packages)
-		all = append(all, "install "+strings.Join(packages[:min(len(packages), maxRemedied)], " "))
-	}
-	if pending {
+}
+
+// flags returns the other flags that would help.
+func (n *needs) flags() (all []string) {
+	if n.pending {
 		all = append(all, "--wait "+longWait+" waits longer for debug files")
 	}
-	if elsewhere {
+	if n.elsewhere {
 		all = append(all, "--sysroot names the folder of files from another machine")
 	}
-	if kernel {
+	if n.kernel {
 		all = append(all, "--image vmlinux names the file of the kernel, --image MODULE=FILE that of a module")
 	}
-	if len(without) > 0 && len(c.urls) == 0 && !c.offline && !c.noServers {
+	return all
+}
+
+// installs returns the packages to install.
+func (r *remedier) installs(n needs) []string {
+	packages := n.packages
+	if installed, err := installers(r.lists, n.without); err == nil {
+		packages = append(packages, installed...)
+	}
+	if len(packages) == 0 || r.c.noDefaultDirs { // their files are in the system's folder
+		return nil
+	}
+	slices.Sort(packages)
+	packages = slices.Compact(packages)
+	return []string{"install " + strings.Join(packages[:min(len(packages), maxRemedied)], " ")}
+}
+
+// servers returns which servers may have the debug files, and how they are asked.
+func (r *remedier) servers(n needs) (all []string) {
+	c := r.c
+	if len(n.without) == 0 {
+		return nil
+	}
+	if len(c.urls) == 0 && !c.offline && !c.noServers {
 		urls, err := debuginfod.SystemURLs(r.urls)
 		urls = slices.DeleteFunc(urls, func(word string) bool { return !strings.HasPrefix(word, "http") }) // ima: tags
 		if err == nil && len(urls) > 0 {
 			all = append(all, "--debuginfod asks "+strings.Join(urls[:min(len(urls), maxRemedied)], " "))
 		}
 	}
-	if c.asked != nil && len(without) > 0 {
+	if c.asked != nil {
 		if n := c.asked.Remembered(); n > 0 {
 			all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
 				count(int64(n), "build ID", "build IDs")))
 		}
-	}
-	if len(all) == 0 && len(without) > 0 {
-		all = append(all, noRemedy)
-	}
-	if reason != "" {
-		all = append(all, reason)
 	}
 	return all
 }
