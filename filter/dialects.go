@@ -1,6 +1,10 @@
 package filter
 
-import "github.com/symfilter/symfilter/buildid"
+import (
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
 
 // Dialects select the raw backtraces that are resolved, and the files. The zero value resolves all,
 // by the files at the paths in the log.
@@ -59,6 +63,11 @@ type Dialects struct {
 	// envelopes in which they were given to [Filter.Text]. It is called for lines that may have the
 	// header of a trace. It is nil if lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
+
+	// Logged returns the time by which the current line was written, zero if that is not known. It is
+	// called when a trace begins. A file at a path of the log that was changed after that needs more
+	// proof. Nil: the times are not known.
+	Logged func() time.Time
 
 	// NoHold judges each frame by itself and the frames before it, and never holds lines back.
 	// Whole holds a trace back until its later lines have come, without a limit of time, as is

@@ -254,7 +254,9 @@ func (t *tracer) named(name string) *dialect.Image {
 	case leadsToSpecial(there):
 		return &dialect.Image{Path: name, Err: errDevice}
 	}
-	return imageOf(t.files.objects.Named(name))
+	m := imageOf(t.files.objects.Named(name))
+	m.Younger = m.Err == nil && path.Clean(place) == clean && !t.logged.IsZero() && buildid.ChangedAt(clean).After(t.logged)
+	return m
 }
 
 // isSpecial reports whether a clean path is in one of the folders of special.

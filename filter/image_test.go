@@ -6,10 +6,49 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/report"
 )
+
+// A file at a path of the log is younger than the log if it was changed after that was written. Of a file
+// that the operator leads to, the time does not count.
+func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := buildid.ChangedAt(program)
+	at := func(logged time.Time) func() time.Time { return func() time.Time { return logged } }
+	for _, c := range []struct {
+		name string
+		by   Dialects
+		want bool
+	}{
+		{"times are not known", Dialects{}, false},
+		{"the time is not known", Dialects{Logged: at(time.Time{})}, false},
+		{"logged before", Dialects{Logged: at(changed.Add(-time.Second))}, true},
+		{"logged after", Dialects{Logged: at(changed.Add(time.Second))}, false},
+		{"at another path", Dialects{Logged: at(changed.Add(-time.Second)), PrefixMap: []PrefixMap{{Old: "/opt/shop", New: program}}}, false},
+	} {
+		o := resolvingDialects(t)
+		o.Dialects = c.by
+		f := New(io.Discard, o)
+		f.tracer.begin()
+		name := program
+		if len(c.by.PrefixMap) > 0 {
+			name = c.by.PrefixMap[0].Old
+		}
+		if m := f.tracer.named(name); m.Err != nil || m.Younger != c.want {
+			t.Errorf("%s: younger: %t, want %t; %v", c.name, m.Younger, c.want, m.Err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Chromium logs frames of /proc/self/exe, which is symfilter itself here.
 func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {

@@ -33,10 +33,11 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace *dialect.Trace // the current trace, or nil
-	files traceFiles
-	last  int64 // line of the last frame of trace, or of a fact after it
-	full  bool  // trace has reached a limit: no more of its lines are held back
+	trace  *dialect.Trace // the current trace, or nil
+	logged time.Time      // when its first line was written; zero if unknown
+	files  traceFiles
+	last   int64 // line of the last frame of trace, or of a fact after it
+	full   bool  // trace has reached a limit: no more of its lines are held back
 
 	held    []heldLine
 	text    []byte        // text of the held lines
@@ -169,6 +170,13 @@ func reportFault(t *tracer, fault any, lines int64) {
 	}
 }
 
+// reportDoubt reports that m, whose names were printed, is not the file that ran.
+func reportDoubt(t *tracer, m *dialect.Image) {
+	if t.f.o.Diagnose != nil {
+		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: doubt the names that earlier backtraces of the process got from it; --image NAME=FILE names the right file", m.Path)})
+	}
+}
+
 // changesBefore reports whether an answer for one of the frames would change the first n bytes of their
 // line, which Flush has printed.
 func changesBefore(frames []dialect.Frame, n int) bool {
@@ -290,8 +298,11 @@ func (t *tracer) begin() {
 	if t.trace != nil {
 		return
 	}
+	if t.logged = (time.Time{}); t.opt.Logged != nil {
+		t.logged = t.opt.Logged()
+	}
 	t.files.open(t.opt)
-	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory}
+	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *dialect.Image) { reportDoubt(t, m) }}
 }
 
 // end forgets the current trace.
@@ -411,6 +422,7 @@ func (t *tracer) forget() {
 	if t != nil {
 		t.end()
 		t.reader.Reset()
+		t.memory.ForgetRuns()
 		t.past.tail = t.past.tail[:0]
 		t.locator.stacks = [maxStacks]stack{}
 	}

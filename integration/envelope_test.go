@@ -31,7 +31,7 @@ func (r *runtime) tick() string {
 
 // runtimes returns the formats that symfilter knows.
 func runtimes() map[string]*runtime {
-	epoch := time.Date(2016, 10, 6, 0, 17, 9, 0, time.UTC)
+	epoch := time.Date(2096, 10, 6, 0, 17, 9, 0, time.UTC) // no program is younger than the log
 	cri, docker := &runtime{clock: epoch}, &runtime{clock: epoch}
 	cri.seal = func(stream, text string, whole bool) string {
 		tag := "P"

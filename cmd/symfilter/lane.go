@@ -59,6 +59,11 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	o := l.options
 	o.Patience = l.c.wait.of(regular)
 	o.Dialects.Whole = regular && !l.c.follow.on
+	if o.Dialects.Whole {
+		if info, err := in.Stat(); err == nil {
+			o.Dialects.Logged = info.ModTime
+		}
+	}
 	at := &arrival{in: in, label: label, batch: &batch{w: w}, add: r.stream.unresolved.add,
 		diagnose: func(s string) { r.diag.printf("%s: %s", label, oneLine(s)) },
 	}

@@ -7,25 +7,34 @@ import (
 
 // A check compares one frame with the file of its module.
 type check struct {
-	of        *verdict
-	here      *Evidence // of the frame's stack
-	stack     int       // the number of that stack
-	returns   uint64    // the return address, if a call is before it; otherwise 0
-	corrected bool      // see Trace
-	called    bool      // a call must be before the address, because the frame before is not a trampoline
-	exact     bool      // the frame was interrupted by a signal
-	mayFault  bool      // the frame before may be a trampoline, whose file is not here
-	faults    bool      // so the address, which no call is before, is exact if the file is proved
-	strays    bool      // the address is outside the code, as the last frame of an unwinder that follows frame pointers may be
-	mixed     bool      // frames of several processes may be mixed
-	addr      uint64    // as the file has it, not adjusted
-	lookup    uint64
-	verified  string
-	err       error
+	of         *verdict
+	here       *Evidence // of the frame's stack
+	stack      int       // the number of that stack
+	returns    uint64    // the return address, if a call is before it; otherwise 0
+	corrected  bool      // see Trace
+	called     bool      // a call must be before the address, because the frame before is not a trampoline
+	exact      bool      // the frame was interrupted by a signal
+	mayFault   bool      // the frame before may be a trampoline, whose file is not here or not proved
+	noLibrary  bool      // that file is not here
+	faults     bool      // so the address, which no call is before, is exact if the file is proved
+	trampoline bool      // its code is that to which a signal handler returns
+	strays     bool      // the address is outside the code, as the last frame of an unwinder that follows frame pointers may be
+	mixed      bool      // frames of several processes may be mixed
+	addr       uint64    // as the file has it, not adjusted
+	lookup     uint64
+	verified   string
+	err        error
+
+	linked  bool // the call to the frame leads to its function, or its own call to that of the frame before
+	astray  bool // one of these calls leads to another function
+	beside  bool // such a call is there, in the same file
+	run     run
+	runs    bool // run is set
+	refuted bool // for all of run
 }
 
-// run checks f, and reports whether the next frame of its stack was interrupted by a signal.
-func (c *check) run(f *Frame) (signal bool) {
+// compare checks f, and reports whether the next frame of its stack was interrupted by a signal.
+func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 	m := c.of.image
 	if f.Kernel != nil {
 		c.runInKernel(f)
@@ -75,7 +84,7 @@ func (c *check) run(f *Frame) (signal bool) {
 			return signal
 		}
 	}
-	if signal {
+	if c.trampoline = signal; signal {
 		c.of.all.Trampolines++
 		c.here.Trampolines++
 	}
@@ -125,19 +134,26 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.agree()
 		c.verified = BySymbol
 	}
-	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.identified(f)) || !known {
-		return signal // the first frame may be the place of a fault
+	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.of.identifies(f)) || !known {
+		// the first frame may be the place of a fault
+		if f.Dialect == &sanitizer && f.Number == 0 && c.verified == "" && !c.of.identifies(f) && t.isWithinInstruction(m.File, c.addr) && t.isWithinInstruction(m.File, c.addr+1) {
+			c.err = ErrWithin
+			c.contradict()
+		}
+		return signal
 	}
 	if !yes {
 		// A symbol whose distance is only right modulo the page size proves less than one at the very
 		// distance: linkers align functions, so one in 256 other builds has it there by chance.
 		if c.called && !m.Forced && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
-			if c.mayFault && c.verified == "" {
+			if c.mayFault && c.verified == "" && c.noLibrary {
 				c.faults, c.lookup = true, c.addr
 				return signal
 			}
-			c.err = ErrCall
-			c.fail()
+			if c.err = ErrFault; !c.mayFault {
+				c.err = ErrCall
+				c.contradict()
+			}
 		}
 		return signal
 	}
@@ -178,11 +194,24 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
+// agreesAlone reports whether the file has the frame's own symbol or code, whatever the other frames show.
+func (c *check) agreesAlone() bool {
+	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
+}
+
+// contradict notes that the file has other code at the address.
+func (c *check) contradict() {
+	c.fail()
+	c.here.Contradicted++
+}
+
 // located reports whether the code of the frame was found.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
-// identified reports whether the file has the build ID that the log has for f.
-func (c *check) identified(f *Frame) bool { return !f.ID.IsZero() && c.of.image.ID == f.ID }
+// identifies reports whether the file has the build ID that the log has for f.
+func (v *verdict) identifies(f *Frame) bool {
+	return !f.ID.IsZero() && v.image.ID == f.ID || f.prefix.Len() >= sureID
+}
 
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
@@ -213,7 +242,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case IsOtherProgram(v.refuted):
 		*p = Place{Image: v.image, Err: v.refuted}
-	case (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
+	case c.refuted, (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
 		if v.refuted == ErrCode {
 			p.Err = ErrCode // the reports have the last reason
@@ -221,6 +250,10 @@ func (c *check) conclude(f *Frame) {
 	case v.image.Guessed && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}
 	case v.image.ByName && !v.proved:
+		*p = Place{Image: v.image, Err: ErrUnproven}
+	case v.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == ""):
+		*p = Place{Image: v.image, Err: ErrYounger}
+	case !c.linked && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given:
 		*p = Place{Image: v.image, Err: ErrUnproven}
 	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}

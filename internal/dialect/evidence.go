@@ -16,16 +16,26 @@ const (
 // its name alone. No address may refute it.
 const guessedCalls = 4
 
+// unlinkedCalls is the number of return addresses after a call that a file needs for a frame that calls
+// could link to its neighbours in the same file, and do not: see [check.link].
+const unlinkedCalls = 4
+
+// youngerCalls is the number of return addresses after a call, and youngerLinks that of frames to
+// which such a call leads, that a stack needs in a file that was changed after the log was written.
+const youngerCalls, youngerLinks = 4, 2
+
 const maxEvidence = 64 // addresses of a kind that are counted for a module
 
 // An Evidence counts what frames show about a file. Each address counts once.
 type Evidence struct {
-	Called      []uint64 `json:"called,omitempty"`      // addresses with a call before them
-	Failed      []uint64 `json:"failed,omitempty"`      // return addresses without one, or addresses outside the code
-	Stray       uint64   `json:"stray,omitempty"`       // address outside the code of a stack's last frame, which does not count
-	Symbols     int      `json:"symbols,omitempty"`     // frames that agree with symbols or listed code
-	Trampolines int      `json:"trampolines,omitempty"` // frames at the code to which a signal handler returns
-	Linked      int      `json:"linked,omitempty"`      // bits, of a frame in the function that it names, or that the next frame calls
+	Called       []uint64 `json:"called,omitempty"`       // addresses with a call before them
+	Failed       []uint64 `json:"failed,omitempty"`       // return addresses without one, or addresses outside the code
+	Stray        uint64   `json:"stray,omitempty"`        // address outside the code of a stack's last frame, which does not count
+	Contradicted int      `json:"contradicted,omitempty"` // frames whose code is another in the file, of those in Failed
+	Symbols      int      `json:"symbols,omitempty"`      // frames that agree with symbols or listed code
+	Trampolines  int      `json:"trampolines,omitempty"`  // frames at the code to which a signal handler returns
+	Links        int      `json:"links,omitempty"`        // frames that a call leads to, whose file is also that of the call
+	Linked       int      `json:"linked,omitempty"`       // bits, of a frame in the function that it names, or that the next frame calls
 }
 
 // addOnce adds addr to a list of addresses.
@@ -57,14 +67,24 @@ func (e *Evidence) refutes(m *Image) bool {
 	case m.Guessed || m.ByName:
 		return true
 	}
-	return e.bits() < proofBits && (!m.Given || len(e.Failed) > 1)
+	bits := e.bits()
+	if e.Contradicted > 0 && !m.Given {
+		bits -= callBits*len(e.Called) + e.Linked // the frames that agree may be in the parts that are as they were
+	}
+	return bits < proofBits && (!m.Given || len(e.Failed) > 1)
+}
+
+// placesInYounger reports whether the evidence of a stack is enough for its frames in a file that was
+// changed after the log was written.
+func (e *Evidence) placesInYounger() bool {
+	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }
 
 // bounded returns a copy of e, which may come from a file, within its bounds.
 func (e *Evidence) bounded() Evidence {
 	return Evidence{
 		Called: slices.Clone(e.Called[:min(len(e.Called), maxEvidence)]), Failed: slices.Clone(e.Failed[:min(len(e.Failed), maxEvidence)]),
-		Stray: e.Stray, Symbols: max(e.Symbols, 0), Trampolines: max(e.Trampolines, 0), Linked: min(max(e.Linked, 0), maxLinkBits),
+		Stray: e.Stray, Contradicted: max(e.Contradicted, 0), Links: max(e.Links, 0), Symbols: max(e.Symbols, 0), Trampolines: max(e.Trampolines, 0), Linked: min(max(e.Linked, 0), maxLinkBits),
 	}
 }
 

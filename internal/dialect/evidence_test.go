@@ -2,12 +2,14 @@ package dialect
 
 import (
 	"math/rand"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // Frames at random places of a file prove it in at most one of 10,000 traces, however few they are. The file
@@ -56,6 +58,8 @@ func TestProofsOfFiles(t *testing.T) {
 		{"two calls", Evidence{Called: addrs[:2]}, path, false, false},
 		{"three calls", Evidence{Called: addrs[:3]}, path, true, false},
 		{"three calls and a failure", Evidence{Called: addrs[:3], Failed: addrs[:1]}, path, false, true},
+		{"four calls and a contradiction", Evidence{Called: addrs[:4], Failed: addrs[:1], Contradicted: 1}, path, true, true},
+		{"a symbol and a contradiction", Evidence{Symbols: 1, Failed: addrs[:1], Contradicted: 1}, path, true, false},
 		{"four calls and a failure", Evidence{Called: addrs[:4], Failed: addrs[:1]}, path, true, false},
 		{"a symbol and a failure", Evidence{Symbols: 1, Failed: addrs[:1]}, path, true, false},
 		{"a symbol and two failures", Evidence{Symbols: 1, Failed: addrs[:2]}, path, false, true},
@@ -74,6 +78,45 @@ func TestProofsOfFiles(t *testing.T) {
 	}
 }
 
+// In a file that was changed after the log was written, four calls are not enough, unless two of them lead
+// to the function of the frame before. A frame whose own symbol or code the file has needs no others.
+func TestYoungerFilesNeedMoreProof(t *testing.T) {
+	m, returns := thisProgram(t)
+	for _, younger := range []bool{false, true} {
+		var all []*Frame
+		for i := range 4 {
+			all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: returns[i*100], Module: m.Path})
+		}
+		copied := *m
+		copied.Younger = younger
+		trace := Trace{Open: func(*Frame) *Image { return &copied }}
+		trace.Judge(all, new(Facts))
+		var want error
+		if younger {
+			want = ErrYounger
+		}
+		if got := all[0].Place.Err; got != want {
+			t.Errorf("younger: %t: %v, want %v", younger, got, want)
+		}
+	}
+	for _, test := range []struct {
+		c    check
+		want bool // it is enough in itself
+	}{{check{verified: BySymbol}, true}, {check{verified: ByCode}, true}, {check{trampoline: true}, true}, {check{verified: ByCall}, false}, {check{}, false}} {
+		if got := test.c.agreesAlone(); got != test.want {
+			t.Errorf("%+v: %t, want %t", test.c, got, test.want)
+		}
+	}
+	for _, e := range []struct {
+		calls, links int
+		want         bool
+	}{{4, 2, true}, {3, 2, false}, {9, 1, false}} {
+		if got := (&Evidence{Called: make([]uint64, e.calls), Links: e.links}).placesInYounger(); got != e.want {
+			t.Errorf("%d calls, %d links: %t, want %t", e.calls, e.links, got, e.want)
+		}
+	}
+}
+
 // placed returns how many of frames are located.
 func placed(frames []*Frame) (n int) {
 	for _, f := range frames {
@@ -84,25 +127,165 @@ func placed(frames []*Frame) (n int) {
 	return n
 }
 
-// A failure withdraws the file for the frames of its own stack; those of others keep theirs.
-func TestFailuresWithdrawTheFileForTheirStack(t *testing.T) {
+// A return address without a call before it withdraws the file for all stacks of its process, also for
+// those of later traces of the log; Doubt is called for the frames that were located before. Another
+// process may have loaded another build.
+func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	m, returns := thisProgram(t)
-	var all []*Frame
-	add := func(addr uint64, apart bool) {
-		all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: addr, Module: m.Path, Apart: apart})
+	movable := *m
+	movable.Fixed = false
+	type stack struct {
+		bias   uint64 // 0: the log does not show it
+		pid    uint64
+		broken bool
 	}
-	for i := range 8 {
-		add(returns[i*100], i == 0)
+	for _, test := range []struct {
+		name   string
+		traces [][]stack
+		want   []int // located frames of each stack
+		doubts int
+	}{
+		{"one trace", [][]stack{{{}, {broken: true}}}, []int{0, 0}, 0},
+		{"the failure first", [][]stack{{{broken: true}, {}}}, []int{0, 0}, 0},
+		{"two traces of processes that are not known", [][]stack{{{broken: true}}, {{}}}, []int{0, 8}, 0},
+		{"two traces of a process, by its load bias", [][]stack{{{bias: 1 << 40}}, {{bias: 1 << 40, broken: true}}, {{bias: 1 << 40}}}, []int{8, 0, 0}, 1},
+		{"two traces of a process, by its number", [][]stack{{{pid: 7}}, {{pid: 7, broken: true}}, {{pid: 7}}}, []int{8, 0, 0}, 1},
+		{"two processes in a trace, by their load biases", [][]stack{{{bias: 1 << 40}, {bias: 2 << 40, broken: true}}}, []int{8, 0}, 0},
+		{"two processes, by their numbers", [][]stack{{{pid: 7}}, {{pid: 8, broken: true}}, {{pid: 7}, {pid: 8}}}, []int{8, 0, 8, 0}, 0},
+	} {
+		var memory Memory
+		var got []int
+		doubts := 0
+		for _, stacks := range test.traces {
+			trace := Trace{Memory: &memory, Doubt: func(*Image) { doubts++ }, Open: func(*Frame) *Image {
+				copied := movable
+				return &copied
+			}}
+			var all []*Frame
+			for _, s := range stacks {
+				for i := range 9 {
+					f := &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: returns[i*100], Module: m.Path, PID: s.pid, Apart: i == 0}
+					if i == 8 && s.broken {
+						f.Value++
+					} else if i == 8 {
+						continue
+					}
+					if s.bias != 0 {
+						f.Addr = s.bias + f.Value
+					}
+					all = append(all, f)
+				}
+			}
+			trace.Judge(all, new(Facts))
+			for _, s := range stacks {
+				n := 8
+				if s.broken {
+					n++
+				}
+				got = append(got, placed(all[:n]))
+				all = all[n:]
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || doubts != test.doubts {
+			t.Errorf("%s: %d doubts, want %d; located frames (-want +got)\n%s", test.name, doubts, test.doubts, diff)
+		}
 	}
-	add(returns[900], true)
-	add(returns[1000]+1, false)
-	trace := Trace{Open: func(*Frame) *Image {
-		copied := *m
-		return &copied
-	}}
-	trace.Judge(all, new(Facts))
-	if first, second := placed(all[:8]), placed(all[8:]); first != 8 || second != 0 {
-		t.Errorf("%d and %d frames are located, want 8 and 0", first, second)
+}
+
+// A frame that calls could connect with its neighbours in the file, and do not, needs four calls; none is
+// enough if a call leads elsewhere. Frames without such neighbours need no more than the file.
+func TestFramesThatNoCallConnects(t *testing.T) {
+	_, returns := thisProgram(t)
+	for _, test := range []struct {
+		name  string
+		calls int
+		c     check
+		given bool
+		want  error
+	}{
+		{"linked", 3, check{linked: true, beside: true, astray: true}, false, nil},
+		{"no neighbour", 3, check{}, false, nil},
+		{"three calls", 3, check{beside: true}, false, ErrUnproven},
+		{"four calls", 4, check{beside: true}, false, nil},
+		{"a call elsewhere", 9, check{beside: true, astray: true}, false, ErrUnproven},
+		{"a call elsewhere in a trampoline", 9, check{beside: true, astray: true, trampoline: true}, false, nil},
+		{"a call elsewhere in the operator's file", 9, check{beside: true, astray: true}, true, nil},
+	} {
+		c := test.c
+		c.of = &verdict{image: &Image{Path: "/opt/shop", Given: test.given}, proved: true, all: Evidence{Called: returns[:test.calls]}}
+		c.here, c.verified = &c.of.all, ByCall
+		var f Frame
+		if c.conclude(&f); f.Place.Err != test.want {
+			t.Errorf("%s: %v, want %v", test.name, f.Place.Err, test.want)
+		}
+	}
+}
+
+// openX86 opens a small file of x86-64 with the functions outer and local, of which neither jumps to another.
+func openX86(t *testing.T) *object.File {
+	t.Helper()
+	file, err := os.Open("../symbolize/testdata/arch/x86_64.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := object.Open(file, info.Size(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestCallsThatLeadElsewhere(t *testing.T) {
+	f := openX86(t)
+	const outer, local = 0x1370, 0x13b0
+	for _, test := range []struct {
+		target, addr uint64
+		want         bool
+	}{{local, local + 9, false}, {local, outer + 9, true}, {outer, local + 9, true}, {local, 0x10, false}, {0x10, local + 9, false}} {
+		if got := new(Trace).leadsElsewhere(f, test.target, test.addr); got != test.want {
+			t.Errorf("call to %#x, frame at %#x: %t, want %t", test.target, test.addr, got, test.want)
+		}
+	}
+}
+
+// No fault that a sanitizer reports is within an instruction: such an address refutes the file. In the function
+// local of the file, instructions begin at these addresses. The report has one of them, or the byte before.
+// Other programs may print any address as that of their first frame.
+func TestNoFaultIsWithinAnInstruction(t *testing.T) {
+	const start, end = 0x13b0, 0x13cb
+	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}
+	f := openX86(t)
+	known, err := buildid.FromBytes([]byte("12345678"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dialect *Dialect
+		number  int
+		id      buildid.ID
+		refutes bool
+	}{{&sanitizer, 0, buildid.ID{}, true}, {&sanitizer, 1, buildid.ID{}, false}, {&sanitizer, 0, known, false}, {&gdb, 0, buildid.ID{}, false}} {
+		var got, want []uint64
+		for addr := uint64(start); addr <= end; addr++ {
+			trace := Trace{Open: func(*Frame) *Image { return &Image{Path: "/opt/shop", ID: test.id, File: f, Segments: f.Segments()} }}
+			fault := &Frame{Dialect: test.dialect, Number: test.number, Kind: BaseOffset, Value: addr, Module: "/opt/shop", ID: test.id, Call: Adjusted}
+			trace.Judge([]*Frame{fault}, new(Facts))
+			if fault.Place.Err == ErrWithin {
+				got = append(got, addr)
+			}
+			if test.refutes && !slices.Contains(begins, addr) && !slices.Contains(begins, addr+1) {
+				want = append(want, addr)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s, frame %d, build ID %s: addresses that refute the file (-want +got)\n%s", test.dialect.Name, test.number, test.id, diff)
+		}
 	}
 }
 

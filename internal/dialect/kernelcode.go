@@ -209,7 +209,7 @@ const arm64Nop = 0xd503201f
 
 // compareListed compares the code that the log lists around f's instruction with that of the file.
 func (c *check) compareListed(f *Frame) {
-	if f.listed == nil || len(f.listed.listing.units) == 0 || c.identified(f) {
+	if f.listed == nil || len(f.listed.listing.units) == 0 || c.of.identifies(f) {
 		return
 	}
 	same, other := false, false

@@ -15,6 +15,8 @@ type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	shown    recent[sum, []object.Symbol] // by file and shown name; the names of the symbols are not kept
 	texts    recent[sum, textFound]       // by file and text
+	runs     recent[run, usage]
+	traces   int // traces so far
 }
 
 // remembered returns the Memory of t.

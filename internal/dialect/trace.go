@@ -26,6 +26,7 @@ var (
 	ErrStray     = errors.New("the file has no code at this address, though other frames show that it is the file that ran: the frame is not one of its code")
 	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
 	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrWithin    = errors.New("in the file, no instruction begins at this address: it is not the file that ran")
 	ErrFault     = errors.New("no call is before this address: either a signal has interrupted the frame, whose trampoline is in a file that is not here, or the file is not the one that ran")
 	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
@@ -33,6 +34,7 @@ var (
 	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of both this one does")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names that one")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
+	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it is the file that ran; --image NAME=FILE names that one")
 	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")
 	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
 	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
@@ -87,6 +89,11 @@ type Trace struct {
 	// Memory is that of the log, which its traces share. If it is nil, the trace has its own.
 	Memory *Memory
 
+	// Doubt is called for a file that a stack refutes after frames of its process were located in it.
+	// It may be nil.
+	Doubt func(m *Image)
+
+	serial  int // number of the trace in its Memory
 	modules map[moduleKey]*verdict
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork
 	mapped  mapped
@@ -165,10 +172,12 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		}
 		c.here, c.stack = c.of.evidence(t.stack.Stack), t.stack.Stack
 		c.exact, c.mixed = t.signals[f.Process] && f.Number != 0, mixed
-		c.mayFault = i > 0 && checks[i-1].mayBeTrampoline(frames[i-1])
+		if c.mayFault = i > 0 && checks[i-1].mayBeTrampoline(frames[i-1]); c.mayFault {
+			c.noLibrary = checks[i-1].of == nil || checks[i-1].of.image.Err != nil
+		}
 		c.called = f.Kind != Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
 		signal := false
-		if fault := object.Guard(func() { signal = c.run(f) }); fault != nil {
+		if fault := object.Guard(func() { signal = c.compare(t, f) }); fault != nil {
 			c.err, signal = fault, false
 		}
 		t.setSignal(f, signal)
@@ -179,7 +188,11 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		}
 	}
 	for i := range checks[min(1, len(checks)):] {
-		object.Guard(func() { checks[i+1].link(&checks[i]) })
+		outer, inner := &checks[i+1], &checks[i]
+		if frames[i+1].Number >= 0 && frames[i+1].Number < frames[i].Number { // the newest call is the last one
+			outer, inner = inner, outer
+		}
+		object.Guard(func() { outer.link(t, inner) })
 	}
 	for i := range checks {
 		if v := checks[i].of; v != nil {
@@ -187,10 +200,14 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 			v.judgeGiven()
 		}
 	}
+	t.refuteRuns(frames, checks)
 	t.judgePrograms(facts.Program())
 	t.weighMaps(frames, checks, facts)
 	for i, f := range frames {
-		checks[i].conclude(f)
+		c := &checks[i]
+		if c.conclude(f); c.runs && f.Place.Err == nil {
+			t.useRun(c)
+		}
 		t.know(f)
 		t.inGiven = t.inGiven || f.Place.Err == nil && f.Place.Image != nil && f.Place.Image.Given
 	}

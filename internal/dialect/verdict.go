@@ -11,6 +11,7 @@ type verdict struct {
 	first   Frame  // the fields about the module, of the first frame that named it; see verdictOf
 	unnamed string // path of the file that was tried for frames without a module, before any named it
 	image   *Image
+	file    sum // of the image
 	bias    uint64
 	biased  bool // bias is known
 	moved   bool // frames show different biases: several processes write to the log
@@ -96,6 +97,7 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 		v.image = open(v)
 		v.image.names = names{demangle: t.Demangle, memory: t.remembered(), quota: t.quota()}
 		t.quota().Spend(stepsPerModule)
+		v.file = about(v.image).sum()
 		if t.modules == nil {
 			t.modules = make(map[moduleKey]*verdict)
 		}

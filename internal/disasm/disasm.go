@@ -1,7 +1,9 @@
-// Package disasm disassembles the code that Linux lists around an instruction that has failed.
+// Package disasm disassembles the code that Linux lists around an instruction that has failed, and finds
+// where instructions begin and where code jumps to.
 package disasm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -60,6 +62,58 @@ func x86Start(code []byte, at int) int {
 	}
 	return at
 }
+
+// Begins reports whether an instruction of x86-64 begins at the offset at of code, if one begins at offset
+// 0. known is not set if an instruction before it cannot be decoded.
+func Begins(code []byte, at int) (begins, known bool) {
+	from := 0
+	for from < at && from < len(code) {
+		_, size := x86Inst(code[from:])
+		if size == 0 {
+			return false, false
+		}
+		from += size
+	}
+	return from == at, true
+}
+
+// Jumps returns the offsets to which code of x86-64 may jump beyond itself, and whether these are all: an
+// instruction that cannot be decoded, and a jump to a computed address, may lead anywhere.
+func Jumps(code []byte) (beyond []int, all bool) {
+	for from := 0; from < len(code); {
+		inst, size := x86Inst(code[from:])
+		if size == 0 || size > len(code)-from {
+			return nil, false
+		}
+		from += size
+		if size == len(endbr64) && inst.Op == 0 || inst.Op == x86asm.CALL {
+			continue
+		}
+		to, relative := inst.Args[0].(x86asm.Rel)
+		switch at := from + int(to); {
+		case inst.Op == x86asm.JMP && !relative:
+			return nil, false
+		case relative && (at < 0 || at >= len(code)):
+			beyond = append(beyond, at)
+		}
+	}
+	return beyond, true
+}
+
+// x86Inst decodes the instruction at the beginning of code, and returns its bytes: 0 if it is not known.
+func x86Inst(code []byte) (inst x86asm.Inst, size int) {
+	if bytes.HasPrefix(code, endbr64) {
+		return inst, len(endbr64)
+	}
+	inst, err := x86asm.Decode(code, 64)
+	if err != nil || inst.Op == 0 { // 0: a prefix without an instruction
+		return inst, 0
+	}
+	return inst, inst.Len
+}
+
+// endbr64 is the instruction that begins functions for Intel's CET, which x86asm cannot decode.
+var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
 // x86Text returns the instruction at the beginning of code, and its bytes. One that is not known has
 // one byte; one that the end of the listing cuts off has all that are left.

@@ -23,7 +23,7 @@ const module = "github.com/symfilter/symfilter"
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
 	"internal/input":      {"filter", "markup", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
-	"internal/dialect":    {"buildid", "internal/object"},
+	"internal/dialect":    {"buildid", "internal/object", "internal/disasm"},
 	"filter":              {"internal/dialect", "markup", "sgr", "symbolize", "buildid", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},

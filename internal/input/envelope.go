@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"math"
+	"time"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/lines"
@@ -117,6 +118,18 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 				dst = append(append(dst, e.textOf(bytes.TrimSuffix(line, newline), &buf)...), '\n')
 			}
 			return dst
+		}
+		logged := o.Dialects.Logged
+		o.Dialects.Logged = func() time.Time {
+			if e.out.cur != nil {
+				if at := loggedAt(format, e.out.cur.raw); !at.IsZero() {
+					return at
+				}
+			}
+			if logged == nil {
+				return time.Time{}
+			}
+			return logged()
 		}
 	}
 	if members := o.Members; members != nil {

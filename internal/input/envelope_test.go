@@ -220,7 +220,7 @@ func (g *generator) line(plain bool) string {
 // sealed returns a part of a line as the runtime writes it.
 func (g *generator) sealed(stream, text string, whole bool) string {
 	g.clock += 1 + g.IntN(1000)
-	at := fmt.Sprintf("2016-10-06T00:%02d:%02d.%dZ", g.clock/60000%60, g.clock/1000%60, g.clock%1000)
+	at := fmt.Sprintf("2096-10-06T00:%02d:%02d.%dZ", g.clock/60000%60, g.clock/1000%60, g.clock%1000)
 	if g.format == Docker {
 		if whole {
 			text += "\n"

@@ -1,0 +1,53 @@
+package input
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+)
+
+// loggedAt returns the time that the record, a line of the log or an entry of a journal, has of itself.
+// It returns zero for a record without one.
+func loggedAt(format Format, record []byte) time.Time {
+	switch format {
+	case CRI:
+		return parseTime(record[:timestamp(record)])
+	case Docker:
+		return parseTime(lastMember(record, `"time":"`))
+	case Journal:
+		if _, after, ok := bytes.Cut(record, []byte(journalRealtime+"=")); ok {
+			value, _, _ := bytes.Cut(after, newline)
+			return microseconds(value)
+		}
+	case JSON: // of journalctl -o json
+		return microseconds(lastMember(record, `"`+journalRealtime+`":"`))
+	}
+	return time.Time{}
+}
+
+// lastMember returns the value of the last member of an object in JSON that begins with these bytes, nil
+// without one.
+func lastMember(record []byte, begin string) []byte {
+	i := bytes.LastIndex(record, []byte(begin))
+	if i < 0 {
+		return nil
+	}
+	value, _, _ := bytes.Cut(record[i+len(begin):], []byte{'"'})
+	return value
+}
+
+func parseTime(text []byte) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func microseconds(digits []byte) time.Time {
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil || n <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n)
+}
