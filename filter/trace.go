@@ -258,7 +258,9 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 			t.reader.AgeMaps(t.last)
 		}
 	}
-	l.Frames[0].Apart = number-t.last > 1 || len(t.held) > 0 && len(t.held[len(t.held)-1].frames) == 0
+	if number-t.last > 1 || len(t.held) > 0 && len(t.held[len(t.held)-1].frames) == 0 {
+		l.Frames[0].Apart = true
+	}
 	sure := true
 	for i := range l.Frames {
 		f := &l.Frames[i]

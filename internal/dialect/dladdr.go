@@ -123,7 +123,7 @@ func matchMtrace(r *Reader, l *Line, at int) bool {
 		}
 		f.Module = r.name(b[2:to])
 	}
-	f.Call, f.Value = Return, n
+	f.Call, f.Value, f.Apart = Return, n, true
 	if f.Kind = BaseOffset; n>>32 != 0 {
 		f.Kind, f.Addr = Runtime, n
 	}

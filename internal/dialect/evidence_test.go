@@ -224,7 +224,7 @@ func TestFramesThatNoCallConnects(t *testing.T) {
 // openX86 opens a small file of x86-64 with the functions outer and local, of which neither jumps to another.
 func openX86(t *testing.T) *object.File {
 	t.Helper()
-	file, err := os.Open("../symbolize/testdata/arch/x86_64.elf")
+	file, err := os.Open("../../symbolize/testdata/arch/x86_64.elf")
 	if err != nil {
 		t.Fatal(err)
 	}
