@@ -336,6 +336,18 @@ func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
 	return of
 }
 
+// callEndsAt reports whether llvm-objdump has a call as the last instruction of the code from start to
+// end, or has no code: the file has debug information only.
+func callEndsAt(t *testing.T, file string, start, end uint64) bool {
+	t.Helper()
+	text := run(t, nil, "llvm-objdump-19", "-d", "--no-show-raw-insn", fmt.Sprintf("--start-address=%#x", start), fmt.Sprintf("--stop-address=%#x", end), file)
+	code := regexp.MustCompile(`(?m)^ *[0-9a-f]+:\s+(\S+)`).FindAllStringSubmatch(text, -1)
+	if len(code) == 0 {
+		return true
+	}
+	return slices.Contains([]string{"call", "callq", "bl", "blr", "jal", "jalr"}, code[len(code)-1][1])
+}
+
 // asLLVM returns the log with the answers of llvm-symbolizer for the addresses of its functions, in the
 // files of its modules, and the number of frames with an answer.
 func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, known int) {
@@ -354,6 +366,9 @@ func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, 
 			}
 		}
 		if len(at) != 1 || at[0].size != 0 && p.offset >= at[0].size || p.offset == 1<<64-1 {
+			continue
+		}
+		if end := at[0].addr + p.offset + 1; p.offset+1 == p.size && !callEndsAt(t, files[p.module], at[0].addr, end) {
 			continue
 		}
 		asked[p] = true

@@ -143,10 +143,22 @@ func (c *check) runInKernel(f *Frame) {
 		return
 	}
 	c.addr, c.lookup = s.addr+value, s.addr+offset
+	if call == Return && value == s.size && !c.endsInCall() {
+		c.err = ErrPadding
+		return
+	}
 	if !s.unsure {
 		c.verified = BySymbol
 	}
 	c.compareListed(f)
+}
+
+// endsInCall reports whether the code before c.addr, the end of a function, may be a call: of a function that
+// does not return. Otherwise the address is that of the next function.
+func (c *check) endsInCall() bool {
+	yes, known := false, false
+	c.of.image.visit(func(file *object.File) { yes, known = file.CallEndsAt(c.addr) })
+	return yes || !known
 }
 
 // isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no

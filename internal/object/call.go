@@ -120,7 +120,14 @@ func (f *File) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 	if f.Machine == elf.EM_ARM {
 		addr &^= 1
 	}
-	if f.closed || addr == 0 || f.Type == elf.ET_REL {
+	if f.closed || addr == 0 {
+		return nil, false
+	}
+	if f.Type == elf.ET_REL {
+		data, start := f.Code(addr - 1)
+		if end := addr - start; data != nil && end <= uint64(len(data)) {
+			return buf[:copy(buf, data[end-min(end, uint64(len(buf))):end])], true
+		}
 		return nil, false
 	}
 	start := uint64(0)
@@ -162,7 +169,7 @@ func (f *File) x86Call(code []byte, addr uint64) bool {
 	n := len(code)
 	if n >= 5 && code[n-5] == 0xe8 {
 		target := f.wrap(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
-		if f.ExecCovers(target) {
+		if f.Type == elf.ET_REL || f.ExecCovers(target) { // the target of an object file is a relocation's
 			return true
 		}
 	}
@@ -202,7 +209,7 @@ func (f *File) s390Call(code []byte, addr uint64) bool {
 	n := len(code)
 	if n >= 6 && code[n-6] == 0xc0 && code[n-5]&0x0f == 5 {
 		offset := int64(int32(f.header.u32(code[n-4:])))
-		if f.ExecCovers(addr - 6 + uint64(2*offset)) {
+		if f.Type == elf.ET_REL || f.ExecCovers(addr-6+uint64(2*offset)) {
 			return true
 		}
 	}
