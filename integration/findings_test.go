@@ -91,7 +91,7 @@ func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 					t.Fatalf("%v: online (-), stripped (+):\n%s\n%s\n%s", b, diff, online, offline)
 				}
 				forms := map[string]string{
-					"in a log of CRI":     regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(offline, "\n"), "2026-11-20T10:00:00.000000000Z stderr F ") + "\n",
+					"in a log of CRI":     regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(offline, "\n"), "2096-11-20T10:00:00.000000000Z stderr F ") + "\n",
 					"in the system's log": regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(offline, "\n"), "Nov 20 10:00:00 host shop[7]: ") + "\n",
 					"in a log of Docker":  dockerLog(t, offline),
 				}
@@ -123,7 +123,7 @@ func dockerLog(t *testing.T, log string) string {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.Lines(log) {
-		object, err := json.Marshal(map[string]string{"log": line, "stream": "stderr", "time": "2026-11-20T10:00:00Z"})
+		object, err := json.Marshal(map[string]string{"log": line, "stream": "stderr", "time": "2096-11-20T10:00:00Z"})
 		if err != nil {
 			t.Fatal(err)
 		}

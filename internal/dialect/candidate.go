@@ -11,7 +11,7 @@ func (f *Frame) Candidate() (path string, base uint64) {
 		return "", 0
 	}
 	switch f.Place.Err {
-	case ErrUnproven, ErrTitle:
+	case ErrUnproven, ErrYounger, ErrTitle:
 		return m.Path, 0
 	case ErrNoBias:
 		s, covered := sighting{addr: f.Addr, call: f.Call}, false

@@ -253,7 +253,8 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: ErrUnproven}
 	case v.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == ""):
 		*p = Place{Image: v.image, Err: ErrYounger}
-	case !c.linked && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given:
+	case !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given:
+		// Footnotes have each address of many stacks once: the next one is no caller.
 		*p = Place{Image: v.image, Err: ErrUnproven}
 	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
