@@ -64,9 +64,9 @@ type Dialects struct {
 	// header of a trace. It is nil if lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
-	// Logged returns the time by which the current line was written, zero if that is not known. It is
-	// called when a trace begins. A file at a path of the log that was changed after that needs more
-	// proof. Nil: the times are not known.
+	// Logged returns the time by which the current line was written, zero if that is not known. It
+	// is called when a trace begins. A file at a path of the log that was changed after that needs
+	// more proof. Nil: the times are not known.
 	Logged func() time.Time
 
 	// NoHold judges each frame by itself and the frames before it, and never holds lines back.

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A file at a path of the log is younger than the log if it was changed after that was written. Of a file
-// that the operator leads to, the time does not count.
+// A file at a path of the log is younger than the log if it was changed after that was written. Of
+// a file that the operator leads to, the time does not count.
 func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

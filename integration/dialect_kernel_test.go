@@ -336,8 +336,8 @@ func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
 	return of
 }
 
-// callEndsAt reports whether llvm-objdump has a call as the last instruction of the code from start to
-// end, or has no code: the file has debug information only.
+// callEndsAt reports whether llvm-objdump has a call as the last instruction of the code from start
+// to end, or has no code: the file has debug information only.
 func callEndsAt(t *testing.T, file string, start, end uint64) bool {
 	t.Helper()
 	text := run(t, nil, "llvm-objdump-19", "-d", "--no-show-raw-insn", fmt.Sprintf("--start-address=%#x", start), fmt.Sprintf("--stop-address=%#x", end), file)

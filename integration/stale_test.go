@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// staleForms are the forms of traces without build IDs. write writes a trace of a program that is loaded
-// at base; addrs are return addresses of the file but, if exact is set, for the first.
+// staleForms are the forms of traces without build IDs. write writes a trace of a program that is
+// loaded at base; addrs are return addresses of the file but, if exact is set, for the first.
 var staleForms = []struct {
 	name  string
 	exact bool // the first address is that of an instruction
@@ -226,8 +226,8 @@ func disassembled(t *testing.T, path string) *shopBuild {
 	return b
 }
 
-// chain returns the addresses of a stack of at most n frames: an address in a random function, and the
-// return addresses of functions that call it.
+// chain returns the addresses of a stack of at most n frames: an address in a random function, and
+// the return addresses of functions that call it.
 func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs []uint64) {
 	f := b.functions[random.IntN(len(b.functions))]
 	switch {
@@ -261,8 +261,9 @@ func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs [
 // A shopFilter filters traces of /opt/shop/shop as if that were a file of this machine.
 type shopFilter struct{ opened *symfilter.Opened }
 
-// names returns what is printed for each of the frames of a trace of the file at path: its functions, files and
-// lines. Empty: nothing. If base is not 0, the file is forced on the filter, and was loaded there.
+// names returns what is printed for each of the frames of a trace of the file at path: its
+// functions, files and lines. Empty: nothing. If base is not 0, the file is forced on the filter,
+// and was loaded there.
 func (s *shopFilter) names(t *testing.T, log string, frames int, path string, base uint64, logged time.Time) (all []string) {
 	t.Helper()
 	log = strings.ReplaceAll(log, "/opt/shop/shop", path)
@@ -300,9 +301,10 @@ func (s *shopFilter) names(t *testing.T, log string, frames int, path string, ba
 	return all
 }
 
-// Of the frames of a program that was built again after its log was written, at most one in 10,000 gets
-// a name or a line that is not that of the build that ran, if the time of the log is known; otherwise one
-// in 2,500, and one more by chance: nothing in a trace tells a line that moved without a change of the code.
+// Of the frames of a program that was built again after its log was written, at most one in 10,000
+// gets a name or a line that is not that of the build that ran, if the time of the log is known;
+// otherwise one in 2,500, and one more by chance: nothing in a trace tells a line that moved
+// without a change of the code.
 func TestFramesOfReplacedBuildsGetNoWrongNames(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	need(t, "g++", "objdump")

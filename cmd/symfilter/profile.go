@@ -107,7 +107,8 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// A profileRun is a run of symfilter profile. Its methods are called in the order in which they stand.
+// A profileRun is a run of symfilter profile. Its methods are called in the order in which they
+// stand.
 type profileRun struct {
 	*session
 	c     *config
@@ -162,8 +163,8 @@ func (p *profileRun) openInput() error {
 	return nil
 }
 
-// chooseForm picks the form of the input if no output is given and that is a file of Valgrind, whose
-// form has names of its own.
+// chooseForm picks the form of the input if no output is given and that is a file of Valgrind,
+// whose form has names of its own.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {

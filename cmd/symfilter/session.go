@@ -25,8 +25,8 @@ type session struct {
 	servers *debuginfod.Client
 }
 
-// session begins a session, which has messages and servers, and no symbols yet. If there is no error,
-// it must be closed.
+// session begins a session, which has messages and servers, and no symbols yet. If there is no
+// error, it must be closed.
 func (c *config) session(std standard) (*session, error) {
 	s := &session{c: c, status: &statusLine{}}
 	if isTerminal(std.err) && !c.quiet {
@@ -59,7 +59,8 @@ func (s *session) open(files []string) (err error) {
 	return err
 }
 
-// filterOptions returns the options that the filters of a session share. Their waiting ends with ctx.
+// filterOptions returns the options that the filters of a session share. Their waiting ends with
+// ctx.
 func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,
@@ -75,7 +76,8 @@ func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (f
 	return o, err
 }
 
-// close closes the symbols and the finders: nothing half-written stays, and what they learned is kept.
+// close closes the symbols and the finders: nothing half-written stays, and what they learned is
+// kept.
 func (s *session) close() {
 	if s.Opened != nil {
 		closeSoon(s.Opened)

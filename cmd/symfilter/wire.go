@@ -87,7 +87,8 @@ func (c *config) checkFilter(files []string, std standard) error {
 	return c.checkWritten(files, std)
 }
 
-// open opens what the run writes to, confines the process, and opens what it reads besides its inputs.
+// open opens what the run writes to, confines the process, and opens what it reads besides its
+// inputs.
 func (r *filterRun) open(files []string) (err error) {
 	c := r.c
 	if err := c.gates.load(r.diag); err != nil {
@@ -167,8 +168,8 @@ func (r *filterRun) read(files []string, packed *input.Memory) int {
 	return p.follow(files)
 }
 
-// end ends the outputs, reports what stayed unresolved, and returns the exit code of the run, of which
-// code is that of its inputs.
+// end ends the outputs, reports what stayed unresolved, and returns the exit code of the run, of
+// which code is that of its inputs.
 func (r *filterRun) end(code int) int {
 	c, s := r.c, r.stream
 	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); code == exitOK {

@@ -1,5 +1,5 @@
-// Package cli writes what the two commands make of their help for other programs: pages for man, and
-// what the library's scripts for completion lack.
+// Package cli writes what the two commands make of their help for other programs: pages for man,
+// and what the library's scripts for completion lack.
 package cli
 
 import "strings"
@@ -21,8 +21,8 @@ func Troff(text string) string {
 	return b.String()
 }
 
-// TroffEscape escapes what troff would interpret: backslashes, dashes, and dots and quotes at the start of
-// a line.
+// TroffEscape escapes what troff would interpret: backslashes, dashes, and dots and quotes at the
+// start of a line.
 func TroffEscape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(s)
 	lines := strings.Split(s, "\n")

@@ -194,7 +194,8 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol or code, whatever the other frames show.
+// agreesAlone reports whether the file has the frame's own symbol or code, whatever the other
+// frames show.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
 }

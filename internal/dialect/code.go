@@ -8,11 +8,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// maxDisassembled is the number of bytes of a function that are disassembled for an address, a step each.
+// maxDisassembled is the number of bytes of a function that are disassembled for an address, a step
+// each.
 const maxDisassembled = 4 << 10
 
-// isWithinInstruction reports whether addr is after the first byte of an instruction of x86-64, so that
-// no fault can be there. It returns false if that is not known.
+// isWithinInstruction reports whether addr is after the first byte of an instruction of x86-64, so
+// that no fault can be there. It returns false if that is not known.
 func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	start, end, ok := f.UnwindRange(addr)
 	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().left() <= 0 {
@@ -27,8 +28,8 @@ func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 // maxJumps is the number of functions through which a called function may jump to another.
 const maxJumps = 16
 
-// leadsElsewhere reports whether the function that begins at target is not the one that addr is in, and
-// jumps to that one neither itself nor through others. It returns false if that is not known.
+// leadsElsewhere reports whether the function that begins at target is not the one that addr is in,
+// and jumps to that one neither itself nor through others. It returns false if that is not known.
 func (t *Trace) leadsElsewhere(f *object.File, target, addr uint64) bool {
 	from, to, ok := f.UnwindRange(addr)
 	if !ok || f.Machine != elf.EM_X86_64 {

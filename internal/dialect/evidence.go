@@ -16,8 +16,8 @@ const (
 // its name alone. No address may refute it.
 const guessedCalls = 4
 
-// unlinkedCalls is the number of return addresses after a call that a file needs for a frame that calls
-// could link to its neighbours in the same file, and do not: see [check.link].
+// unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
+// calls could link to its neighbours in the same file, and do not: see [check.link].
 const unlinkedCalls = 4
 
 // youngerCalls is the number of return addresses after a call, and youngerLinks that of frames to
@@ -74,8 +74,8 @@ func (e *Evidence) refutes(m *Image) bool {
 	return bits < proofBits && (!m.Given || len(e.Failed) > 1)
 }
 
-// placesInYounger reports whether the evidence of a stack is enough for its frames in a file that was
-// changed after the log was written.
+// placesInYounger reports whether the evidence of a stack is enough for its frames in a file that
+// was changed after the log was written.
 func (e *Evidence) placesInYounger() bool {
 	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }

@@ -78,8 +78,9 @@ func TestProofsOfFiles(t *testing.T) {
 	}
 }
 
-// In a file that was changed after the log was written, four calls are not enough, unless two of them lead
-// to the function of the frame before. A frame whose own symbol or code the file has needs no others.
+// In a file that was changed after the log was written, four calls are not enough, unless two of
+// them lead to the function of the frame before. A frame whose own symbol or code the file has
+// needs no others.
 func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, younger := range []bool{false, true} {
@@ -127,9 +128,9 @@ func placed(frames []*Frame) (n int) {
 	return n
 }
 
-// A return address without a call before it withdraws the file for all stacks of its process, also for
-// those of later traces of the log; Doubt is called for the frames that were located before. Another
-// process may have loaded another build.
+// A return address without a call before it withdraws the file for all stacks of its process, also
+// for those of later traces of the log; Doubt is called for the frames that were located before.
+// Another process may have loaded another build.
 func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
@@ -192,8 +193,9 @@ func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	}
 }
 
-// A frame that calls could connect with its neighbours in the file, and do not, needs four calls; none is
-// enough if a call leads elsewhere. Frames without such neighbours need no more than the file.
+// A frame that calls could connect with its neighbours in the file, and do not, needs four calls;
+// none is enough if a call leads elsewhere. Frames without such neighbours need no more than the
+// file.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	for _, test := range []struct {
@@ -221,7 +223,8 @@ func TestFramesThatNoCallConnects(t *testing.T) {
 	}
 }
 
-// openX86 opens a small file of x86-64 with the functions outer and local, of which neither jumps to another.
+// openX86 opens a small file of x86-64 with the functions outer and local, of which neither jumps
+// to another.
 func openX86(t *testing.T) *object.File {
 	t.Helper()
 	file, err := os.Open("../../symbolize/testdata/arch/x86_64.elf")
@@ -254,9 +257,9 @@ func TestCallsThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// No fault that a sanitizer reports is within an instruction: such an address refutes the file. In the function
-// local of the file, instructions begin at these addresses. The report has one of them, or the byte before.
-// Other programs may print any address as that of their first frame.
+// No fault that a sanitizer reports is within an instruction: such an address refutes the file. In
+// the function local of the file, instructions begin at these addresses. The report has one of
+// them, or the byte before. Other programs may print any address as that of their first frame.
 func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	const start, end = 0x13b0, 0x13cb
 	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}

@@ -132,8 +132,8 @@ type Frame struct {
 	Kernel *Kernel // set for a function of a kernel
 	Code   []byte  // the code at the address, if the line lists it; otherwise nil
 
-	// Apart is set if lines without frames are before the frame's line, or if lines of its dialect are
-	// no callers of the lines before. A frame without a number then begins a stack.
+	// Apart is set if lines without frames are before the frame's line, or if lines of its dialect
+	// are no callers of the lines before. A frame without a number then begins a stack.
 	Apart bool
 
 	Place  Place       // set by a Trace

@@ -50,8 +50,8 @@ type Image struct {
 	Hash   func() string
 	Forced bool
 
-	// Younger is set if the file was changed after the log was written. Then each stack must prove more:
-	// see youngerCalls.
+	// Younger is set if the file was changed after the log was written. Then each stack must prove
+	// more: see youngerCalls.
 	Younger bool
 
 	// ByName is set if the file of a library was found by its name, in the folders where libraries are.

@@ -153,8 +153,8 @@ func (c *check) runInKernel(f *Frame) {
 	c.compareListed(f)
 }
 
-// endsInCall reports whether the code before c.addr, the end of a function, may be a call: of a function that
-// does not return. Otherwise the address is that of the next function.
+// endsInCall reports whether the code before c.addr, the end of a function, may be a call: of a
+// function that does not return. Otherwise the address is that of the next function.
 func (c *check) endsInCall() bool {
 	yes, known := false, false
 	c.of.image.visit(func(file *object.File) { yes, known = file.CallEndsAt(c.addr) })

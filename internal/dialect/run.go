@@ -1,8 +1,8 @@
 package dialect
 
-// A run is a file that a process has loaded, as far as the log shows the process. A stack of the run
-// that refutes the file refutes it for all of them, also in later traces: if one part of a file was
-// built again, the other parts are where they were, and the frames in them agree.
+// A run is a file that a process has loaded, as far as the log shows the process. A stack of the
+// run that refutes the file refutes it for all of them, also in later traces: if one part of a file
+// was built again, the other parts are where they were, and the frames in them agree.
 type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
@@ -18,8 +18,8 @@ type usage struct {
 
 const maxRuns = 1 << 10 // runs of a Memory, of which twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file: its
-// build ID or the operator does.
+// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file:
+// its build ID or the operator does.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {

@@ -89,8 +89,8 @@ type Trace struct {
 	// Memory is that of the log, which its traces share. If it is nil, the trace has its own.
 	Memory *Memory
 
-	// Doubt is called for a file that a stack refutes after frames of its process were located in it.
-	// It may be nil.
+	// Doubt is called for a file that a stack refutes after frames of its process were located in
+	// it. It may be nil.
 	Doubt func(m *Image)
 
 	serial  int // number of the trace in its Memory

@@ -1,5 +1,5 @@
-// Package disasm disassembles the code that Linux lists around an instruction that has failed, and finds
-// where instructions begin and where code jumps to.
+// Package disasm disassembles the code that Linux lists around an instruction that has failed, and
+// finds where instructions begin and where code jumps to.
 package disasm
 
 import (
@@ -63,7 +63,8 @@ func x86Start(code []byte, at int) int {
 	return at
 }
 
-// Begins reports whether an instruction of x86-64 begins at the offset at of code, if one begins at offset
+// Begins reports whether an instruction of x86-64 begins at the offset at of code, if one begins at
+// offset
 // 0. known is not set if an instruction before it cannot be decoded.
 func Begins(code []byte, at int) (begins, known bool) {
 	from := 0
@@ -77,8 +78,8 @@ func Begins(code []byte, at int) (begins, known bool) {
 	return from == at, true
 }
 
-// Jumps returns the offsets to which code of x86-64 may jump beyond itself, and whether these are all: an
-// instruction that cannot be decoded, and a jump to a computed address, may lead anywhere.
+// Jumps returns the offsets to which code of x86-64 may jump beyond itself, and whether these are
+// all: an instruction that cannot be decoded, and a jump to a computed address, may lead anywhere.
 func Jumps(code []byte) (beyond []int, all bool) {
 	for from := 0; from < len(code); {
 		inst, size := x86Inst(code[from:])
@@ -100,7 +101,8 @@ func Jumps(code []byte) (beyond []int, all bool) {
 	return beyond, true
 }
 
-// x86Inst decodes the instruction at the beginning of code, and returns its bytes: 0 if it is not known.
+// x86Inst decodes the instruction at the beginning of code, and returns its bytes: 0 if it is not
+// known.
 func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 	if bytes.HasPrefix(code, endbr64) {
 		return inst, len(endbr64)

@@ -102,8 +102,8 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// The places that code may jump to outside of itself: by a jump, a conditional one, and one right after
-// itself, but not by calls. A computed jump, and an unknown instruction, may lead anywhere.
+// The places that code may jump to outside of itself: by a jump, a conditional one, and one right
+// after itself, but not by calls. A computed jump, and an unknown instruction, may lead anywhere.
 func TestJumps(t *testing.T) {
 	for _, tt := range []struct {
 		name, code string

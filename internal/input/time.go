@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loggedAt returns the time that the record, a line of the log or an entry of a journal, has of itself.
-// It returns zero for a record without one.
+// loggedAt returns the time that the record, a line of the log or an entry of a journal, has of
+// itself. It returns zero for a record without one.
 func loggedAt(format Format, record []byte) time.Time {
 	switch format {
 	case CRI:
@@ -25,8 +25,8 @@ func loggedAt(format Format, record []byte) time.Time {
 	return time.Time{}
 }
 
-// lastMember returns the value of the last member of an object in JSON that begins with these bytes, nil
-// without one.
+// lastMember returns the value of the last member of an object in JSON that begins with these
+// bytes, nil without one.
 func lastMember(record []byte, begin string) []byte {
 	i := bytes.LastIndex(record, []byte(begin))
 	if i < 0 {
