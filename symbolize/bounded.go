@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
 // maxBeside bounds the questions of all Bounded that run at a time. An answer that nobody waits for
@@ -105,7 +106,7 @@ func (b Bounded) Examine(ctx context.Context, id buildid.ID, name string, examin
 			}
 			defer func() {
 				r := recover()
-				if object.IsFault(r) {
+				if pagefault.Is(r) {
 					ended <- nil
 					panic(r) // Examine has the error for it
 				}

@@ -7,6 +7,8 @@ import (
 	"hash/adler32"
 	"io"
 	"runtime/debug"
+
+	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
 // ErrCorrupt is wrapped by the errors for bytes that are not a zlib stream of the given size.
@@ -28,7 +30,8 @@ const (
 // Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
 // Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
 // read bytes after the stream from r. It starts a goroutine that reads buf, and returns after that
-// has ended. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
+// has ended; a panic of it becomes one of Zlib, except that for an address that cannot be read, which
+// is an error. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
 // order, for the part that the decoder will fill next: on another processor, faults of pages then take
@@ -55,12 +58,12 @@ func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	sums := adler32.New()
 	progress := make(chan int, 1024)
 	summed := make(chan struct{})
-	faulted := false
+	var broken any // the panic of the goroutine
 	go func() {
 		defer close(summed)
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // buf may be a mapped file
 		defer func() {
-			if faulted = recover() != nil; faulted {
+			if broken = recover(); broken != nil {
 				for range progress { // drain: the decoder must not block
 				}
 			}
@@ -83,6 +86,9 @@ func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 		}()
 		return d.stream(progress)
 	}()
+	if broken != nil && !pagefault.Is(broken) {
+		panic(broken)
+	}
 	if err != nil {
 		return err
 	}
@@ -93,7 +99,7 @@ func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	if err != nil {
 		return err
 	}
-	if faulted {
+	if broken != nil {
 		return errors.New("inflate: the buffer cannot be read")
 	}
 	if got := sums.Sum32(); got != want {

@@ -213,3 +213,35 @@ func TestPagesAreMadePresentInOrderAndNotFarAhead(t *testing.T) {
 		}
 	}
 }
+
+// unreadable is a panic of the runtime for an address that cannot be read.
+type unreadable struct{ error }
+
+func (unreadable) Addr() uintptr { return 0 }
+
+// A page of the buffer that cannot be read is an error. Every other panic of the goroutine is a
+// mistake in the program, which the caller gets.
+func TestOnlyFaultsOfTheBufferAreErrors(t *testing.T) {
+	data := samples(t)["text"]
+	packed := deflate(t, data, 6)
+	for _, test := range []struct {
+		name  string
+		value any // of the panic
+		want  string
+	}{
+		{"a fault", unreadable{}, "inflate: the buffer cannot be read"},
+		{"an index", errors.New("index out of range"), "panic: index out of range"},
+	} {
+		got := func() (got string) {
+			defer func() {
+				if r := recover(); r != nil {
+					got = fmt.Sprint("panic: ", r)
+				}
+			}()
+			return fmt.Sprint(Zlib(make([]byte, len(data)+Slack), len(data), bytes.NewReader(packed), func([]byte) { panic(test.value) }))
+		}()
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package object
 import (
 	"errors"
 	"runtime/debug"
+
+	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
 // ErrFault is the error for mapped bytes that cannot be read.
@@ -14,7 +16,7 @@ func Guard(use func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			if !IsFault(r) {
+			if !pagefault.Is(r) {
 				panic(r)
 			}
 			err = ErrFault
@@ -22,11 +24,4 @@ func Guard(use func()) (err error) {
 	}()
 	use()
 	return nil
-}
-
-// IsFault reports whether a recovered value is the runtime's error for an address that cannot be
-// read. Nil pointers and indexes out of range are not.
-func IsFault(recovered any) bool {
-	_, fault := recovered.(interface{ Addr() uintptr })
-	return fault
 }
