@@ -20,7 +20,7 @@ const (
 // A gzip file that ends early has no size: its last bytes are some of its contents.
 func (g *generation) damagedSize(err error) (size int64, known bool) {
 	var head [len(gzipMagic)]byte
-	if _, e := g.ReadAt(head[:], 0); e == nil && string(head[:]) == gzipMagic && errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, e := g.handle.ReadAt(head[:], 0); e == nil && string(head[:]) == gzipMagic && errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, false
 	}
 	return g.contentSize()
