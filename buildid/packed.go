@@ -7,7 +7,12 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
+
+// maxModule bounds a module, unpacked or not, in bytes. The largest one of Linux, amdgpu, has 30 MB
+// without debug information.
+const maxModule = 128 << 20
 
 // OpenUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as its
 // name shows: NAME.ko.xz, .zst or .gz, which is unpacked into memory.
@@ -32,22 +37,20 @@ func isPackedModule(path string) bool {
 // unpackedModule returns the contents of f, which it closes, unpacked. A file that is not compressed
 // is returned as it is.
 func unpackedModule(f *File) (*File, error) {
-	begin := make([]byte, 6)
-	if n, err := f.ReadAt(begin, 0); err != nil && err != io.EOF || !object.IsPacked(begin[:n]) {
+	begin := make([]byte, unpack.LongestMagic)
+	n, err := f.ReadAt(begin, 0)
+	format, _ := unpack.FormatOf(begin[:n])
+	if err != nil && err != io.EOF || format == nil {
 		return f, nil
 	}
 	fail := func(err error) (*File, error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "unpack", Path: f.path, Err: err}
 	}
-	if f.size > object.MaxUnpacked {
-		return fail(&object.LimitError{What: "bytes", Got: uint64(f.size), Max: object.MaxUnpacked})
+	if f.size > maxModule {
+		return fail(&object.LimitError{What: "bytes", Got: uint64(f.size), Max: maxModule})
 	}
-	packed := make([]byte, f.size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, f.size), packed); err != nil {
-		return fail(err)
-	}
-	image, err := object.Unpack(packed)
+	image, err := format.All(io.NewSectionReader(f, 0, f.size), maxModule)
 	if err != nil {
 		return fail(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -74,7 +75,7 @@ type pursuit struct {
 	w      io.Writer // to standard output
 	dumps  *dumpList
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
-	packed *input.Memory // for rotated files that were compressed
+	packed *unpack.Memory // for rotated files that were compressed
 
 	one  sync.Mutex             // guards live, and the moves of counts from it to the tally of the stream
 	live map[*followed]struct{} // whose counts are not in the tally yet

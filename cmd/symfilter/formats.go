@@ -12,6 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
@@ -67,7 +68,7 @@ type reports struct {
 	sym      *symbolize.Symbolizer
 	prefixes []filter.PrefixMap
 	profiles *report.Budget // the memory of all reports and profiles together
-	packed   *input.Memory  // the memory for all compressed inputs together
+	packed   *unpack.Memory  // the memory for all compressed inputs together
 	c        *config
 
 	maps   []valgrind.Map // of Valgrind's reports
@@ -82,7 +83,7 @@ func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefi
 	return reports{
 		sym: sym, prefixes: prefixes, maps: maps, c: c,
 		profiles: report.NewBudget(int64(c.maxMemory)/2, sym),
-		packed:   input.NewMemory(int64(c.maxMemory) / 2),
+		packed:   unpack.NewMemory(int64(c.maxMemory) / 2),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/profile"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -154,7 +155,7 @@ func (p *profileRun) openInput() error {
 	if !isPacked(p.head) {
 		return nil
 	}
-	plain, done, err := input.Plain(p.content, input.NewMemory(int64(p.c.maxMemory)/2))
+	plain, done, err := input.Plain(p.content, unpack.NewMemory(int64(p.c.maxMemory)/2))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.label, err)
 	}

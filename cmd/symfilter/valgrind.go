@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -70,7 +71,7 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 
 // lookAhead reads what a report contains about its objects, if the report is a regular file. It
 // returns nil if not, or if reading fails: the translator then reports the error itself.
-func lookAhead(in *os.File, memory *input.Memory, o valgrind.Options) *valgrind.Ahead {
+func lookAhead(in *os.File, memory *unpack.Memory, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/valgrind"
 )
 
@@ -156,7 +156,7 @@ func (r *filterRun) newStream(files []string, cancel func()) *stream {
 }
 
 // read filters or follows the files, and returns the exit code.
-func (r *filterRun) read(files []string, packed *input.Memory) int {
+func (r *filterRun) read(files []string, packed *unpack.Memory) int {
 	c, s := r.c, r.stream
 	if !c.follow.on {
 		return s.files(files, r.std.in)

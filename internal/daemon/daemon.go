@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/debuginfod"
-	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/service"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // stopPatience is how long the end waits for outputs that block.
@@ -74,7 +74,7 @@ type view struct {
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
-			log: o.Log, ports: newPorts(o.Inherited), unpacking: input.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
+			log: o.Log, ports: newPorts(o.Inherited), unpacking: unpack.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
 			measures: newMeasures(), began: time.Now(), stdin: newLineReader(o.Stdin),
 		},
 		conf: &Config{}, pipelines: make(map[string]*pipeline),

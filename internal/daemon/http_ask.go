@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 const (
@@ -139,30 +139,31 @@ func (a *ask) accept(headers []string) error {
 // first bytes, and bounded then. done ends its use of memory. The error is a refusal.
 func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
+	var format *unpack.Format
 	switch encoding {
 	case "", "identity":
-		encoding = ""
-	case "x-gzip":
-		encoding = "gzip"
-	case "gzip", "zstd":
+	case "gzip", "x-gzip":
+		format = unpack.Gzip
+	case "zstd":
+		format = unpack.Zstd
 	default:
 		return nil, nil, refusef(http.StatusUnsupportedMediaType, "the encoding %.40q of the body is unknown; use gzip or zstd, or none", encoding)
 	}
-	u := &sniffed{r: r.Body, memory: h.p.house.unpacking, encoding: encoding}
+	u := &sniffed{r: r.Body, memory: h.p.house.unpacking, format: format}
 	return u, u.end, nil
 }
 
 // A sniffed body is unpacked if it begins as packed data do.
 type sniffed struct {
-	r        io.Reader
-	memory   *input.Memory
-	encoding string // empty: by the first bytes
+	r      io.Reader
+	memory *unpack.Memory
+	format *unpack.Format // nil: by the first bytes
 
-	head   []byte // read, and not given
-	packed counter
-	plain  io.Reader // nil: not known
-	n      int64     // bytes of plain so far
-	done   func()
+	head     []byte // read, and not given
+	packed   counter
+	plain    io.Reader      // nil: not known
+	n        int64          // bytes of plain so far
+	unpacker *unpack.Reader // nil: not packed, or not known
 }
 
 // A counter counts the bytes that are read.
@@ -179,8 +180,8 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // end ends the use of memory.
 func (s *sniffed) end() {
-	if s.done != nil {
-		s.done()
+	if s.unpacker != nil {
+		s.unpacker.Close()
 	}
 }
 
@@ -190,47 +191,47 @@ func (s *sniffed) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if s.encoding == "" && len(s.head) == 0 {
+	if s.format == nil && len(s.head) == 0 {
 		return s.r.Read(p)
 	}
 	n, err := s.plain.Read(p)
 	switch s.n += int64(n); {
-	case s.encoding == "" && n == len(s.head):
+	case s.format == nil && n == len(s.head):
 		s.head, err = nil, nil
-	case s.encoding == "":
+	case s.format == nil:
 		s.head, err = s.head[n:], nil
 	case s.n > freeBytes && s.n > maxRatio*s.packed.n:
 		return 0, refusef(http.StatusRequestEntityTooLarge,
 			"the body unpacks to more than %d times its size; send it unpacked, or in several requests", maxRatio)
 	case err != nil && err != io.EOF:
-		err = refusef(http.StatusBadRequest, "the body is not a valid %s file, or ends too early: %v", s.encoding, err)
+		err = refusef(http.StatusBadRequest, "the body is not a valid %s file, or ends too early: %v", s.format, err)
 	}
 	return n, err
 }
 
 // begin decides whether the body is packed, by as few bytes as possible.
 func (s *sniffed) begin() error {
-	buf := make([]byte, input.LongestMagic)
-	for undecided := s.encoding == ""; undecided; {
+	buf := make([]byte, unpack.LongestMagic)
+	for undecided := s.format == nil; undecided; {
 		n, err := s.r.Read(buf[len(s.head):])
 		s.head = buf[:len(s.head)+n]
-		s.encoding, undecided = input.Packed(s.head)
+		s.format, undecided = unpack.FormatOf(s.head)
 		if undecided = undecided && err == nil; err != nil && err != io.EOF {
 			return err
 		}
 	}
-	if s.encoding == "" {
+	if s.format == nil {
 		s.plain = bytes.NewReader(s.head)
 		return nil
 	}
 	s.packed.r = io.MultiReader(bytes.NewReader(s.head), s.r)
-	var err error
-	s.plain, s.done, err = input.Unpack(s.encoding, &s.packed, s.memory)
+	z, err := s.format.Open(&s.packed, s.memory)
 	switch {
-	case errors.Is(err, input.ErrNoMemory):
+	case errors.Is(err, unpack.ErrNoMemory):
 		return refusef(http.StatusRequestEntityTooLarge, "%v; send it unpacked, or raise symbols.max_memory", err)
 	case err != nil:
-		return refusef(http.StatusBadRequest, "the body is not a valid %s file: %v; send it again, or unpacked", s.encoding, err)
+		return refusef(http.StatusBadRequest, "the body is not a valid %s file: %v; send it again, or unpacked", s.format, err)
 	}
+	s.plain, s.unpacker = z, z
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // A runner reads an input.
@@ -34,7 +34,7 @@ type house struct {
 	log       *slog.Logger
 	ports     *ports
 	webs      *webs
-	unpacking *input.Memory // for all compressed inputs
+	unpacking *unpack.Memory // for all compressed inputs
 	limits    atomic.Pointer[Limits]
 	options   Options
 	measures  *measures

@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 )
@@ -186,13 +185,9 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	}
 	g := &generation{handle: h, mtime: info.ModTime(), moved: time.Now(), copied: true}
 	g.contents = &contents{of: h, unpack: d.unpack, size: -1}
-	magic := make([]byte, headSize)
-	n, err := h.ReadAt(magic, 0)
-	if err == nil || err == io.EOF {
-		err = nil
-		if !beginsPacked(magic[:n]) {
-			err = fmt.Errorf("%w", errForeignPacking)
-		}
+	format, err := h.format()
+	if err == nil && format == nil {
+		err = errForeignPacking
 	}
 	if err == nil {
 		err = g.readHead()

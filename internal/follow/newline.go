@@ -1,6 +1,10 @@
 package follow
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/internal/unpack"
+)
 
 // Line ends. In UTF-16, a byte of a line end is not one: 0x0A may be half of another character.
 var (
@@ -13,7 +17,7 @@ var (
 // and nil if it is compressed, as its name says: its bytes are no lines, and are emitted as they come.
 func (g *generation) newline() []byte {
 	switch {
-	case g.packed && beginsPacked(g.head):
+	case g.packed && g.isCompressed():
 		return nil
 	case bytes.HasPrefix(g.head, []byte("\xff\xfe")) && !bytes.HasPrefix(g.head[2:], []byte{0, 0}): // else UTF-32
 		return lineEndUTF16LE
@@ -23,14 +27,10 @@ func (g *generation) newline() []byte {
 	return lineEnd
 }
 
-// beginsPacked reports whether a file that begins with head is compressed with gzip, zstd, xz or bzip2.
-func beginsPacked(head []byte) bool {
-	for _, magic := range []string{"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\xfd7zXZ\x00"} {
-		if bytes.HasPrefix(head, []byte(magic)) {
-			return true
-		}
-	}
-	return len(head) >= 10 && string(head[:3]) == "BZh" && string(head[4:10]) == "1AY&SY"
+// isCompressed reports whether the file begins as one of a format that is read.
+func (g *generation) isCompressed() bool {
+	f, _ := unpack.FormatOf(g.head)
+	return f != nil
 }
 
 // needsBeginning reports whether the file's reader needs all of its bytes: it is compressed, or its
@@ -56,16 +56,14 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 		return 0
 	}
 	text := b[1+bytes.LastIndexFunc(b, isControl):]
-	if i := index(text, lineEnd); i >= 0 && len(text) >= textRun {
+	if i := index(text, lineEnd); i >= 0 && len(text) >= unpack.TextRun {
 		return len(b) - len(text) + i + 1
 	}
 	return 0
 }
 
-// textRun is the number of bytes without control characters after which a file does not hold UTF-16
+// isControl reports whether r is in no text. After unpack.TextRun others a file does not hold UTF-16
 // any more, as its reader finds, too.
-const textRun = 64
-
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

@@ -22,7 +22,7 @@ const module = "github.com/symfilter/symfilter"
 // ARCHITECTURE.md. The command and the programs for development may import every package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
-	"internal/input":      {"filter", "markup", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
+	"internal/input":      {"filter", "markup", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack"},
 	"internal/dialect":    {"buildid", "internal/object", "internal/disasm"},
 	"filter":              {"internal/dialect", "markup", "sgr", "symbolize", "buildid", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
@@ -36,7 +36,7 @@ var direction = map[string][]string{
 	"sgr":                 {},
 	"symbolize":           {"buildid", "internal/object", "internal/pagefault", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
 	"debuginfod":          {"buildid", "internal/newfile"},
-	"buildid":             {"internal/object", "internal/newfile"},
+	"buildid":             {"internal/object", "internal/newfile", "internal/unpack"},
 	"internal/html":       {"sgr", "internal/escape"},
 	"internal/publish":    {"internal/report", "internal/gate", "internal/jsonout", "internal/escape"},
 	"internal/gate":       {"internal/report", "internal/escape"},
@@ -45,7 +45,8 @@ var direction = map[string][]string{
 	"internal/dwarf":      {"internal/object"},
 	"internal/gopcln":     {"internal/object"},
 	"internal/symindex":   {"internal/newfile"},
-	"internal/object":     {"internal/inflate", "internal/pagefault"},
+	"internal/object":     {"internal/unpack", "internal/pagefault"},
+	"internal/unpack":     {"internal/inflate"},
 	"internal/inflate":    {"internal/pagefault"},
 	"internal/pagefault":  {},
 	"internal/newfile":    {},
@@ -72,9 +73,9 @@ var direction = map[string][]string{
 	"internal/pagetest":    {},                    // only tests may import it
 	"internal/scripttest":  {},                    // only tests may import it
 	"internal/walkthrough": {},                    // only tests may import it
-	"internal/follow":      {},
+	"internal/follow":      {"internal/unpack"},
 	// a binary of its own: what it links does not slow the start of the command
-	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}

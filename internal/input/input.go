@@ -11,6 +11,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // A Format is the format of an input.
@@ -39,7 +41,7 @@ func (f Format) String() string { return Names()[f] }
 // Plain returns a reader of the contents of r: unpacked if r is compressed, in UTF-8 if it is
 // UTF-16. Damage is an error of the reader. The memory for unpacking is taken from memory until
 // done is called.
-func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error) {
+func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), err error) {
 	z, done, err := Unpacked(r, memory)
 	if err != nil {
 		return nil, nil, err
@@ -53,17 +55,18 @@ func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error
 
 // Unpacked returns a reader of the bytes of r: unpacked if r is compressed, and what follows. Damage
 // is an error of the reader. The memory for unpacking is taken from memory until done is called.
-func Unpacked(r io.Reader, memory *Memory) (contents io.Reader, done func(), err error) {
+func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
-	c, _ := codecOf(head)
-	if c == nil {
+	f, _ := unpack.FormatOf(head)
+	if f == nil {
 		return b, func() {}, nil
 	}
-	if contents, done, err = c.unpack(b, memory); err != nil {
+	z, err := f.Open(b, memory)
+	if err != nil {
 		return nil, nil, fmt.Errorf("unpack: %w", err)
 	}
-	return contents, done, nil
+	return z, func() { z.Close() }, nil
 }
 
 // Translators make the writer that takes an input of each format.
@@ -89,7 +92,7 @@ type Translators struct {
 	// Close returns the same error. It may be nil.
 	Damaged func(*UnpackError)
 
-	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
+	Memory *unpack.Memory // for compressed inputs; nil: unpack.DefaultMemory for each
 
 	// Unpacked means that the caller has unpacked the input: one that begins like a compressed file is
 	// not unpacked again.
@@ -142,10 +145,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 // begin finds out whether an input that begins with head is packed, and how it is encoded. It
 // returns false if more bytes are needed.
 func (w *Writer) begin(head []byte, until extent) bool {
-	var c *codec
+	var f *unpack.Format
 	undecided := false
 	if !w.inside {
-		c, undecided = codecOf(head)
+		f, undecided = unpack.FormatOf(head)
 	}
 	e, doubt := encodingOf(head, until)
 	if until == more && (undecided || doubt) || until == silent && onlyMark(head) {
@@ -153,8 +156,8 @@ func (w *Writer) begin(head []byte, until extent) bool {
 	}
 	w.begun = true
 	switch {
-	case c != nil:
-		w.packed = unpack(c, &Writer{t: w.t, format: w.format, inside: true})
+	case f != nil:
+		w.packed = newUnpacker(f, &Writer{t: w.t, format: w.format, inside: true})
 	case !e.Read():
 		w.tell(e)
 	case e != UTF8:
@@ -399,7 +402,7 @@ func (w *Writer) Packed() string {
 	if w.packed == nil || w.packed.isPlain() {
 		return ""
 	}
-	return w.packed.codec.name
+	return w.packed.format.String()
 }
 
 // Format returns the format, or Auto while it is unknown. The format of a packed input is unknown

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 const report = "<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n<protocolversion>4</protocolversion>\n"
@@ -203,7 +205,7 @@ func TestDamagedPackedInputsComeOut(t *testing.T) {
 
 func TestPlainUnpacks(t *testing.T) {
 	for _, in := range []string{"", "a", report, packed(t, report)} {
-		r, done, err := Plain(strings.NewReader(in), NewMemory(DefaultMemory))
+		r, done, err := Plain(strings.NewReader(in), unpack.NewMemory(unpack.DefaultMemory))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // An opening is the beginning of an input.
@@ -274,7 +275,7 @@ func FuzzRecognise(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, in []byte, pause uint16, seed uint64) {
-		if c, _ := codecOf(in); len(in) > 32<<10 || c != nil {
+		if f, _ := unpack.FormatOf(in); len(in) > 32<<10 || f != nil {
 			return // FuzzUnpack
 		}
 		if bytes.HasPrefix(in, []byte(markLE)) || bytes.HasPrefix(in, []byte(markBE)) {

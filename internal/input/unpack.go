@@ -8,13 +8,13 @@ import (
 	"math"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // An unpacker unpacks its input in a goroutine, and passes it to a Writer.
 type unpacker struct {
-	codec  *codec
-	memory *Memory
+	format *unpack.Format
+	memory *unpack.Memory
 	in     *io.PipeWriter
 	out    *io.PipeReader
 	done   chan error
@@ -27,11 +27,11 @@ type unpacker struct {
 	used    int64 // value of taken at the last request for more bytes: all of these are unpacked
 }
 
-// unpack starts the goroutine, which writes to w. Close waits for it.
-func unpack(c *codec, w *Writer) *unpacker {
-	u := &unpacker{codec: c, memory: w.t.Memory, w: w, done: make(chan error, 1)}
+// newUnpacker starts the goroutine, which writes to w. Close waits for it.
+func newUnpacker(f *unpack.Format, w *Writer) *unpacker {
+	u := &unpacker{format: f, memory: w.t.Memory, w: w, done: make(chan error, 1)}
 	if u.memory == nil {
-		u.memory = NewMemory(DefaultMemory)
+		u.memory = unpack.NewMemory(unpack.DefaultMemory)
 	}
 	u.out, u.in = io.Pipe()
 	go func() {
@@ -49,20 +49,19 @@ func unpack(c *codec, w *Writer) *unpacker {
 // unpack passes the unpacked bytes to the Writer, and what follows them. The error is one of the
 // Writer, or an UnpackError.
 func (u *unpacker) unpack() error {
-	memory := &lease{of: u.memory}
-	defer memory.end()
-	m := newMembers(u.codec, (*packedBytes)(u), memory)
-	w := &sink{u: u, members: m}
+	m := u.format.NewReader((*packedBytes)(u), u.memory)
+	defer m.Close()
+	w := &sink{u: u, r: m}
 	_, err := io.Copy(w, m)
 	if err == nil || w.err != nil {
 		return err
 	}
-	damage := &UnpackError{Format: u.codec.name, Err: err}
+	damage := &UnpackError{Format: u.format.String(), Err: err}
 	if u.w.t.Damaged != nil {
 		u.w.t.Damaged(damage)
 	}
 	_, err = io.Copy(w, m)
-	damage.Lost = m.salvage.lost
+	damage.Lost = m.Lost()
 	return cmp.Or(err, error(damage))
 }
 
@@ -79,7 +78,7 @@ func (e *UnpackError) Error() string {
 	switch {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("the %s file is cut off; what it holds up to there is printed", e.Format)
-	case errors.Is(e.Err, ErrNoMemory), errors.Is(e.Err, zstd.ErrWindowSizeExceeded):
+	case errors.Is(e.Err, unpack.ErrNoMemory):
 		return fmt.Sprintf("unpack the %s file: %v; unpack it with %[1]s -dc, and pass the output to symfilter, or raise --max-memory", e.Format, e.Err)
 	}
 	return fmt.Sprintf("not a valid %s file: %v; of what comes after that, only text is printed", e.Format, e.Err)
@@ -91,17 +90,17 @@ func (e *UnpackError) Unwrap() error { return e.Err }
 // A sink passes on what is unpacked. It keeps the error of its writer, to distinguish it from an
 // error of a reader.
 type sink struct {
-	u       *unpacker
-	members *members
-	err     error
+	u   *unpacker
+	r   *unpack.Reader
+	err error
 }
 
-func (r *sink) Write(b []byte) (n int, err error) {
-	r.u.mu.Lock()
-	defer r.u.mu.Unlock()
-	r.u.plain = !r.members.unpacked
-	n, r.err = r.u.w.Write(b)
-	return n, r.err
+func (w *sink) Write(b []byte) (n int, err error) {
+	w.u.mu.Lock()
+	defer w.u.mu.Unlock()
+	w.u.plain = !w.r.Unpacked()
+	n, w.err = w.u.w.Write(b)
+	return n, w.err
 }
 
 // Write returns when the goroutine has read all of p. It may not be unpacked yet.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // An Encoding is how the text of an input is encoded, if that is not UTF-8.
@@ -81,7 +83,7 @@ func onlyMark(head []byte) bool { return string(head) == markLE || string(head) 
 //
 // Any bytes are units of UTF-16: those of a log in UTF-8 are Chinese characters. The decoder therefore
 // keeps what follows a character of Latin-1, as each blank and line end is, until the next one. It
-// believes that the text is UTF-16 no longer if none comes within headSize, or if there are textRun
+// believes that the text is UTF-16 no longer if none comes within headSize, or if there are unpack.TextRun
 // bytes of text with a line end: they and all that follow are passed unchanged.
 type utf16Decoder struct {
 	big bool // the higher byte comes first
@@ -116,7 +118,7 @@ func (d *utf16Decoder) decode(p []byte) []byte {
 			continue
 		}
 		n := i + 2 - at
-		if n%textRun != 0 {
+		if n%unpack.TextRun != 0 {
 			continue
 		}
 		if run := d.textOf(all[at : i+2]); run >= 0 {
@@ -136,10 +138,10 @@ func (d *utf16Decoder) decode(p []byte) []byte {
 
 // textOf returns the index of a run of text at the end of kept bytes that is no UTF-16, or -1.
 func (d *utf16Decoder) textOf(kept []byte) int {
-	for n := textLen(kept[d.run:]); d.run+n < len(kept); n = textLen(kept[d.run:]) {
+	for n := unpack.TextLen(kept[d.run:]); d.run+n < len(kept); n = unpack.TextLen(kept[d.run:]) {
 		d.run += n + 1
 	}
-	if run := kept[d.run:]; len(run) >= textRun && hasLines(run) {
+	if run := kept[d.run:]; len(run) >= unpack.TextRun && hasLines(run) {
 		return d.run
 	}
 	return -1
@@ -149,7 +151,7 @@ func (d *utf16Decoder) textOf(kept []byte) int {
 func hasLines(b []byte) bool { n := bytes.Count(b, newline); return n > 0 && 2*n < len(b) }
 
 // isText reports whether the kept bytes may be text of UTF-8.
-func (d *utf16Decoder) isText() bool { return textLen(d.kept) == len(d.kept) }
+func (d *utf16Decoder) isText() bool { return unpack.TextLen(d.kept) == len(d.kept) }
 
 // unfinished reports whether flush returns something.
 func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }

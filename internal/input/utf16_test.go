@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 func utf16Of(order binary.AppendByteOrder, text string) string {
@@ -99,7 +100,7 @@ func TestReportsOfUTF16AreRecognised(t *testing.T) {
 		t.Errorf("read as %v: %q", w.Format(), out.String())
 	}
 	for _, in := range []string{in, packed(t, in)} {
-		r, done, err := Plain(strings.NewReader(in), NewMemory(0))
+		r, done, err := Plain(strings.NewReader(in), unpack.NewMemory(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func FuzzUTF16(f *testing.F) {
 				t.Fatalf("in blocks of %d: got %q, want %q", n, got, want)
 			}
 		}
-		r, done, err := Plain(strings.NewReader(in), NewMemory(0))
+		r, done, err := Plain(strings.NewReader(in), unpack.NewMemory(0))
 		if err != nil {
 			t.Fatal(err)
 		}

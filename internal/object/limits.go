@@ -25,9 +25,7 @@ const (
 	// to 1, over all sections of a file that are asked for: real debug sections together stay below
 	// 10:1
 	maxRatioFile  = 32
-	ratioFreeFile = 1 << 30   // bytes of all sections that may be inflated whatever their ratio: 2 s
-	maxWindow     = 128 << 20 // bytes of history a zstd frame may ask for: the default limit of zstd's own decoder
-	minWindow     = 8 << 20   // bytes of history always granted: frames of unknown length ask for their level's window
+	ratioFreeFile = 1 << 30 // bytes of all sections that may be inflated whatever their ratio: 2 s
 
 	// bytes of one section in memory: 4 GiB, or 512 MiB if an address has 32 bits
 	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))

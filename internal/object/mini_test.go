@@ -15,6 +15,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // xzOf compresses data as xz -6 does, in the way of the library.
@@ -182,9 +183,9 @@ func TestMeasureXZIsWhatXZSays(t *testing.T) {
 		}
 	}
 	for i, p := range packed {
-		n, _, err := measureXZ([]byte(p))
-		if n != uint64(len(data)) || err != nil {
-			t.Errorf("%d: measureXZ = %d, %v; want %d", i, n, err, len(data))
+		c, err := unpack.MeasureXZ([]byte(p))
+		if c.Size != uint64(len(data)) || err != nil {
+			t.Errorf("%d: MeasureXZ = %+v, %v; want %d", i, c, err, len(data))
 		}
 		if got, _, err := new(File).unpackMini([]byte(p)); !bytes.Equal(got, data) {
 			t.Errorf("%d: unpackMini: %d bytes, %v", i, len(got), err)

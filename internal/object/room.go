@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // Options are the memory and the disk that a file may use beyond its own bytes. The zero value
@@ -112,6 +114,12 @@ func (o *Options) spill(size uint64, denied error) (*arena, error) {
 
 // spilled reports whether the arena is a file.
 func (a *arena) spilled() bool { return a.taken == 0 && !a.onHeap }
+
+// fill unpacks a stream to the arena's file, at offset at. It writes the file, which is not mapped for
+// writing: a page fault that waits for the disk would hold up the whole process.
+func (a *arena) fill(p unpack.Stream, at uint64) error {
+	return p.To(io.NewOffsetWriter(a.file, int64(at)))
+}
 
 // written is called after the arena's file was written.
 func (a *arena) written() error {

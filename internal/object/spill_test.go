@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // A purse grants memory up to its budget and counts.
@@ -19,7 +21,7 @@ type purse struct {
 }
 
 func (p *purse) take(n int64) error {
-	if held := p.held.Add(n); held > p.budget || p.windowsOnly && n < minWindow {
+	if held := p.held.Add(n); held > p.budget || p.windowsOnly && n < unpack.MinWindow {
 		p.held.Add(-n)
 		return ErrMemory
 	}
@@ -46,7 +48,7 @@ func TestSectionsSpill(t *testing.T) {
 		t.Skip("nothing is mapped here")
 	}
 	b, want := packedImage(t)
-	const all, window = 5000000, minWindow
+	const all, window = 5000000, unpack.MinWindow
 	for _, tt := range []struct {
 		name           string
 		budget         int64 // bytes; -1: all is granted, on the heap

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/symfilter/symfilter/internal/inflate"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // An Unpacking inflates compressed sections of a file. [File.Unpack] begins it and Keep or Drop
@@ -25,7 +25,7 @@ type Unpacking struct {
 // An unpacked is a section of an Unpacking.
 type unpacked struct {
 	name string
-	inflation
+	unpack.Stream
 	kept
 	at uint64 // bytes from the start of the arena
 }
@@ -49,22 +49,22 @@ func (f *File) Unpack(names ...string) *Unpacking {
 			continue
 		}
 		j := &unpacked{name: name}
-		if j.inflation, j.err = f.inflation(s, legacy); j.err == nil {
-			f.claim(s, &j.inflation)
+		if j.Stream, j.err = f.stream(s, legacy); j.err == nil {
+			f.claim(s, &j.Stream)
 		}
 		u.jobs = append(u.jobs, j)
 	}
 	var windows []uint64
 	for _, j := range u.jobs {
 		if j.err == nil {
-			j.err = f.refuse(&j.inflation)
+			j.err = f.refuse(&j.Stream)
 		}
 		if j.err != nil {
 			continue
 		}
 		j.at = u.size
-		u.size += (j.claimed + inflate.Slack + sectionAlign - 1) &^ (sectionAlign - 1)
-		windows = append(windows, j.window())
+		u.size += (j.Size + unpack.Slack + sectionAlign - 1) &^ (sectionAlign - 1)
+		windows = append(windows, j.Window())
 	}
 	slices.Sort(windows)
 	for _, n := range windows[max(0, len(windows)-runtime.GOMAXPROCS(0)):] {
@@ -117,10 +117,9 @@ func (u *Unpacking) Run(take, must func(int64) error) {
 		all.Go(func() {
 			defer func() { <-slots }()
 			if !u.arena.spilled() {
-				j.to = u.arena.bytes[j.at : j.at+j.claimed+inflate.Slack]
-				j.data, j.err = j.run()
-			} else if j.err = j.spill(u.arena, j.at); j.err == nil {
-				j.data = u.arena.bytes[j.at : j.at+j.claimed : j.at+j.claimed]
+				j.data, j.err = j.Into(u.arena.bytes[j.at:j.at+j.Size+unpack.Slack], populate)
+			} else if j.err = u.arena.fill(j.Stream, j.at); j.err == nil {
+				j.data = u.arena.bytes[j.at : j.at+j.Size : j.at+j.Size]
 			}
 		})
 	}

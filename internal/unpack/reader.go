@@ -1,4 +1,4 @@
-package input
+package unpack
 
 import (
 	"bufio"
@@ -8,14 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf8"
 )
 
-// members unpacks the members of a compressed input, which are files of one codec after each other,
-// and passes on what follows them: that is text. An error of a decoder is returned once; the next
-// Read returns what is readable after the damage.
-type members struct {
-	codec  *codec
+// A Reader unpacks the members of a compressed file, which are files of one format after each other,
+// and passes on what follows them: that is text. It reads no more than it needs for what it returns.
+// An error of a decoder is returned once; the next Read returns what is readable after the damage.
+// The caller bounds the size. It is not safe for concurrent use.
+type Reader struct {
+	format *Format
 	memory *lease
 	tape   *tape
 	b      *bufio.Reader // of the tape
@@ -29,13 +29,66 @@ type members struct {
 	refused  error     // of a decoder, for what only begins like a member
 }
 
-func newMembers(c *codec, packed io.Reader, memory *lease) *members {
-	m := &members{codec: c, memory: memory, tape: &tape{r: packed}}
+// NewReader returns a Reader of packed. What only begins like a file of the format is passed on. The
+// Reader takes the memory for its decoders from memory until Close; if there is too little, its error
+// wraps [ErrNoMemory].
+func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
+	m := &Reader{format: f, memory: &lease{of: memory}, tape: &tape{r: packed}}
 	m.b = bufio.NewReader(m.tape)
 	return m
 }
 
-func (m *members) Read(p []byte) (int, error) {
+// Open does the same as NewReader, but what only begins like a file of the format is an error.
+func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
+	m := f.NewReader(packed, memory)
+	err := m.next()
+	if err == nil && m.rest != nil {
+		err = cmp.Or(m.refused, fmt.Errorf("%s: invalid header", f))
+	}
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// All returns what packed unpacks to, at most most bytes. What follows is an error.
+func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
+	m, err := f.Open(packed, NewMemory(int64(most)))
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	b, err := io.ReadAll(io.LimitReader(m, int64(most)+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > most:
+		return nil, fmt.Errorf("more than %d bytes, unpacked", most)
+	case m.rest != nil:
+		return nil, fmt.Errorf("bytes that are not %s follow it", f)
+	}
+	return b, nil
+}
+
+// Close returns the memory. It does not close the packed file.
+func (m *Reader) Close() error {
+	m.memory.end()
+	return nil
+}
+
+// Unpacked reports whether anything was unpacked, if only the end of an empty member.
+func (m *Reader) Unpacked() bool { return m.unpacked }
+
+// Lost returns the bytes after damage that are not passed on, so far.
+func (m *Reader) Lost() int64 {
+	if m.salvage == nil {
+		return 0
+	}
+	return m.salvage.lost
+}
+
+func (m *Reader) Read(p []byte) (int, error) {
 	for {
 		if m.rest != nil {
 			return m.rest.Read(p)
@@ -63,37 +116,29 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
-// first opens the first member. An input that only begins like one is an error.
-func (m *members) first() error {
-	if err := m.next(); err != nil {
-		return err
-	}
-	if m.rest != nil {
-		return cmp.Or(m.refused, fmt.Errorf("%s: invalid header", m.codec.name))
-	}
-	return nil
-}
-
 // at returns the offset of the next byte that a decoder reads.
-func (m *members) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
+func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
-// maxSkipped bounds the skippable frames of zstd before a frame, in bytes, after the first one: a
-// table for seeking follows the last one. The first frame must begin within headSize.
-const maxSkipped = 1 << 20
+// Bounds of the skippable frames of zstd before a frame, in bytes. After the first frame they may be
+// longer: a table for seeking follows the last one.
+const (
+	maxSkippedFirst = 4 << 10
+	maxSkipped      = 1 << 20
+)
 
 // next opens the next member, or sets rest to what follows the members.
-func (m *members) next() error {
-	if m.codec.padded && m.unpacked {
+func (m *Reader) next() error {
+	if m.format.padded && m.unpacked {
 		if err := m.skipZeros(); err != nil {
 			return err
 		}
 	}
 	for skipped := int64(0); ; {
-		c, head, err := peekCodec(m.b)
+		f, head, err := peekFormat(m.b)
 		switch {
 		case len(head) == 0 && (err != io.EOF || skipped == 0 || m.unpacked):
 			return err
-		case c != m.codec:
+		case f != m.format:
 			m.rest = m.since()
 			return nil
 		case !isSkippable(head):
@@ -103,7 +148,7 @@ func (m *members) next() error {
 		if len(head) == 8 {
 			skipped += 8 + int64(binary.LittleEndian.Uint32(head[4:]))
 		}
-		if len(head) < 8 || skipped > maxSkipped || skipped > headSize && !m.unpacked {
+		if len(head) < 8 || skipped > maxSkipped || skipped > maxSkippedFirst && !m.unpacked {
 			m.rest = m.since()
 			return nil
 		}
@@ -112,7 +157,7 @@ func (m *members) next() error {
 }
 
 // skipZeros skips the zeros after a member, which tapes and copies of blocks add.
-func (m *members) skipZeros() error {
+func (m *Reader) skipZeros() error {
 	for {
 		c, err := m.b.ReadByte()
 		if err != nil {
@@ -127,8 +172,8 @@ func (m *members) skipZeros() error {
 }
 
 // open opens the member at the current place.
-func (m *members) open() error {
-	z, err := m.codec.member(m.b, m.memory, m.last)
+func (m *Reader) open() error {
+	z, err := m.format.member(m.b, m.memory, m.last)
 	if err != nil {
 		return m.failed(err)
 	}
@@ -140,7 +185,7 @@ func (m *members) open() error {
 // which nothing was unpacked only begins like a compressed one, and is text: a few bytes at the head
 // of a log must not prevent it from being read. A decoder of gzip may return bytes after it has found
 // the damage: what it read for them is read again.
-func (m *members) failed(err error) error {
+func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err
 	}
@@ -160,7 +205,7 @@ func (m *members) failed(err error) error {
 }
 
 // since returns the bytes from the mark on.
-func (m *members) since() io.Reader {
+func (m *Reader) since() io.Reader {
 	kept := m.tape.kept[max(0, m.tape.mark-m.tape.start()):]
 	return io.MultiReader(bytes.NewReader(kept), m.tape.r)
 }
@@ -168,13 +213,13 @@ func (m *members) since() io.Reader {
 // isEnd reports whether a decoder's error is due to missing bytes.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// peekCodec returns the codec of what b holds next, by as few bytes as possible.
-func peekCodec(b *bufio.Reader) (c *codec, head []byte, err error) {
+// peekFormat returns the format of what b holds next, by as few bytes as possible.
+func peekFormat(b *bufio.Reader) (f *Format, head []byte, err error) {
 	for n, undecided := 1, true; undecided && err == nil; n++ {
 		head, err = b.Peek(n)
-		c, undecided = codecOf(head)
+		f, undecided = FormatOf(head)
 	}
-	return c, head, err
+	return f, head, err
 }
 
 // A tape keeps the last bytes that were read from it: those from the mark on, and at least the last
@@ -207,57 +252,4 @@ func (t *tape) Read(p []byte) (n int, err error) {
 	t.kept = append(t.kept, p[:n]...)
 	t.end += int64(n)
 	return n, err
-}
-
-// textRun is the number of bytes of text that end the damage: random bytes have no such run.
-const textRun = 64
-
-// A salvage passes on what is read after damage, from the first textRun bytes of text on. At the end,
-// fewer ones with a line end suffice.
-type salvage struct {
-	b    *bufio.Reader
-	text bool  // the text has begun
-	lost int64 // bytes before it
-}
-
-func (s *salvage) Read(p []byte) (int, error) {
-	for !s.text {
-		run, err := s.b.Peek(textRun)
-		n := textLen(run)
-		switch {
-		case len(run) == 0:
-			return 0, err
-		case n < len(run):
-			n++
-		case err == nil || run[n-1] == '\n':
-			s.text = true
-			continue
-		}
-		s.b.Discard(n)
-		s.lost += int64(n)
-	}
-	return s.b.Read(p)
-}
-
-// textLen returns how many bytes at the beginning of b are text: UTF-8 without control characters
-// except those of lines and colours. b may end within a character.
-func textLen(b []byte) int {
-	for i := 0; i < len(b); {
-		switch c := b[i]; {
-		case c >= utf8.RuneSelf:
-			r, size := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && size == 1 {
-				if i > 0 && !utf8.FullRune(b[i:]) {
-					return len(b)
-				}
-				return i
-			}
-			i += size
-		case c >= ' ' && c != 0x7f, c == '\n', c == '\r', c == '\t', c == 0x1b:
-			i++
-		default:
-			return i
-		}
-	}
-	return len(b)
 }

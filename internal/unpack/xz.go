@@ -1,10 +1,11 @@
-package input
+package unpack
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
@@ -26,8 +27,7 @@ const (
 func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error) {
 	r, _ := last.(*xzReader)
 	if r == nil {
-		r = &xzReader{guard: &xzGuard{r: packed, memory: memory}}
-		r.guard.next(12, (*xzGuard).streamHeader)
+		r = &xzReader{guard: newXZGuard(packed, xzDictionaries, memory.take)}
 	}
 	r.guard.ended = false
 	// the decoder takes at least the smallest dictionary; the guard has checked what blocks ask for
@@ -55,11 +55,34 @@ func (r *xzReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// An XZCost is what the structure of a file of xz asks for.
+type XZCost struct {
+	Size         uint64 // bytes, unpacked
+	Dictionary   uint64 // bytes of the largest dictionary
+	Dictionaries uint64 // bytes of all dictionaries, which are cleared one after the other
+}
+
+// MeasureXZ returns the cost of a file of xz. It unpacks nothing, since each LZMA2 chunk begins with
+// its sizes. The file may end within its index.
+func MeasureXZ(packed []byte) (c XZCost, err error) {
+	g := newXZGuard(nil, math.MaxInt64, func(dictionary uint64) error {
+		c.Dictionary = max(c.Dictionary, dictionary)
+		return nil
+	})
+	err = g.follow(packed)
+	if err == nil && g.padding == 0 {
+		err = fmt.Errorf("%w: no index at its end", errXZ)
+	}
+	c.Size, c.Dictionaries = g.unpacked, g.dictionaries
+	return c, err
+}
+
 // An xzGuard passes the bytes of a file of xz to its decoder, and follows its structure ("The .xz
 // File Format" 1.2.1, section 2). The decoder checks everything else.
 type xzGuard struct {
-	r      *bufio.Reader
-	memory *lease
+	r    *bufio.Reader
+	most uint64                        // bytes of all dictionaries, and xzPerByte for each unpacked byte
+	take func(dictionary uint64) error // is called for each block
 
 	field []byte                           // the current field so far
 	want  int                              // bytes of the current field
@@ -71,9 +94,15 @@ type xzGuard struct {
 	blocks       int    // of the current stream
 	packed       uint64 // bytes of the current block's chunks
 	records      uint64 // numbers of the index that follow
-	padding      int    // bytes of the index so far, modulo 4
+	padding      int    // bytes of the index so far; 0 before the first one
 	unpacked     uint64 // bytes of the chunks so far
 	dictionaries uint64 // bytes of all dictionaries so far
+}
+
+func newXZGuard(packed *bufio.Reader, most uint64, take func(dictionary uint64) error) *xzGuard {
+	g := &xzGuard{r: packed, most: most, take: take}
+	g.next(12, (*xzGuard).streamHeader)
+	return g
 }
 
 // next sets the next field.
@@ -132,6 +161,9 @@ func (g *xzGuard) follow(b []byte) error {
 var errXZ = errors.New("xz: not the structure of a file")
 
 func (g *xzGuard) streamHeader(b []byte) error {
+	if string(b[:len(xzMagic)]) != xzMagic {
+		return fmt.Errorf("%w: no magic at its beginning", errXZ)
+	}
 	switch b[7] {
 	case 0:
 		g.check = 0
@@ -169,10 +201,10 @@ func (g *xzGuard) blockHeader(b []byte) error {
 		return fmt.Errorf("%w: a block that is not LZMA2 alone", errXZ)
 	}
 	g.dictionaries += size
-	if g.dictionaries > xzDictionaries+xzPerByte*g.unpacked {
+	if g.dictionaries > g.most+xzPerByte*g.unpacked {
 		return fmt.Errorf("xz: blocks of %d bytes ask for %d bytes of memory", g.unpacked, g.dictionaries)
 	}
-	if err := g.memory.take(size); err != nil {
+	if err := g.take(size); err != nil {
 		return err
 	}
 	g.packed = 0

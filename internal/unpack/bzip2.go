@@ -1,0 +1,81 @@
+package unpack
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"io"
+)
+
+const bzip2Block = 900_000 * 4 // bytes that the decoder takes for the largest block
+
+func openBzip2(packed *bufio.Reader, memory *lease, _ io.Reader) (io.Reader, error) {
+	if err := memory.take(bzip2Block); err != nil {
+		return nil, err
+	}
+	in := &bzip2Members{b: packed, n: -len("BZh9")}
+	return &bzip2Reader{bzip2.NewReader(in), in}, nil
+}
+
+// A bzip2Reader reads members as long as one follows the other, since a decoder takes the memory of
+// a block.
+type bzip2Reader struct {
+	z  io.Reader
+	in *bzip2Members
+}
+
+func (r *bzip2Reader) Read(p []byte) (int, error) {
+	n, err := r.z.Read(p)
+	if n > 0 {
+		r.in.n = 0
+	}
+	return n, err
+}
+
+// bzip2Members ends the input of a decoder, which reads single bytes, after a member that no other
+// one follows. The end of a member has 48 bits of bzip2End, and 32 bits of a checksum. The decoder
+// returns all of a block before it reads on, and has then at most 7 bits that it has not used: the
+// end is in the 10 bytes that it reads next.
+type bzip2Members struct {
+	b       *bufio.Reader
+	n       int    // bytes that were read since the last unpacked one
+	hi, low uint64 // the last bytes
+}
+
+func (m *bzip2Members) ReadByte() (byte, error) {
+	if m.n == 10 && m.isEnd() {
+		if f, _, _ := peekFormat(m.b); f != Bzip2 {
+			return 0, io.EOF
+		}
+		m.n = -len("BZh9")
+	}
+	c, err := m.b.ReadByte()
+	if err == nil {
+		m.n++
+		m.hi, m.low = m.hi<<8|m.low>>56, m.low<<8|uint64(c)
+	}
+	return c, err
+}
+
+// isEnd reports whether the last bytes are the end of a member.
+func (m *bzip2Members) isEnd() bool {
+	for unused := range 8 { // bits that fill the last byte
+		shift := 32 + unused
+		end := (m.low>>shift | m.hi<<(64-shift)) & (1<<48 - 1)
+		if end == 0x177245385090 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *bzip2Members) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c, err := m.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	p[0] = c
+	return 1, nil
+}

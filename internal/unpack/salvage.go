@@ -1,0 +1,59 @@
+package unpack
+
+import (
+	"bufio"
+	"unicode/utf8"
+)
+
+// TextRun is the number of bytes of text that end the damage: random bytes have no such run.
+const TextRun = 64
+
+// A salvage passes on what is read after damage, from the first TextRun bytes of text on. At the end,
+// fewer ones with a line end suffice.
+type salvage struct {
+	b    *bufio.Reader
+	text bool  // the text has begun
+	lost int64 // bytes before it
+}
+
+func (s *salvage) Read(p []byte) (int, error) {
+	for !s.text {
+		run, err := s.b.Peek(TextRun)
+		n := TextLen(run)
+		switch {
+		case len(run) == 0:
+			return 0, err
+		case n < len(run):
+			n++
+		case err == nil || run[n-1] == '\n':
+			s.text = true
+			continue
+		}
+		s.b.Discard(n)
+		s.lost += int64(n)
+	}
+	return s.b.Read(p)
+}
+
+// TextLen returns how many bytes at the beginning of b are text: UTF-8 without control characters
+// except those of lines and colours. b may end within a character.
+func TextLen(b []byte) int {
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && size == 1 {
+				if i > 0 && !utf8.FullRune(b[i:]) {
+					return len(b)
+				}
+				return i
+			}
+			i += size
+		case c >= ' ' && c != 0x7f, c == '\n', c == '\r', c == '\t', c == 0x1b:
+			i++
+		default:
+			return i
+		}
+	}
+	return len(b)
+}
