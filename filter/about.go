@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/html"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A subject is a frame that a backtrace may be about.
@@ -42,8 +42,8 @@ func (s *openStack) about(kinds []html.Kind) subject {
 		if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
 			d.title.Function = strings.TrimPrefix(path.Base(d.title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
 		}
-		ends := report.EndsProgram(fr.Func) || s.isKernel(r) && isReporter(fr.Func)
-		crash = crash || own == nil && report.EndsProgram(fr.Func)
+		ends := findings.EndsProgram(fr.Func) || s.isKernel(r) && isReporter(fr.Func)
+		crash = crash || own == nil && findings.EndsProgram(fr.Func)
 		switch {
 		case kinds[i] != html.System && fr.Func != "" && !ends:
 			if own == nil {
@@ -53,7 +53,7 @@ func (s *openStack) about(kinds []html.Kind) subject {
 			if unnamed == nil {
 				unnamed = d
 			}
-		case fr.Func != "" && !report.IsOutermost(fr.Func) && !isSignalFrame(fr.Func):
+		case fr.Func != "" && !findings.IsOutermost(fr.Func) && !isSignalFrame(fr.Func):
 			known, d.row = d, -1
 		default:
 			other, d.row = d, -1
@@ -71,7 +71,7 @@ func (s *openStack) about(kinds []html.Kind) subject {
 // interrupts reports whether a signal came at a frame, so that the frames before it are those of
 // the handler. returns is for the next frame of the backtrace: it is set if the frames so far have
 // return addresses.
-func interrupts(fr *report.TraceFrame, returns *bool) bool {
+func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns
 	if fr.Address != 0 && fr.Object != "" {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A Finder is a Printer that prints nothing, and adds to a collection what a log reports of faults:
@@ -25,16 +25,16 @@ import (
 // which must be that of the findings.
 type Finder struct {
 	grouping
-	to    *report.Findings
+	to    *findings.Collection
 	input string
-	own   *report.Own
+	own   *findings.Own
 	paths Paths
 
 	open   logReport
 	pids   map[string]int
-	known  map[knownReport]*report.Finding
-	stacks map[uint64][]*report.TraceFrame // of answers, by hash
-	same   map[identity]*report.Finding    // by what Identify computes their fingerprints of
+	known  map[knownReport]*findings.Finding
+	stacks map[uint64][]*findings.TraceFrame // of answers, by hash
+	same   map[identity]*findings.Finding    // by what Identify computes their fingerprints of
 	seed   maphash.Seed
 	text   []byte // scratch: what is hashed
 }
@@ -42,11 +42,11 @@ type Finder struct {
 // NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
 // frames from those of the system, and paths sets the form of files in the log's text, as
 // [Options.Paths] does for those that are found.
-func NewFinder(to *report.Findings, input string, own *report.Own, paths Paths) *Finder {
+func NewFinder(to *findings.Collection, input string, own *findings.Own, paths Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
-		pids: make(map[string]int), known: make(map[knownReport]*report.Finding), stacks: make(map[uint64][]*report.TraceFrame),
-		same: make(map[identity]*report.Finding), seed: maphash.MakeSeed(),
+		pids: make(map[string]int), known: make(map[knownReport]*findings.Finding), stacks: make(map[uint64][]*findings.TraceFrame),
+		same: make(map[identity]*findings.Finding), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -89,7 +89,7 @@ const (
 // A logReport is the report that a log is in.
 type logReport struct {
 	mode   reportMode
-	x      report.Finding
+	x      findings.Finding
 	pid    string
 	prefix string // the text before the report in its first line, such as a time
 	said   string // the last line since the last stack, which may be about the next one
@@ -161,7 +161,7 @@ func (f *Finder) endStack() {
 		f.keepTail(s.text[:rows[0].end])
 		f.keepTail(newline)
 	}
-	minimal, isMinimal := report.Finding{}, false
+	minimal, isMinimal := findings.Finding{}, false
 	if single {
 		minimal, isMinimal = minimalError(s.text[:rows[0].end])
 	}
@@ -169,7 +169,7 @@ func (f *Finder) endStack() {
 	case s.cut || len(frames) == 0:
 	case isMinimal:
 		f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
-		minimal.Traces = []report.Trace{{Frames: frames}}
+		minimal.Traces = []findings.Trace{{Frames: frames}}
 		f.add(&minimal, "")
 	default:
 		f.trace(frames, single)
@@ -225,11 +225,11 @@ func (f *Finder) line(text []byte) {
 func (f *Finder) begin(h *reportHeader, prefix string) {
 	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
 	f.open = logReport{mode: h.mode, pid: h.pid, prefix: prefix}
-	f.open.x = report.Finding{Tool: h.tool, Kind: h.kind, Message: h.message, Memory: memoryOfKind(h.kind)}
+	f.open.x = findings.Finding{Tool: h.tool, Kind: h.kind, Message: h.message, Memory: memoryOfKind(h.kind)}
 	if h.file != "" {
-		at := &report.TraceFrame{}
+		at := &findings.TraceFrame{}
 		at.File, at.Line, at.Column, at.HasLine = f.paths.shown(h.file), h.line, h.column, h.line > 0
-		f.open.x.Traces = []report.Trace{{Frames: []*report.TraceFrame{at}}}
+		f.open.x.Traces = []findings.Trace{{Frames: []*findings.TraceFrame{at}}}
 	}
 	f.tail = f.tail[:0]
 }
@@ -262,7 +262,7 @@ func (f *Finder) within(text []byte) {
 		if len(r.x.Detail) < maxDetails {
 			r.x.Detail = append(r.x.Detail, d)
 		}
-		if strings.HasPrefix(d, "Cause: ") && r.x.Memory == report.MemoryUnknown {
+		if strings.HasPrefix(d, "Cause: ") && r.x.Memory == findings.MemoryUnknown {
 			r.x.Memory = memoryOfKind(d)
 		}
 		if !strings.HasSuffix(line, ":") { // a line before a stack
@@ -290,7 +290,7 @@ func (f *Finder) summary(text []byte) {
 }
 
 // leak adds the leak whose line was read last, if there is one.
-func (f *Finder) leak(frames []*report.TraceFrame) {
+func (f *Finder) leak(frames []*findings.TraceFrame) {
 	r := &f.open
 	x, ok := leakIn(r.said)
 	r.said = ""
@@ -299,13 +299,13 @@ func (f *Finder) leak(frames []*report.TraceFrame) {
 	}
 	x.Tool = r.x.Tool
 	if len(frames) > 0 {
-		x.Traces = []report.Trace{{Frames: frames}}
+		x.Traces = []findings.Trace{{Frames: frames}}
 	}
 	f.add(&x, r.pid)
 }
 
 // trace adds a stack to the open report, or begins a crash with it.
-func (f *Finder) trace(frames []*report.TraceFrame, single bool) {
+func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	r := &f.open
 	r.quiet = 0
 	switch said := r.said; r.mode {
@@ -315,15 +315,15 @@ func (f *Finder) trace(frames []*report.TraceFrame, single bool) {
 	case ofSanitizer:
 		if len(r.x.Traces) == 0 {
 			f.access(said)
-			r.x.Traces = append(r.x.Traces, report.Trace{Message: said, Frames: frames})
+			r.x.Traces = append(r.x.Traces, findings.Trace{Message: said, Frames: frames})
 		} else if len(r.x.Traces) < maxTraces {
-			r.x.Traces = append(r.x.Traces, report.Trace{Role: roleOf([]byte(said)), Message: said, Frames: frames})
+			r.x.Traces = append(r.x.Traces, findings.Trace{Role: roleOf([]byte(said)), Message: said, Frames: frames})
 		}
 		r.said = ""
 		return
 	case ofRuntimeError:
 		if at := r.x.Traces; len(at) > 0 && len(at[0].Frames) == 1 && at[0].Frames[0].Object == "" {
-			r.x.Traces = []report.Trace{{Frames: withLine(frames, at[0].Frames[0])}}
+			r.x.Traces = []findings.Trace{{Frames: withLine(frames, at[0].Frames[0])}}
 			return
 		}
 	}
@@ -333,23 +333,23 @@ func (f *Finder) trace(frames []*report.TraceFrame, single bool) {
 
 // withLine returns frames, of which the innermost one has the line at if none has a line. frames stay
 // as they are: other findings may share them.
-func withLine(frames []*report.TraceFrame, at *report.TraceFrame) []*report.TraceFrame {
-	if slices.ContainsFunc(frames, func(f *report.TraceFrame) bool { return f.HasLine }) {
+func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
+	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
 	}
 	f := frames[0]
-	first := &report.TraceFrame{Frame: f.Frame, Object: f.Object, ID: f.ID, Address: f.Address, Offset: f.Offset}
+	first := &findings.TraceFrame{Frame: f.Frame, Object: f.Object, ID: f.ID, Address: f.Address, Offset: f.Offset}
 	first.File, first.Line, first.Column, first.HasLine = at.File, at.Line, at.Column, at.HasLine
-	return append([]*report.TraceFrame{first}, frames[1:]...)
+	return append([]*findings.TraceFrame{first}, frames[1:]...)
 }
 
 // crash begins a crash with a stack, if one of the lines before it is the message of one, or adds the
 // stack to the open one.
-func (f *Finder) crash(frames []*report.TraceFrame, single bool) {
+func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	r := &f.open
 	if x, ok := crashIn(f.tail); ok {
 		f.end(true)
-		x.Traces = []report.Trace{{Frames: frames}}
+		x.Traces = []findings.Trace{{Frames: frames}}
 		f.open = logReport{mode: ofCrash, x: x, single: single}
 		return
 	}
@@ -360,7 +360,7 @@ func (f *Finder) crash(frames []*report.TraceFrame, single bool) {
 		r.x.Traces[0].Frames = slices.Concat(r.x.Traces[0].Frames, frames)
 		r.single = false
 	case len(r.x.Traces) < maxCrashTraces:
-		r.x.Traces = append(r.x.Traces, report.Trace{Role: report.RoleOther, Frames: frames})
+		r.x.Traces = append(r.x.Traces, findings.Trace{Role: findings.RoleOther, Frames: frames})
 	}
 }
 
@@ -392,7 +392,7 @@ func (f *Finder) process(pid, tool string) int {
 	if len(f.pids) >= maxKnown {
 		clear(f.pids)
 	}
-	p := report.Process{Input: f.input, Source: report.FromLog, PID: pid, Complete: true}
+	p := findings.Process{Input: f.input, Source: findings.FromLog, PID: pid, Complete: true}
 	if pid != "" {
 		p.Tool = tool
 	}
@@ -402,13 +402,13 @@ func (f *Finder) process(pid, tool string) int {
 }
 
 // add adds a report to the findings.
-func (f *Finder) add(x *report.Finding, pid string) {
+func (f *Finder) add(x *findings.Finding, pid string) {
 	p := f.process(pid, x.Tool)
 	if p < 0 {
 		f.to.Left++
 		return
 	}
-	x.Source = report.FromLog
+	x.Source = findings.FromLog
 	if x.Kind == "" {
 		x.Kind = "error"
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // findingsIn returns the findings of a log.
-func findingsIn(t testing.TB, log []byte, o Options) *report.Findings {
+func findingsIn(t testing.TB, log []byte, o Options) *findings.Collection {
 	t.Helper()
-	s := report.NewFindings(nil)
+	s := findings.New(nil)
 	o.Printer = NewFinder(s, "test.log", nil, o.Paths)
 	f := New(io.Discard, o)
 	for len(log) > 0 { // lines are cut by writes
@@ -35,7 +35,7 @@ func findingsIn(t testing.TB, log []byte, o Options) *report.Findings {
 }
 
 // listed prints findings and processes for people.
-func listed(s *report.Findings) string {
+func listed(s *findings.Collection) string {
 	var b strings.Builder
 	for i, p := range s.Processes() {
 		fmt.Fprintf(&b, "process %d: %s pid %q complete %v\n", i, p.Tool, p.PID, p.Complete)
@@ -186,7 +186,7 @@ func TestFindingsOfLargeLogsAllocateLittle(t *testing.T) {
 		{"plain", strings.Repeat("10:00:00 INFO worker-7 an error: none, at 7 o'clock\n", 20), 2},
 		{"reports", string(a.Files[0].Data), 250_000},
 	} {
-		s := report.NewFindings(nil)
+		s := findings.New(nil)
 		f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient, Printer: NewFinder(s, "log", nil, Paths{})})
 		lines := []byte(c.lines)
 		f.Write(lines)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // crashes are what the messages of crashes have, by what the programs or kernels print. A line with
@@ -87,7 +87,7 @@ const (
 
 // crashIn returns the crash that the lines before a backtrace report: that of the first line which is
 // the message of one.
-func crashIn(lines []byte) (x report.Finding, ok bool) {
+func crashIn(lines []byte) (x findings.Finding, ok bool) {
 	starts := crashStarts()
 	for from, n := len(lines), 0; from > 0; n++ {
 		if n > maxMessageLines { // the last one has an end
@@ -118,8 +118,8 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // crash returns the crash of a kind. text is the rest of the line that reports it, and next the line
 // after it.
-func crash(kind, text, next string) report.Finding {
-	x := report.Finding{Tool: "crash", Kind: kind}
+func crash(kind, text, next string) findings.Finding {
+	x := findings.Finding{Tool: "crash", Kind: kind}
 	switch {
 	case strings.HasPrefix(kind, "SIG"):
 		x.Message = kind

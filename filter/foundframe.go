@@ -5,11 +5,11 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // frames returns the frames of a stack, which other stacks may share.
-func (f *Finder) frames(rows []stackRow) []*report.TraceFrame {
+func (f *Finder) frames(rows []stackRow) []*findings.TraceFrame {
 	sum, ok := f.sum(rows)
 	if known := f.stacks[sum]; ok && known != nil {
 		return known
@@ -56,9 +56,9 @@ func (f *Finder) sum(rows []stackRow) (sum uint64, ok bool) {
 }
 
 // makeFrames returns the frames of a stack.
-func (f *Finder) makeFrames(rows []stackRow) []*report.TraceFrame {
+func (f *Finder) makeFrames(rows []stackRow) []*findings.TraceFrame {
 	s := &f.stack
-	all := make([]*report.TraceFrame, 0, len(rows))
+	all := make([]*findings.TraceFrame, 0, len(rows))
 	at := 0
 	for i := range rows {
 		r := &rows[i]
@@ -80,7 +80,7 @@ func (f *Finder) makeFrames(rows []stackRow) []*report.TraceFrame {
 }
 
 // hash returns a hash that is equal for the same report of one build.
-func (f *Finder) hash(x *report.Finding) uint64 {
+func (f *Finder) hash(x *findings.Finding) uint64 {
 	text := appendName(appendName(f.text[:0], x.Tool), x.Kind)
 	for t := range x.Traces {
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(x.Traces[t].Frames)))

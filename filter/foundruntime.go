@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // runtimeError parses a line of UBSan. The place is that of the source: no frame is needed for it.
@@ -87,11 +87,11 @@ func runtimeKind(message string) string {
 // minimalError returns the error that a line of UBSan's minimal runtime is about:
 //
 //	ubsan: mul-overflow by 0x000055deef130c9d
-func minimalError(line []byte) (x report.Finding, ok bool) {
+func minimalError(line []byte) (x findings.Finding, ok bool) {
 	_, rest, ok := bytes.Cut(line, []byte("ubsan: "))
 	kind, _, by := bytes.Cut(rest, []byte(" by 0x"))
 	if !ok || !by || len(kind) == 0 || bytes.IndexByte(kind, ' ') >= 0 {
 		return x, false
 	}
-	return report.Finding{Tool: "ubsan", Kind: string(kind), Message: string(kind)}, true
+	return findings.Finding{Tool: "ubsan", Kind: string(kind), Message: string(kind)}, true
 }

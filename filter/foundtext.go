@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A reportHeader is the first line of a report of a sanitizer.
@@ -222,17 +222,17 @@ func kindInSummary(text []byte) string {
 }
 
 // memoryOfKind returns what the address is that a kind of error is about.
-func memoryOfKind(kind string) report.Memory {
+func memoryOfKind(kind string) findings.Memory {
 	switch {
 	case strings.Contains(kind, "use-after"), strings.Contains(kind, "double-free"):
-		return report.MemoryFreed
+		return findings.MemoryFreed
 	case strings.Contains(kind, "overflow") && !strings.Contains(kind, "integer") && kind != "stack-overflow",
 		strings.Contains(kind, "underflow"), strings.Contains(kind, "poison"):
-		return report.MemoryAlive
+		return findings.MemoryAlive
 	case kind == "SEGV", kind == "BUS", kind == "bad-free", kind == "wild-access":
-		return report.MemoryOutside
+		return findings.MemoryOutside
 	}
-	return report.MemoryUnknown
+	return findings.MemoryUnknown
 }
 
 // accessIn returns the access that a line before the first stack names, in words that are the same
@@ -271,14 +271,14 @@ func detailIn(line string) string {
 }
 
 // roleOf returns what a stack shows, from the line before it.
-func roleOf(said []byte) report.Role {
+func roleOf(said []byte) findings.Role {
 	switch {
 	case hasAny(said, "freed by ", "deallocated by "):
-		return report.RoleFreed
+		return findings.RoleFreed
 	case hasAny(said, "allocated by ", "allocated at", "allocated from", "was created by a", "allocated here"):
-		return report.RoleAllocated
+		return findings.RoleAllocated
 	}
-	return report.RoleOther
+	return findings.RoleOther
 }
 
 func hasAny(text []byte, parts ...string) bool {
@@ -293,7 +293,7 @@ func hasAny(text []byte, parts ...string) bool {
 // leakIn returns the leak that a line is about:
 //
 //	Direct leak of 14 byte(s) in 2 object(s) allocated from:
-func leakIn(line string) (x report.Finding, ok bool) {
+func leakIn(line string) (x findings.Finding, ok bool) {
 	before, rest, ok := strings.Cut(line, "irect leak of ")
 	if !ok {
 		return x, false

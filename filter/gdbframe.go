@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // gdbDialect is the name of the dialect of gdb's bt.
@@ -38,7 +38,7 @@ func gdbNumber(text []byte) (number uint64, rest []byte, ok bool) {
 //	#6  0x00007ffff7ca8e85 in std::terminate() () from /lib/x86_64-linux-gnu/libstdc++.so.6
 //	#7  <signal handler called>
 //	#8  0x0000555555555469 in apply(std::function<void (int)>, int) (f=...,
-func gdbFrame(text []byte) (fr report.TraceFrame, ok bool) {
+func gdbFrame(text []byte) (fr findings.TraceFrame, ok bool) {
 	_, line, ok := gdbNumber(bytes.TrimRight(text, " \t\r"))
 	if !ok {
 		return fr, false

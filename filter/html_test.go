@@ -12,9 +12,9 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/pagetest"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -122,7 +122,7 @@ func FuzzHTML(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Patience: patient, Look: Look{Own: new(report.Own)}}
+		o := Options{Symbolizer: s, Patience: patient, Look: Look{Own: new(findings.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		checkPage(t, largePage(t, log, o, 7), text)
@@ -177,7 +177,7 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	key := regexp.MustCompile(`^(?s)(.*?) `)
 	for _, s := range append(injections, hostile...) {
-		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}}
+		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(findings.Own)}}
 		o.Paths.Map = []PrefixMap{{Old: "/src", New: s}}
 		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
 			o.Paths.Source, o.Paths.Link = nil, nil
@@ -222,7 +222,7 @@ func TestPagesOfCrashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := Options{Symbolizer: tt.symbolizer, Patience: patient, Look: Look{Own: new(report.Own)}}
+		o := Options{Symbolizer: tt.symbolizer, Patience: patient, Look: Look{Own: new(findings.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		_, body, _ := strings.Cut(string(page), "<body>\n")

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A Look sets how frames are shown to people. The zero value is the form for programs. Width and Fold
@@ -12,7 +12,7 @@ import (
 type Look struct {
 	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]. If
 	// it is nil, every frame is own.
-	Own *report.Own
+	Own *findings.Own
 
 	// ShortNames shows … in place of the arguments of templates in the names of functions.
 	ShortNames bool

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 func TestCleanPaths(t *testing.T) {
@@ -108,7 +108,7 @@ const lookLog = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2
 
 func lookOptions(t testing.TB) Options {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Terminal: true, Color: ColorNever, ModuleLines: ModuleLinesNone}
-	o.Look = Look{Own: new(report.Own), Width: 60, Fold: true}
+	o.Look = Look{Own: new(findings.Own), Width: 60, Fold: true}
 	return o
 }
 
@@ -260,7 +260,7 @@ func FuzzLook(f *testing.F) {
 		if words(got) != words(want) {
 			t.Errorf("%d columns: got %q, want %q", o.Look.Width, got, want)
 		}
-		o.Look.Fold, o.Look.Own = true, new(report.Own)
+		o.Look.Fold, o.Look.Own = true, new(findings.Own)
 		_, folded := filterString(t, o, string(log), nil)
 		if strings.Contains(failed+folded, "symfilter failed") {
 			t.Error(failed, folded)

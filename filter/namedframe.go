@@ -5,12 +5,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
 // frame returns the frame of a row with this text: by its answer, or as the producer has named it.
 // ok is not set for a row without a frame.
-func (s *openStack) frame(r *stackRow, text []byte) (fr report.TraceFrame, ok bool) {
+func (s *openStack) frame(r *stackRow, text []byte) (fr findings.TraceFrame, ok bool) {
 	if r.answer < 0 {
 		switch {
 		case !r.named:
@@ -21,7 +22,7 @@ func (s *openStack) frame(r *stackRow, text []byte) (fr report.TraceFrame, ok bo
 		return namedFrame(text)
 	}
 	a := &s.answers[r.answer]
-	fr = report.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
+	fr = findings.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
 	if s.answered(r) {
 		fr.Frame = a.Frames[r.frame]
 		fr.Func, _ = report.Unversioned(fr.Func)
@@ -89,7 +90,7 @@ func kernelFunction(line []byte) string {
 //	#1 0x7f31c2a01153 in main (/opt/shop/inventory+0x1153) (BuildId: 3a0a920c3f1b7c55)
 //	#1 main /src/main.cc:7:3 (inventory+0x1153) (BuildId: 3a0a920c3f1b7c55)
 //	#1 main <null> (inventory+0x1153)
-func namedFrame(text []byte) (fr report.TraceFrame, ok bool) {
+func namedFrame(text []byte) (fr findings.TraceFrame, ok bool) {
 	line := strings.TrimRight(string(text), " \t")
 	hash := strings.LastIndex(line, " #")
 	if strings.HasPrefix(line, "#") {

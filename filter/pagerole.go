@@ -3,7 +3,7 @@ package filter
 import (
 	"bytes"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // roleOnPage returns what a backtrace shows of the report that it is part of, by the line before
@@ -19,9 +19,9 @@ func roleOnPage(message []byte) (role string, continues bool) {
 	}
 	said = append(said, ' ')
 	switch roleOf(said) {
-	case report.RoleFreed:
+	case findings.RoleFreed:
 		return "freed", true
-	case report.RoleAllocated:
+	case findings.RoleAllocated:
 		return "allocated", !hasAny(said, " leak of ")
 	}
 	switch { // of Valgrind

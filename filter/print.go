@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 	"github.com/symfilter/symfilter/symbolize"
@@ -133,7 +133,7 @@ type printing struct {
 	processKey   string // of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved
-	own          *report.Own     // Look.Own
+	own          *findings.Own   // Look.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
 

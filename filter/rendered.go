@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -145,9 +146,9 @@ const unknownFunc = "??"
 // A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
-	own     *report.Own // nil: frames are not judged
-	short   bool        // Options.ShortNames
-	sources bool        // drafts have their sources
+	own     *findings.Own // nil: frames are not judged
+	short   bool          // Options.ShortNames
+	sources bool          // drafts have their sources
 
 	// Scratch, valid until the next answer is rendered.
 	text  []byte

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/html"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // verdicts distinguish backtraces. They are remembered, because a log may have a million equal
@@ -15,8 +15,8 @@ import (
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
-	own  *report.Own // Look.Own of the Filter
-	text []byte      // what is hashed: a hash of bytes takes a fifth of the time of one of values
+	own  *findings.Own // Look.Own of the Filter
+	text []byte        // what is hashed: a hash of bytes takes a fifth of the time of one of values
 }
 
 // A verdict has the results for a backtrace.
@@ -121,7 +121,7 @@ func (j *verdicts) judge(s *openStack, role string) *verdict {
 // appendFramePlace appends what makes the place of a frame another one: its function with the line,
 // or its place in the module. If that is not known, it is the part of the address that is the same
 // in each process.
-func appendFramePlace(dst []byte, fr *report.TraceFrame) []byte {
+func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 	dst = appendName(appendName(dst, fr.Func), fr.File)
 	switch {
 	case fr.Line > 0:
@@ -133,14 +133,14 @@ func appendFramePlace(dst []byte, fr *report.TraceFrame) []byte {
 }
 
 // kind returns the kind of a row with a frame.
-func (s *openStack) kind(r *stackRow, fr *report.TraceFrame, rules *report.Own) html.Kind {
+func (s *openStack) kind(r *stackRow, fr *findings.TraceFrame, rules *findings.Own) html.Kind {
 	own := false
 	switch {
 	case isSignalFrame(fr.Func):
 	case s.answered(r):
 		own = s.answers[r.answer].Own(r.frame)
 	default:
-		own = (rules == nil || rules.Is(fr.Func, fr.File, fr.Object)) && !report.EndsProgram(fr.Func)
+		own = (rules == nil || rules.Is(fr.Func, fr.File, fr.Object)) && !findings.EndsProgram(fr.Func)
 	}
 	switch {
 	case !own:

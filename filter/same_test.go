@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/pagetest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // titles returns the titles of the backtraces of a page: of new ones and of others.
 func titles(t *testing.T, log string) []string {
 	t.Helper()
-	page, _ := pageOf(t, []byte(log), Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}})
+	page, _ := pageOf(t, []byte(log), Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(findings.Own)}})
 	p, err := pagetest.Parse(page)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestOutlinesOfPages(t *testing.T) {
 			if err != nil || len(a.Files) != 2 {
 				t.Fatal(err, len(a.Files))
 			}
-			page, text := pageOf(t, a.Files[0].Data, Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(report.Own)}})
+			page, text := pageOf(t, a.Files[0].Data, Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(findings.Own)}})
 			got := checkPage(t, page, text).Outline()
 			if *update {
 				a.Files[1].Data = []byte(got)

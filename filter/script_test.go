@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -145,9 +145,9 @@ func scriptOptions(t *testing.T, comment string) Options {
 			fmt.Sscan(value, &o.Look.Width)
 		case "fold":
 			o.Look.Fold = true
-			o.Look.Own = new(report.Own)
+			o.Look.Own = new(findings.Own)
 		case "own", "system":
-			own, err := report.NewOwn([]report.OwnRule{{Own: key == "own", Glob: value}})
+			own, err := findings.NewOwn([]findings.OwnRule{{Own: key == "own", Glob: value}})
 			if err != nil {
 				t.Fatal(err)
 			}

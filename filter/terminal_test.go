@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // onTerminal matches what may reach a terminal: printable text, TAB, line ends and colour.
@@ -36,7 +36,7 @@ func TestTerminalSeesNoControls(t *testing.T) {
 		}
 		for i, color := range []Color{ColorAlways, ColorNever, ColorAlways, ColorNever} {
 			if o.Color, o.Look = color, (Look{}); i >= 2 {
-				o.Look = Look{Own: new(report.Own), Width: 20 + g.IntN(80), Fold: true}
+				o.Look = Look{Own: new(findings.Own), Width: 20 + g.IntN(80), Fold: true}
 			}
 			whole, _ := filterString(t, o, log.String(), nil)
 			checkTerminal(t, whole)
@@ -92,7 +92,7 @@ func FuzzTerminal(f *testing.F) {
 			o.Color = ColorAlways
 		}
 		if len(log)%2 == 1 {
-			o.Look = Look{Own: new(report.Own), Width: 20 + len(log)%100, Fold: true}
+			o.Look = Look{Own: new(findings.Own), Width: 20 + len(log)%100, Fold: true}
 		}
 		out, _ := filterString(t, o, string(log), nil)
 		checkTerminal(t, out)

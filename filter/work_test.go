@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // Bounds of the work on a line for each of its bytes. A plain line is scanned once and copied once.
@@ -60,7 +60,7 @@ var worstModes = []struct {
 	{"text", Options{}},
 	{"colour", Options{Color: ColorAlways}},
 	{"terminal", Options{Color: ColorNever, Terminal: true}},
-	{"look", Options{Color: ColorAlways, Terminal: true, Look: Look{Own: new(report.Own), Width: 80, Fold: true}}},
+	{"look", Options{Color: ColorAlways, Terminal: true, Look: Look{Own: new(findings.Own), Width: 80, Fold: true}}},
 	{"no modules", Options{ModuleLines: ModuleLinesNone}},
 	{"JSON", Options{Output: JSON}},
 }

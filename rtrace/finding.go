@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // NewFindings returns a writer that adds the leaks of the report written to it to s, with frames
@@ -15,7 +15,7 @@ import (
 // is the type. The fields Leaks and Compress of o.Processing are set, the others select calls. input
 // is the name of the report; own tells own frames from those of the system. Writes never fail. The
 // writer is for one goroutine, which must be that of s.
-func NewFindings(s *report.Findings, input string, own *report.Own, o Options) io.WriteCloser {
+func NewFindings(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	o.Processing.Leaks, o.Processing.Compress = true, true
 	f := &finder{to: s, input: input, own: own, process: -1}
 	f.translator = newTranslator(&o, f.take)
@@ -25,15 +25,15 @@ func NewFindings(s *report.Findings, input string, own *report.Own, o Options) i
 // A finder makes findings of groups of calls.
 type finder struct {
 	*translator
-	to      *report.Findings
+	to      *findings.Collection
 	input   string
-	own     *report.Own
+	own     *findings.Own
 	process int // number of the current process in the findings; -1: none has begun
 	begun   bool
 
 	first  string // the first type that the report lists: that of calls without one
 	leaks  []leak // of the current group, by type
-	frames []report.TraceFrame
+	frames []findings.TraceFrame
 	framed bool
 }
 
@@ -94,7 +94,7 @@ func (f *finder) begin(header *Record) {
 	if f.process >= 0 {
 		return
 	}
-	p := report.Process{Input: f.input, Source: report.FromRTrace, Tool: tool, Complete: true}
+	p := findings.Process{Input: f.input, Source: findings.FromRTrace, Tool: tool, Complete: true}
 	if header != nil {
 		p.PID = string(header.Field("pid"))
 		if name := header.Field("process"); len(name) > 0 {
@@ -134,18 +134,18 @@ func (f *finder) call(rec *Record) {
 
 // finish adds the current group.
 func (f *finder) finish() {
-	var frames []*report.TraceFrame
+	var frames []*findings.TraceFrame
 	if len(f.leaks) > 0 {
-		frames = report.Refer(slices.Clone(f.frames))
+		frames = findings.Refer(slices.Clone(f.frames))
 	}
 	for i := range f.leaks {
 		l := &f.leaks[i]
-		x := &report.Finding{
-			Source: report.FromRTrace, Tool: tool, Kind: l.kind, Bytes: l.bytes, Blocks: l.blocks,
+		x := &findings.Finding{
+			Source: findings.FromRTrace, Tool: tool, Kind: l.kind, Bytes: l.bytes, Blocks: l.blocks,
 			Message: fmt.Sprintf("%d bytes of %s in %d blocks were not freed", l.bytes, l.kind, l.blocks),
 		}
 		if len(frames) > 0 {
-			x.Traces = []report.Trace{{Frames: frames}}
+			x.Traces = []findings.Trace{{Frames: frames}}
 		}
 		x.Identify(f.own)
 		if f.process < 0 {
@@ -159,9 +159,9 @@ func (f *finder) finish() {
 
 // frame appends the frames at the address of a frame: those of the symbolizer, if it has more than
 // the report.
-func (t *translator) frame(dst []report.TraceFrame, rec *Record) []report.TraceFrame {
+func (t *translator) frame(dst []findings.TraceFrame, rec *Record) []findings.TraceFrame {
 	s := t.space.site(rec)
-	place := report.TraceFrame{Address: rec.Addr}
+	place := findings.TraceFrame{Address: rec.Addr}
 	if s.at != nil {
 		place.Object = s.at.path
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/markup"
@@ -122,7 +123,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 		o.Output = Folded
 		return NewStacks(w, o)
 	case "findings":
-		s := report.NewFindings(nil)
+		s := findings.New(nil)
 		return &finding{NewFindings(s, "report", nil, o), s, w}
 	case "json":
 		o.Output = JSON
@@ -140,7 +141,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 // A finding prints the findings of a report when it is closed.
 type finding struct {
 	io.WriteCloser
-	s *report.Findings
+	s *findings.Collection
 	w io.Writer
 }
 

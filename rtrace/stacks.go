@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/stacks"
 )
@@ -54,7 +55,7 @@ type stacker struct {
 	calls  []groupedCall // of the current group
 	stack  []uint32
 	framed bool
-	frames []report.TraceFrame
+	frames []findings.TraceFrame
 	lines  []stacks.Line
 }
 

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // NewFindings returns a writer that adds the errors of the report written to it to s, with frames
 // resolved by the symbolizer of o, and the processes that the report is about. input is the name of
 // the report; own tells own frames from those of the system. Writes never fail. The writer is for
 // one goroutine, which must be that of s.
-func NewFindings(s *report.Findings, input string, own *report.Own, o Options) io.WriteCloser {
+func NewFindings(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	f := &finder{o: &o, t: newTracker(&o), to: s, input: input, own: own}
 	f.answers = f.t.answers
 	f.Reader = NewReader(f.take)
@@ -27,12 +27,12 @@ type finder struct {
 	o       *Options
 	t       *tracker
 	answers *answerer
-	to      *report.Findings
+	to      *findings.Collection
 	input   string
-	own     *report.Own
+	own     *findings.Own
 
 	sites  []site
-	stack  []*report.TraceFrame // scratch: the current stack
+	stack  []*findings.TraceFrame // scratch: the current stack
 	shared sharing
 	texts  map[string]string // kinds and texts of errors that were kept before
 	runs   map[int]*run      // by the numbers of processes in the report
@@ -41,10 +41,10 @@ type finder struct {
 
 // A run is what the findings have of a process.
 type run struct {
-	number   int                     // of the process in the findings
-	errors   map[string]counted      // by their unique numbers
-	finished bool                    // it has the state FINISHED
-	threads  map[string]report.Trace // where its threads were created, by Helgrind's numbers of them
+	number   int                       // of the process in the findings
+	errors   map[string]counted        // by their unique numbers
+	finished bool                      // it has the state FINISHED
+	threads  map[string]findings.Trace // where its threads were created, by Helgrind's numbers of them
 
 	// stub is set if its report ends after the command line: that of a child between fork and exec
 	// of a program that Valgrind does not trace. Other reports continue with the state RUNNING.
@@ -53,7 +53,7 @@ type run struct {
 
 // A counted is an error that the error counts refer to.
 type counted struct {
-	finding *report.Finding
+	finding *findings.Finding
 	count   uint64 // as of the last error counts
 }
 
@@ -126,7 +126,7 @@ func (f *finder) runOf(p *process) *run {
 		if f.runs == nil {
 			f.runs, f.byPID = make(map[int]*run), make(map[string]int)
 		}
-		r = &run{number: f.to.Begin(report.Process{Input: f.input, Source: report.FromValgrind})}
+		r = &run{number: f.to.Begin(findings.Process{Input: f.input, Source: findings.FromValgrind})}
 		f.runs[p.number] = r
 	}
 	return r
@@ -185,13 +185,13 @@ func (f *finder) complete(p *process) {
 }
 
 // addError adds an error to the findings.
-func (f *finder) addError(rec *Record, x *report.Finding) {
+func (f *finder) addError(rec *Record, x *findings.Finding) {
 	if rec.Continued { // its beginning is the finding
 		return
 	}
 	f.keepLinkage(rec)
 	r := f.runOf(f.t.cur)
-	x.Source, x.Tool = report.FromValgrind, f.t.cur.tool
+	x.Source, x.Tool = findings.FromValgrind, f.t.cur.tool
 	x.Identify(f.own)
 	x = f.to.Add(r.number, x, 1)
 	if number := rec.Get("unique"); x != nil && len(number) > 0 && len(number) <= maxName && len(r.errors) < maxErrors {
@@ -224,8 +224,8 @@ func (f *finder) count(rec *Record) {
 const maxDetails = 16 // lines of an error's text that are kept beside its message
 
 // finding returns an error as a finding, with all its stacks.
-func (f *finder) finding(rec *Record) *report.Finding {
-	x := &report.Finding{Kind: f.text(rec.Get("kind"))}
+func (f *finder) finding(rec *Record) *findings.Finding {
+	x := &findings.Finding{Kind: f.text(rec.Get("kind"))}
 	if what, ok := whatOf(rec); ok {
 		x.Message = clean(what)
 	}
@@ -236,7 +236,7 @@ func (f *finder) finding(rec *Record) *report.Finding {
 		}
 	}
 	if stacks > 0 {
-		x.Traces = make([]report.Trace, 0, stacks)
+		x.Traces = make([]findings.Trace, 0, stacks)
 	}
 	said := "" // the last line of text, which may be about the next stack
 	detail := func() {
@@ -249,10 +249,10 @@ func (f *finder) finding(rec *Record) *report.Finding {
 		it := &rec.Items[i]
 		switch {
 		case it.Name == "stack" && !it.Leaf:
-			t := report.Trace{Role: roleOf(said), Message: said, Frames: f.frames(rec.Frames[it.First:min(it.Last, it.First+maxThreadFrames)])}
+			t := findings.Trace{Role: roleOf(said), Message: said, Frames: f.frames(rec.Frames[it.First:min(it.Last, it.First+maxThreadFrames)])}
 			said = ""
 			if len(x.Traces) == 0 {
-				t.Role = report.RoleError
+				t.Role = findings.RoleError
 			}
 			x.Traces = append(x.Traces, t)
 		case !it.Leaf:
@@ -267,7 +267,7 @@ func (f *finder) finding(rec *Record) *report.Finding {
 			} else {
 				said = clean(it.Text)
 			}
-			if m := memoryOf(said); m != report.MemoryUnknown {
+			if m := memoryOf(said); m != findings.MemoryUnknown {
 				x.Memory = m
 			}
 		}
@@ -323,16 +323,16 @@ func (f *finder) keepThread(rec *Record) {
 	for i := range rec.Items {
 		if it := &rec.Items[i]; it.Name == "stack" && !it.Leaf {
 			if r.threads == nil {
-				r.threads = make(map[string]report.Trace)
+				r.threads = make(map[string]findings.Trace)
 			}
-			r.threads[number] = report.Trace{Role: report.RoleOther, Message: "Thread #" + clean([]byte(number)) + " was created", Frames: f.frames(rec.Frames[it.First:min(it.Last, it.First+maxThreadFrames)])}
+			r.threads[number] = findings.Trace{Role: findings.RoleOther, Message: "Thread #" + clean([]byte(number)) + " was created", Frames: f.frames(rec.Frames[it.First:min(it.Last, it.First+maxThreadFrames)])}
 			return
 		}
 	}
 }
 
 // addThreads adds where the threads that an error names were created, each once.
-func (f *finder) addThreads(x *report.Finding, rec *Record) {
+func (f *finder) addThreads(x *findings.Finding, rec *Record) {
 	threads := f.runOf(f.t.cur).threads
 	if len(threads) == 0 {
 		return
@@ -351,7 +351,7 @@ func (f *finder) addThreads(x *report.Finding, rec *Record) {
 }
 
 // signal returns the signal that ended a process as a finding.
-func (f *finder) signal(rec *Record) *report.Finding {
+func (f *finder) signal(rec *Record) *findings.Finding {
 	x := f.finding(rec)
 	x.Kind = "FatalSignal"
 	x.Message = "Process terminating with default action of signal " + clean(rec.Get("signo"))
@@ -408,26 +408,26 @@ func (f *finder) text(b []byte) string {
 }
 
 // roleOf returns what a stack shows, from the text before it.
-func roleOf(said string) report.Role {
+func roleOf(said string) findings.Role {
 	switch {
 	case strings.HasSuffix(said, "free'd"):
-		return report.RoleFreed
+		return findings.RoleFreed
 	case strings.Contains(said, "alloc'd"), strings.HasPrefix(said, "Uninitialised value was created by a"):
-		return report.RoleAllocated
+		return findings.RoleAllocated
 	}
-	return report.RoleOther
+	return findings.RoleOther
 }
 
 // memoryOf returns what the text about an address says of its memory.
-func memoryOf(said string) report.Memory {
+func memoryOf(said string) findings.Memory {
 	switch {
 	case !strings.HasPrefix(said, "Address "):
 	case strings.HasSuffix(said, "free'd"):
-		return report.MemoryFreed
+		return findings.MemoryFreed
 	case strings.HasSuffix(said, "alloc'd"):
-		return report.MemoryAlive
+		return findings.MemoryAlive
 	case strings.Contains(said, "is not stack'd, malloc'd"), strings.Contains(said, "unallocated block"):
-		return report.MemoryOutside
+		return findings.MemoryOutside
 	}
-	return report.MemoryUnknown
+	return findings.MemoryUnknown
 }

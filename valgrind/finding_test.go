@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
 // findingsIn returns the findings of a report.
-func findingsIn(t *testing.T, xml []byte, o Options) *report.Findings {
+func findingsIn(t *testing.T, xml []byte, o Options) *findings.Collection {
 	t.Helper()
-	s := report.NewFindings(nil)
+	s := findings.New(nil)
 	w := NewFindings(s, "report.xml", nil, o)
 	for len(xml) > 0 { // records are cut by writes
 		n := min(len(xml), 1000)
@@ -31,7 +32,7 @@ func findingsIn(t *testing.T, xml []byte, o Options) *report.Findings {
 }
 
 // listed prints findings and processes for people.
-func listed(s *report.Findings) string {
+func listed(s *findings.Collection) string {
 	var b strings.Builder
 	for i, p := range s.Processes() {
 		fmt.Fprintf(&b, "process %d: %s pid %s %q complete %v\n", i, p.Tool, p.PID, p.Command, p.Complete)
@@ -56,7 +57,7 @@ func listed(s *report.Findings) string {
 }
 
 // compareFindings compares findings with a golden.
-func compareFindings(t *testing.T, golden string, s *report.Findings) {
+func compareFindings(t *testing.T, golden string, s *findings.Collection) {
 	t.Helper()
 	got := listed(s)
 	if os.Getenv("UPDATE") == "1" {
@@ -164,7 +165,7 @@ func TestThreadsOfARaceAreTraces(t *testing.T) {
 // What is kept for processes is bounded by the budget, and by the number of open documents.
 func TestFindingsOfManyProcessesAreBounded(t *testing.T) {
 	const budget, processes = 1 << 20, 20000
-	s := report.NewFindings(report.NewBudget(budget, nil))
+	s := findings.New(report.NewBudget(budget, nil))
 	w := NewFindings(s, "report.xml", nil, Options{}).(*finder)
 	for i := range processes {
 		fmt.Fprintf(w, "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<pid>%d</pid>\n<args><argv><exe>./a</exe><arg>%s</arg></argv></args>\n%s</valgrindoutput>\n", i, strings.Repeat("x", 1000), errorXML(1, "a"))

@@ -1,7 +1,7 @@
 package valgrind
 
 import (
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -11,7 +11,7 @@ type sharing struct {
 	sites  map[siteKey]*sharedSite
 	bytes  int    // that sites take, about
 	text   []byte // scratch: the text of a site
-	stacks [sharedStacks][]*report.TraceFrame
+	stacks [sharedStacks][]*findings.TraceFrame
 }
 
 // A siteKey tells most sites of a process apart. at and rel are those of a site with a place.
@@ -23,14 +23,14 @@ type siteKey struct {
 // A sharedSite is a site with the frames that findings have for it.
 type sharedSite struct {
 	from    []sharedFrame // as the report has it
-	frames  []*report.TraceFrame
+	frames  []*findings.TraceFrame
 	named   bool // the symbolizer has named them
 	unnamed bool // nothing has: a later answer may be better
 
 	// Memory of from and frames, of the most sites.
 	oneFrom  [1]sharedFrame
-	oneRef   [1]*report.TraceFrame
-	oneFrame [1]report.TraceFrame
+	oneRef   [1]*findings.TraceFrame
+	oneFrame [1]findings.TraceFrame
 }
 
 // A sharedFrame has the texts of a frame of a report.
@@ -110,10 +110,10 @@ func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 }
 
 // trace returns n frames of a site, which are to be set.
-func (s *sharedSite) trace(n int) []report.TraceFrame {
+func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	if n != 1 {
-		all := make([]report.TraceFrame, n)
-		s.frames = report.Refer(all)
+		all := make([]findings.TraceFrame, n)
+		s.frames = findings.Refer(all)
 		return all
 	}
 	s.oneRef[0] = &s.oneFrame[0]
@@ -138,7 +138,7 @@ func (s *sharing) keep(k siteKey, site *sharedSite) {
 }
 
 // stack returns a stack with these frames, which others share if one has them already.
-func (s *sharing) stack(frames []*report.TraceFrame) []*report.TraceFrame {
+func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 	var sum uint64
 	for _, f := range frames {
 		sum = (sum ^ f.Address) * 0x9E3779B97F4A7C15 // spreads the bits of an address over the higher ones
@@ -153,12 +153,12 @@ func (s *sharing) stack(frames []*report.TraceFrame) []*report.TraceFrame {
 			return *slot
 		}
 	}
-	*slot = append(make([]*report.TraceFrame, 0, len(frames)), frames...) // findings are kept: a slice that grew would be half unused
+	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...) // findings are kept: a slice that grew would be half unused
 	return *slot
 }
 
 // frames returns the frames of a stack as a finding has them. They and their slice may be shared.
-func (f *finder) frames(frames []Frame) []*report.TraceFrame {
+func (f *finder) frames(frames []Frame) []*findings.TraceFrame {
 	f.sites = f.t.appendSites(f.sites[:0], frames)
 	f.stack = f.stack[:0]
 	for i := range f.sites {
@@ -168,7 +168,7 @@ func (f *finder) frames(frames []Frame) []*report.TraceFrame {
 }
 
 // traceOf returns the frames of a site: those of the symbolizer, if it has more than the report.
-func (f *finder) traceOf(s *site) []*report.TraceFrame {
+func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	last := &s.frames[len(s.frames)-1]
 	k := siteKey{ip: last.IP, line: last.Line, at: s.at}
 	if s.at != nil {
@@ -198,7 +198,7 @@ func (f *finder) traceOf(s *site) []*report.TraceFrame {
 			return known.frames
 		}
 	}
-	place := report.TraceFrame{Address: last.IP}
+	place := findings.TraceFrame{Address: last.IP}
 	if last.Obj != nil {
 		place.Object = f.t.objectName(last.Obj)
 	}

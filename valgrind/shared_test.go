@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // distinctErrors returns a report of errors that all differ in their innermost functions, with
@@ -31,8 +31,8 @@ func distinctErrors(errors, depth int) []byte {
 }
 
 // found returns the findings of a report.
-func found(xml []byte) *report.Findings {
-	s := report.NewFindings(nil)
+func found(xml []byte) *findings.Collection {
+	s := findings.New(nil)
 	w := NewFindings(s, "report.xml", nil, Options{})
 	for rest := xml; len(rest) > 0; {
 		n := min(len(rest), 64<<10)
@@ -48,7 +48,7 @@ func found(xml []byte) *report.Findings {
 func TestFindingsShareFrames(t *testing.T) {
 	const errors, depth = 500, 20
 	s := found(distinctErrors(errors, depth))
-	different := make(map[*report.TraceFrame]bool)
+	different := make(map[*findings.TraceFrame]bool)
 	frames := 0
 	for _, x := range s.All() {
 		for _, f := range x.Traces[0].Frames {

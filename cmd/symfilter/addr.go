@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -55,7 +56,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		shown: report.Options{PrefixMap: prefixes, Basenames: c.basenames},
 		json:  c.output == outputJSON,
 	}
-	if a.own, err = report.NewOwn(c.look.rules); err != nil {
+	if a.own, err = findings.NewOwn(c.look.rules); err != nil {
 		return exitUsage, err
 	}
 	if a.sources, err = c.sources(s.Symbolizer, s.servers, prefixes, false, s.diag); err != nil {
@@ -116,7 +117,7 @@ type addresses struct {
 	shown report.Options
 	json  bool
 
-	own     *report.Own
+	own     *findings.Own
 	sources *sourceText
 	links   bool // files and lines are hyperlinks
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/publish"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/source"
@@ -69,8 +70,8 @@ func (f *findingsFlags) check(c *config) error {
 
 // found is what a run finds, and the outputs that print it after all inputs.
 type found struct {
-	*report.Findings
-	own    *report.Own
+	*findings.Collection
+	own    *findings.Own
 	outs   []foundOutput
 	gate   judgement
 	prints func(form string) printFindings
@@ -87,11 +88,11 @@ type foundOutput struct {
 func (f *found) collect(c *config, budget *report.Budget) (err error) {
 	f.c = c
 	f.gate.flags, f.prints = &c.gates, c.findingsPrinter
-	f.gate.after = report.NewFindings(budget)
+	f.gate.after = findings.New(budget)
 	if c.gates.diff {
-		f.gate.before = report.NewFindings(budget)
+		f.gate.before = findings.New(budget)
 	}
-	f.own, err = report.NewOwn(c.look.rules)
+	f.own, err = findings.NewOwn(c.look.rules)
 	return err
 }
 
@@ -134,7 +135,7 @@ func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 func (f *found) result() *publish.Result {
 	flags := &f.c.findings
 	r := &publish.Result{
-		Findings: f.Findings,
+		Collection: f.Collection,
 		Version:  startup.Release(),
 		Empty:    f.gate.empty,
 		SARIF:    publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/publish"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // gateFlags are the flags by which the findings of a run let a build fail.
@@ -162,8 +162,8 @@ func (c *config) findingsPrinter(form string) printFindings {
 // A judgement is what the gate of a run needs until the inputs have ended.
 type judgement struct {
 	flags  *gateFlags
-	before *report.Findings // of the inputs before the change, with --diff
-	after  *report.Findings
+	before *findings.Collection // of the inputs before the change, with --diff
+	after  *findings.Collection
 	begun  int      // processes that were known before the current input
 	empty  []string // inputs without a report
 	failed bool     // the gate has failed
@@ -172,9 +172,9 @@ type judgement struct {
 // begin makes the findings of the next input, which has this index, those of its side.
 func (f *found) begin(index int) {
 	if f.gate.flags.diff && index < f.gate.flags.before {
-		f.Findings = f.gate.before
+		f.Collection = f.gate.before
 	} else {
-		f.Findings = f.gate.after
+		f.Collection = f.gate.after
 	}
 	f.gate.begun = len(f.Processes())
 }
@@ -188,18 +188,18 @@ func (f *found) ended(label string, mustReport bool) {
 
 // compare compares the findings of the run, if a flag wants it. It must be called after all inputs.
 func (f *found) compare(result *publish.Result, today time.Time) {
-	f.Findings = f.gate.after
-	result.Findings = f.Findings
+	f.Collection = f.gate.after
+	result.Collection = f.Collection
 	if f.gate.flags.on() || f.gate.flags.kinds.set {
 		result.Kinds = &f.gate.flags.kinds.Kinds
 	}
 	switch g := f.gate.flags; {
 	case g.diff:
 		earlier := *result
-		earlier.Findings = f.gate.before
-		result.Changes = gate.Compare(f.Findings, gate.Entries(f.gate.before, earlier.File), today)
+		earlier.Collection = f.gate.before
+		result.Changes = gate.Compare(f.Collection, gate.Entries(f.gate.before, earlier.File), today)
 	case g.baseline != "":
-		result.Changes = gate.Compare(f.Findings, g.file.Entries(), today)
+		result.Changes = gate.Compare(f.Collection, g.file.Entries(), today)
 	}
 }
 
@@ -211,17 +211,17 @@ func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, tod
 	if !g.on() {
 		return nil
 	}
-	run := gate.Run{Findings: f.Findings, Against: result.Changes, Empty: f.gate.empty, Place: result.Place}
+	run := gate.Run{Collection: f.Collection, Against: result.Changes, Empty: f.gate.empty, Place: result.Place}
 	var err error
 	if g.update {
 		if !sound || len(run.Missing()) > 0 {
 			diag.line("--baseline %s is not changed, since findings may be missing", g.baseline)
 		} else if err = f.update(result, diag); err == nil {
-			run.Against = gate.Compare(f.Findings, g.file.Entries(), today)
+			run.Against = gate.Compare(f.Collection, g.file.Entries(), today)
 		}
 	}
 	if g.diff {
-		for _, missing := range (&gate.Run{Findings: f.gate.before}).Missing() {
+		for _, missing := range (&gate.Run{Collection: f.gate.before}).Missing() {
 			diag.line("--diff: before the change: %s", missing)
 		}
 	}
@@ -237,11 +237,11 @@ func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, tod
 func (f *found) update(result *publish.Result, diag *diagnostics) error {
 	g := f.gate.flags
 	before := string(g.file.Append(nil))
-	unknown := slices.ContainsFunc(f.All(), func(x *report.Finding) bool { return !gate.Identified(x) })
+	unknown := slices.ContainsFunc(f.All(), func(x *findings.Finding) bool { return !gate.Identified(x) })
 	if unknown && len(g.file.Entries()) > 0 {
 		diag.line("--baseline %s keeps the lines of findings that are gone: they may be among those without names", g.baseline)
 	}
-	g.file.Update(gate.Entries(f.Findings, result.File), sourcesOf(f.Findings), unknown)
+	g.file.Update(gate.Entries(f.Collection, result.File), sourcesOf(f.Collection), unknown)
 	content := g.file.Append(nil)
 	if _, err := os.Stat(string(g.baseline)); err == nil && string(content) == before {
 		return nil
@@ -253,7 +253,7 @@ func (f *found) update(result *publish.Result, diag *diagnostics) error {
 }
 
 // sourcesOf returns the sources of the findings of a run, in the order of the alphabet.
-func sourcesOf(f *report.Findings) (all []string) {
+func sourcesOf(f *findings.Collection) (all []string) {
 	for _, p := range f.Processes() {
 		if s := string(p.Source); !slices.Contains(all, s) {
 			all = append(all, s)

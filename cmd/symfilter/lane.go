@@ -9,9 +9,9 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A lane makes one output of a run. Each input passes through an engine of each lane; what they
@@ -36,7 +36,7 @@ func shareCaches(lanes []*lane, maxMemory int64) {
 	type look struct{ clean, links bool }
 	of := func(l *lane) look { return look{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
 	caches := make(map[look]*filter.Cache)
-	var own *report.Own
+	var own *findings.Own
 	for _, l := range lanes {
 		if own == nil {
 			own = l.options.Look.Own
@@ -95,7 +95,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	}
 	if l.found != nil {
 		l.found.begin(r.stream.current)
-		o.Printer = filter.NewFinder(l.found.Findings, label, l.found.own, o.Paths)
+		o.Printer = filter.NewFinder(l.found.Collection, label, l.found.own, o.Paths)
 	}
 	at.options, at.filter = o, filter.New(at.batch, o)
 	format := l.c.inputFormat()

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // lookFlags set how frames are shown to people: on a terminal and in pages.
 type lookFlags struct {
-	rules      []report.OwnRule // --own and --system, in the order of the command line
+	rules      []findings.OwnRule // --own and --system, in the order of the command line
 	allFrames  choice
 	shortNames bool
 }
 
 // A ruleFlag is --own or --system.
 type ruleFlag struct {
-	rules *[]report.OwnRule
+	rules *[]findings.OwnRule
 	own   bool
 }
 
@@ -29,7 +29,7 @@ func (r ruleFlag) Set(s string) error {
 	if strings.Trim(s, "/") == "" {
 		return errors.New("not a glob, such as third_party or '/opt/*/lib'")
 	}
-	*r.rules = append(*r.rules, report.OwnRule{Own: r.own, Glob: s})
+	*r.rules = append(*r.rules, findings.OwnRule{Own: r.own, Glob: s})
 	return nil
 }
 
@@ -51,7 +51,7 @@ const minWidth = 20
 // lookFor sets the parts of o that depend on whether people read the text: on a terminal, or with
 // colours, which a pager then shows. o.Color and o.Terminal are set.
 func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string) string) error {
-	own, err := report.NewOwn(c.look.rules)
+	own, err := findings.NewOwn(c.look.rules)
 	if err != nil {
 		return usageError{err}
 	}

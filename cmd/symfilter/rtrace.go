@@ -69,7 +69,7 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	o := rtrace.Options{Options: r.options(at), Processing: r.c.rtrace.processing}
 	o.Processing.Budget = r.profiles
 	if r.found != nil {
-		return rtrace.NewFindings(r.found.Findings, at.label, r.found.own, o)
+		return rtrace.NewFindings(r.found.Collection, at.label, r.found.own, o)
 	}
 	if isStacked(r.output) {
 		return r.tracedStacks(at, o)

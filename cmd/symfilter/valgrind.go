@@ -53,7 +53,7 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	o := valgrind.Options{Options: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, r.packed, o)
 	if r.found != nil {
-		return valgrind.NewFindings(r.found.Findings, at.label, r.found.own, o)
+		return valgrind.NewFindings(r.found.Collection, at.label, r.found.own, o)
 	}
 	switch {
 	case r.output == outputJSON:

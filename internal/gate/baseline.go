@@ -14,7 +14,7 @@ import (
 
 // An Entry is an error that is known from a baseline or an earlier run.
 type Entry struct {
-	Fingerprint string // see [report.Finding]
+	Fingerprint string // see [findings.Finding]
 	Kind        string
 	Function    string // for people, as are File and Program; empty if it is not known
 	File        string

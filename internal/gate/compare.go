@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A State is what a comparison has found about a finding.
@@ -29,14 +29,14 @@ type Comparison struct {
 
 // A Change is a fingerprint that was not known before.
 type Change struct {
-	Findings []*report.Finding // at least one
-	Expired  time.Time         // last day on which a baseline accepted it; zero: no baseline has it
-	Unnamed  bool              // see [Identified]: it may have been known before
+	Findings []*findings.Finding // at least one
+	Expired  time.Time           // last day on which a baseline accepted it; zero: no baseline has it
+	Unnamed  bool                // see [Identified]: it may have been known before
 }
 
 // Compare compares the findings of a run with those known before. Entries whose day has passed count
 // as missing.
-func Compare(now *report.Findings, known []Entry, today time.Time) *Comparison {
+func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
 	before := make(map[string][]Entry) // of the run's fingerprints: a baseline may have many others
 	for _, x := range now.All() {
@@ -56,7 +56,7 @@ func Compare(now *report.Findings, known []Entry, today time.Time) *Comparison {
 		if c.states[x.Fingerprint] != NotCompared {
 			continue
 		}
-		change := Change{Findings: []*report.Finding{x}, Unnamed: !Identified(x)}
+		change := Change{Findings: []*findings.Finding{x}, Unnamed: !Identified(x)}
 		for _, e := range before[x.Fingerprint] {
 			if !e.expired(today) {
 				c.states[x.Fingerprint] = Unchanged
@@ -83,7 +83,7 @@ func Compare(now *report.Findings, known []Entry, today time.Time) *Comparison {
 
 // State returns what the comparison has found about a finding of the run. A nil Comparison has
 // compared nothing.
-func (c *Comparison) State(x *report.Finding) State {
+func (c *Comparison) State(x *findings.Finding) State {
 	if c == nil {
 		return NotCompared
 	}
@@ -94,21 +94,21 @@ func (c *Comparison) State(x *report.Finding) State {
 // own frames has a name, or one of its frames if none is its own. An error that a log reports with
 // its source line, without a stack, is identified by the file. Otherwise the fingerprint is that
 // of all findings of this kind in an object file, and cannot show that the finding is known.
-func Identified(x *report.Finding) bool {
+func Identified(x *findings.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false
 	}
 	frames := x.Traces[0].Frames
-	isNamed := func(f *report.TraceFrame) bool { return f.Named() || f.Object == "" && f.File != "" }
+	isNamed := func(f *findings.TraceFrame) bool { return f.Named() || f.Object == "" && f.File != "" }
 	if x.OwnFrame() == nil {
 		return slices.ContainsFunc(frames, isNamed)
 	}
-	return slices.ContainsFunc(frames, func(f *report.TraceFrame) bool { return f.IsOwn && isNamed(f) })
+	return slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.IsOwn && isNamed(f) })
 }
 
 // Entries returns an entry for each fingerprint of a run whose findings are [Identified], in the
 // order of the findings. file returns the source file of a finding, as people know it.
-func Entries(run *report.Findings, file func(*report.Finding) string) (all []Entry) {
+func Entries(run *findings.Collection, file func(*findings.Finding) string) (all []Entry) {
 	is := make(map[string]bool)
 	for _, x := range run.All() {
 		if is[x.Fingerprint] || !Identified(x) {
@@ -127,8 +127,8 @@ func Entries(run *report.Findings, file func(*report.Finding) string) (all []Ent
 }
 
 // function returns the function of a finding; "" if it has none.
-func function(x *report.Finding) string {
-	for _, f := range []*report.TraceFrame{x.OwnFrame(), x.Place()} {
+func function(x *findings.Finding) string {
+	for _, f := range []*findings.TraceFrame{x.OwnFrame(), x.Place()} {
 		switch {
 		case f == nil:
 		case f.Func != "":
@@ -141,7 +141,7 @@ func function(x *report.Finding) string {
 }
 
 // program returns the program of the first process that had a finding; "" if it is not known.
-func program(run *report.Findings, x *report.Finding) string {
+func program(run *findings.Collection, x *findings.Finding) string {
 	for _, o := range x.Seen {
 		if p := run.Process(o.Process); p != nil && len(p.Command) > 0 && p.Command[0] != "" {
 			return p.Command[0]

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A Run is what a gate decides on.
 type Run struct {
-	*report.Findings
+	*findings.Collection
 
-	Against *Comparison                  // nil: every finding counts
-	Empty   []string                     // inputs that should have a report, and have none
-	Place   func(*report.Finding) string // returns the file and the line of a finding
+	Against *Comparison                    // nil: every finding counts
+	Empty   []string                       // inputs that should have a report, and have none
+	Place   func(*findings.Finding) string // returns the file and the line of a finding
 }
 
 const shown = 3 // findings, files or processes that a reason lists
@@ -30,7 +30,7 @@ func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	}
 	c := r.Against
 	if c == nil {
-		c = Compare(r.Findings, nil, time.Time{})
+		c = Compare(r.Collection, nil, time.Time{})
 	}
 	var found, expired, unnamed []Change
 	for _, change := range c.New {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -16,32 +17,32 @@ import (
 // runOf returns the findings of processes. A process is a word for each finding: its kind, and after
 // a colon its function; "?" is an own frame without a name, "" no frame; "/cut" is a report without
 // an end.
-func runOf(t *testing.T, processes ...string) *report.Findings {
+func runOf(t *testing.T, processes ...string) *findings.Collection {
 	t.Helper()
-	own, err := report.NewOwn(nil)
+	own, err := findings.NewOwn(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := report.NewFindings(report.NewBudget(1<<20, nil))
+	all := findings.New(report.NewBudget(1<<20, nil))
 	id, err := buildid.Parse([]byte("abcd"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, words := range processes {
-		n := all.Begin(report.Process{
-			Input: "a.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"./a"}, PID: fmt.Sprint(i + 1),
+		n := all.Begin(findings.Process{
+			Input: "a.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"./a"}, PID: fmt.Sprint(i + 1),
 			Complete: !strings.Contains(words, "/cut"),
 		})
 		for word := range strings.FieldsSeq(words) {
 			kind, name, ok := strings.Cut(word, ":")
-			x := &report.Finding{Source: report.FromValgrind, Tool: "memcheck", Kind: kind}
-			f := &report.TraceFrame{Object: "/opt/a", ID: id, Offset: 0x10}
+			x := &findings.Finding{Source: findings.FromValgrind, Tool: "memcheck", Kind: kind}
+			f := &findings.TraceFrame{Object: "/opt/a", ID: id, Offset: 0x10}
 			if name != "?" {
 				f.Frame = symbolize.Frame{Func: name, Linkage: name, File: name + ".c", Line: uint32(10 * (i + 1)), HasLine: true}
 			}
-			libc := &report.TraceFrame{Object: "/lib/libc.so.6", Frame: symbolize.Frame{Func: "malloc", Linkage: "malloc"}}
+			libc := &findings.TraceFrame{Object: "/lib/libc.so.6", Frame: symbolize.Frame{Func: "malloc", Linkage: "malloc"}}
 			if ok && name != "" {
-				x.Traces = []report.Trace{{Frames: []*report.TraceFrame{libc, f}}}
+				x.Traces = []findings.Trace{{Frames: []*findings.TraceFrame{libc, f}}}
 			}
 			if word == "/cut" {
 				continue
@@ -54,14 +55,14 @@ func runOf(t *testing.T, processes ...string) *report.Findings {
 }
 
 // place returns the file and line of a finding.
-func place(x *report.Finding) string {
+func place(x *findings.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
 		return fmt.Sprintf("%s:%d", f.File, f.Line)
 	}
 	return ""
 }
 
-func noFile(*report.Finding) string { return "" }
+func noFile(*findings.Finding) string { return "" }
 
 // A gate fails for new fingerprints, and for whatever may hide one.
 func TestReasons(t *testing.T) {
@@ -108,7 +109,7 @@ func TestReasons(t *testing.T) {
 		}
 		today := time.Date(2027, 3, 1, 23, 59, 0, 0, time.FixedZone("", -12*3600))
 		c := Compare(now, before, today)
-		run := Run{Findings: now, Against: c, Empty: test.empty, Place: place}
+		run := Run{Collection: now, Against: c, Empty: test.empty, Place: place}
 		got := append([]string{fmt.Sprintf("new %d, gone %d, same %d", len(c.New), len(c.Gone), c.Same)}, run.Reasons(&kinds)...)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -119,7 +120,7 @@ func TestReasons(t *testing.T) {
 // Without a baseline, every finding of the kinds fails.
 func TestReasonsWithoutABaseline(t *testing.T) {
 	var kinds Kinds
-	run := Run{Findings: runOf(t, "R:f R:? Leak_StillReachable:f", "R:f"), Place: place}
+	run := Run{Collection: runOf(t, "R:f R:? Leak_StillReachable:f", "R:f"), Place: place}
 	want := []string{"2 findings: R in f, f.c:10; R"}
 	if diff := cmp.Diff(want, run.Reasons(&kinds)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

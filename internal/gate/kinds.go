@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // Kinds are the kinds of findings that fail a gate. The zero value has all but those that are no
@@ -23,7 +23,7 @@ type Kinds struct {
 func (k *Kinds) None() bool { return k.none }
 
 // Has reports whether the finding is of one of the kinds.
-func (k *Kinds) Has(x *report.Finding) bool {
+func (k *Kinds) Has(x *findings.Finding) bool {
 	if !k.set {
 		return !slices.Contains(harmless, x.Kind)
 	}
@@ -58,7 +58,7 @@ func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 			return k, nil, fmt.Errorf("%q: a bracket or a backslash is not closed", word)
 		}
 		k.patterns = append(k.patterns, word)
-		if !isKnown(word) && !strings.HasPrefix(word, string(report.FromRTrace)+"/") {
+		if !isKnown(word) && !strings.HasPrefix(word, string(findings.FromRTrace)+"/") {
 			unknown = append(unknown, UnknownKind{word, nearKind(word)})
 		}
 	}

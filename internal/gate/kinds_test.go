@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 func TestKinds(t *testing.T) {
-	read := &report.Finding{Tool: "memcheck", Kind: "InvalidRead"}
-	lost := &report.Finding{Tool: "memcheck", Kind: "Leak_DefinitelyLost"}
-	reachable := &report.Finding{Tool: "memcheck", Kind: "Leak_StillReachable"}
-	race := &report.Finding{Tool: "tsan", Kind: "data-race"}
-	memory := &report.Finding{Tool: "rtrace", Kind: "memory"}
+	read := &findings.Finding{Tool: "memcheck", Kind: "InvalidRead"}
+	lost := &findings.Finding{Tool: "memcheck", Kind: "Leak_DefinitelyLost"}
+	reachable := &findings.Finding{Tool: "memcheck", Kind: "Leak_StillReachable"}
+	race := &findings.Finding{Tool: "tsan", Kind: "data-race"}
+	memory := &findings.Finding{Tool: "rtrace", Kind: "memory"}
 	for words, want := range map[string]string{
 		"all":                      "read lost reachable race memory",
 		"none":                     "none",
@@ -47,7 +47,7 @@ func TestKinds(t *testing.T) {
 	} {
 		k, unknown, err := ParseKinds(words)
 		var has []string
-		for i, x := range []*report.Finding{read, lost, reachable, race, memory} {
+		for i, x := range []*findings.Finding{read, lost, reachable, race, memory} {
 			if k.Has(x) {
 				has = append(has, []string{"read", "lost", "reachable", "race", "memory"}[i])
 			}

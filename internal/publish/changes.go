@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // State returns what the comparison of the run has found about a finding: new or unchanged, or
 // nothing if the run is compared with nothing.
-func (r *Result) State(x *report.Finding) gate.State { return r.Changes.State(x) }
+func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
 // File returns the source file of a finding as the formats name it; "" if it has no line.
-func (r *Result) File(x *report.Finding) string {
+func (r *Result) File(x *findings.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
 		file, _ := r.path(f.File)
 		return file
@@ -28,7 +28,7 @@ func (r *Result) File(x *report.Finding) string {
 
 // Place returns the source file and the line of a finding, such as lib/copy.cc:12; "" if it has no
 // line.
-func (r *Result) Place(x *report.Finding) string {
+func (r *Result) Place(x *findings.Finding) string {
 	if file := r.File(x); file != "" {
 		return file + ":" + strconv.FormatUint(uint64(x.Place().Line), 10)
 	}
@@ -103,7 +103,7 @@ func (t *changesText) change(c *gate.Change) {
 }
 
 // frame prints a frame.
-func (t *changesText) frame(n int, f *report.TraceFrame) {
+func (t *changesText) frame(n int, f *findings.TraceFrame) {
 	s := "    #" + strconv.Itoa(n)
 	if f.Named() {
 		s += " " + functionOf(f)
@@ -132,7 +132,7 @@ func (t *changesText) frame(n int, f *report.TraceFrame) {
 }
 
 // others prints where the other findings with the fingerprint are, as those of an unrolled loop.
-func (t *changesText) others(all []*report.Finding) {
+func (t *changesText) others(all []*findings.Finding) {
 	if len(all) == 0 {
 		return
 	}
@@ -153,7 +153,7 @@ func (t *changesText) others(all []*report.Finding) {
 }
 
 // seen prints how often findings occurred, and in which processes.
-func (t *changesText) seen(all []*report.Finding) {
+func (t *changesText) seen(all []*findings.Finding) {
 	var total uint64
 	var order []int
 	counts := make(map[int]uint64)

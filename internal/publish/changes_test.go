@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
@@ -21,18 +22,18 @@ import (
 // unrolled, compared with a baseline.
 func changedRun(t *testing.T) *Result {
 	t.Helper()
-	own, err := report.NewOwn(nil)
+	own, err := findings.NewOwn(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := report.NewFindings(report.NewBudget(1<<20, nil))
+	all := findings.New(report.NewBudget(1<<20, nil))
 	known := strings.Repeat("0", 32)
 	for i := range 10 {
-		n := all.Begin(report.Process{Input: "a\x1b.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"./a"}, PID: fmt.Sprint(i + 1), Complete: true})
+		n := all.Begin(findings.Process{Input: "a\x1b.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"./a"}, PID: fmt.Sprint(i + 1), Complete: true})
 		for line := uint32(12); line < 18; line++ {
-			x := &report.Finding{
-				Source: report.FromValgrind, Tool: "memcheck", Kind: "Leak_DefinitelyLost", Message: "8 bytes\x07 are lost", Bytes: 8, Blocks: 1, Detail: []string{"more"},
-				Traces: []report.Trace{{Frames: []*report.TraceFrame{
+			x := &findings.Finding{
+				Source: findings.FromValgrind, Tool: "memcheck", Kind: "Leak_DefinitelyLost", Message: "8 bytes\x07 are lost", Bytes: 8, Blocks: 1, Detail: []string{"more"},
+				Traces: []findings.Trace{{Frames: []*findings.TraceFrame{
 					{Frame: symbolize.Frame{Func: "malloc", Linkage: "malloc"}, Object: "/lib/libc.so.6", Offset: 0x12},
 					{Frame: symbolize.Frame{Func: "f<\n>()", Linkage: "_Zf", File: "/src/lib/f.cc", Line: line, Column: 3, HasLine: true}, Object: "/opt/a", Address: 0x1},
 					{Object: "/opt/b", Address: 0x2},
@@ -42,7 +43,7 @@ func changedRun(t *testing.T) *Result {
 			all.Add(n, x, uint64(i+1))
 		}
 	}
-	r := &Result{Findings: all, Base: "/src"}
+	r := &Result{Collection: all, Base: "/src"}
 	r.Changes = gate.Compare(all, []gate.Entry{
 		{Fingerprint: known, Kind: "InvalidRead", Function: "g(int)", File: "g.cc", Program: "./b"},
 		{Fingerprint: all.All()[0].Fingerprint, Until: time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)},

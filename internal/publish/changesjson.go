@@ -5,9 +5,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/jsonout"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // ChangesJSON prints the findings of a run that is compared with another one as JSON Lines: an
@@ -51,7 +51,7 @@ func (j *changesJSON) record(name string) {
 }
 
 // finding appends a finding. change is that of its fingerprint, or nil.
-func (j *changesJSON) finding(x *report.Finding, change *gate.Change) {
+func (j *changesJSON) finding(x *findings.Finding, change *gate.Change) {
 	j.record("finding")
 	j.String("state", map[bool]string{true: "new", false: "unchanged"}[change != nil])
 	if change != nil && !change.Expired.IsZero() {
@@ -99,7 +99,7 @@ func (j *changesJSON) finding(x *report.Finding, change *gate.Change) {
 }
 
 // trace appends a stack.
-func (j *changesJSON) trace(t *report.Trace) {
+func (j *changesJSON) trace(t *findings.Trace) {
 	j.Item()
 	j.String("role", [...]string{"error", "allocated", "freed", "other"}[t.Role])
 	j.Optional("message", t.Message)

@@ -3,7 +3,7 @@ package publish
 import (
 	"io"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // CodeQuality prints the findings as GitLab's Code Quality report, a subset of Code Climate's format:
@@ -45,7 +45,7 @@ func CodeQuality(w io.Writer, r *Result) error {
 }
 
 // qualitySeverity returns the severity of a finding in GitLab's words.
-func qualitySeverity(x *report.Finding) string {
+func qualitySeverity(x *findings.Finding) string {
 	switch c := classIn(x); {
 	case c.severity == note:
 		return "info"

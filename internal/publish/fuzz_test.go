@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -24,7 +24,7 @@ func fuzzed(data string) *Result {
 		fields = fields[1:]
 		return f
 	}
-	r := &Result{Findings: report.NewFindings(nil), Base: next(), Version: next()}
+	r := &Result{Collection: findings.New(nil), Base: next(), Version: next()}
 	r.SARIF.Category = next()
 	text := []byte(next())
 	r.Text = func(string) []byte { return text }
@@ -32,15 +32,15 @@ func fuzzed(data string) *Result {
 	for len(fields) > 0 {
 		head := next()
 		bit := func(n int) bool { return len(head) > n/8 && head[n/8]>>(n%8)&1 == 1 }
-		p := r.Begin(report.Process{
-			Input: next(), Source: report.Source(next()), Tool: next(), Command: strings.Split(next(), " "), PID: next(), Complete: bit(0),
+		p := r.Begin(findings.Process{
+			Input: next(), Source: findings.Source(next()), Tool: next(), Command: strings.Split(next(), " "), PID: next(), Complete: bit(0),
 		})
 		for range 1 + len(head)%3 {
-			x := &report.Finding{Source: report.FromLog, Tool: next(), Kind: next(), Message: next(), Memory: report.Memory(len(head) % 4), Detail: []string{next()}}
+			x := &findings.Finding{Source: findings.FromLog, Tool: next(), Kind: next(), Message: next(), Memory: findings.Memory(len(head) % 4), Detail: []string{next()}}
 			for i := range len(head) % 4 {
-				tr := report.Trace{Role: report.Role(i), Message: next()}
+				tr := findings.Trace{Role: findings.Role(i), Message: next()}
 				for k := range len(head) % 5 {
-					tr.Frames = append(tr.Frames, &report.TraceFrame{
+					tr.Frames = append(tr.Frames, &findings.TraceFrame{
 						Frame:  symbolize.Frame{Func: next(), Linkage: next(), File: next(), Line: uint32(len(head)), Column: uint32(k), HasLine: bit(1 + k)},
 						Object: next(), Offset: uint64(k),
 					})
@@ -58,7 +58,7 @@ func fuzzed(data string) *Result {
 		}
 	}
 	if entries != nil {
-		r.Changes = gate.Compare(r.Findings, entries, time.Time{})
+		r.Changes = gate.Compare(r.Collection, entries, time.Time{})
 	}
 	return r
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // incompleteKind is the kind of what is printed for reports that are cut off and for findings that
@@ -24,7 +24,7 @@ type gap struct {
 }
 
 // cutOff returns the message about a report that has no end.
-func cutOff(p *report.Process) string {
+func cutOff(p *findings.Process) string {
 	return "The report of " + describe(p) + " is cut off: errors after its end are missing"
 }
 
@@ -42,7 +42,7 @@ func noReport(inputs []string) string {
 func (r *Result) gaps() (all []gap) {
 	type missing struct {
 		processes int
-		first     []*report.Process
+		first     []*findings.Process
 	}
 	byTool := make(map[string]*missing)
 	var tools []string

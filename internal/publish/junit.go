@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // JUnitOptions are those of JUnit. The zero value is usable.
@@ -46,10 +46,10 @@ type junit struct {
 	out counted
 
 	suites []*suite
-	texts  map[*report.Finding]string // of findings that several processes have
-	kept   int                        // bytes of texts
-	names  map[string]int             // how often a name of a case was used
-	cut    int                        // findings without stacks, or without anything
+	texts  map[*findings.Finding]string // of findings that several processes have
+	kept   int                          // bytes of texts
+	names  map[string]int               // how often a name of a case was used
+	cut    int                          // findings without stacks, or without anything
 }
 
 // A suite is a report.
@@ -62,10 +62,10 @@ type suite struct {
 
 // A testCase is a process, or in the other form a finding.
 type testCase struct {
-	process *report.Process
-	all     []*report.Finding // those that make it fail
-	known   int               // findings that do not fail the build
-	single  bool              // the case is that of its finding
+	process *findings.Process
+	all     []*findings.Finding // those that make it fail
+	known   int                 // findings that do not fail the build
+	single  bool                // the case is that of its finding
 }
 
 // counted counts the bytes that it passes on.
@@ -86,7 +86,7 @@ func (j *junit) size() int64 { return j.out.n + int64(j.w.Buffered()) }
 // group sorts processes into suites, and findings into cases.
 func (j *junit) group() {
 	processes := j.Processes()
-	all := make([][]*report.Finding, len(processes))
+	all := make([][]*findings.Finding, len(processes))
 	known := make([]int, len(processes))
 	for _, x := range j.All() {
 		for i, o := range x.Seen {
@@ -113,10 +113,10 @@ func (j *junit) group() {
 }
 
 // add adds the cases of a process.
-func (s *suite) add(p *report.Process, all []*report.Finding, known int, byFinding bool) {
+func (s *suite) add(p *findings.Process, all []*findings.Finding, known int, byFinding bool) {
 	if byFinding {
 		for _, x := range all {
-			s.cases = append(s.cases, testCase{process: p, all: []*report.Finding{x}, single: true})
+			s.cases = append(s.cases, testCase{process: p, all: []*findings.Finding{x}, single: true})
 			s.failures++
 		}
 		if len(all) > 0 && p.Complete {
@@ -147,7 +147,7 @@ func (j *junit) print() {
 		tests++
 		errors++
 	}
-	j.names, j.texts = make(map[string]int), make(map[*report.Finding]string)
+	j.names, j.texts = make(map[string]int), make(map[*findings.Finding]string)
 	j.raw(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<testsuites")
 	j.attribute("name", "symfilter")
 	j.counts(tests, failures, errors)
@@ -255,7 +255,7 @@ func (j *junit) unique(class, name string) string {
 }
 
 // commandOf returns the command of a process without folders, or what else is known of it.
-func commandOf(p *report.Process) string {
+func commandOf(p *findings.Process) string {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return orElse(visible(path.Base(p.Input), maxName), "process")
 	}
@@ -319,7 +319,7 @@ const (
 )
 
 // finding prints the text of a finding.
-func (j *junit) finding(x *report.Finding) {
+func (j *junit) finding(x *findings.Finding) {
 	frames := 0
 	for i := range x.Traces {
 		frames += len(x.Traces[i].Frames)
@@ -345,7 +345,7 @@ func (j *junit) finding(x *report.Finding) {
 }
 
 // findingText prints the text of a finding, which is the same for each process.
-func (j *junit) findingText(x *report.Finding) {
+func (j *junit) findingText(x *findings.Finding) {
 	j.text(sentence(x) + "\n")
 	j.text("  " + ruleID(x.Tool, x.Kind) + " " + x.ID())
 	if n := x.Count(); n > 1 {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -86,7 +86,7 @@ func TestJUnitIsValid(t *testing.T) {
 	testenv.Need(t, "xmllint")
 	left := sample()
 	left.Left = 3
-	for name, r := range map[string]*Result{"sample": sample(), "empty": results(), "left out": left, "no report": {Findings: results().Findings, Empty: []string{"a.xml", "a.xml", ""}}} {
+	for name, r := range map[string]*Result{"sample": sample(), "empty": results(), "left out": left, "no report": {Collection: results().Collection, Empty: []string{"a.xml", "a.xml", ""}}} {
 		for _, finding := range []bool{false, true} {
 			r.JUnit = JUnitOptions{ByFinding: finding}
 			readJUnit(t, r)
@@ -108,12 +108,12 @@ func TestJUnitIsValid(t *testing.T) {
 
 func TestKnownFindingsDoNotFail(t *testing.T) {
 	r := results(aRead(), lost("Leak_DefinitelyLost", "leak", 40))
-	compare := func(known ...*report.Finding) {
+	compare := func(known ...*findings.Finding) {
 		var entries []gate.Entry
 		for _, x := range known {
 			entries = append(entries, gate.Entry{Fingerprint: x.Fingerprint})
 		}
-		r.Changes = gate.Compare(r.Findings, entries, time.Time{})
+		r.Changes = gate.Compare(r.Collection, entries, time.Time{})
 	}
 	compare(r.All()[0])
 	c := readJUnit(t, r).Suites[0].Cases[0]
@@ -136,7 +136,7 @@ func TestLargeJUnitFilesAreCut(t *testing.T) {
 	frame := at(strings.Repeat("f", 250), "", "a.c", 1, "")
 	const n = 4_000
 	for i := range n {
-		x := &report.Finding{Tool: "memcheck", Kind: "x", Message: strings.Repeat("m", 1000), Fingerprint: fmt.Sprint(i), Traces: make([]report.Trace, 1)}
+		x := &findings.Finding{Tool: "memcheck", Kind: "x", Message: strings.Repeat("m", 1000), Fingerprint: fmt.Sprint(i), Traces: make([]findings.Trace, 1)}
 		for range 40 {
 			x.Traces[0].Frames = append(x.Traces[0].Frames, frame)
 		}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // The hash of a source line, as GitHub's upload action computes it (codeql-action,
@@ -18,12 +18,12 @@ const (
 )
 
 // lineHashes returns the hashes of the lines of findings whose source text is known.
-func (r *Result) lineHashes(all []*report.Finding) map[*report.Finding]string {
-	hashes := make(map[*report.Finding]string)
+func (r *Result) lineHashes(all []*findings.Finding) map[*findings.Finding]string {
+	hashes := make(map[*findings.Finding]string)
 	if r.Text == nil {
 		return hashes
 	}
-	byFile := make(map[string][]*report.Finding)
+	byFile := make(map[string][]*findings.Finding)
 	for _, x := range all {
 		if p := r.place(x); p.known {
 			byFile[p.file] = append(byFile[p.file], x)

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A SuppressionFile is a file of suppressions as Valgrind reads it (m_errormgr.c).
@@ -139,7 +139,7 @@ func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 		}
 	}
 	for _, x := range r.All() {
-		if x.Source != report.FromValgrind || len(x.Traces) == 0 {
+		if x.Source != findings.FromValgrind || len(x.Traces) == 0 {
 			continue
 		}
 		kind, extra := suppressionKind(x)
@@ -159,7 +159,7 @@ func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 }
 
 // matches reports whether a block suppresses an error of a tool.
-func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*report.TraceFrame) bool {
+func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*findings.TraceFrame) bool {
 	if !slices.Contains(b.tools, tool) {
 		return false
 	}
@@ -201,7 +201,7 @@ func matchCalls(calls []string, n int, matches func(call string, n int) bool) bo
 }
 
 // matchesFrame reports whether a line of a suppression matches a frame.
-func matchesFrame(r *Result, call string, f *report.TraceFrame) bool {
+func matchesFrame(r *Result, call string, f *findings.TraceFrame) bool {
 	what, pattern := call[:4], call[4:]
 	switch what {
 	case "obj:":

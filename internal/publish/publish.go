@@ -12,13 +12,13 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Result is what a run has found. Printers only read it.
 type Result struct {
-	*report.Findings
+	*findings.Collection
 
 	Version string // of symfilter
 	Base    string // the root of the repository: absolute, with / between folders; empty: not known
@@ -50,7 +50,7 @@ type Result struct {
 
 // fails reports whether a build should fail because of a finding: it was not known before, or the
 // run is compared with nothing, and it is of a kind that fails the gate, if there is one.
-func (r *Result) fails(x *report.Finding) bool {
+func (r *Result) fails(x *findings.Finding) bool {
 	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
 }
 
@@ -108,9 +108,9 @@ type place struct {
 }
 
 // place returns the file and the line of a finding, the way the formats name them: those of
-// [report.Finding.Place], or its object file and line 1 if it has no line. A finding without any
+// [findings.Finding.Place], or its object file and line 1 if it has no line. A finding without any
 // frame has the program that ran.
-func (r *Result) place(x *report.Finding) place {
+func (r *Result) place(x *findings.Finding) place {
 	f := x.Place()
 	if f != nil && f.HasLine && f.File != "" {
 		return placeOf(f)
@@ -127,12 +127,12 @@ func (r *Result) place(x *report.Finding) place {
 
 // placeOf returns the place of a frame that has a line. Readers of the formats have signed integers
 // of 32 bits for it: hostile debug information has larger ones.
-func placeOf(f *report.TraceFrame) place {
+func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
 
 // program returns the name of a program that had the finding, or of its report.
-func (r *Result) program(x *report.Finding) string {
+func (r *Result) program(x *findings.Finding) string {
 	for _, o := range x.Seen {
 		p := r.Process(o.Process)
 		switch {
@@ -154,7 +154,7 @@ const (
 
 // sentence returns the message of a finding with its function, without a full stop: Invalid read of
 // size 4 in invalid(int).
-func sentence(x *report.Finding) string {
+func sentence(x *findings.Finding) string {
 	s, _, _ := strings.Cut(x.Message, " in loss record ") // its number changes with each run
 	s = strings.TrimSuffix(visible(strings.TrimSpace(s), maxAbout), ".")
 	if s == "" {
@@ -170,7 +170,7 @@ func sentence(x *report.Finding) string {
 }
 
 // functionOf returns the name of the function of a frame that has one, of bounded length.
-func functionOf(f *report.TraceFrame) string {
+func functionOf(f *findings.TraceFrame) string {
 	if f.Func != "" {
 		return visible(f.Func, maxName)
 	}
@@ -179,7 +179,7 @@ func functionOf(f *report.TraceFrame) string {
 
 // about returns a trace's message without its address, which differs in each run: 4 bytes inside a
 // block of size 40 free'd.
-func about(t *report.Trace) string {
+func about(t *findings.Trace) string {
 	s := t.Message
 	if rest, ok := strings.CutPrefix(s, "Address 0x"); ok {
 		if _, rest, ok = strings.Cut(rest, " is "); ok {
@@ -190,11 +190,11 @@ func about(t *report.Trace) string {
 		return s
 	}
 	switch t.Role {
-	case report.RoleAllocated:
+	case findings.RoleAllocated:
 		return "allocated"
-	case report.RoleFreed:
+	case findings.RoleFreed:
 		return "freed"
-	case report.RoleError:
+	case findings.RoleError:
 		return "here"
 	}
 	return "also here"
@@ -242,7 +242,7 @@ func countFrom(s string, n int) bool {
 }
 
 // describe returns how people know a process: ./app (PID 7) in report.xml.
-func describe(p *report.Process) string {
+func describe(p *findings.Process) string {
 	s := "a process"
 	if len(p.Command) > 0 && p.Command[0] != "" {
 		s = visible(path.Base(p.Command[0]), maxName)

@@ -9,40 +9,40 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // at returns a frame that has a line; without a line it is one of the object file.
-func at(function, linkage, file string, line uint32, object string) *report.TraceFrame {
-	return &report.TraceFrame{
+func at(function, linkage, file string, line uint32, object string) *findings.TraceFrame {
+	return &findings.TraceFrame{
 		Frame:  symbolize.Frame{Func: function, Linkage: linkage, File: file, Line: line, Column: 9, HasLine: line > 0},
 		Object: object, Address: 0x4011f6, Offset: 0x11f6,
 	}
 }
 
 // aRead returns an error with three stacks, as Memcheck reports it.
-func aRead() *report.Finding {
-	use := []*report.TraceFrame{
+func aRead() *findings.Finding {
+	use := []*findings.TraceFrame{
 		at("Pool::operator[](int) const", "_ZNK4PoolixEi", "/src/app/pool.h", 31, "/opt/app"),
 		at("main", "main", "/src/app/main.cc", 12, "/opt/app"),
 	}
-	free := append([]*report.TraceFrame{at("free", "free", "", 0, "/usr/libexec/valgrind/vgpreload.so")}, use[1:]...)
-	return &report.Finding{
-		Source: report.FromValgrind, Tool: "memcheck", Kind: "InvalidRead", Message: "Invalid read of size 4", Memory: report.MemoryFreed,
-		Traces: []report.Trace{
+	free := append([]*findings.TraceFrame{at("free", "free", "", 0, "/usr/libexec/valgrind/vgpreload.so")}, use[1:]...)
+	return &findings.Finding{
+		Source: findings.FromValgrind, Tool: "memcheck", Kind: "InvalidRead", Message: "Invalid read of size 4", Memory: findings.MemoryFreed,
+		Traces: []findings.Trace{
 			{Frames: use},
-			{Role: report.RoleFreed, Message: "Address 0x4DD1054 is 4 bytes inside a block of size 40 free'd", Frames: free},
-			{Role: report.RoleAllocated, Message: "Block was alloc'd at", Frames: free},
+			{Role: findings.RoleFreed, Message: "Address 0x4DD1054 is 4 bytes inside a block of size 40 free'd", Frames: free},
+			{Role: findings.RoleAllocated, Message: "Block was alloc'd at", Frames: free},
 		},
 	}
 }
 
 // lost returns a leak.
-func lost(kind, function string, bytes uint64) *report.Finding {
-	return &report.Finding{
-		Source: report.FromValgrind, Tool: "memcheck", Kind: kind, Message: "40 bytes in 1 blocks are lost in loss record 1 of 2", Bytes: bytes, Blocks: 1,
-		Traces: []report.Trace{{Frames: []*report.TraceFrame{
+func lost(kind, function string, bytes uint64) *findings.Finding {
+	return &findings.Finding{
+		Source: findings.FromValgrind, Tool: "memcheck", Kind: kind, Message: "40 bytes in 1 blocks are lost in loss record 1 of 2", Bytes: bytes, Blocks: 1,
+		Traces: []findings.Trace{{Frames: []*findings.TraceFrame{
 			at("malloc", "malloc", "", 0, "/usr/libexec/valgrind/vgpreload.so"),
 			at(function, function, "/src/app/leak.cc", 7, "/opt/app"),
 		}}},
@@ -50,9 +50,9 @@ func lost(kind, function string, bytes uint64) *report.Finding {
 }
 
 // results returns a result with the findings of one process.
-func results(all ...*report.Finding) *Result {
-	r := &Result{Findings: report.NewFindings(nil), Version: "v1.2.3", Base: "/src/app"}
-	p := r.Begin(report.Process{Input: "report.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "7", Complete: true})
+func results(all ...*findings.Finding) *Result {
+	r := &Result{Collection: findings.New(nil), Version: "v1.2.3", Base: "/src/app"}
+	p := r.Begin(findings.Process{Input: "report.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "7", Complete: true})
 	for _, x := range all {
 		add(r, p, x)
 	}
@@ -60,7 +60,7 @@ func results(all ...*report.Finding) *Result {
 }
 
 // add adds a finding of a process.
-func add(r *Result, process int, x *report.Finding) {
+func add(r *Result, process int, x *findings.Finding) {
 	x.Identify(nil)
 	r.Add(process, x, 1)
 }
@@ -68,18 +68,18 @@ func add(r *Result, process int, x *report.Finding) {
 // sample returns the findings of three processes of two tools; one report is cut off.
 func sample() *Result {
 	r := results(aRead(), lost("Leak_StillReachable", "keep", 8), lost("Leak_DefinitelyLost", "leak", 40))
-	second := r.Begin(report.Process{Input: "report.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "8"})
+	second := r.Begin(findings.Process{Input: "report.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "8"})
 	add(r, second, aRead())
-	r.Begin(report.Process{Input: "clean.xml", Source: report.FromValgrind, Tool: "memcheck", Command: []string{"./clean"}, PID: "9", Complete: true})
-	log := r.Begin(report.Process{Input: "server.log", Source: report.FromLog, Complete: true})
-	add(r, log, &report.Finding{
-		Source: report.FromLog, Tool: "tsan", Kind: "data race", Message: "data race on a \x1b[31mname\u202e of 'x' & <y>",
-		Traces: []report.Trace{
-			{Message: "Write of size 4 at 0x7b04 by thread T1:", Frames: []*report.TraceFrame{at("main::{lambda()#1}::operator()() const", "_ZZ4mainENKUlvE_clEv", "/src/app/sub dir/ä#1%.cc", 3, "/opt/app")}},
-			{Role: report.RoleOther, Message: "Previous write of size 4 at 0x7b04 by main thread:", Frames: []*report.TraceFrame{at("main", "main", "/usr/include/x.h", 4, "/opt/app")}},
+	r.Begin(findings.Process{Input: "clean.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"./clean"}, PID: "9", Complete: true})
+	log := r.Begin(findings.Process{Input: "server.log", Source: findings.FromLog, Complete: true})
+	add(r, log, &findings.Finding{
+		Source: findings.FromLog, Tool: "tsan", Kind: "data race", Message: "data race on a \x1b[31mname\u202e of 'x' & <y>",
+		Traces: []findings.Trace{
+			{Message: "Write of size 4 at 0x7b04 by thread T1:", Frames: []*findings.TraceFrame{at("main::{lambda()#1}::operator()() const", "_ZZ4mainENKUlvE_clEv", "/src/app/sub dir/ä#1%.cc", 3, "/opt/app")}},
+			{Role: findings.RoleOther, Message: "Previous write of size 4 at 0x7b04 by main thread:", Frames: []*findings.TraceFrame{at("main", "main", "/usr/include/x.h", 4, "/opt/app")}},
 		},
 	})
-	add(r, log, &report.Finding{Source: report.FromLog, Tool: "asan", Kind: "SEGV", Message: "SEGV on unknown address."})
+	add(r, log, &findings.Finding{Source: findings.FromLog, Tool: "asan", Kind: "SEGV", Message: "SEGV on unknown address."})
 	return r
 }
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // gapResult prints that findings are missing as a result, since GitHub shows nothing else of a run.
@@ -32,7 +32,7 @@ func (s *sarif) ruleOf(run *sarifRun, kind string) {
 }
 
 // result prints a finding.
-func (s *sarif) result(run *sarifRun, x *report.Finding) {
+func (s *sarif) result(run *sarifRun, x *findings.Finding) {
 	c := classIn(x)
 	s.open('{')
 	s.ruleOf(run, x.Kind)
@@ -104,7 +104,7 @@ var linkText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`)
 
 // sentences returns the message of a result: what happened, and what is known of the memory and of
 // other threads, with links to the related locations.
-func (s *sarif) sentences(x *report.Finding, traces []report.Trace) string {
+func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	var b strings.Builder
 	b.WriteString(plain(sentence(x)))
 	b.WriteByte('.')
@@ -120,14 +120,14 @@ func (s *sarif) sentences(x *report.Finding, traces []report.Trace) string {
 	}
 	for _, d := range x.Detail[:min(len(x.Detail), maxDetails)] {
 		b.WriteByte(' ')
-		b.WriteString(ended(about(&report.Trace{Message: d, Role: report.RoleOther}), maxAbout))
+		b.WriteString(ended(about(&findings.Trace{Message: d, Role: findings.RoleOther}), maxAbout))
 	}
 	return b.String()
 }
 
 // linedIn returns the frame that stands for a trace: the innermost own one that has a line, or the
 // innermost one that has a line; nil if none has.
-func linedIn(t *report.Trace) (lined *report.TraceFrame) {
+func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 	for _, f := range t.Frames {
 		switch {
 		case !f.HasLine || f.File == "":
@@ -163,7 +163,7 @@ func (s *sarif) physical(p place) {
 }
 
 // logical prints the member logicalLocations of a frame.
-func (s *sarif) logical(f *report.TraceFrame) {
+func (s *sarif) logical(f *findings.TraceFrame) {
 	if !f.Named() {
 		return
 	}
@@ -183,7 +183,7 @@ func (s *sarif) logical(f *report.TraceFrame) {
 }
 
 // related prints the related locations: one for each trace but the first, with its number as id.
-func (s *sarif) related(traces []report.Trace) {
+func (s *sarif) related(traces []findings.Trace) {
 	begun := false
 	for i := 1; i < len(traces); i++ {
 		f := linedIn(&traces[i])
@@ -209,9 +209,9 @@ func (s *sarif) related(traces []report.Trace) {
 // flow prints the traces as one flow of code: allocation, free, other threads, error, each from its
 // outermost frame on. Only frames with a line are in it, since GitHub refuses locations without a
 // file. Of each trace at most each frames are printed, the innermost ones.
-func (s *sarif) flow(traces []report.Trace, each int) {
+func (s *sarif) flow(traces []findings.Trace, each int) {
 	begun := false
-	for _, role := range [...]report.Role{report.RoleAllocated, report.RoleFreed, report.RoleOther, report.RoleError} {
+	for _, role := range [...]findings.Role{findings.RoleAllocated, findings.RoleFreed, findings.RoleOther, findings.RoleError} {
 		for t := range traces {
 			if traces[t].Role != role {
 				continue
@@ -253,7 +253,7 @@ func (s *sarif) flow(traces []report.Trace, each int) {
 }
 
 // flowLocation prints a location of a flow.
-func (s *sarif) flowLocation(f *report.TraceFrame, text string) {
+func (s *sarif) flowLocation(f *findings.TraceFrame, text string) {
 	s.open('{')
 	s.object("location")
 	s.physical(placeOf(f))
@@ -264,7 +264,7 @@ func (s *sarif) flowLocation(f *report.TraceFrame, text string) {
 
 // stacks prints the traces with all their frames, for editors. Their numbers are those of the
 // related locations; without them equal stacks would be one, which the schema forbids.
-func (s *sarif) stacks(traces []report.Trace, each int) {
+func (s *sarif) stacks(traces []findings.Trace, each int) {
 	if len(traces) == 0 {
 		return
 	}
@@ -288,7 +288,7 @@ func (s *sarif) stacks(traces []report.Trace, each int) {
 }
 
 // stackFrame prints a frame of a stack.
-func (s *sarif) stackFrame(f *report.TraceFrame) {
+func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.open('{')
 	s.object("location")
 	if f.HasLine && f.File != "" {
@@ -317,7 +317,7 @@ const maxFrameBytes = 16 << 20
 
 // again prints a frame as it was printed at this place before, or else by print. Findings share their
 // frames, which are most of a file.
-func (s *sarif) again(f *report.TraceFrame, where int, print func()) {
+func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()
 	}
@@ -338,7 +338,7 @@ func (s *sarif) again(f *report.TraceFrame, where int, print func()) {
 }
 
 // frameName returns the name of a frame's function, or of its object file with the address.
-func frameName(f *report.TraceFrame) string {
+func frameName(f *findings.TraceFrame) string {
 	switch {
 	case f.Named():
 		return functionOf(f)
@@ -355,7 +355,7 @@ const maxSeen = 16
 
 // properties prints what SARIF has no member for: the weaknesses, the processes, the memory that is
 // lost and the frames that were left out.
-func (s *sarif) properties(x *report.Finding, each int) {
+func (s *sarif) properties(x *findings.Finding, each int) {
 	s.object("properties")
 	if cwe := cweOf(x); len(cwe) > 0 {
 		s.tags(weaknesses(cwe))

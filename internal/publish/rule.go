@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // bufferSize is the size of the buffers of printers, in bytes.
@@ -112,8 +112,8 @@ func (c *class) weight() int {
 
 // byWeight sorts findings by their weight, and then by the bytes that are lost. Others keep their
 // order.
-func byWeight(all []*report.Finding) {
-	slices.SortStableFunc(all, func(a, b *report.Finding) int {
+func byWeight(all []*findings.Finding) {
+	slices.SortStableFunc(all, func(a, b *findings.Finding) int {
 		if d := classIn(b).weight() - classIn(a).weight(); d != 0 {
 			return d
 		}

@@ -3,7 +3,7 @@ package publish
 import (
 	"io"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // The limits of GitHub's code scanning, beyond which it refuses a file or shows nothing.
@@ -37,7 +37,7 @@ type SARIFOptions struct {
 // one.
 func SARIF(w io.Writer, r *Result) error {
 	m := &meter{w: w}
-	s := &sarif{Result: r, meter: m, uris: make(map[string]string), frames: make(map[*report.TraceFrame]printedFrame)}
+	s := &sarif{Result: r, meter: m, uris: make(map[string]string), frames: make(map[*findings.TraceFrame]printedFrame)}
 	s.w = m
 	s.open('{')
 	s.member("$schema", "https://json.schemastore.org/sarif-2.1.0.json")
@@ -61,8 +61,8 @@ type sarif struct {
 	ascii asciiLines
 	uris  map[string]string // of files that were named before; at most maxURIs
 
-	frames     map[*report.TraceFrame]printedFrame // that were printed before
-	frameBytes int                                 // of frames
+	frames     map[*findings.TraceFrame]printedFrame // that were printed before
+	frameBytes int                                   // of frames
 }
 
 // maxURIs bounds the references that are remembered; a program has at most some 10,000 files.
@@ -71,13 +71,13 @@ const maxURIs = 16 << 10
 // A sarifRun is what is known of the run of a tool.
 type sarifRun struct {
 	tool    tool
-	source  report.Source
-	all     []*report.Finding
+	source  findings.Source
+	all     []*findings.Finding
 	left    int // findings left out because of GitHub's limits
 	gaps    []gap
 	notices []string
 	rules   map[string]int // index of each rule by its name
-	hashes  map[*report.Finding]string
+	hashes  map[*findings.Finding]string
 }
 
 // runs returns the runs: one for each tool that ran, with or without findings, so that findings that
@@ -85,7 +85,7 @@ type sarifRun struct {
 func (s *sarif) runs() (runs []*sarifRun) {
 	byTool := make(map[string]*sarifRun)
 	left := 0
-	of := func(id string, source report.Source) *sarifRun {
+	of := func(id string, source findings.Source) *sarifRun {
 		run := byTool[id]
 		if run == nil && len(runs) < maxTools {
 			run = &sarifRun{tool: toolOf(id), source: source, rules: make(map[string]int)}

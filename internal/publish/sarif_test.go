@@ -17,8 +17,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -258,7 +258,7 @@ func (log *sarifLog) notices() (all []string) {
 func TestSARIFIsAsOASISAndGitHubWantIt(t *testing.T) {
 	readSARIF(t, sample())
 	readSARIF(t, results())
-	readSARIF(t, &Result{Findings: report.NewFindings(nil)})
+	readSARIF(t, &Result{Collection: findings.New(nil)})
 }
 
 func TestMessagesLinkToOtherStacks(t *testing.T) {
@@ -321,8 +321,8 @@ func TestColumnsAreOfLinesThatAreASCII(t *testing.T) {
 }
 
 func TestResultsWithoutLinesHaveALocation(t *testing.T) {
-	unnamed := &report.Finding{Tool: "memcheck", Kind: "InvalidRead", Traces: []report.Trace{{Frames: []*report.TraceFrame{{Object: "/src/app/bin/prog", Offset: 16}}}}}
-	bare := &report.Finding{Tool: "memcheck", Kind: "FatalSignal"}
+	unnamed := &findings.Finding{Tool: "memcheck", Kind: "InvalidRead", Traces: []findings.Trace{{Frames: []*findings.TraceFrame{{Object: "/src/app/bin/prog", Offset: 16}}}}}
+	bare := &findings.Finding{Tool: "memcheck", Kind: "FatalSignal"}
 	all := readSARIF(t, results(unnamed, bare)).allResults()
 	for i, want := range []string{"bin/prog", "file:///opt/app"} {
 		if got := all[i].Locations[0].PhysicalLocation.ArtifactLocation.URI; got != want {
@@ -334,7 +334,7 @@ func TestResultsWithoutLinesHaveALocation(t *testing.T) {
 // .NET's readers of SARIF take no line beyond 2^31-1.
 func TestLinesAreSignedIntegers(t *testing.T) {
 	for line, want := range map[uint32]uint32{0: 1, 7: 7, 1<<32 - 1: 1<<31 - 1} {
-		f := &report.TraceFrame{}
+		f := &findings.TraceFrame{}
 		f.File, f.Line, f.Column, f.HasLine = "a.c", line, line, true
 		if got := placeOf(f); got.line != want || got.column > 1<<31-1 {
 			t.Errorf("line %d: %+v", line, got)
@@ -345,17 +345,17 @@ func TestLinesAreSignedIntegers(t *testing.T) {
 func TestWeaknessesOfKinds(t *testing.T) {
 	for _, tt := range []struct {
 		tool, kind string
-		memory     report.Memory
+		memory     findings.Memory
 		level      string
 		precision  string
 		rule       string // numbers of weaknesses
 		result     string
 	}{
-		{"memcheck", "InvalidRead", report.MemoryUnknown, "error", "very-high", "125 416", "125 416"},
-		{"memcheck", "InvalidRead", report.MemoryAlive, "error", "very-high", "125 416", "125"},
-		{"memcheck", "InvalidRead", report.MemoryFreed, "error", "very-high", "125 416", "416"},
-		{"memcheck", "InvalidWrite", report.MemoryOutside, "error", "very-high", "787 416", "787"},
-		{"memcheck", "InvalidWrite", report.MemoryFreed, "error", "very-high", "787 416", "416"},
+		{"memcheck", "InvalidRead", findings.MemoryUnknown, "error", "very-high", "125 416", "125 416"},
+		{"memcheck", "InvalidRead", findings.MemoryAlive, "error", "very-high", "125 416", "125"},
+		{"memcheck", "InvalidRead", findings.MemoryFreed, "error", "very-high", "125 416", "416"},
+		{"memcheck", "InvalidWrite", findings.MemoryOutside, "error", "very-high", "787 416", "787"},
+		{"memcheck", "InvalidWrite", findings.MemoryFreed, "error", "very-high", "787 416", "416"},
 		{"memcheck", "InvalidFree", 0, "error", "very-high", "415", "415"},
 		{"memcheck", "MismatchedFree", 0, "error", "very-high", "762", "762"},
 		{"memcheck", "UninitCondition", 0, "error", "very-high", "457", "457"},
@@ -386,13 +386,13 @@ func TestWeaknessesOfKinds(t *testing.T) {
 		{"ubsan", "signed-integer-overflow", 0, "error", "very-high", "190", "190"},
 		{"ubsan", "null-pointer-use", 0, "error", "very-high", "476", "476"},
 		{"ubsan", "integer-divide-by-zero", 0, "error", "very-high", "369", "369"},
-		{"hwasan", "tag-mismatch", report.MemoryFreed, "error", "very-high", "787 416", "416"},
+		{"hwasan", "tag-mismatch", findings.MemoryFreed, "error", "very-high", "787 416", "416"},
 		{"crash", "SIGSEGV", 0, "error", "very-high", "119", "119"},
 		{"crash", "assertion", 0, "error", "very-high", "617", "617"},
 		{"crash", "WARNING", 0, "warning", "very-high", "617", "617"},
 		{"new", "Unheard of", 0, "error", "very-high", "", ""},
 	} {
-		log := readSARIF(t, results(&report.Finding{Tool: tt.tool, Kind: tt.kind, Memory: tt.memory}))
+		log := readSARIF(t, results(&findings.Finding{Tool: tt.tool, Kind: tt.kind, Memory: tt.memory}))
 		run := &log.Runs[0]
 		rule, x := &run.Tool.Driver.Rules[0], &run.Results[0]
 		numbers := func(tags []string) string {
@@ -417,7 +417,7 @@ func TestReadsAndWritesAreOtherWeaknesses(t *testing.T) {
 		"heap-buffer-overflow: WRITE of size 4": "[external/cwe/cwe-122]",
 		"heap-buffer-overflow":                  "[external/cwe/cwe-122 external/cwe/cwe-125]",
 	} {
-		x := &report.Finding{Tool: "asan", Kind: "heap-buffer-overflow", Message: message}
+		x := &findings.Finding{Tool: "asan", Kind: "heap-buffer-overflow", Message: message}
 		if got := fmt.Sprint(readSARIF(t, results(x)).allResults()[0].Properties.Tags); got != want {
 			t.Errorf("%s: weaknesses %s, want %s", message, got, want)
 		}
@@ -426,7 +426,7 @@ func TestReadsAndWritesAreOtherWeaknesses(t *testing.T) {
 
 func TestResourcesOfSpRtraceAreLeaks(t *testing.T) {
 	for kind, want := range map[string]string{"memory": "[external/cwe/cwe-401]", "bus": "[external/cwe/cwe-772]"} {
-		x := readSARIF(t, results(&report.Finding{Source: report.FromRTrace, Tool: "rtrace", Kind: kind})).allResults()[0]
+		x := readSARIF(t, results(&findings.Finding{Source: findings.FromRTrace, Tool: "rtrace", Kind: kind})).allResults()[0]
 		if got := fmt.Sprint(x.Properties.Tags); got != want || x.RuleID != "rtrace/"+kind {
 			t.Errorf("%s: rule %s, weaknesses %s, want %s", kind, x.RuleID, got, want)
 		}
@@ -462,12 +462,12 @@ func TestKindsThatReadersFindHaveAClass(t *testing.T) {
 }
 
 func TestRunsAreOfTools(t *testing.T) {
-	r := &Result{Findings: report.NewFindings(nil)}
+	r := &Result{Collection: findings.New(nil)}
 	r.SARIF.Category = "linux/x86"
 	for i := range 21 {
-		p := r.Begin(report.Process{Source: report.FromLog, Tool: fmt.Sprint("tool", i), Complete: true})
+		p := r.Begin(findings.Process{Source: findings.FromLog, Tool: fmt.Sprint("tool", i), Complete: true})
 		if i != 5 { // ran without findings
-			add(r, p, &report.Finding{Source: report.FromLog, Tool: fmt.Sprint("tool", i), Kind: "x"})
+			add(r, p, &findings.Finding{Source: findings.FromLog, Tool: fmt.Sprint("tool", i), Kind: "x"})
 		}
 	}
 	log := readSARIF(t, r)
@@ -478,8 +478,8 @@ func TestRunsAreOfTools(t *testing.T) {
 	if got := log.notices(); got != nil {
 		t.Errorf("notices %q", got)
 	}
-	p := r.Begin(report.Process{Source: report.FromLog, Tool: "last", Complete: true})
-	add(r, p, &report.Finding{Source: report.FromLog, Tool: "last", Kind: "x"})
+	p := r.Begin(findings.Process{Source: findings.FromLog, Tool: "last", Complete: true})
+	add(r, p, &findings.Finding{Source: findings.FromLog, Tool: "last", Kind: "x"})
 	want := []string{"1 finding left out: GitHub takes 20 tools in a file."}
 	if got := readSARIF(t, r).notices(); !slices.Equal(got, want) {
 		t.Errorf("notices %q, want %q", got, want)
@@ -493,7 +493,7 @@ func TestTheMostImportantResultsAreKept(t *testing.T) {
 		if i >= 25_005 {
 			kind = "Leak_DefinitelyLost"
 		}
-		r.Add(0, &report.Finding{Tool: "memcheck", Kind: kind, Bytes: uint64(i), Fingerprint: fmt.Sprint(i)}, 1)
+		r.Add(0, &findings.Finding{Tool: "memcheck", Kind: kind, Bytes: uint64(i), Fingerprint: fmt.Sprint(i)}, 1)
 	}
 	text := printed(t, SARIF, r)
 	log := new(sarifLog)
@@ -519,7 +519,7 @@ func TestTheMostImportantResultsAreKept(t *testing.T) {
 func TestResultsThatGitHubDoesNotShowAreCounted(t *testing.T) {
 	r := results()
 	for i := range 5_003 {
-		r.Add(0, &report.Finding{Tool: "memcheck", Kind: "x", Fingerprint: fmt.Sprint(i)}, 1)
+		r.Add(0, &findings.Finding{Tool: "memcheck", Kind: "x", Fingerprint: fmt.Sprint(i)}, 1)
 	}
 	log := new(sarifLog)
 	if err := json.Unmarshal([]byte(printed(t, SARIF, r)), log); err != nil {
@@ -536,7 +536,7 @@ func TestFilesAreSmallEnoughForGitHub(t *testing.T) {
 	r := results()
 	name := make([]byte, 200)
 	for i := range 2_000 {
-		x := &report.Finding{Tool: "memcheck", Kind: "x", Fingerprint: fmt.Sprint(i), Traces: make([]report.Trace, 1)}
+		x := &findings.Finding{Tool: "memcheck", Kind: "x", Fingerprint: fmt.Sprint(i), Traces: make([]findings.Trace, 1)}
 		for range 40 {
 			for k := range name {
 				name[k] = byte(' ' + random.IntN(95))
@@ -567,9 +567,9 @@ func TestFilesAreSmallEnoughForGitHub(t *testing.T) {
 }
 
 func TestDeepStacksAreCut(t *testing.T) {
-	x := &report.Finding{Tool: "memcheck", Kind: "x"}
+	x := &findings.Finding{Tool: "memcheck", Kind: "x"}
 	for i := range 150 {
-		tr := report.Trace{Role: report.RoleOther, Message: fmt.Sprint("thread ", i)}
+		tr := findings.Trace{Role: findings.RoleOther, Message: fmt.Sprint("thread ", i)}
 		for k := range 300 {
 			tr.Frames = append(tr.Frames, at(fmt.Sprint("f", k), "", "a.c", uint32(k+1), ""))
 		}
@@ -607,7 +607,7 @@ func TestWhatIsMissingIsAResult(t *testing.T) {
 		t.Errorf("results %+v, notices %q", all, log.notices())
 	}
 	for range 11 {
-		r.Begin(report.Process{Input: "x.xml", Tool: "memcheck"})
+		r.Begin(findings.Process{Input: "x.xml", Tool: "memcheck"})
 	}
 	all = readSARIF(t, r).allResults()
 	if got := all[0].Message.Text; !strings.HasPrefix(got, "12 reports are cut off, errors after their ends are missing: app (PID 7) in report.xml, a process in x.xml, ") || !strings.HasSuffix(got, ", and 4 others.") {
@@ -622,7 +622,7 @@ func TestWhatIsMissingIsAResult(t *testing.T) {
 
 func TestNewFindingsOfABaseline(t *testing.T) {
 	r := results(aRead(), lost("Leak_DefinitelyLost", "leak", 40))
-	r.Changes = gate.Compare(r.Findings, []gate.Entry{{Fingerprint: r.All()[1].Fingerprint}}, time.Time{})
+	r.Changes = gate.Compare(r.Collection, []gate.Entry{{Fingerprint: r.All()[1].Fingerprint}}, time.Time{})
 	var states []string
 	for _, x := range readSARIF(t, r).allResults() {
 		states = append(states, x.BaselineState)

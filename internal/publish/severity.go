@@ -3,7 +3,7 @@ package publish
 import (
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // A severity is how bad a finding is.
@@ -214,9 +214,9 @@ func sanitizerClass(kind string) *class {
 
 // classIn returns the class of a finding. The kinds of sp-rtrace are types of resources, which were not
 // freed.
-func classIn(x *report.Finding) *class {
+func classIn(x *findings.Finding) *class {
 	switch {
-	case x.Source != report.FromRTrace:
+	case x.Source != findings.FromRTrace:
 		return classOf(x.Kind)
 	case x.Kind == "memory":
 		return &leak
@@ -226,13 +226,13 @@ func classIn(x *report.Finding) *class {
 
 // cweOf returns the weaknesses of a finding: fewer than those of its class, if it is known whether
 // the memory was freed, or whether it was read or written.
-func cweOf(x *report.Finding) []int {
+func cweOf(x *findings.Finding) []int {
 	switch c := classIn(x); c {
 	case &invalidRead, &invalidWrite:
-		if x.Memory == report.MemoryFreed {
+		if x.Memory == findings.MemoryFreed {
 			return c.cwe[1:]
 		}
-		if x.Memory != report.MemoryUnknown {
+		if x.Memory != findings.MemoryUnknown {
 			return c.cwe[:1]
 		}
 		return c.cwe

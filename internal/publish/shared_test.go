@@ -10,25 +10,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // manyErrors returns n errors that all differ in their innermost functions, whose depth callers are
 // among 64. The callers' frames are shared, or each error has its own.
 func manyErrors(n, depth int, shared bool) *Result {
-	callers := make([]*report.TraceFrame, 64)
+	callers := make([]*findings.TraceFrame, 64)
 	for i := range callers {
 		callers[i] = at(fmt.Sprintf("ns::List<%d>::operator[](int) {lambda}", i), fmt.Sprintf("_ZN2ns1f%dEv", i), fmt.Sprintf("/src/app/list%d.h", i%5), uint32(i+1), "/opt/app")
 	}
-	var all []*report.Finding
+	var all []*findings.Finding
 	for i := range n {
 		x := aRead()
-		frames := []*report.TraceFrame{at(fmt.Sprint("read", i), fmt.Sprint("read", i), "/src/app/read.cc", uint32(i+1), "/opt/app")}
+		frames := []*findings.TraceFrame{at(fmt.Sprint("read", i), fmt.Sprint("read", i), "/src/app/read.cc", uint32(i+1), "/opt/app")}
 		for k := range depth {
 			f := callers[(i*31+k*17)%len(callers)]
 			if !shared {
-				f = &report.TraceFrame{Frame: f.Frame, Object: f.Object, Address: f.Address, Offset: f.Offset}
+				f = &findings.TraceFrame{Frame: f.Frame, Object: f.Object, Address: f.Address, Offset: f.Offset}
 			}
 			frames = append(frames, f)
 		}

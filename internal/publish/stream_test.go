@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A printer takes memory for its buffers, and for each finding what sorting needs: not what it
@@ -43,7 +43,7 @@ func TestPrintersKeepNothingOfWhatTheyPrint(t *testing.T) {
 func TestErrorsOfWritingAreReturned(t *testing.T) {
 	r := results()
 	for i := range 100 {
-		r.Add(0, &report.Finding{Tool: "memcheck", Kind: "x", Fingerprint: fmt.Sprint(i)}, 1)
+		r.Add(0, &findings.Finding{Tool: "memcheck", Kind: "x", Fingerprint: fmt.Sprint(i)}, 1)
 	}
 	for name, print := range map[string]func(io.Writer, *Result) error{"sarif": SARIF, "junit": JUnit, "codequality": CodeQuality} {
 		for _, after := range []int{0, 1} {

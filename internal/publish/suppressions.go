@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
@@ -21,11 +22,11 @@ const maxCallers = 24
 // information; as a comment there is one with object files, which matches the stripped program too.
 // A suppression that another one covers is left out. Errors are those of w.
 func Suppressions(w io.Writer, r *Result) error {
-	p := suppressions{of: r, lines: make(map[*report.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
+	p := suppressions{of: r, lines: make(map[*findings.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
 	var all []*suppression
 	wide := make(map[string][]*suppression) // those with "...", by kind
 	for _, x := range r.All() {
-		if x.Source != report.FromValgrind {
+		if x.Source != findings.FromValgrind {
 			continue
 		}
 		kind, extra := suppressionKind(x)
@@ -76,7 +77,7 @@ func Suppressions(w io.Writer, r *Result) error {
 
 // A suppression is a block of a file of suppressions.
 type suppression struct {
-	of    *report.Finding
+	of    *findings.Finding
 	kind  string   // with the tool: Memcheck:Addr4
 	extra string   // the line after the kind; empty if there is none
 	wide  []string // its frames, the innermost first, if it may cover others by "..."
@@ -86,8 +87,8 @@ type suppression struct {
 // they would be most of what a file with many takes.
 type suppressions struct {
 	of    *Result
-	lines map[*report.TraceFrame]suppressionLines // of frames that were asked for before
-	known map[uint64]*suppression                 // the first one of each that differs, by the last of its sums
+	lines map[*findings.TraceFrame]suppressionLines // of frames that were asked for before
+	known map[uint64]*suppression                   // the first one of each that differs, by the last of its sums
 	seed  maphash.Seed
 
 	nameless bool // an own function has a name, but no linkage name
@@ -176,7 +177,7 @@ func (s *suppression) appendBlock(b []byte, prefix, name string, frames []string
 }
 
 // suppressionName returns the name of the suppression of a finding.
-func suppressionName(x *report.Finding) string {
+func suppressionName(x *findings.Finding) string {
 	name := x.Kind
 	if f := x.Place(); f != nil && f.Named() {
 		name += " " + functionOf(f)
@@ -197,7 +198,7 @@ func toolName(tool string) string {
 
 // suppressionKind returns the kind of a finding in suppressions, and the line after it. The kind is
 // empty if Valgrind cannot suppress such findings.
-func suppressionKind(x *report.Finding) (kind, extra string) {
+func suppressionKind(x *findings.Finding) (kind, extra string) {
 	switch x.Kind {
 	case "FatalSignal":
 		return "", ""
@@ -300,7 +301,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 }
 
 // linesOf returns the lines of an own frame. Findings share their frames.
-func (p *suppressions) linesOf(f *report.TraceFrame) suppressionLines {
+func (p *suppressions) linesOf(f *findings.TraceFrame) suppressionLines {
 	if known, ok := p.lines[f]; ok {
 		return known
 	}
@@ -322,7 +323,7 @@ func (p *suppressions) linesOf(f *report.TraceFrame) suppressionLines {
 
 // nativeName returns the name by which Valgrind knows the function of a frame; empty if it has none.
 // The arguments of templates are a wildcard, since compilers and demanglers spell them differently.
-func nativeName(r *Result, f *report.TraceFrame) string {
+func nativeName(r *Result, f *findings.TraceFrame) string {
 	if f.Inlined {
 		name := report.BareName(f.Func)
 		if i := strings.IndexByte(name, '<'); i > 0 && !strings.HasPrefix(name, "operator") {
@@ -351,7 +352,7 @@ func anyVariant(link string) string {
 }
 
 // systemCall returns the line for a single frame of the system.
-func (p *suppressions) systemCall(f *report.TraceFrame) string {
+func (p *suppressions) systemCall(f *findings.TraceFrame) string {
 	link := p.of.Linkage(f)
 	switch {
 	case strings.HasPrefix(f.Func, "operator new[]"):

@@ -7,36 +7,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // call returns a frame of /opt/app, or of the system if the name of the object is libc.so.6.
-func call(fn, linkage, object string, inlined bool) *report.TraceFrame {
-	return &report.TraceFrame{Frame: symbolize.Frame{Func: fn, Linkage: linkage, Inlined: inlined, File: "/src/a.cc", Line: 7}, Object: object}
+func call(fn, linkage, object string, inlined bool) *findings.TraceFrame {
+	return &findings.TraceFrame{Frame: symbolize.Frame{Func: fn, Linkage: linkage, Inlined: inlined, File: "/src/a.cc", Line: 7}, Object: object}
 }
 
 // runOf returns a run of one process with these findings of Memcheck.
-func runOf(t testing.TB, all ...report.Finding) *Result {
+func runOf(t testing.TB, all ...findings.Finding) *Result {
 	t.Helper()
-	own, err := report.NewOwn(nil)
+	own, err := findings.NewOwn(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := report.NewFindings(nil)
-	p := s.Begin(report.Process{Source: report.FromValgrind})
+	s := findings.New(nil)
+	p := s.Begin(findings.Process{Source: findings.FromValgrind})
 	for i := range all {
 		x := &all[i]
-		x.Source, x.Tool = report.FromValgrind, "memcheck"
+		x.Source, x.Tool = findings.FromValgrind, "memcheck"
 		x.Identify(own)
 		s.Add(p, x, 1)
 	}
-	return &Result{Findings: s}
+	return &Result{Collection: s}
 }
 
-func finding(kind, message string, frames ...*report.TraceFrame) report.Finding {
-	return report.Finding{Kind: kind, Message: message, Traces: []report.Trace{{Frames: frames}}}
+func finding(kind, message string, frames ...*findings.TraceFrame) findings.Finding {
+	return findings.Finding{Kind: kind, Message: message, Traces: []findings.Trace{{Frames: frames}}}
 }
 
 const (
@@ -45,8 +45,8 @@ const (
 )
 
 // systemFrame returns a frame without a line in the C library.
-func systemFrame(name string) *report.TraceFrame {
-	return &report.TraceFrame{Frame: symbolize.Frame{Func: name, Linkage: name}, Object: libc}
+func systemFrame(name string) *findings.TraceFrame {
+	return &findings.TraceFrame{Frame: symbolize.Frame{Func: name, Linkage: name}, Object: libc}
 }
 
 func TestSuppressions(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSuppressions(t *testing.T) {
 		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("strlen"), systemFrame("puts"), call("f", "f", app, false)),
 		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("a"), systemFrame("b"), call("g", "g", app, false), call("f", "f", app, false)), // covered by the "..." of the last
 		finding("SyscallParam", "Syscall param write(buf) points to uninitialised byte(s)", systemFrame("write")),
-		finding("FishyValue", "Argument 'size' of function malloc has a fishy (possibly negative) value: -1", systemFrame("malloc"), &report.TraceFrame{Object: app}),
+		finding("FishyValue", "Argument 'size' of function malloc has a fishy (possibly negative) value: -1", systemFrame("malloc"), &findings.TraceFrame{Object: app}),
 		finding("FatalSignal", "Process terminating", mainFrame),
 	)
 	var b bytes.Buffer
@@ -145,7 +145,7 @@ func TestSuppressions(t *testing.T) {
 // Frames with the demangled name of a report alone get the linkage name that the report has elsewhere, or
 // else the line of their object file, which is told once.
 func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
-	demangled := func(name string) *report.TraceFrame { return call(name, name, app, false) }
+	demangled := func(name string) *findings.TraceFrame { return call(name, name, app, false) }
 	r := runOf(t, finding("InvalidFree", "Invalid free()", demangled("app::A<int>::A()"), demangled("app::use(int)"), demangled("main")))
 	r.KnowLinkage("app::A<int>::A()", "_ZN3app1AIiEC2Ev")
 	r.KnowLinkage("app::A<int>::A()", "_ZN3app1AIiEC1Ev")
@@ -188,7 +188,7 @@ func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 }
 
 func TestSuppressionsHaveAtMost24Frames(t *testing.T) {
-	var frames []*report.TraceFrame
+	var frames []*findings.TraceFrame
 	for range 100 {
 		frames = append(frames, call("f", "f", app, false))
 	}
@@ -204,7 +204,7 @@ func TestSuppressionsHaveAtMost24Frames(t *testing.T) {
 func TestNeededSuppressions(t *testing.T) {
 	r := runOf(t,
 		finding("Leak_DefinitelyLost", "8 bytes in 1 blocks are definitely lost in loss record 1 of 1",
-			&report.TraceFrame{Frame: symbolize.Frame{Func: "operator new(unsigned long)"}, Object: "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"},
+			&findings.TraceFrame{Frame: symbolize.Frame{Func: "operator new(unsigned long)"}, Object: "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"},
 			call("peek(int)", "_Z4peeki", app, true), call("app::use(int)", "_ZN3app3useEi", app, false), call("main", "main", app, false)),
 		finding("InvalidWrite", "Invalid write of size 8", call("main", "main", app, false)),
 		finding("SyscallParam", "Syscall param write(buf) points to uninitialised byte(s)", systemFrame("write"), call("main", "main", app, false)),

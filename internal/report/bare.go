@@ -13,7 +13,7 @@ func BareName(demangled string) string {
 scan:
 	for i := 0; i < len(name); i++ {
 		switch c := name[i]; {
-		case depth == 0 && strings.HasPrefix(name[i:], "operator") && (i == 0 || !isWordByte(name[i-1])) && !(i+8 < len(name) && isWordByte(name[i+8])):
+		case depth == 0 && strings.HasPrefix(name[i:], "operator") && (i == 0 || !IsWordByte(name[i-1])) && !(i+8 < len(name) && IsWordByte(name[i+8])):
 			return withoutSuffixes(operatorName(name[i:]))
 		case c == '<', c == '{': // {lambda(int)#1}
 			depth++
@@ -66,7 +66,7 @@ func withoutSuffixes(name string) string {
 		if c < '0' || c > '9' {
 			continue
 		}
-		if n := len(b); n > 1 && isWordByte(b[n-2]) && (b[n-2] < '0' || b[n-2] > '9') {
+		if n := len(b); n > 1 && IsWordByte(b[n-2]) && (b[n-2] < '0' || b[n-2] > '9') {
 			continue // of a name
 		}
 		if i < len(name) && '0' <= name[i] && name[i] <= '9' {
@@ -82,4 +82,9 @@ func withoutSuffixes(name string) string {
 		}
 	}
 	return string(b)
+}
+
+// IsWordByte reports whether c may be in the middle of a word: a letter, a digit or an underscore.
+func IsWordByte(c byte) bool {
+	return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }

@@ -73,34 +73,22 @@ func IsBelowMain(link string) bool {
 	return false
 }
 
-// IsOutermost reports whether a function is one of those that call main or the function of a
-// thread.
-func IsOutermost(function string) bool {
-	switch function {
-	case "start_thread", "clone", "clone3", "__clone3", "__GI___clone3", "__clone", "thread_start", "asan_thread_start(void*)":
-		return true
+// WithoutCloneSuffix removes suffixes such as .constprop.0 and .part.1.cold from a linkage name.
+func WithoutCloneSuffix(name string) string {
+	for end := len(name); end > 0; {
+		i := strings.LastIndexByte(name[:end], '.')
+		if i <= 0 {
+			break
+		}
+		switch word := name[i+1 : end]; word {
+		case "constprop", "isra", "part", "cold", "llvm", "lto_priv", "__uniq":
+			name = name[:i]
+		default:
+			if strings.Trim(word, "0123456789") != "" {
+				return name
+			}
+		}
+		end = i
 	}
-	return IsBelowMain(function)
-}
-
-// EndsProgram reports whether a function, by its demangled name, is one that a runtime calls after
-// the program has failed: in C and C++ from abort, a failed assertion and an exception on; in Rust
-// and Go from a panic on. Own frames of programs that are linked statically may be of such
-// functions.
-func EndsProgram(function string) bool {
-	switch function {
-	case "abort", "raise", "gsignal", "kill", "tgkill", "pthread_kill", "__pthread_kill_implementation", "__pthread_kill_internal", "__GI_raise", "__GI_abort",
-		"__assert", "__assert2", "__assert_fail", "__assert_fail_base", "__GI___assert_fail", "__stack_chk_fail", "__fortify_fail", "__chk_fail",
-		"__libc_fatal", "__libc_message", "malloc_printerr", "panic", "rust_panic", "rust_begin_unwind", "__rust_start_panic":
-		return true
-	}
-	return hasAnyPrefix(function, endings)
-}
-
-// endings are what the names of functions begin with for EndsProgram.
-var endings = []string{
-	"std::terminate", "std::__terminate", "std::rethrow_exception", "std::__throw_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::__verbose_terminate_handler", "_Unwind_",
-	"core::panicking::", "std::panicking::", "std::panic::", "std::sys::backtrace::", "std::sys_common::backtrace::", "std::backtrace",
-	"core::option::unwrap_failed", "core::option::expect_failed", "core::result::unwrap_failed", "core::slice::index::slice_", "core::str::slice_error_fail", "alloc::alloc::handle_alloc_error",
-	"runtime.gopanic", "runtime.goPanic", "runtime.panic", "runtime.throw", "runtime.fatal", "runtime.sig", "runtime.raise", "runtime.crash", "runtime.dieFromSignal",
+	return name
 }

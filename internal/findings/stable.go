@@ -1,8 +1,9 @@
-package report
+package findings
 
 import (
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -11,11 +12,11 @@ import (
 // a name of Rust. A function of C++ that no other unit can call has its name without namespace,
 // class and arguments: GCC records nothing else of it if it is inlined.
 func StableName(f *symbolize.Frame) string {
-	name, _ := Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
+	name, _ := report.Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
 	if i := strings.Index(name, " [clone "); i > 0 {
 		name = name[:i]
 	}
-	name = WithoutCloneSuffix(name)
+	name = report.WithoutCloneSuffix(name)
 	switch {
 	case !strings.HasPrefix(name, "_Z"):
 		if i := strings.IndexByte(name, '<'); i > 0 && !strings.HasPrefix(name, "operator") {
@@ -38,16 +39,16 @@ func StableName(f *symbolize.Frame) string {
 // has named it: its last name, without namespaces, classes and arguments. Frames that were named when
 // they were logged have no linkage names, and demanglers differ in the spelling of arguments.
 func loggedName(f *symbolize.Frame) string {
-	name, _ := Unversioned(f.Func)
+	name, _ := report.Unversioned(f.Func)
 	if name == "" {
-		name, _ = Unversioned(f.Linkage)
+		name, _ = report.Unversioned(f.Linkage)
 	}
 	name = name[:min(len(name), maxLinkage)]
 	if i := strings.Index(name, " (."); i > 0 { // f(int) (.isra.0)
 		name = name[:i]
 	}
 	if !strings.ContainsAny(name, " (") {
-		name = WithoutCloneSuffix(name)
+		name = report.WithoutCloneSuffix(name)
 	}
 	switch base := baseName(name); base {
 	case "":
@@ -57,26 +58,6 @@ func loggedName(f *symbolize.Frame) string {
 	default:
 		return base
 	}
-}
-
-// WithoutCloneSuffix removes suffixes such as .constprop.0 and .part.1.cold from a linkage name.
-func WithoutCloneSuffix(name string) string {
-	for end := len(name); end > 0; {
-		i := strings.LastIndexByte(name[:end], '.')
-		if i <= 0 {
-			break
-		}
-		switch word := name[i+1 : end]; word {
-		case "constprop", "isra", "part", "cold", "llvm", "lto_priv", "__uniq":
-			name = name[:i]
-		default:
-			if strings.Trim(word, "0123456789") != "" {
-				return name
-			}
-		}
-		end = i
-	}
-	return name
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -1,10 +1,12 @@
-package report
+package findings
 
 import (
 	"errors"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // maxVerdicts bounds the paths that an Own remembers. A program of 10,000 source files has one for
@@ -144,7 +146,7 @@ func (o *Own) verdict(path string) int {
 
 // isSystemFunction is the built-in rule for functions.
 func isSystemFunction(function, file string) bool {
-	return IsBelowMain(function) || file == "" && isInterceptor(function)
+	return report.IsBelowMain(function) || file == "" && isInterceptor(function)
 }
 
 // isSystemPlace is the built-in rule for source files and objects.

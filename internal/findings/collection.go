@@ -1,15 +1,17 @@
-package report
+package findings
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/report"
 )
 
-// Findings collects the findings of a run from all its inputs and merges equal ones: two processes
+// A Collection collects the findings of a run from all its inputs and merges equal ones: two processes
 // have the same finding if its fingerprint is equal, and it is as often before in each. It is for
 // one goroutine.
-type Findings struct {
+type Collection struct {
 	// Left is the number of findings that were left out, because the budget had no memory for
 	// them. A gate must not pass then.
 	Left int64
@@ -17,7 +19,7 @@ type Findings struct {
 	processes []Process
 	all       []*Finding
 	equal     map[string]*equalFindings // by fingerprint
-	share     Share
+	share     report.Share
 	used      map[string]bool   // the suppressions that reports list as used
 	linkage   map[string]string // linkage names by demangled names, of KnowLinkage
 }
@@ -65,12 +67,12 @@ func (e *equalFindings) turnTo(process int) {
 	e.process, e.count = process, e.counts[process]
 }
 
-// NewFindings returns an empty collection whose findings take their memory from budget; see
-// [NewShare].
-func NewFindings(budget *Budget) *Findings {
-	return &Findings{
+// New returns an empty collection whose findings take their memory from budget; see
+// [report.NewShare].
+func New(budget *report.Budget) *Collection {
+	return &Collection{
 		equal: make(map[string]*equalFindings),
-		share: NewShare(budget),
+		share: report.NewShare(budget),
 	}
 }
 
@@ -79,7 +81,7 @@ const maxRunProcesses = 1 << 20
 
 // Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes, and
 // if there is no memory for it: the process counts as a finding that was left out.
-func (s *Findings) Begin(p Process) int {
+func (s *Collection) Begin(p Process) int {
 	if len(s.processes) >= maxRunProcesses || !s.share.Take(processSize+commandSize(p.Command), 0) {
 		s.Left++
 		return -1
@@ -90,7 +92,7 @@ func (s *Findings) Begin(p Process) int {
 
 // SetCommand sets the program and the arguments of the process with this number, if there is memory
 // for them.
-func (s *Findings) SetCommand(number int, command []string) {
+func (s *Collection) SetCommand(number int, command []string) {
 	p := s.Process(number)
 	if p == nil || slices.Equal(p.Command, command) || !s.share.Take(commandSize(command), 0) {
 		return
@@ -110,7 +112,7 @@ func commandSize(command []string) (n int64) {
 
 // Process returns the process with this number, to be changed when the report has more about it. It
 // is valid until Begin is called; nil for the number -1.
-func (s *Findings) Process(number int) *Process {
+func (s *Collection) Process(number int) *Process {
 	if number < 0 || number >= len(s.processes) {
 		return nil
 	}
@@ -118,15 +120,15 @@ func (s *Findings) Process(number int) *Process {
 }
 
 // Processes returns the processes, by their numbers.
-func (s *Findings) Processes() []Process { return s.processes }
+func (s *Collection) Processes() []Process { return s.processes }
 
 // All returns the findings, in the order in which they were first added.
-func (s *Findings) All() []*Finding { return s.all }
+func (s *Collection) All() []*Finding { return s.all }
 
 // Add adds count occurrences of a finding of a process, and returns the finding that it is merged
 // with, or x. Identify must have been called. Add keeps x, if it is new; it returns nil if there is
 // no memory for it.
-func (s *Findings) Add(process int, x *Finding, count uint64) *Finding {
+func (s *Collection) Add(process int, x *Finding, count uint64) *Finding {
 	e := s.equal[x.Fingerprint]
 	var known *Finding
 	ordinal := 1
@@ -169,7 +171,7 @@ const (
 )
 
 // UseSuppression notes that a report lists the suppression of this name as used.
-func (s *Findings) UseSuppression(name string) {
+func (s *Collection) UseSuppression(name string) {
 	if s.used == nil {
 		s.used = make(map[string]bool)
 	}
@@ -179,11 +181,11 @@ func (s *Findings) UseSuppression(name string) {
 }
 
 // UsedSuppression reports whether a report lists the suppression of this name as used.
-func (s *Findings) UsedSuppression(name string) bool { return s.used[name] }
+func (s *Collection) UsedSuppression(name string) bool { return s.used[name] }
 
 // KnowLinkage notes the linkage name of a function that reports have under the name fn, if there is
 // memory for it. The first one stays: others differ by the variant of a constructor.
-func (s *Findings) KnowLinkage(fn, linkage string) {
+func (s *Collection) KnowLinkage(fn, linkage string) {
 	if _, known := s.linkage[fn]; known || len(fn)+len(linkage) > maxNames || !s.share.Take(int64(len(fn)+len(linkage)+linkageSize), 0) {
 		return
 	}
@@ -200,7 +202,7 @@ const (
 
 // Linkage returns the linkage name of a frame: its own, the one that KnowLinkage has noted for it, or its
 // name if that may be one of a symbol. It returns "" if none is known.
-func (s *Findings) Linkage(f *TraceFrame) string {
+func (s *Collection) Linkage(f *TraceFrame) string {
 	switch {
 	case f.Linkage != "" && f.Linkage != f.Func:
 		return f.Linkage
@@ -211,7 +213,7 @@ func (s *Findings) Linkage(f *TraceFrame) string {
 }
 
 // Occurred adds count occurrences to a finding that Add has returned for this process.
-func (s *Findings) Occurred(x *Finding, process int, count uint64) { x.occur(process, count) }
+func (s *Collection) Occurred(x *Finding, process int, count uint64) { x.occur(process, count) }
 
 func (x *Finding) occur(process int, count uint64) {
 	if n := len(x.Seen); n > 0 && x.Seen[n-1].Process == process {

@@ -1,14 +1,15 @@
-package report
+package findings
 
 import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A Finding is one error of a program, as the report of a tool has it. Readers make findings,
-// [Findings] merges equal ones of a run, and printers show them. The zero value is empty.
+// [Collection] merges equal ones of a run, and printers show them. The zero value is empty.
 type Finding struct {
 	Source  Source
 	Tool    string // in lower case: memcheck, helgrind, asan, ubsan, rtrace
@@ -29,7 +30,7 @@ type Finding struct {
 	Fingerprint string // 32 hexadecimal digits, equal for the same error in another build
 	Own         int    // index of the innermost own frame in Traces[0].Frames, -1 if there is none
 
-	// Findings sets these when it merges findings.
+	// Collection.Add sets these when it merges findings.
 	Ordinal int          // 1 for the first of the findings of a process that have one Fingerprint
 	Seen    []Occurrence // by process, in the order in which they were added
 }
@@ -91,7 +92,7 @@ type TraceFrame struct {
 	IsOwn   bool       // the program's own, not of its system; Identify sets it
 
 	identified identified // by Identify
-	counted    bool       // its bytes are those of a finding that Findings has kept
+	counted    bool       // its bytes are those of a finding that a Collection has kept
 }
 
 // Refer returns references to frames.
@@ -108,7 +109,7 @@ func (f *TraceFrame) Named() bool { return f.Func != "" || f.Linkage != "" }
 
 // An Occurrence is how often a process had a finding.
 type Occurrence struct {
-	Process int // number of the process in its Findings
+	Process int // number of the process in its Collection
 	Count   uint64
 }
 
@@ -227,7 +228,7 @@ func appendField(dst []byte, s string) []byte {
 func appendMessageClass(dst []byte, message string) []byte {
 	for i := 0; i < len(message); {
 		c := message[i]
-		if c < '0' || c > '9' || i > 0 && isWordByte(message[i-1]) {
+		if c < '0' || c > '9' || i > 0 && report.IsWordByte(message[i-1]) {
 			if c != 0 {
 				dst = append(dst, c)
 			}
@@ -250,7 +251,3 @@ func appendMessageClass(dst []byte, message string) []byte {
 }
 
 func isHexDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
-
-func isWordByte(c byte) bool {
-	return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
-}

@@ -1,10 +1,11 @@
-package report
+package findings
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -94,7 +95,7 @@ func TestFingerprintsDifferByWhatHappenedNotByNumbers(t *testing.T) {
 }
 
 // listing returns the findings, one on a line: their number in the run, and by process.
-func listing(s *Findings) string {
+func listing(s *Collection) string {
 	var b strings.Builder
 	for _, x := range s.All() {
 		fmt.Fprintf(&b, "%s:%d %d", x.Place().Func, x.Ordinal, x.Count())
@@ -107,7 +108,7 @@ func listing(s *Findings) string {
 }
 
 func TestEqualFindingsOfProcessesMerge(t *testing.T) {
-	s := NewFindings(nil)
+	s := New(nil)
 	for pid, names := range [][]string{{"a", "b", "a"}, {"a"}, {"b", "a", "a", "a"}} {
 		p := s.Begin(Process{PID: fmt.Sprint(pid)})
 		for _, name := range names {
@@ -129,7 +130,7 @@ func TestEqualFindingsOfProcessesMerge(t *testing.T) {
 }
 
 func TestFindingsBeyondTheBudgetAreCounted(t *testing.T) {
-	s := NewFindings(NewBudget(10_000, nil))
+	s := New(report.NewBudget(10_000, nil))
 	p := s.Begin(Process{})
 	for i := range 100 {
 		x := anError(fmt.Sprint("f", i))

@@ -1,4 +1,4 @@
-package report
+package findings
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -163,8 +164,8 @@ func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string
 	t.Helper()
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(app)}})
 	defer s.Close()
-	o := &Options{Symbolizer: s, Wait: time.Minute}
-	objects, asker := NewObjects(o, 1, false), NewAsker(o)
+	o := &report.Options{Symbolizer: s, Wait: time.Minute}
+	objects, asker := report.NewObjects(o, 1, false), report.NewAsker(o)
 	defer objects.Close()
 	f := objects.Named(app)
 	if f.Err != nil {
@@ -173,11 +174,11 @@ func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string
 	var stack Stack
 	var own *Own
 	for _, a := range addresses {
-		addr, ok := Hex([]byte(strings.TrimPrefix(a, "0x")))
+		addr, ok := report.Hex([]byte(strings.TrimPrefix(a, "0x")))
 		if !ok {
 			t.Fatal(a)
 		}
-		if !Covers(f.Code, addr) {
+		if !report.Covers(f.Code, addr) {
 			continue
 		}
 		got := asker.Frames(nil, f, addr-1)
