@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/marks"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -186,7 +187,7 @@ func (w *aheadWorker) run() {
 		}
 		w.marks = w.marks[:0]
 		for at, end := int(max(0, hi-a.part)), int(hi); at < end; {
-			n, _ := FindOpen(b[at:end])
+			n, _ := marks.FindOpen(b[at:end])
 			if at += n; at < end {
 				w.marks = append(w.marks, at)
 				at += len(markupOpen)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/marks"
 )
 
 // benchmarkWrite filters log again and again in blocks of readBlock bytes.
@@ -90,7 +92,7 @@ func BenchmarkFind(b *testing.B) {
 		for _, search := range []struct {
 			name string
 			find func([]byte) (at, lines int)
-		}{{"FindOpen", FindOpen}, {"FindMark", FindMark}} {
+		}{{"FindOpen", marks.FindOpen}, {"FindMark", marks.Find}} {
 			b.Run(search.name+"/"+log.name, func(b *testing.B) {
 				b.SetBytes(int64(len(block)))
 				for b.Loop() {

@@ -4,7 +4,15 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/marks"
 	"github.com/symfilter/symfilter/markup"
+)
+
+const esc = 0x1b
+
+var (
+	markupOpen = []byte("{{{")
+	newline    = []byte{'\n'}
 )
 
 // block filters b, which ends with a line end. Lines without a mark are not read one by one. A mark
@@ -75,15 +83,20 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
+// FindMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
+// line ends before that offset. b begins at the beginning of a line. A Filter with dialects
+// does not need a line without a mark, unless [Filter.Wants] returns true, or colours are followed.
+func FindMark(b []byte) (at, lines int) { return marks.Find(b) }
+
 // HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
 // around which a frame of f's dialects may be. See [FindMark].
 func HasMark(f *Filter, b []byte) bool {
 	if f.tracer == nil {
-		at, _ := FindOpen(b)
+		at, _ := marks.FindOpen(b)
 		return at < len(b)
 	}
 	s := searchOf(f.tracer, b)
-	at, _ := s.nextOf(0)
+	at, _ := s.NextOf(0)
 	return at < len(b)
 }
 
@@ -100,15 +113,15 @@ func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 type blockMarks struct {
 	of     *Filter
 	b      []byte
-	search markSearch
+	search marks.Search
 	open   int // offset of the next mark but ESC; less than from if it is not known
 	esc    int // offset of the next ESC, in the same way
 	// number is the offset of the next number of firmware, in the same way.
 	number   int
 	programs dialect.ProgramSearch
-	counters markSearch // used in place of programs if Reader.OnX86 is set
-	base     int        // offset from which lines are counted
-	lines    int        // line ends from base to open
+	counters marks.Search // used in place of programs if Reader.OnX86 is set
+	base     int          // offset from which lines are counted
+	lines    int          // line ends from base to open
 }
 
 // after returns the offset of the first mark from from on, and the number of line ends before it.
@@ -145,10 +158,10 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 // is markup, and the number of line ends between. from is the beginning of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
-		at, lines = FindOpen(m.b[from:])
+		at, lines = marks.FindOpen(m.b[from:])
 		return from + at, lines
 	}
-	return m.search.nextOf(from)
+	return m.search.NextOf(from)
 }
 
 // nextNumber returns the offset of the next number of firmware from from on, or len(m.b) if there is
@@ -157,11 +170,11 @@ func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {
 		return dialect.NextFirmware(m.b, from)
 	}
-	if m.counters.b == nil {
-		m.counters = counterSet().newSearch(m.b, nil)
+	if m.counters.IsZero() {
+		m.counters = marks.SearchCounters(m.b)
 	}
 	for {
-		at, _ := m.counters.next(from)
+		at, _ := m.counters.Next(from)
 		if at == len(m.b) || dialect.IsCounter(m.b, at) {
 			return at
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/symfilter/symfilter/internal/findings"
+	"github.com/symfilter/symfilter/internal/marks"
 )
 
 // A reportHeader is the first line of a report of a sanitizer.
@@ -31,8 +32,8 @@ var reportMarks = []struct {
 }
 
 // reportSet returns the marks of reportMarks, which few logs without reports have parts of.
-var reportSet = sync.OnceValue(func() markSet {
-	return setOf([]mark{{"z", "er", 0}, {"e", " e", 1}})
+var reportSet = sync.OnceValue(func() marks.Set {
+	return marks.NewSet([]marks.Mark{{First: "z", Rest: "er"}, {First: "e", Rest: " e", Bucket: 1}})
 })
 
 // isReportLine reports whether a report may begin or end with a line.
@@ -48,9 +49,9 @@ func isReportLine(text []byte) bool {
 // nextReportLine returns the offset of the first line with which a report may begin, or the length
 // of lines.
 func nextReportLine(lines []byte) int {
-	s := reportSet().newSearch(lines, nil)
+	s := reportSet().Search(lines, nil)
 	for from := 0; ; {
-		at, _ := s.next(from)
+		at, _ := s.Next(from)
 		if at == len(lines) {
 			return at
 		}

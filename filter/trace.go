@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/marks"
 )
 
 // Limits of a trace that is held back. At a limit its frames are judged by the lines so far.
@@ -94,11 +95,11 @@ func isIdle(t *tracer) bool {
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
 // searchOf returns a search for the marks of b at which a dialect of t may match. t may be nil.
-func searchOf(t *tracer, b []byte) markSearch {
+func searchOf(t *tracer, b []byte) marks.Search {
 	if t == nil {
-		return markSearch{}
+		return marks.Search{}
 	}
-	return newMarkSearch(b, t.reader)
+	return marks.NewSearch(b, t.reader)
 }
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it

@@ -10,7 +10,7 @@
 //	filter FuzzHTML                              the log            none before the end: a page is decided then
 //	filter FuzzDialect, FuzzMade                 the log            no promise for a trace that is held back
 //	filter FuzzHexDict                           the dict's body    by FuzzFilter
-//	filter FuzzFindMark                          by FuzzFilter      no stream
+//	marks FuzzFindMark                           by FuzzFilter      no stream
 //	filter FuzzRestore, FuzzSpace                a context has limits, a space a test of its own
 //	llvmfilter FuzzLLVMFilter                    the log            a complete line is out when Write returns
 //	markup FuzzScan, FuzzElement, FuzzMayBecome  the line           no stream

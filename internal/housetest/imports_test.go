@@ -22,9 +22,10 @@ const module = "github.com/symfilter/symfilter"
 // ARCHITECTURE.md. The command and the programs for development may import every package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
-	"internal/input":      {"filter", "markup", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack"},
+	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack"},
 	"internal/dialect":    {"buildid", "internal/object", "internal/disasm"},
-	"filter":              {"internal/dialect", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
+	"filter":              {"internal/dialect", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
+	"internal/marks":      {"internal/dialect"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
 	"callgrind":           {"markup", "internal/report", "symbolize", "internal/source", "internal/stacks", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},

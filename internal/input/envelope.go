@@ -9,6 +9,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/lines"
+	"github.com/symfilter/symfilter/internal/marks"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -314,11 +315,11 @@ func (e *Envelope) plain(b []byte) int {
 	n := 0
 	switch {
 	case !e.traces:
-		n, _ = filter.FindOpen(b)
+		n, _ = marks.FindOpen(b)
 	case e.docker, e.format == JSON:
-		n, _ = filter.FindEscapedMark(b)
+		n, _ = marks.FindEscaped(b)
 	default:
-		n, _ = filter.FindMark(b)
+		n, _ = marks.Find(b)
 	}
 	if e.format == JSON {
 		n = min(n, beforeArrays(b[:n]))
@@ -445,7 +446,7 @@ func (e *Envelope) marked(text []byte) bool {
 	if !e.traces {
 		return bytes.Contains(text, markupOpen)
 	}
-	n, _ := filter.FindMark(text)
+	n, _ := marks.Find(text)
 	return n < len(text)
 }
 

@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package filter
+package marks
 
 // FindOpen returns the offset of the first "{{{" in b, or len(b) if there is none, and the number
 // of line ends before that offset.
@@ -10,4 +10,4 @@ func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }
 func listMarks([]byte, *markTables, *markList) (at, lines, n int) { return 0, 0, 0 }
 
 // tablesOf returns no tables: listMarks uses none.
-func tablesOf([]mark) *markTables { return nil }
+func tablesOf([]Mark) *markTables { return nil }

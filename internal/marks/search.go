@@ -1,4 +1,4 @@
-package filter
+package marks
 
 import (
 	"bytes"
@@ -23,12 +23,12 @@ const (
 // offset and the candidates as bits.
 type markList [mostSpan / markStep]dialect.Step
 
-// A markSearch finds the marks of b, one after another.
+// A Search finds the marks of b, one after another.
 //
-// Like FindOpen it reads every byte of every log. Logs with many numbers have candidates in every
+// Like [FindOpen] it reads every byte of every log. Logs with many numbers have candidates in every
 // second line, and nearly none of them is a mark: so candidates are listed first, and checked
 // after.
-type markSearch struct {
+type Search struct {
 	b      []byte
 	tables *markTables
 	sets   *dialect.MarkBytes
@@ -41,9 +41,9 @@ type markSearch struct {
 	span         int
 }
 
-// next returns the offset of the first mark from at on, or len(b) if there is none, and the number of
+// Next returns the offset of the first mark from at on, or len(b) if there is none, and the number of
 // line ends between. at must not be less than in the call before.
-func (s *markSearch) next(at int) (mark, lines int) {
+func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {
 		for ; s.first < s.after; s.first++ {
@@ -87,7 +87,7 @@ func (s *markSearch) next(at int) (mark, lines int) {
 
 // more lists the candidates from at on, and reports whether it was possible: the last ones of a block
 // are not listed.
-func (s *markSearch) more(at int) bool {
+func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
 		entries = len(s.reader.Sift(s.b, at, s.sets, s.list[:entries]))
@@ -98,63 +98,69 @@ func (s *markSearch) more(at int) bool {
 }
 
 // is reports whether a mark is at at, which is at least three bytes before the end.
-func (s *markSearch) is(at int) bool {
+func (s *Search) is(at int) bool {
 	return s.sets.Begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
 }
 
-// newMarkSearch returns a markSearch for marks.
-func newMarkSearch(b []byte, r *dialect.Reader) markSearch {
-	return ordinarySet().newSearch(b, r)
+// NewSearch returns a Search in b for the marks at which r may match; all if r is nil.
+func NewSearch(b []byte, r *dialect.Reader) Search {
+	return ordinarySet().Search(b, r)
 }
 
-// nextOf is next for lines: from is the beginning of one, so that "0x" is a mark there too. The
+// NextOf is Next for lines: from is the beginning of one, so that "0x" is a mark there too. The
 // offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'.
-func (s *markSearch) nextOf(from int) (at, lines int) {
+func (s *Search) NextOf(from int) (at, lines int) {
 	if b := s.b; from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (s.reader == nil || s.reader.MayMatch(b, from)) {
 		return from, 0
 	}
-	if at, lines = s.next(from); at < len(s.b) && s.b[at] == '\n' {
+	if at, lines = s.Next(from); at < len(s.b) && s.b[at] == '\n' {
 		return at + 1, lines + 1
 	}
 	return at, lines
 }
 
-// FindMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
-// line ends before that offset. b begins at the beginning of a line. A Filter with dialects
-// does not need a line without a mark, unless [Filter.Wants] returns true, or colours are followed.
-func FindMark(b []byte) (at, lines int) {
-	s := newMarkSearch(b, nil)
-	return s.nextOf(0)
+// Find returns the offset of the first mark in b, or len(b) if there is none, and the number of
+// line ends before that offset. b begins at the beginning of a line.
+func Find(b []byte) (at, lines int) {
+	s := NewSearch(b, nil)
+	return s.NextOf(0)
 }
 
-// FindEscapedMark is FindMark for lines whose text is in strings of JSON.
-func FindEscapedMark(b []byte) (at, lines int) {
-	s := escapedSet().newSearch(b, nil)
-	return s.next(0)
+// SearchCounters returns a Search in b for the names of the registers RIP and EIP.
+func SearchCounters(b []byte) Search { return counterSet().Search(b, nil) }
+
+// IsZero reports whether s is the zero Search.
+func (s *Search) IsZero() bool { return s.b == nil }
+
+// FindEscaped is Find for lines whose text is in strings of JSON.
+func FindEscaped(b []byte) (at, lines int) {
+	s := escapedSet().Search(b, nil)
+	return s.Next(0)
 }
 
-// A markSet is what a markSearch needs of a set of marks. Each is made when it is first needed: to
-// make all three took 1.5 % of the start of the process.
-type markSet struct {
+// A Set is what a Search needs of a set of marks. Make it when it is first needed: to make the three
+// of this package took 1.5 % of the start of the process.
+type Set struct {
 	tables *markTables
 	sets   *dialect.MarkBytes
 }
 
 var (
-	ordinarySet = sync.OnceValue(func() markSet { return setOf(marks) })
-	escapedSet  = sync.OnceValue(func() markSet { return setOf(escapedMarks()) })
-	counterSet  = sync.OnceValue(func() markSet { return setOf(counterMarks) })
+	ordinarySet = sync.OnceValue(func() Set { return NewSet(marks) })
+	escapedSet  = sync.OnceValue(func() Set { return NewSet(escapedMarks()) })
+	counterSet  = sync.OnceValue(func() Set { return NewSet(counterMarks) })
 )
 
-func setOf(marks []mark) markSet {
+// NewSet returns the Set of marks.
+func NewSet(marks []Mark) Set {
 	sets := new(dialect.MarkBytes)
 	for _, m := range marks {
-		sets.Add(m.first, m.rest)
+		sets.Add(m.First, m.Rest)
 	}
-	return markSet{tablesOf(marks), sets}
+	return Set{tablesOf(marks), sets}
 }
 
-// newSearch returns a markSearch in b for the marks of s.
-func (s markSet) newSearch(b []byte, r *dialect.Reader) markSearch {
-	return markSearch{b: b, tables: s.tables, sets: s.sets, reader: r, span: leastSpan}
+// Search returns a Search in b for the marks of s.
+func (s Set) Search(b []byte, r *dialect.Reader) Search {
+	return Search{b: b, tables: s.tables, sets: s.sets, reader: r, span: leastSpan}
 }

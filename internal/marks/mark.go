@@ -1,11 +1,9 @@
-package filter
+package marks
 
 import (
 	"bytes"
 	"strings"
 )
-
-const esc = 0x1b
 
 var (
 	markupOpen = []byte("{{{")
@@ -21,18 +19,18 @@ func findOpenGo(b []byte) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// A mark is a set of three-byte strings: one of the bytes of first, and rest.
-type mark struct {
-	first, rest string
-	bucket      int
+// A Mark is a set of three-byte strings: one of the bytes of First, and Rest.
+type Mark struct {
+	First, Rest string
+	Bucket      int // of the tables of a Set, below 8
 }
 
-// marks are the strings that a markSearch finds.
+// marks are the strings that a Search finds.
 //
 // For the vector search the marks are in eight buckets, which share tables. Several marks in one
 // bucket make false candidates. This distribution makes the fewest in logs and texts of many kinds:
 // all were tried.
-var marks = []mark{
+var marks = []Mark{
 	{"{", "{{", 0},
 	{"@", " 0", 0},
 	{"w", "n]", 1},
@@ -51,21 +49,21 @@ var marks = []mark{
 
 // escapedMarks returns the marks as strings of JSON have them: a quote, a TAB, ESC, a line end and
 // signs of HTML are escaped, and a quote comes before the first byte of a string.
-func escapedMarks() (all []mark) {
+func escapedMarks() (all []Mark) {
 	for _, m := range marks {
-		for _, c := range []byte(m.first) {
+		for _, c := range []byte(m.First) {
 			switch c {
 			case '\t', '\n':
-				m.first += map[byte]string{'\t': "t", '\n': `n"`}[c]
+				m.First += map[byte]string{'\t': "t", '\n': `n"`}[c]
 			case '<', '>':
-				m.first += map[byte]string{'<': "cC", '>': "eE"}[c]
+				m.First += map[byte]string{'<': "cC", '>': "eE"}[c]
 			}
 		}
-		m.rest = strings.NewReplacer(`"`, `\`, "\x1b", `\`).Replace(m.rest)
+		m.Rest = strings.NewReplacer(`"`, `\`, "\x1b", `\`).Replace(m.Rest)
 		all = append(all, m)
 	}
-	return append(all, mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
+	return append(all, Mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
 }
 
 // counterMarks are the names of the registers RIP and EIP, of which other text has parts.
-var counterMarks = []mark{{"rReE", "ip", 0}, {"rReE", "IP", 1}, {"rReE", "Ip", 2}, {"rReE", "iP", 3}}
+var counterMarks = []Mark{{"rReE", "ip", 0}, {"rReE", "IP", 1}, {"rReE", "Ip", 2}, {"rReE", "iP", 3}}

@@ -1,4 +1,4 @@
-package filter
+package marks
 
 import "sync"
 
@@ -58,13 +58,13 @@ func listMarks(b []byte, t *markTables, list *markList) (at, lines, n int) {
 // 0c"), one in 2,200 of XML ("</x"), and one in 6,000 or fewer of other logs. The sums are
 // (x+y+1)>>1 because AVX2 computes that in one instruction, in which a high bit of a byte moves to
 // its low four, but to no other byte.
-func tablesOf(marks []mark) *markTables {
+func tablesOf(marks []Mark) *markTables {
 	t := new(markTables)
 	for _, m := range marks {
-		second, third := int(m.rest[0]), int(m.rest[1])
-		for _, first := range []byte(m.first) {
+		second, third := int(m.Rest[0]), int(m.Rest[1])
+		for _, first := range []byte(m.First) {
 			for i, bits := range [4]int{int(first), third, (int(first) + third + 1) >> 3, (second + 1) >> 1} {
-				t[i][bits&15] |= 1 << m.bucket
+				t[i][bits&15] |= 1 << m.Bucket
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package filter
+package marks
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ var markStrings = []string{
 	" 0x", "\t0x", "[0x", "(0x", "@0x", "+0x", "<0x", ">0x", "m0x", "K0x", "\n0x",
 }
 
-// findMarkNaive is FindMark without tables.
+// findMarkNaive is Find without tables.
 func findMarkNaive(b []byte) (at, lines int) {
 	if bytes.HasPrefix(b, []byte("0x")) {
 		return 0, 0
@@ -71,7 +71,7 @@ func findMarkNaive(b []byte) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// searchBySets is markSearch.next without vectors.
+// searchBySets is Search.next without vectors.
 func searchBySets(b []byte, sets *dialect.MarkBytes) (at, lines int) {
 	for at+2 < len(b) && !sets.Begin(b[at:at+3]) {
 		at++
@@ -82,27 +82,27 @@ func searchBySets(b []byte, sets *dialect.MarkBytes) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// checkFindMark compares FindMark, and the search with vectors, with the naive searches, for the
+// checkFindMark compares Find, and the search with vectors, with the naive searches, for the
 // first mark in b and all that follow, and one search for all with a search for each.
 func checkFindMark(t *testing.T, b []byte) {
 	t.Helper()
-	all := newMarkSearch(b, nil)
+	all := NewSearch(b, nil)
 	for rest := b; ; {
-		at, lines := FindMark(rest)
+		at, lines := Find(rest)
 		wantAt, wantLines := findMarkNaive(rest)
 		if at != wantAt || lines != wantLines {
 			t.Fatalf("%q: got %d and %d lines, want %d and %d", rest, at, lines, wantAt, wantLines)
 		}
-		search := newMarkSearch(rest, nil)
+		search := NewSearch(rest, nil)
 		wantAt, wantLines = searchBySets(rest, ordinarySet().sets)
-		if at, lines := search.next(0); at != wantAt || lines != wantLines {
+		if at, lines := search.Next(0); at != wantAt || lines != wantLines {
 			t.Fatalf("%q: got %d and %d lines, by the sets %d and %d", rest, at, lines, wantAt, wantLines)
 		}
-		if at, lines := all.next(len(b) - len(rest)); at-len(b)+len(rest) != wantAt || lines != wantLines {
+		if at, lines := all.Next(len(b) - len(rest)); at-len(b)+len(rest) != wantAt || lines != wantLines {
 			t.Fatalf("%q: after the first %d bytes, got %d and %d lines, want %d and %d", b, len(b)-len(rest), at, lines, wantAt, wantLines)
 		}
 		wantAt, wantLines = searchBySets(rest, escapedSet().sets)
-		if at, lines := FindEscapedMark(rest); at != wantAt || lines != wantLines {
+		if at, lines := FindEscaped(rest); at != wantAt || lines != wantLines {
 			t.Fatalf("%q: escaped, got %d and %d lines, by the sets %d and %d", rest, at, lines, wantAt, wantLines)
 		}
 		if at == len(rest) {
@@ -144,8 +144,8 @@ func TestFindMarkFindsNothingElse(t *testing.T) {
 	bits := fuzztest.LongOr(8, 7) // of a byte
 	for i := range 1 << (3 * bits) {
 		b[8], b[9], b[10] = byte(i>>(2*bits)), byte(i>>bits&(1<<bits-1)), byte(i&(1<<bits-1))
-		search := newMarkSearch(b, nil)
-		at, _ := search.next(0)
+		search := NewSearch(b, nil)
+		at, _ := search.Next(0)
 		if want := is[string(b[8:11])]; want != (at == 8) || !want && at != len(b) {
 			t.Fatalf("%q is found at %d", b[8:11], at)
 		}
@@ -203,7 +203,7 @@ func TestEscapedMarksAreFound(t *testing.T) {
 			if err := e.Encode(map[string]string{"log": mark + "12"}); err != nil {
 				t.Fatal(err)
 			}
-			if at, _ := FindEscapedMark(b.Bytes()); at == b.Len() {
+			if at, _ := FindEscaped(b.Bytes()); at == b.Len() {
 				t.Errorf("%q in %s is not found", mark, b.Bytes())
 			}
 		}
