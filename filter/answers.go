@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -138,7 +139,7 @@ func (l *layout) message(message []byte) {
 
 func (l *layout) someMessage(message []byte) {
 	l.mark(" ")
-	l.value(clean(string(message)))
+	l.value(escape.Clean(string(message)))
 }
 
 // codeLocation lays out the answer for a pc element:
@@ -177,7 +178,7 @@ func (l *layout) rawElement(p *piece) {
 // bracketedElement lays out an element without an answer as LLVM's filter does: [[[pc:0x1234]]].
 func (l *layout) bracketedElement(p *piece) {
 	raw := p.appendRaw(nil)
-	l.unresolved("[[[" + clean(string(raw[3:len(raw)-3])) + "]]]")
+	l.unresolved("[[[" + escape.Clean(string(raw[3:len(raw)-3])) + "]]]")
 }
 
 // rawPieces lays out pieces as they are in the log.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/marks"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -22,7 +23,7 @@ func (f *Filter) block(b []byte) {
 	if firmware(f.tracer) {
 		next.number = -1
 	}
-	if f.o.Color != ColorKeep && f.o.Color != colorKept {
+	if f.o.Color != ColorKeep && f.o.Color != ColorForPrinter {
 		next.esc = -1
 	}
 	at, from := 0, 0 // b[:at] is filtered; b[at:from] is plain, and not printed yet
@@ -154,8 +155,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first mark but ESC from from on that a dialect may match or that
-// is markup, and the number of line ends between. from is the beginning of a line.
+// nextOpen returns the offset of the first mark but ESC from from on that a dialect may match or
+// that is markup, and the number of line ends between. from is the beginning of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -164,8 +165,9 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	return m.search.NextOf(from)
 }
 
-// nextNumber returns the offset of the next number of firmware from from on, or len(m.b) if there is
-// none. For kernels of x86 it is that of the register's name, which is searched ten times as fast.
+// nextNumber returns the offset of the next number of firmware from from on, or len(m.b) if there
+// is none. For kernels of x86 it is that of the register's name, which is searched ten times as
+// fast.
 func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {
 		return dialect.NextFirmware(m.b, from)
@@ -219,7 +221,7 @@ func (f *Filter) longPart(b []byte) {
 	if bytes.HasSuffix(b, newline) {
 		ends = 1
 	}
-	if f.o.Color != ColorNever && f.o.Color != colorKept {
+	if f.o.Color != ColorNever && f.o.Color != ColorForPrinter {
 		f.plain(b, ends)
 		return
 	}
@@ -227,7 +229,7 @@ func (f *Filter) longPart(b []byte) {
 		b = append(f.longCut, b...)
 	}
 	n := unfinishedSequences(b)
-	if f.o.Color == colorKept {
+	if f.o.Color == ColorForPrinter {
 		n = unfinishedText(b)
 	}
 	f.longCut = append([]byte(nil), b[len(b)-n:]...)
@@ -260,16 +262,17 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for objects, pages and terminals, for which plain lines are changed. The first
-// line of b has the number first. A page and a Finder get all lines at once, after those that may be between two
-// frames.
+// plainLines is plain for printers and terminals, for which plain lines are changed. The first line
+// of b has the number first. A LogPrinter gets all lines at once, when it takes them.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)
-		if f.whole != nil && b[len(b)-1] == '\n' && f.whole.takesLines() {
-			f.ready = f.whole.appendLines(f.ready, b)
-			f.sendLarge()
-			return
+		if f.whole != nil && b[len(b)-1] == '\n' {
+			if out, ok := f.whole.AppendLines(f.ready, b); ok {
+				f.ready = out
+				f.sendLarge()
+				return
+			}
 		}
 		n := bytes.IndexByte(b, '\n') + 1
 		if n == 0 {
@@ -278,7 +281,7 @@ func (f *Filter) plainLines(b []byte, first int64) {
 		line := b[:n]
 		b = b[n:]
 		first++
-		text, eol := splitLine(line)
+		text, eol := lines.CutEnd(line)
 		if f.terminal {
 			f.buf = f.visible.append(f.buf, text, len(eol) > 0)
 			text = f.buf

@@ -3,6 +3,8 @@ package filter
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // briefName returns the name of a function without its arguments, return type and distance, and with
@@ -20,7 +22,7 @@ func briefName(name string) string {
 		name = withoutScopes(name)
 	}
 	if utf8.RuneCountInString(name) > maxFoldName {
-		n := maxFoldName - cutRune([]byte(name[:maxFoldName]))
+		n := maxFoldName - escape.CutRune([]byte(name[:maxFoldName]))
 		name = name[:n] + "…"
 	}
 	return name

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 // contextOptions are options whose contexts hold different things.
@@ -75,7 +76,7 @@ func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o.Cache = NewCache(0)
 			for seed := range longOr[uint64](100, 3) {
-				g := newGenerator(seed)
+				g := logtest.NewGenerator(seed)
 				in := contextLog(g)
 				cuts := []int{0, len(in)}
 				for i := range in {
@@ -102,17 +103,17 @@ func longOr[T any](long, short T) T {
 }
 
 // contextLog returns a generated log in which hexdicts and module lines are open at many places.
-func contextLog(g *generator) string {
+func contextLog(g *logtest.Generator) string {
 	var b strings.Builder
-	for line := range strings.Lines(g.log(25)) {
+	for line := range strings.Lines(g.Log(25)) {
 		b.WriteString(line)
 		if strings.HasSuffix(line, "\n") && g.IntN(3) == 0 {
-			b.WriteString(pick(g,
-				"[12.5] {{{hexdict:\n[7] RIP 0x500140\n[12.6] RAX 0x5011c0\n[13] }}} "+g.word()+"\n",
-				"[1] {{{module:0:b\x01ü{b:elf:a0a1a2a3a4a5a6a7}}} \x1b[1;31m"+g.word()+"\n[2] {{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n[3] {{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n",
+			b.WriteString(logtest.Pick(g,
+				"[12.5] {{{hexdict:\n[7] RIP 0x500140\n[12.6] RAX 0x5011c0\n[13] }}} "+g.Word()+"\n",
+				"[1] {{{module:0:b\x01ü{b:elf:a0a1a2a3a4a5a6a7}}} \x1b[1;31m"+g.Word()+"\n[2] {{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n[3] {{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n",
 				"[1] {{{bt:0:0x500140}}} {{{module:1:c:elf:bb}}} {{{module:2:d:elf:cc}}}{{{mmap:0x700000:0x10:load:2:-:0x0}}}\n",
 				"{{{module:3:"+strings.Repeat("n", maxName+1)+":elf:aa}}}\n",
-				g.word(), g.word()+"\n"))
+				g.Word(), g.Word()+"\n"))
 		}
 	}
 	return b.String()
@@ -358,7 +359,7 @@ func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 // one can be saved and restored again.
 func FuzzRestore(f *testing.F) {
 	for seed := range uint64(6) {
-		g := newGenerator(seed)
+		g := logtest.NewGenerator(seed)
 		o := Options{Output: Output(seed % 2)}
 		if seed%3 == 0 {
 			o.ProcessKey = regexp.MustCompile(`^\[(\d)`)
@@ -391,7 +392,7 @@ func FuzzRestore(f *testing.F) {
 		if got := g.AppendContext(nil); !bytes.Equal(got, again) {
 			t.Fatalf("the context of what was restored (-got +want)\n%s", cmp.Diff(string(got), string(again)))
 		}
-		io.WriteString(filter, contextLog(newGenerator(uint64(mode))))
+		io.WriteString(filter, contextLog(logtest.NewGenerator(uint64(mode))))
 		filter.Close()
 	})
 }

@@ -13,39 +13,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/symbolize"
 )
-
-// sampleLogs returns the logs of the samples of all dialects.
-func sampleLogs(t testing.TB) (logs []string) {
-	for _, archive := range archives(t, "../internal/dialect/testdata/*.txtar") {
-		for i := 0; i < len(archive.Files); i += 2 {
-			logs = append(logs, string(archive.Files[i].Data))
-		}
-	}
-	return logs
-}
-
-// archives returns the archives whose paths match pattern, of which there must be one.
-func archives(t testing.TB, pattern string) (all []*txtar.Archive) {
-	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no file matches %s: %v", pattern, err)
-	}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, archive)
-	}
-	return all
-}
 
 // resolvingDialects returns options with which many frames of the samples have an answer: the
 // modules of all are one small program.
@@ -63,7 +36,7 @@ func resolvingDialects(t testing.TB) Options {
 func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
-	for _, log := range sampleLogs(t) {
+	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		for _, noHold := range []bool{false, true} {
 			got, _ := filterString(t, Options{Symbolizer: none, Dialects: Dialects{NoPaths: true, NoHold: noHold}}, log, nil)
 			if diff := cmp.Diff(log, got); diff != "" {
@@ -79,7 +52,7 @@ func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
 	resolving := resolvingDialects(t)
-	for _, log := range sampleLogs(t) {
+	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		inPieces := func(o Options, part int) string {
 			var out strings.Builder
 			f := New(&out, o)
@@ -174,7 +147,7 @@ const (
 func dialectSeeds(f *testing.F) {
 	of, firmware := make(map[string]string), make(map[string]string)
 	seen := make(map[string]bool)
-	for _, log := range sampleLogs(f) {
+	for _, log := range logtest.Samples(f, "../internal/dialect/testdata/*.txtar") {
 		seedsOf(log, false, of, seen)
 	}
 	for _, name := range []string{"riscv.log", "cortexm.log"} {
@@ -184,7 +157,7 @@ func dialectSeeds(f *testing.F) {
 		}
 		seedsOf(string(log), true, firmware, seen)
 	}
-	for _, archive := range archives(f, "../internal/dialect/testdata/firmware.txtar") {
+	for _, archive := range logtest.Archives(f, "../internal/dialect/testdata/firmware.txtar") {
 		for i := 0; i < len(archive.Files); i += 2 {
 			seedsOf(string(archive.Files[i].Data), true, firmware, seen)
 		}
@@ -270,7 +243,7 @@ func FuzzDialect(f *testing.F) {
 // and JSON has the text, also in whole samples.
 func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 	schema := loadSchema(t)
-	for i, log := range sampleLogs(t) {
+	for i, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		log = strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")
 		o := resolvingDialects(t)
 		o.Dialects.Whole = true
@@ -290,7 +263,7 @@ func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 // The objects of frames match the schema, resolved or not.
 func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
 	schema := loadSchema(t)
-	for _, log := range sampleLogs(t) {
+	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		for _, o := range []Options{resolvingDialects(t), {Symbolizer: testSymbolizer(t), Dialects: Dialects{NoPaths: true}}} {
 			o.Dialects.Whole = true
 			text, _ := filterString(t, o, log, nil)
@@ -337,7 +310,7 @@ func TestColoursOfFramesAreKept(t *testing.T) {
 	sequences := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`)
 	o := resolvingDialects(t)
 	o.Dialects.Whole = true
-	for _, log := range sampleLogs(t) {
+	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		want, _ := filterString(t, o, log, nil)
 		for name, colored := range map[string]string{
 			"line": regexp.MustCompile(`(?m)^.+$`).ReplaceAllString(log, "\x1b[31m$0\x1b[0m"),

@@ -3,6 +3,7 @@ package filter
 import (
 	"slices"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -86,7 +87,7 @@ func (f *lineFilter) demangle(name string) string {
 	if f.o.Look.ShortNames {
 		name = ShortName(name)
 	}
-	return clean(name)
+	return escape.Clean(name)
 }
 
 // backtraceLine prints a line whose only presentation element is bt: one line for each inlined call

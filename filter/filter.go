@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/symfilter/symfilter/internal/html"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -23,8 +23,8 @@ type Filter struct {
 	sunk sunkLine // the unfinished line of the Sink methods
 	bare bool     // the options allow bareLines
 
-	longCut []byte       // the unfinished colour sequence or character at the end of the last longPart
-	whole   wholePrinter // the printer, if it is one; otherwise nil
+	longCut []byte     // the unfinished colour sequence or character at the end of the last longPart
+	whole   LogPrinter // the printer, if it is one; otherwise nil
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
@@ -34,16 +34,9 @@ func New(w io.Writer, o Options) *Filter {
 	f.o = o
 	f.cut.Max = maxLine
 	f.output = output{w: w, emit: o.Emit}
-	if o.Output == HTML {
-		f.o.Terminal = false // the page escapes all text
-		f.o.Look.Width, f.o.Look.Fold = 0, false
-		if f.o.Color != ColorNever {
-			f.o.Color = colorKept
-		}
-		o = f.o
-	}
-	if _, ok := o.Printer.(*Finder); ok {
-		f.o.Terminal, f.o.Color, f.o.ModuleLines, f.o.Look = false, ColorNever, ModuleLinesNone, Look{Own: o.Look.Own}
+	if p, ok := o.Printer.(LogPrinter); ok {
+		f.whole = p
+		p.Begin(&f.o)
 		o = f.o
 	}
 	f.printer, f.part = o.Printer, outputChunk
@@ -54,14 +47,8 @@ func New(w io.Writer, o Options) *Filter {
 	case f.printer != nil:
 	case o.Output == JSON:
 		f.printer = &jsonPrinter{o.Members}
-	case o.Output == HTML:
-		f.printer = &Page{html: html.New("log"), owned: true}
 	default:
 		f.printer = textPrinter{}
-	}
-	f.whole, _ = f.printer.(wholePrinter)
-	if page, ok := f.printer.(*Page); ok {
-		page.prefix, page.same.own = nil, o.Look.Own
 	}
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline
@@ -69,11 +56,11 @@ func New(w io.Writer, o Options) *Filter {
 	f.onAnswer, f.own = o.Resolved, o.Look.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
-	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil && o.Output != HTML
+	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
 	f.layout.links = o.Paths.Hyperlinks && o.Paths.Link != nil
 	f.quick = o.Color != ColorAlways && f.look == nil && !f.layout.links
 	f.bare = f.quick && !f.needsSources && !f.printsSources && o.Emit == nil && o.ProcessKey == nil && !o.Dialects.Elements &&
-		(o.Color == ColorKeep || o.Color == colorKept)
+		(o.Color == ColorKeep || o.Color == ColorForPrinter)
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)
@@ -185,7 +172,7 @@ func (f *Filter) Flush() error {
 		f.send()
 	}
 	tail, _ := f.cut.Unfinished()
-	if f.tracer.holds() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
+	if f.tracer.holds() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && escape.CutRune(tail) > 0 {
 		return f.err
 	}
 	if f.holdsElement(tail) || f.open != nil && f.open.mayContinue(tail) {
@@ -305,7 +292,7 @@ func (f *Filter) Close() error {
 	f.closeModule()
 	f.endFold()
 	if f.whole != nil {
-		f.ready = f.whole.endLog(f.ready)
+		f.ready = f.whole.AppendEnd(f.ready)
 	}
 	f.send()
 	return f.err

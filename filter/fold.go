@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -237,7 +238,7 @@ func (k *fold) appendNames(dst []byte, start, width int) []byte {
 }
 
 // baseModule returns the last part of a module's name, printable.
-func baseModule(name string) string { return clean(name[strings.LastIndexByte(name, '/')+1:]) }
+func baseModule(name string) string { return escape.Clean(name[strings.LastIndexByte(name, '/')+1:]) }
 
 // markFrame marks the current line of output as that of the i-th frame of the answer for e. whole
 // reports whether nothing follows it in its line.

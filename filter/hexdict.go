@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -168,7 +169,7 @@ func (f *lineFilter) printFootnotes(eol []byte) {
 		f.mark("[")
 		f.value(strconv.Itoa(i + 1))
 		f.mark("] ")
-		f.value(clean(n.key))
+		f.value(escape.Clean(n.key))
 		f.mark(" ")
 		f.value("0x" + strconv.FormatUint(n.value, 16))
 		f.mark(" → ")

@@ -39,30 +39,3 @@ func TestHotFramesOfSanitizersAllocateNothing(t *testing.T) {
 		}
 	}
 }
-
-// So may a log that becomes a page.
-func TestHotFramesOfPagesAllocateNothing(t *testing.T) {
-	fuzztest.WithoutRace(t)
-	page := NewPage("log")
-	page.html.Limit(500, 2)
-	f := New(io.Discard, Options{Output: HTML, Printer: page, Symbolizer: testSymbolizer(t), Patience: patient})
-	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n")
-	var log []byte
-	for range 20 {
-		log = append(log, "a line before them\n"...)
-		for i := range 15 {
-			log = fmt.Appendf(log, "{{{bt:%d:0x50017a:ra}}}\n", i)
-		}
-	}
-	write := func() {
-		if _, err := f.Write(log); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 100 {
-		write()
-	}
-	if n := testing.AllocsPerRun(100, write); n >= 3 {
-		t.Errorf("20 backtraces of 15 frames allocate %v times", n)
-	}
-}

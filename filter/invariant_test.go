@@ -14,16 +14,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/lines"
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 // TestLogWithoutMarkupIsUntouched is invariant 1.
 func TestLogWithoutMarkupIsUntouched(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for seed := range uint64(300) {
-		g := newGenerator(seed)
+		g := logtest.NewGenerator(seed)
 		var b strings.Builder
 		for range g.IntN(60) {
-			b.WriteString(pick(g, g.text(), "\n", "\r\n", "{{", "{ {{", "\x00", strings.Repeat("x", g.IntN(70000)), "\x1b[31m", "\x1b"))
+			b.WriteString(logtest.Pick(g, g.Text(), "\n", "\r\n", "{{", "{ {{", "\x00", strings.Repeat("x", g.IntN(70000)), "\x1b[31m", "\x1b"))
 			b.WriteString(".") // no three braces in a row
 		}
 		in := b.String()
@@ -43,8 +45,8 @@ func TestTextAroundElementsIsKept(t *testing.T) {
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
 		o.Color = color
 		for seed := range uint64(500) {
-			g := newGenerator(seed)
-			in := g.log(40)
+			g := logtest.NewGenerator(seed)
+			in := g.Log(40)
 			out, _ := filterString(t, o, in, nil)
 			rest := generatedWord.FindAllString(out, -1)
 			for _, w := range generatedWord.FindAllString(in, -1) {
@@ -68,7 +70,7 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
 		o.Color = color
 		for seed := range uint64(60) {
-			in := newGenerator(seed).log(60)
+			in := logtest.NewGenerator(seed).Log(60)
 			o.Cache = nil
 			want, _ := filterString(t, o, in, nil)
 			o.Cache = NewCache(1 << (10 + seed%14))
@@ -99,7 +101,7 @@ func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(60) {
-		lines := strings.SplitAfter(newGenerator(seed).log(40), "\n")
+		lines := strings.SplitAfter(logtest.NewGenerator(seed).Log(40), "\n")
 		var b bytes.Buffer
 		f := New(&b, o)
 		for i, line := range lines {
@@ -122,14 +124,14 @@ func TestFlushOnlyMovesOutputForward(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
-		g := newGenerator(seed)
+		g := logtest.NewGenerator(seed)
 		var log strings.Builder
 		log.WriteString("{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n")
 		for range 20 {
 			for range g.IntN(4) {
-				log.WriteString(pick(g, g.text, g.presented, g.broken, func() string { return "\x1b[31m" })())
+				log.WriteString(logtest.Pick(g, g.Text, g.Presented, g.Broken, func() string { return "\x1b[31m" })())
 			}
-			log.WriteString(pick(g, "\n", "\r\n", " "+g.word()+g.contextual()+"\n"))
+			log.WriteString(logtest.Pick(g, "\n", "\r\n", " "+g.Word()+g.Contextual()+"\n"))
 		}
 		in := log.String()
 		for _, color := range []Color{ColorKeep, ColorNever, ColorAlways} {
@@ -272,7 +274,7 @@ func TestLineLimitDoesNotDependOnBlocks(t *testing.T) {
 // division into blocks changes nothing, and that text is kept.
 func FuzzFilter(f *testing.F) {
 	for seed := range uint64(8) {
-		f.Add([]byte(newGenerator(seed).log(20)), byte(seed))
+		f.Add([]byte(logtest.NewGenerator(seed).Log(20)), byte(seed))
 	}
 	f.Add([]byte(strings.Repeat("{{{", 3000)+"}}}"), byte(0))
 	f.Add([]byte(strings.Repeat("{{{module:1:a:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x1000:0x1000:load:1:rx:0x400000}}}", 300)), byte(1))
@@ -319,7 +321,7 @@ func checkLettersKept(t *testing.T, log []byte, out string, o Options) {
 	}
 	at := 0
 	for line := range bytes.Lines(log) {
-		text, _ := splitLine(line)
+		text, _ := lines.CutEnd(line)
 		if bytes.Contains(text, markupOpen) || len(text) == 0 {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -78,14 +79,14 @@ func TestJSONHoldsWhatTextShows(t *testing.T) {
 	schema := loadSchema(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
-		in := newGenerator(seed).log(40)
+		in := logtest.NewGenerator(seed).Log(40)
 		o.Output = Text
 		if seed%3 == 0 {
-			in += strings.Join(hostile, "{{{symbol:") + "\n"
+			in += strings.Join(logtest.Hostile, "{{{symbol:") + "\n"
 		}
 		want, _ := filterString(t, o, in, nil)
 		o.Output = JSON
-		out, _ := filterString(t, o, in, newGenerator(seed).Rand)
+		out, _ := filterString(t, o, in, logtest.NewGenerator(seed).Rand)
 		checkJSON(t, schema, out, want)
 	}
 }
@@ -124,7 +125,7 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	seen := 0
 	for seed := range uint64(100) {
-		out, _ := filterString(t, o, newGenerator(seed).log(40), nil)
+		out, _ := filterString(t, o, logtest.NewGenerator(seed).Log(40), nil)
 		for _, l := range decodeLines(t, out) {
 			for _, e := range l.Elements {
 				for i, f := range e.Frames {
@@ -211,7 +212,7 @@ func TestManyElementsAreSeveralObjects(t *testing.T) {
 // FuzzJSON checks that the objects of any log match the schema and hold the text output.
 func FuzzJSON(f *testing.F) {
 	for seed := range uint64(6) {
-		f.Add([]byte(newGenerator(seed).log(20)))
+		f.Add([]byte(logtest.NewGenerator(seed).Log(20)))
 	}
 	f.Add([]byte("<script>\u2028\xff\x00\"\\\n{{{symbol:</script>}}}\n{{{module:0:\xc3\x28\":elf:aa}}}"))
 	f.Add([]byte("{{{hexdict: a:0x1\nb:0x2 c:\xff}}} x\n"))

@@ -88,14 +88,14 @@ func (l *layout) logToken(t *markup.Token) {
 			l.state = l.state.Apply(t.Raw)
 		case ColorNever:
 			l.breakSequence()
-		case colorKept:
+		case ColorForPrinter:
 			l.breakSequence()
 			l.buf = append(l.buf, t.Raw...)
 		}
 		return
 	}
 	l.pen(l.state)
-	if l.terminal || l.color == colorKept && bytes.IndexByte(t.Raw, esc) >= 0 {
+	if l.terminal || l.color == ColorForPrinter && bytes.IndexByte(t.Raw, esc) >= 0 {
 		l.buf = l.visible.append(l.buf, t.Raw, true)
 	} else {
 		l.buf = append(l.buf, t.Raw...)

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -29,7 +30,7 @@ func (f *lineFilter) lineOf(b []byte) {
 	f.looked = 0
 	f.printOf(f.line)
 	f.current.text = b
-	text, eol := splitLine(b)
+	text, eol := lines.CutEnd(b)
 	if f.o.ProcessKey != nil {
 		f.enterProcess(text)
 	}

@@ -29,13 +29,13 @@ type Outcome struct {
 }
 
 // NewLines returns Lines with the options o. It ignores ProcessKey, since each Context is that of
-// one process, and Emit, since Append returns the output. With Output HTML it prints text: a page is
-// not of single records.
+// one process, and Emit, since Append returns the output. It prints text instead of
+// calling a LogPrinter: a record is not a log.
 func NewLines(o Options) *Lines {
 	l := new(Lines)
 	o.ProcessKey = nil
-	if o.Output == HTML {
-		o.Output, o.Printer = Text, nil
+	if _, ok := o.Printer.(LogPrinter); ok {
+		o.Printer = nil
 	}
 	o.Emit = func(_ int64, out []byte) error {
 		l.dst = append(l.dst, out...)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 // TestLinesPrintWhatAFilterDoes: a log in records of one or several lines, its context now and then
@@ -28,7 +29,7 @@ func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 		o.Cache = NewCache(0)
 		t.Run(name, func(t *testing.T) {
 			for seed := range longOr[uint64](200, 10) {
-				g := newGenerator(seed)
+				g := logtest.NewGenerator(seed)
 				in := contextLog(g)
 				want, _ := filterString(t, o, in, nil)
 				all := []*Lines{NewLines(o), NewLines(o)}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/disasm"
+	"github.com/symfilter/symfilter/internal/lines"
 )
 
 // A listing is the code that a line of Linux lists around an instruction, disassembled.
@@ -39,7 +40,7 @@ func isListed(d *Dialects, line, next []byte) bool {
 	if len(l.lines) == 0 {
 		return false
 	}
-	text, _ := splitLine(next)
+	text, _ := lines.CutEnd(next)
 	return string(text) == string(line[:l.before])+l.lines[0]
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 func TestCleanPaths(t *testing.T) {
@@ -55,12 +56,12 @@ func TestAbsolutePathsAreShownWithoutParents(t *testing.T) {
 		"./a/../b.c":   "./a/../b.c",
 		"/a/../../b.c": "/b.c",
 	} {
-		if got := (&Paths{}).shown(path); got != want {
+		if got := (&Paths{}).Shown(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
 	mapped := Paths{Map: []PrefixMap{{Old: "/build/x/../", New: "/home/me/"}}}
-	if got := mapped.shown("/build/x/../src/a.c"); got != "/home/me/src/a.c" {
+	if got := mapped.Shown("/build/x/../src/a.c"); got != "/home/me/src/a.c" {
 		t.Errorf("a prefix with .. is not replaced: %s", got)
 	}
 }
@@ -217,7 +218,7 @@ func TestLinesForEmitHaveNoLook(t *testing.T) {
 // are those of the output without a look.
 func TestALookKeepsAllWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	logs := append(sampleLogs(t), lookLog+strings.Repeat("x {{{pc:0x50017a}}} y {{{data:0x5011dc}}}{{{symbol:_Z1fv}}}\n{{{bt:0:0x50017a:message}}} z\n", 3))
+	logs := append(logtest.Samples(t, "../internal/dialect/testdata/*.txtar"), lookLog+strings.Repeat("x {{{pc:0x50017a}}} y {{{data:0x5011dc}}}{{{symbol:_Z1fv}}}\n{{{bt:0:0x50017a:message}}} z\n", 3))
 	for i := range fuzztest.LongOr(20, 2) {
 		for _, log := range logs {
 			o := resolvingDialects(t)
@@ -242,7 +243,7 @@ func TestALookKeepsAllWords(t *testing.T) {
 
 // FuzzLook checks that no log makes a look fail, and that it loses nothing if nothing is folded.
 func FuzzLook(f *testing.F) {
-	for _, log := range append(sampleLogs(f)[:4], lookLog+"{{{bt:0:0x600010}}}\n{{{bt:1:0x600010}}}\n{{{bt:2:0x50017a}}}\n") {
+	for _, log := range append(logtest.Samples(f, "../internal/dialect/testdata/*.txtar")[:4], lookLog+"{{{bt:0:0x600010}}}\n{{{bt:1:0x600010}}}\n{{{bt:2:0x50017a}}}\n") {
 		f.Add([]byte(log), byte(40))
 	}
 	plain := resolvingDialects(f)

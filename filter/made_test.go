@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -46,7 +47,7 @@ func answersIn(t *testing.T, o Options, log string) (all []string) {
 // scriptLogs returns the logs of the scripts.
 func scriptLogs(t *testing.T) (logs []string) {
 	t.Helper()
-	for _, archive := range archives(t, "testdata/script/*.txtar") {
+	for _, archive := range logtest.Archives(t, "testdata/script/*.txtar") {
 		for _, file := range archive.Files {
 			if file.Name == "in" {
 				logs = append(logs, string(file.Data))
@@ -73,7 +74,7 @@ func TestMarkupPassesAsItIs(t *testing.T) {
 
 // The markup that is made of a log with raw backtraces gives the answers that the log itself gives.
 func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
-	logs := sampleLogs(t)
+	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")
 	for _, log := range scriptLogs(t) {
 		if !strings.Contains(log, "{{{") {
 			logs = append(logs, log)
@@ -137,7 +138,7 @@ func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 // another run.
 func FuzzMade(f *testing.F) {
 	samples := make(map[string]bool)
-	for _, log := range sampleLogs(f) {
+	for _, log := range logtest.Samples(f, "../internal/dialect/testdata/*.txtar") {
 		samples[log] = true
 		f.Add([]byte(log), byte(0))
 		f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(1))

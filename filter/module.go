@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 )
@@ -406,7 +407,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	f.dim("[[[ELF module")
 	f.dim(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
 	f.dim(`"`)
-	f.dim(clean(name))
+	f.dim(escape.Clean(name))
 	if m.adds {
 		f.dim(`"; adds`)
 	} else {
@@ -434,7 +435,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 
 // briefModule lays out the short form of m for a terminal, which fits into its line.
 func briefModule(f *layout, m *moduleLine, name string) {
-	f.dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + clean(name))
+	f.dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + escape.Clean(name))
 	if m.adds {
 		f.dim(" has more maps")
 	} else {

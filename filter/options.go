@@ -36,9 +36,9 @@ const (
 	ColorAlways              // followed, restored after coloured answers, ended with each line
 	ColorNever               // the log's sequences are removed; answers have no colours
 
-	// colorKept is as ColorNever, but the log's sequences stay in the text, for a Printer that
-	// follows them. Text that only looks like a sequence is escaped.
-	colorKept
+	// ColorForPrinter is as ColorNever, but the log's sequences stay in the text, for a Printer
+	// that follows them. Text that only looks like a sequence is escaped.
+	ColorForPrinter
 )
 
 // Output is a form of the output.
@@ -47,7 +47,6 @@ type Output uint8
 const (
 	Text Output = iota // the log, with answers in place of elements
 	JSON               // an object for each line; its schema is log.schema.json
-	HTML               // a page of HTML; see Page
 )
 
 // ModuleLines sets what becomes of lines with modules and their maps.
@@ -72,8 +71,7 @@ type Options struct {
 	// Output is the form of the output, unless Printer is set.
 	Output Output
 
-	// Printer prints the lines in another form. It belongs to this Filter alone, except for a Page,
-	// which is for Output HTML: without one, the output is a page of this log alone.
+	// Printer prints the lines in another form.
 	Printer Printer
 
 	// Resolved is called with the answer for each address of the log, in the order of the log,
@@ -194,8 +192,8 @@ type Paths struct {
 // PrefixMap replaces the prefix Old of a path by New.
 type PrefixMap = buildid.PrefixMap
 
-// shown returns path in the form that p sets. An absolute path has no elements .. in any form.
-func (p *Paths) shown(path string) string {
+// Shown returns path in the form that p sets. An absolute path has no elements .. in any form.
+func (p *Paths) Shown(path string) string {
 	path = p.mapped(path)
 	if p.Basenames {
 		return path[strings.LastIndexByte(path, '/')+1:]

@@ -29,11 +29,18 @@ type Printer interface {
 	AppendLine(dst []byte, l *Line) []byte
 }
 
-// A wholePrinter is a Printer that can take lines at once, and prints more when the log ends.
-type wholePrinter interface {
-	takesLines() bool                     // whether appendLines may be called
-	appendLines(dst, lines []byte) []byte // is AppendLine for lines without elements
-	endLog(dst []byte) []byte
+// A LogPrinter has the methods of a Printer that can take lines without elements at once, and
+// prints more when the log ends.
+type LogPrinter interface {
+	// Begin is called by New. It may change the options of the Filter.
+	Begin(o *Options)
+
+	// AppendLines is AppendLine for whole lines without elements. If ok is false, it has taken
+	// none: AppendLine is called for the first one.
+	AppendLines(dst, lines []byte) (_ []byte, ok bool)
+
+	// AppendEnd appends the output after the last line of the log.
+	AppendEnd(dst []byte) []byte
 }
 
 // A Line is one line of the log that is laid out, or a part of a line that is too long. Its text

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -180,11 +181,11 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		case s.Func == "":
 			text = append(text, unknownFunc...)
 		case w.short:
-			text = append(text, ShortName(clean(s.Func))...)
+			text = append(text, ShortName(escape.Clean(s.Func))...)
 		case s.PlainFunc:
 			text = append(text, s.Func...)
 		default:
-			text = append(text, clean(s.Func)...)
+			text = append(text, escape.Clean(s.Func)...)
 		}
 		if s.File == "" && s.Offset != 0 && s.Func != "" {
 			text = append(text, "+0x"...)
@@ -194,8 +195,8 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		c.file, c.line, c.col = c.name, c.name, c.name
 		file := ""
 		if s.File != "" {
-			if file = paths.shown(s.File); !s.PlainFile || len(paths.Map) > 0 {
-				file = clean(file)
+			if file = paths.Shown(s.File); !s.PlainFile || len(paths.Map) > 0 {
+				file = escape.Clean(file)
 			}
 		}
 		if file != "" {
@@ -227,7 +228,7 @@ func (w *renderer) sourcesOf(frames []symbolize.Frame, l symbolize.Location) *so
 			all.links = append(all.links, string(w.url))
 		}
 		if s.File != "" {
-			s.File = w.paths.shown(s.File)
+			s.File = w.paths.Shown(s.File)
 		}
 	}
 	return all
@@ -241,7 +242,7 @@ func (w *renderer) variable(v symbolize.Variable) draft {
 	} else if v.Offset != 0 {
 		name += "+0x" + strconv.FormatUint(v.Offset, 16)
 	}
-	w.text = append(w.text[:0], clean(name)...)
+	w.text = append(w.text[:0], escape.Clean(name)...)
 	parts := renderedParts{until: unixNano(v.Until)}
 	if w.sources {
 		parts.sources = &sources{variable: &v}
@@ -252,7 +253,7 @@ func (w *renderer) variable(v symbolize.Variable) draft {
 // whole renders a variable for [rendered.whole]: its size, the distance of the address, its name.
 func (w *renderer) whole(v symbolize.Variable) draft {
 	d := w.variable(symbolize.Variable{Name: v.Name, Until: v.Until})
-	w.text = fmt.Appendf(w.text[:0], "%d %d %s", v.Size, v.Offset, clean(v.Name))
+	w.text = fmt.Appendf(w.text[:0], "%d %d %s", v.Size, v.Offset, escape.Clean(v.Name))
 	d.text = w.text
 	if d.sources != nil {
 		d.sources = &sources{variable: &v}
@@ -283,7 +284,7 @@ func (m *module) label() string {
 	if m.name() == "" {
 		return m.buildID().String()
 	}
-	return clean(m.name())
+	return escape.Clean(m.name())
 }
 
 // appendPlace appends module+0xrel.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 // restartedAfterEachLine returns the output for log with a restart after each line, one by one, and
@@ -43,7 +45,7 @@ func TestRestartsWithinBacktracesChangeNothing(t *testing.T) {
 	o := resolvingDialects(t)
 	o.Dialects.Whole = true   // a slow machine must not end a trace
 	o.Dialects.NoPaths = true // files of the machine change nothing
-	for _, log := range sampleLogs(t) {
+	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		want, _ := filterString(t, o, log, nil)
 		restartedAfterEachLine(t, o, log, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -17,23 +18,23 @@ var testID, _ = buildid.Parse([]byte("a0a1a2a3a4a5a6a7"))
 func TestMarkupOfALogIsThatLog(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(100) {
-		g := newGenerator(seed)
+		g := logtest.NewGenerator(seed)
 		var text, written strings.Builder
 		f, w := New(&text, o), markup.NewWriter(&written)
 		for _, s := range []markup.Sink{f, w} {
-			g := newGenerator(seed)
+			g := logtest.NewGenerator(seed)
 			s.Element(markup.Module{Name: "a.out", BuildID: testID})
 			s.Element(markup.MMap{Addr: 0x500000, Size: 0x2000, Rel: 0x400000})
 			s.Text([]byte("\n"))
 			for range 50 {
-				if err := s.Text([]byte(pick(g, g.text, g.presented, g.broken)())); err != nil {
+				if err := s.Text([]byte(logtest.Pick(g, g.Text, g.Presented, g.Broken)())); err != nil {
 					t.Fatal(err)
 				}
 				if g.IntN(3) == 0 {
 					s.Text([]byte("\n"))
 				}
 				if g.IntN(3) == 0 {
-					s.Element(pick[markup.Element](g, markup.Symbol{Name: "_Z1fv"}, markup.BT{Frame: 3, Addr: 0x50017a}, markup.DumpFile{Type: "a", Name: "b"}))
+					s.Element(logtest.Pick[markup.Element](g, markup.Symbol{Name: "_Z1fv"}, markup.BT{Frame: 3, Addr: 0x50017a}, markup.DumpFile{Type: "a", Name: "b"}))
 				}
 			}
 		}

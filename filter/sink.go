@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -14,7 +15,7 @@ import (
 func (f *Filter) Text(p []byte) error {
 	f.tracer.release()
 	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk.pieces) == 0 && !f.sunk.part &&
-		(f.o.Color == ColorKeep || f.o.Color == colorKept && bytes.IndexByte(p[:i], esc) < 0) {
+		(f.o.Color == ColorKeep || f.o.Color == ColorForPrinter && bytes.IndexByte(p[:i], esc) < 0) {
 		f.plain(p[:i], bytes.Count(p[:i], newline))
 		f.tracer.keepPast(p[:i])
 		p = p[i:]
@@ -25,7 +26,7 @@ func (f *Filter) Text(p []byte) error {
 			f.sinkText(p)
 			break
 		}
-		text, eol := splitLine(p[:i+1])
+		text, eol := lines.CutEnd(p[:i+1])
 		f.sinkText(text)
 		f.endSunk(eol)
 		p = p[i+1:]

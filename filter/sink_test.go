@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/lines"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -15,12 +17,12 @@ import (
 func TestSinkPrintsWhatWriteDoes(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
-		in := newGenerator(seed).log(40)
+		in := logtest.NewGenerator(seed).Log(40)
 		var b strings.Builder
 		f := New(&b, o)
 		var scan markup.Scanner
 		for line := range strings.Lines(in) {
-			text, eol := splitLine([]byte(line))
+			text, eol := lines.CutEnd([]byte(line))
 			scan.Reset(text)
 			for {
 				tok, ok := scan.Next()
@@ -71,7 +73,7 @@ var (
 func TestHighlightingOnlyAddsColour(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
-		in := newGenerator(seed).log(40)
+		in := logtest.NewGenerator(seed).Log(40)
 		o.Color = ColorAlways
 		always, _ := filterString(t, o, in, nil)
 		o.Color = ColorNever

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -29,8 +30,8 @@ var snippetLine = regexp.MustCompile(`(?m)^.* \|(         *\^| {9}\S.*| \.\.\.)\
 // that of a run without them, and another run changes none of them.
 func TestSourceLinesAreOnlyAdded(t *testing.T) {
 	added := 0
-	logs := sampleLogs(t)
-	for _, archive := range archives(t, "testdata/script/*.txtar") {
+	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")
+	for _, archive := range logtest.Archives(t, "testdata/script/*.txtar") {
 		logs = append(logs, string(archive.Files[0].Data))
 	}
 	const module = "a.out+0x40017a) (BuildId: a0a1a2a3a4a5a6a7)"

@@ -34,7 +34,7 @@ func (s *splitter) tokens(text []byte) {
 		}
 		if len(s.pieces) == maxPieces {
 			rest := text[t.Off:]
-			if s.color == ColorNever || s.color == colorKept {
+			if s.color == ColorNever || s.color == ColorForPrinter {
 				rest = withoutColor(rest)
 			}
 			s.pieces = append(s.pieces, piece{Token: markup.Token{Raw: rest, Off: t.Off}})
@@ -51,7 +51,7 @@ func (s *splitter) tokens(text []byte) {
 // most lines with markup are: it takes a third of the time, and counts the element. For other lines
 // it returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
-	if s.color != ColorKeep && (s.color != colorKept || bytes.IndexByte(text, esc) >= 0) {
+	if s.color != ColorKeep && (s.color != ColorForPrinter || bytes.IndexByte(text, esc) >= 0) {
 		return false
 	}
 	open := bytes.Index(text, markupOpen)
@@ -104,18 +104,6 @@ func (s *splitter) addPiece() *piece {
 // because it looks like markup.
 func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
-}
-
-// splitLine returns a line's text and its line end: "\n", "\r\n" or nothing.
-func splitLine(b []byte) (text, eol []byte) {
-	n := len(b)
-	if n > 0 && b[n-1] == '\n' {
-		n--
-		if n > 0 && b[n-1] == '\r' {
-			n--
-		}
-	}
-	return b[:n], b[n:]
 }
 
 // standsAlone reports whether nothing or a log prefix precedes an element, so that the element is

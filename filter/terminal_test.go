@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 // onTerminal matches what may reach a terminal: printable text, TAB, line ends and colour.
@@ -19,20 +20,14 @@ func checkTerminal(t *testing.T, s string) {
 	}
 }
 
-// hostile are control characters and sequences that a terminal obeys.
-var hostile = []string{
-	"\x1b]0;title\a", "\x1b]52;c;aGk=\x1b\\", "\x1b[5n", "\x1b[2J", "\x1bP$q\"p\x1b\\", "\x9b5n", "\u009b5n", "\u202e", "\u2065", "\u2066", "\a", "\b\b", "\r", "\x0e", "\x7f",
-	"\x1b[1;31m", "\x1b[", "\x1b", "\xe2\x80", "\xff", "\u2028", "\x00", "\t", "é", "\x1b[?1049h", "\x1b[38;5;1m", "\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23;24;25m",
-}
-
 func TestTerminalSeesNoControls(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Terminal: true}
 	for seed := range uint64(400) {
-		g := newGenerator(seed)
+		g := logtest.NewGenerator(seed)
 		var log strings.Builder
 		for range 60 {
-			log.WriteString(pick(g, pick(g, hostile...), g.text(), g.presented(), g.broken(), g.contextual(), "\n", "\r\n",
-				"{{{module:2:"+pick(g, hostile...)+":elf:cc}}}", "{{{symbol:"+pick(g, hostile...)+"}}}", "{{{other:"+pick(g, hostile...)+"}}}", "{{{hexdict:"+pick(g, hostile...)))
+			log.WriteString(logtest.Pick(g, logtest.Pick(g, logtest.Hostile...), g.Text(), g.Presented(), g.Broken(), g.Contextual(), "\n", "\r\n",
+				"{{{module:2:"+logtest.Pick(g, logtest.Hostile...)+":elf:cc}}}", "{{{symbol:"+logtest.Pick(g, logtest.Hostile...)+"}}}", "{{{other:"+logtest.Pick(g, logtest.Hostile...)+"}}}", "{{{hexdict:"+logtest.Pick(g, logtest.Hostile...)))
 		}
 		for i, color := range []Color{ColorAlways, ColorNever, ColorAlways, ColorNever} {
 			if o.Color, o.Look = color, (Look{}); i >= 2 {
@@ -52,7 +47,7 @@ func TestTerminalSeesNoControls(t *testing.T) {
 func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Terminal: true, Color: ColorAlways}
-	g := newGenerator(1)
+	g := logtest.NewGenerator(1)
 	line := strings.Repeat("é\x1b]0;title\a\u202e{{{pc:0x1}}}", 60000)
 	want := ""
 	for _, r := range []bool{false, true, true} {
@@ -78,9 +73,9 @@ func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 
 // FuzzTerminal checks that only text and colour reach a terminal.
 func FuzzTerminal(f *testing.F) {
-	f.Add([]byte(strings.Join(hostile, "{{{symbol:x}}}")), true)
-	f.Add([]byte(strings.Join(hostile, "\n")), false)
-	f.Add([]byte("{{{module:0:"+hostile[0]+":elf:aa}}}\n{{{mmap:0x1000:0x1000:load:0:r:0x0}}}\n{{{bt:0:0x1000}}}"), true)
+	f.Add([]byte(strings.Join(logtest.Hostile, "{{{symbol:x}}}")), true)
+	f.Add([]byte(strings.Join(logtest.Hostile, "\n")), false)
+	f.Add([]byte("{{{module:0:"+logtest.Hostile[0]+":elf:aa}}}\n{{{mmap:0x1000:0x1000:load:0:r:0x0}}}\n{{{bt:0:0x1000}}}"), true)
 	s := testSymbolizer(f)
 	f.Fuzz(func(t *testing.T, log []byte, colour bool) {
 		if len(log) > 64<<10 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
@@ -114,26 +115,26 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 		means = f.tracer.read(line, before, mark, lines)
 	}
 	return means, means == nil && !mayList(&f.o.Dialects, line) && f.openDicts == 0 && !f.tracer.holds() &&
-		(f.o.Color == ColorKeep || f.o.Color == colorKept || bytes.IndexByte(line, esc) < 0)
+		(f.o.Color == ColorKeep || f.o.Color == ColorForPrinter || bytes.IndexByte(line, esc) < 0)
 }
 
 // read returns the frames and the map of the next line, or nil. past is the text of the block
 // before the line that is not printed yet, which has this number of lines.
-func (t *tracer) read(line, past []byte, mark, lines int) (l *dialect.Line) {
+func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			l = nil
 			t.reader.Reset()
-			reportFault(t, fault, int64(lines))
+			reportFault(t, fault, int64(count))
 		}
 	}()
-	text, _ := splitLine(line)
+	text, _ := lines.CutEnd(line)
 	t.past.block = past
 	if len(t.held) == 0 {
 		t.reader.Mark(&t.before)
 	}
 	before := t.reader.Facts().Program()
-	l = t.reader.LineAt(text, t.next()+int64(lines), mark)
+	l = t.reader.LineAt(text, t.next()+int64(count), mark)
 	if now := t.reader.Facts().Program(); now.Restarts(before) && len(t.held) > 0 {
 		t.reader.Facts().SetProgram(before) // the held lines are of the program that ran before
 		t.release()
@@ -587,7 +588,7 @@ func (t *tracer) enterLine(b []byte) (text, eol []byte) {
 	f.looked = 0
 	f.printOf(f.line)
 	f.current.text = b
-	text, eol = splitLine(b)
+	text, eol = lines.CutEnd(b)
 	if f.o.ProcessKey != nil {
 		f.enterProcess(text)
 	}

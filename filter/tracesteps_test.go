@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -62,7 +63,7 @@ func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	oneOf := func(texts []string) func() string {
 		return func() string { return texts[rng.IntN(len(texts))] }
 	}
-	samples := sampleLogs(t)
+	samples := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")
 	logs := map[string]func() string{
 		"samples": oneOf(samples),
 		"lines":   oneOf(strings.SplitAfter(strings.Join(samples, ""), "\n")),
@@ -76,7 +77,7 @@ func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no samples: %v", err)
 	}
-	for i, archive := range archives(t, "../internal/dialect/testdata/*.txtar") {
+	for i, archive := range logtest.Archives(t, "../internal/dialect/testdata/*.txtar") {
 		var text strings.Builder
 		for i := 0; i < len(archive.Files); i += 2 {
 			text.Write(archive.Files[i].Data)

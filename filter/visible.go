@@ -1,8 +1,6 @@
 package filter
 
 import (
-	"unicode/utf8"
-
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -21,7 +19,7 @@ func (v *visible) append(dst, text []byte, whole bool) []byte {
 		text = append(v.cut, text...)
 		v.cut = nil
 	}
-	if n := cutRune(text); n > 0 && !whole {
+	if n := escape.CutRune(text); n > 0 && !whole {
 		v.cut = append([]byte(nil), text[len(text)-n:]...)
 		text = text[:len(text)-n]
 	}
@@ -33,18 +31,5 @@ func unfinishedText(b []byte) int {
 	if n := markup.UnfinishedSGR(b); 0 < n && n < maxLongCut {
 		return n
 	}
-	return cutRune(b)
-}
-
-// cutRune returns the length of the incomplete rune at the end of b, 0 if there is none.
-func cutRune(b []byte) int {
-	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
-		if c := b[len(b)-n]; utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
+	return escape.CutRune(b)
 }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/faults"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/page"
 )
 
 // A lane makes one output of a run. Each input passes through an engine of each lane; what they
@@ -23,8 +25,8 @@ type lane struct {
 	file    *outputFile   // that w is; nil: standard output
 	folder  *outputFolder // takes files in place of w; otherwise nil
 	options filter.Options
-	page    *filter.Page // of HTML; otherwise nil
-	found   *found       // of outputs of findings, which share a lane; otherwise nil
+	page    *page.Page // of HTML; otherwise nil
+	found   *found     // of outputs of findings, which share a lane; otherwise nil
 	reports *reports
 	quiet   bool // another lane reports the messages and counts, which are the same
 }
@@ -95,7 +97,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 	}
 	if l.found != nil {
 		l.found.begin(r.stream.current)
-		o.Printer = filter.NewFinder(l.found.Collection, label, l.found.own, o.Paths)
+		o.Printer = faults.NewFinder(l.found.Collection, label, l.found.own, o.Paths)
 	}
 	at.options, at.filter = o, filter.New(at.batch, o)
 	format := l.c.inputFormat()
@@ -133,7 +135,7 @@ func (l *lane) end(whole, sound bool, diag *diagnostics) []error {
 		return l.found.end(whole, sound, diag)
 	}
 	if l.page != nil && whole {
-		if _, err := l.w.Write(l.page.AppendEnd(nil)); err != nil {
+		if _, err := l.w.Write(l.page.AppendRest(nil)); err != nil {
 			return []error{err, l.file.end(false)}
 		}
 	}

@@ -56,10 +56,10 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 		return usageError{err}
 	}
 	o.Look.ShortNames = c.look.shortNames
-	if o.Output == filter.HTML || c.source.lines.on {
+	if c.output == outputHTML || c.source.lines.on {
 		o.Look.Own = own
 	}
-	if o.Output != filter.Text || o.Dialects.Elements {
+	if o.Output != filter.Text || o.Printer != nil || o.Dialects.Elements {
 		return nil
 	}
 	if !c.raw && (o.Terminal || o.Color == filter.ColorAlways) {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/page"
 )
 
 // newPage returns the page of --output=html for files.
-func newPage(files []string) *filter.Page {
+func newPage(files []string) *page.Page {
 	title := standardName
 	if len(files) > 0 && files[0] != "-" {
 		title = filepath.Base(files[0])
@@ -17,7 +17,7 @@ func newPage(files []string) *filter.Page {
 	if len(files) > 1 {
 		title += fmt.Sprintf(" and %d more", len(files)-1)
 	}
-	return filter.NewPage(title)
+	return page.New(title)
 }
 
 // errProfile is the error for a profile with --output=html.

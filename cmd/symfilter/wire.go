@@ -256,11 +256,11 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 	case c.output == outputJSON:
 		o.Output, terminal = filter.JSON, false // objects are for programs
 	case l.page != nil:
-		o.Output, o.Printer, terminal = filter.HTML, l.page, false
+		o.Printer, terminal = l.page, false
 	}
 	o.Color = c.color.mode(terminal, os.Getenv)
 	o.Terminal = terminal && !c.raw
-	isText := o.Output == filter.Text
+	isText := o.Output == filter.Text && o.Printer == nil
 	r.sources.apply(&o, isText && c.source.hyperlinks(terminal, o.Color, os.Getenv))
 	if c.output == outputMarkup {
 		o.Dialects.Elements = true

@@ -153,3 +153,16 @@ func decode[S []byte | string](text S, i int) (r rune, n int) {
 func append4(dst []byte, r rune) []byte {
 	return append(dst, digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
+
+// CutRune returns the length of the incomplete rune at the end of b, 0 if there is none.
+func CutRune(b []byte) int {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}

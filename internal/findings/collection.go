@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Collection collects the findings of a run from all its inputs and merges equal ones: two processes
-// have the same finding if its fingerprint is equal, and it is as often before in each. It is for
-// one goroutine.
+// A Collection collects the findings of a run from all its inputs and merges equal ones: two
+// processes have the same finding if its fingerprint is equal, and it is as often before in each.
+// It is for one goroutine.
 type Collection struct {
 	// Left is the number of findings that were left out, because the budget had no memory for
 	// them. A gate must not pass then.
@@ -79,8 +79,8 @@ func New(budget *report.Budget) *Collection {
 // maxRunProcesses bounds the processes of a run; each takes about 200 bytes and its command line.
 const maxRunProcesses = 1 << 20
 
-// Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes, and
-// if there is no memory for it: the process counts as a finding that was left out.
+// Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes,
+// and if there is no memory for it: the process counts as a finding that was left out.
 func (s *Collection) Begin(p Process) int {
 	if len(s.processes) >= maxRunProcesses || !s.share.Take(processSize+commandSize(p.Command), 0) {
 		s.Left++
@@ -200,8 +200,8 @@ const (
 	linkageSize = 96       // bytes of their entry beside them
 )
 
-// Linkage returns the linkage name of a frame: its own, the one that KnowLinkage has noted for it, or its
-// name if that may be one of a symbol. It returns "" if none is known.
+// Linkage returns the linkage name of a frame: its own, the one that KnowLinkage has noted for it,
+// or its name if that may be one of a symbol. It returns "" if none is known.
 func (s *Collection) Linkage(f *TraceFrame) string {
 	switch {
 	case f.Linkage != "" && f.Linkage != f.Func:

@@ -7,7 +7,7 @@
 //
 //	target                                       Growth             Flow: what is promised
 //	filter FuzzFilter, FuzzTerminal, FuzzJSON    the log            a complete line is out when Write returns
-//	filter FuzzHTML                              the log            none before the end: a page is decided then
+//	page FuzzHTML                                the log            none before the end: a page is decided then
 //	filter FuzzDialect, FuzzMade                 the log            no promise for a trace that is held back
 //	filter FuzzHexDict                           the dict's body    by FuzzFilter
 //	marks FuzzFindMark                           by FuzzFilter      no stream

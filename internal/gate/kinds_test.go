@@ -79,7 +79,7 @@ func TestKinds(t *testing.T) {
 func TestKindsOfReportsAreKnown(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^[a-z]+/(\S+) "`)
 	kinds := make(map[string]bool)
-	for _, pattern := range []string{"../../valgrind/testdata/findings/*.txt", "../../filter/testdata/findings/*.txtar"} {
+	for _, pattern := range []string{"../../valgrind/testdata/findings/*.txt", "../faults/testdata/findings/*.txtar"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
 	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack"},
 	"internal/dialect":    {"buildid", "internal/object", "internal/disasm"},
-	"filter":              {"internal/dialect", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/html", "internal/escape", "internal/disasm"},
+	"filter":              {"internal/dialect", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm"},
 	"internal/marks":      {"internal/dialect"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
@@ -32,6 +32,9 @@ var direction = map[string][]string{
 	"rtrace":              {"markup", "internal/findings", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
 	"internal/profile":    {"internal/report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle"},
 	"markup":              {"buildid"},
+	"internal/backtrace":  {"filter", "internal/findings", "internal/report", "internal/lines", "internal/escape", "markup"},
+	"internal/faults":     {"filter", "internal/backtrace", "internal/findings", "internal/marks", "internal/lines"},
+	"internal/page":       {"filter", "internal/backtrace", "internal/faults", "internal/findings", "internal/report", "internal/html", "internal/dialect", "internal/lines", "internal/escape", "markup"},
 	"internal/findings":   {"internal/report", "symbolize", "buildid"},
 	"internal/report":     {"symbolize", "buildid", "internal/object", "internal/escape"},
 	"internal/source":     {"symbolize", "buildid", "internal/escape"},
@@ -72,6 +75,7 @@ var direction = map[string][]string{
 	"internal/demangle":    {},
 	"internal/fuzztest":    {},                    // only tests may import it
 	"internal/testenv":     {"internal/fuzztest"}, // only tests may import it
+	"internal/logtest":     {},                    // only tests may import it
 	"internal/pagetest":    {},                    // only tests may import it
 	"internal/scripttest":  {},                    // only tests may import it
 	"internal/walkthrough": {},                    // only tests may import it
@@ -127,6 +131,7 @@ var only = map[string][]string{
 	"golang.org/x/net/html": {"internal/pagetest"},
 
 	"github.com/rogpeppe/go-internal/testscript": {"internal/scripttest"},
+	"github.com/rogpeppe/go-internal/txtar":      {"internal/logtest"},
 }
 
 // never lists packages that no package may import, not even a test: delve's line writes to standard

@@ -54,6 +54,11 @@ type Envelope struct {
 	key     []byte  // scratch: the key of a record
 }
 
+// A prefixer is a Printer that shows a text before a line, such as its time.
+type prefixer interface {
+	SetPrefix(prefix func(dst []byte, line int64) []byte)
+}
+
 // A stream is one of the container's two output streams.
 type stream struct {
 	begun   bool   // a line has begun and is not whole yet
@@ -139,8 +144,8 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 		o.Members = e.out.members
 	}
 	e.f = filter.New(nil, o)
-	if page, ok := o.Printer.(*filter.Page); ok {
-		page.SetPrefix(e.out.prefix)
+	if p, ok := o.Printer.(prefixer); ok {
+		p.SetPrefix(e.out.prefix)
 	}
 	e.look()
 	return e

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/page"
 	"github.com/symfilter/symfilter/internal/pagetest"
 )
 
@@ -38,9 +39,9 @@ none
 // pageText returns the text of the page of a log in a format, and the page.
 func pageText(t *testing.T, format Format, in string, chunks *rand.Rand) (string, *pagetest.Page) {
 	t.Helper()
-	page := filter.NewPage("log")
-	out := envelope(t, format, filter.Options{Output: filter.HTML, Printer: page}, in, chunks)
-	p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
+	printer := page.New("log")
+	out := envelope(t, format, filter.Options{Printer: printer}, in, chunks)
+	p, err := pagetest.Parse(printer.AppendRest([]byte(out)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +61,9 @@ func TestNoFieldOfAnEnvelopeIsMarkup(t *testing.T) {
 			Docker: `{"log":"` + quoted + `\n","stream":"stdout","attrs":{"` + quoted + `":"` + quoted + `"},"time":"` + quoted + `"}` + "\n",
 			JSON:   `{"msg":"` + quoted + `","` + quoted + `":"` + quoted + `"}` + "\n",
 		} {
-			page := filter.NewPage(s)
-			out := envelope(t, format, filter.Options{Output: filter.HTML, Printer: page}, in, nil)
-			p, err := pagetest.Parse(page.AppendEnd([]byte(out)))
+			printer := page.New(s)
+			out := envelope(t, format, filter.Options{Printer: printer}, in, nil)
+			p, err := pagetest.Parse(printer.AppendRest([]byte(out)))
 			if err != nil {
 				t.Errorf("%v, %q: %v", format, s, err)
 			} else if text, err := p.Text(); err != nil || text == "" {

@@ -115,3 +115,15 @@ func (c *Cutter) Finish() (line []byte, long bool) {
 	c.Resume(nil, false)
 	return line, long
 }
+
+// CutEnd returns a line's text and its line end: "\n", "\r\n" or nothing.
+func CutEnd(b []byte) (text, eol []byte) {
+	n := len(b)
+	if n > 0 && b[n-1] == '\n' {
+		n--
+		if n > 0 && b[n-1] == '\r' {
+			n--
+		}
+	}
+	return b[:n], b[n:]
+}

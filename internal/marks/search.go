@@ -9,8 +9,8 @@ import (
 )
 
 // markTables are the operands of listMarks: four tables, a mask of four bits, and '\n'. Each table
-// maps four bits of the three bytes at an offset to the set of buckets with a mark that has the same
-// four bits. An offset is a candidate if all four sets have a bucket in common.
+// maps four bits of the three bytes at an offset to the set of buckets with a mark that has the
+// same four bits. An offset is a candidate if all four sets have a bucket in common.
 type markTables [6][16]byte
 
 const (
@@ -41,8 +41,8 @@ type Search struct {
 	span         int
 }
 
-// Next returns the offset of the first mark from at on, or len(b) if there is none, and the number of
-// line ends between. at must not be less than in the call before.
+// Next returns the offset of the first mark from at on, or len(b) if there is none, and the number
+// of line ends between. at must not be less than in the call before.
 func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {
@@ -85,8 +85,8 @@ func (s *Search) Next(at int) (mark, lines int) {
 	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
 }
 
-// more lists the candidates from at on, and reports whether it was possible: the last ones of a block
-// are not listed.
+// more lists the candidates from at on, and reports whether it was possible: the last ones of a
+// block are not listed.
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
@@ -138,8 +138,8 @@ func FindEscaped(b []byte) (at, lines int) {
 	return s.Next(0)
 }
 
-// A Set is what a Search needs of a set of marks. Make it when it is first needed: to make the three
-// of this package took 1.5 % of the start of the process.
+// A Set is what a Search needs of a set of marks. Make it when it is first needed: to make the
+// three of this package took 1.5 % of the start of the process.
 type Set struct {
 	tables *markTables
 	sets   *dialect.MarkBytes

@@ -436,7 +436,7 @@ func TestResourcesOfSpRtraceAreLeaks(t *testing.T) {
 // The kinds are those of the findings that the tests of readers expect.
 func TestKindsThatReadersFindHaveAClass(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../../filter/testdata/findings/*", "../../valgrind/testdata/findings/*"} {
+	for _, pattern := range []string{"../faults/testdata/findings/*", "../../valgrind/testdata/findings/*"} {
 		some, err := filepath.Glob(pattern)
 		if err != nil || len(some) == 0 {
 			t.Fatal(pattern, err)

@@ -1,26 +1,45 @@
-package filter
+package faults
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
+var update = flag.Bool("update", false, "write what comes out into the files of testdata")
+
+// patient waits as long as any test needs.
+var patient = filter.Patience{Local: time.Minute, Servers: time.Minute}
+
+// testSymbolizer returns a symbolizer with the debug files of filter's tests.
+func testSymbolizer(t testing.TB) *symbolize.Symbolizer {
+	t.Helper()
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../filter/testdata/debug")}})
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // findingsIn returns the findings of a log.
-func findingsIn(t testing.TB, log []byte, o Options) *findings.Collection {
+func findingsIn(t testing.TB, log []byte, o filter.Options) *findings.Collection {
 	t.Helper()
 	s := findings.New(nil)
 	o.Printer = NewFinder(s, "test.log", nil, o.Paths)
-	f := New(io.Discard, o)
+	f := filter.New(io.Discard, o)
 	for len(log) > 0 { // lines are cut by writes
 		n := min(len(log), 1000)
 		if _, err := f.Write(log[:n]); err != nil {
@@ -81,7 +100,7 @@ func TestFindingsOfLogs(t *testing.T) {
 			if err != nil || len(a.Files) != 2 {
 				t.Fatal(err, len(a.Files))
 			}
-			got := listed(findingsIn(t, a.Files[0].Data, Options{Symbolizer: testSymbolizer(t), Patience: patient}))
+			got := listed(findingsIn(t, a.Files[0].Data, filter.Options{Symbolizer: testSymbolizer(t), Patience: patient}))
 			if *update {
 				a.Files[1].Data = []byte(got)
 				if err := os.WriteFile(path, txtar.Format(a), 0o644); err != nil {
@@ -148,11 +167,11 @@ func FuzzFindings(f *testing.F) {
 		}
 		f.Add(a.Files[0].Data)
 	}
-	for _, log := range sampleLogs(f) {
+	for _, log := range logtest.Samples(f, "../dialect/testdata/*.txtar") {
 		f.Add([]byte(log))
 	}
-	f.Add([]byte(newGenerator(1).log(20)))
-	o := Options{Symbolizer: testSymbolizer(f), Patience: patient}
+	f.Add([]byte(logtest.NewGenerator(1).Log(20)))
+	o := filter.Options{Symbolizer: testSymbolizer(f), Patience: patient}
 	f.Fuzz(func(t *testing.T, log []byte) {
 		defer fuzztest.Watch(t, log)()
 		s := findingsIn(t, log, o)
@@ -187,7 +206,7 @@ func TestFindingsOfLargeLogsAllocateLittle(t *testing.T) {
 		{"reports", string(a.Files[0].Data), 250_000},
 	} {
 		s := findings.New(nil)
-		f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient, Printer: NewFinder(s, "log", nil, Paths{})})
+		f := filter.New(io.Discard, filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Printer: NewFinder(s, "log", nil, filter.Paths{})})
 		lines := []byte(c.lines)
 		f.Write(lines)
 		f.Write(lines) // the last stack may be held back

@@ -1,4 +1,4 @@
-package filter
+package backtrace
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func gdbFrame(text []byte) (fr findings.TraceFrame, ok bool) {
 		fr.Object = rest[i+len(") from "):]
 		rest = rest[:i+1]
 	} else if i := strings.LastIndex(rest, ") at "); i >= 0 {
-		if file, line, column, ok := sourceAt(rest[i+len(") at "):]); ok {
+		if file, line, column, ok := SourceAt(rest[i+len(") at "):]); ok {
 			fr.File, fr.Line, fr.Column, fr.HasLine = file, line, column, true
 			rest = rest[:i+1]
 		}
@@ -102,34 +102,9 @@ func argumentsIn(frame string) int {
 	return strings.Index(frame, " (")
 }
 
-// addNamed adds a line that is a frame of gdb with a name to the stack, or begins one with it if it
-// has the number 0. It reports whether it did; it calls end before a new stack begins.
-func (g *grouping) addNamed(text []byte, process string, ended bool, end func()) bool {
-	if len(text) == 0 || text[0] != '#' || len(text) > maxBetween || bytes.IndexByte(text, '\n') >= 0 {
-		return false
-	}
-	s := &g.stack
-	number, _, ok := gdbNumber(text)
-	next := s.open() && s.dialect == gdbDialect && s.process == process && number == s.number+1 && len(s.rows) < maxStackRows && len(s.text) < maxStackText
-	if !ok || !next && number != 0 {
-		return false
-	}
-	if _, ok := gdbFrame(text); !ok {
-		return false
-	}
-	if !next {
-		end()
-		s.dialect, s.process = gdbDialect, process
-		s.message = append(s.message[:0], g.last...)
-	}
-	s.number, s.waiting = number, 0
-	s.add(text, stackRow{ended: ended, named: true, frame: NoFrame, answer: NoFrame})
-	return true
-}
-
-// nextNamed returns the offset of the first line that may begin a stack of gdb, or the length of
+// NextNamed returns the offset of the first line that may begin a stack of gdb, or the length of
 // lines.
-func nextNamed(lines []byte) int {
+func NextNamed(lines []byte) int {
 	const first = "#0  "
 	for at := 0; at < len(lines); {
 		i := bytes.Index(lines[at:], []byte(first))
@@ -142,9 +117,4 @@ func nextNamed(lines []byte) int {
 		at += len(first)
 	}
 	return len(lines)
-}
-
-// isText reports whether the stack is one line like a frame of gdb, and may be anything.
-func (s *openStack) isText() bool {
-	return len(s.answers) == 0 && s.dialect == gdbDialect && len(s.rows) == 1
 }

@@ -1,9 +1,10 @@
-package filter
+package faults
 
 import (
 	"bytes"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/backtrace"
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
@@ -17,7 +18,7 @@ func runtimeError(text []byte) (h reportHeader, ok bool) {
 	if i < 0 {
 		return h, false
 	}
-	place, number, column, ok := sourceAt(line[:i])
+	place, number, column, ok := backtrace.SourceAt(line[:i])
 	if !ok && !strings.HasSuffix(place, "<unknown>") {
 		return h, false // such as the panics of Go
 	}

@@ -1,10 +1,8 @@
-package filter
+package escape
 
-import "github.com/symfilter/symfilter/internal/escape"
-
-// clean returns s with control characters escaped, because names in markup, ELF and DWARF may hold
+// Clean returns s with control characters escaped, because names in markup, ELF and DWARF may hold
 // any bytes. It returns a string of printable ASCII characters as it is.
-func clean(s string) string {
+func Clean(s string) string {
 	const (
 		ones = 0x0101010101010101
 		high = 0x80 * ones
@@ -20,7 +18,7 @@ func clean(s string) string {
 	}
 	for ; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c >= 0x7f {
-			return string(escape.AppendText(make([]byte, 0, len(s)+16), s, ""))
+			return string(AppendText(make([]byte, 0, len(s)+16), s, ""))
 		}
 	}
 	return s

@@ -1,10 +1,12 @@
-package filter
+package page
 
 import (
 	"path"
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/backtrace"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/html"
 )
@@ -16,20 +18,16 @@ type subject struct {
 	crash bool // a signal came, or a function ended the program
 }
 
-// about returns what a backtrace is about: the innermost own frame with a name that is not on the
+// aboutOf returns what a backtrace is about: the innermost own frame with a name that is not on the
 // way from a crash to the backtrace, which signal handlers and the functions that end a program
 // are. If there is none, an own frame without a name takes its place; if all frames are the
 // system's, the outermost one with a name gives the title.
-func (s *openStack) about(kinds []html.Kind) subject {
+func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	var own, unnamed, known, handler, other *subject
 	returns, crash := false, false
-	at := 0
-	for i := range s.rows {
-		r := &s.rows[i]
-		text := s.text[at:r.end]
-		at = r.end
-		fr, ok := s.frame(r, text)
-		if !ok || isChance(s, r, text) {
+	for i := range s.Rows {
+		fr, ok := s.Frame(i)
+		if !ok || s.IsChance(i) {
 			continue
 		}
 		if interrupts(&fr, &returns) {
@@ -38,11 +36,11 @@ func (s *openStack) about(kinds []html.Kind) subject {
 			}
 			own, unnamed, known, crash = nil, nil, nil, true
 		}
-		d := &subject{row: i, title: html.Detail{Function: clean(fr.Func), File: clean(fr.File), Line: fr.Line, Module: clean(fr.Object), Offset: fr.Offset}}
+		d := &subject{row: i, title: html.Detail{Function: escape.Clean(fr.Func), File: escape.Clean(fr.File), Line: fr.Line, Module: escape.Clean(fr.Object), Offset: fr.Offset}}
 		if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
 			d.title.Function = strings.TrimPrefix(path.Base(d.title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
 		}
-		ends := findings.EndsProgram(fr.Func) || s.isKernel(r) && isReporter(fr.Func)
+		ends := findings.EndsProgram(fr.Func) || s.IsKernel(i) && backtrace.IsReporter(fr.Func)
 		crash = crash || own == nil && findings.EndsProgram(fr.Func)
 		switch {
 		case kinds[i] != html.System && fr.Func != "" && !ends:
@@ -53,7 +51,7 @@ func (s *openStack) about(kinds []html.Kind) subject {
 			if unnamed == nil {
 				unnamed = d
 			}
-		case fr.Func != "" && !findings.IsOutermost(fr.Func) && !isSignalFrame(fr.Func):
+		case fr.Func != "" && !findings.IsOutermost(fr.Func) && !backtrace.IsSignalFrame(fr.Func):
 			known, d.row = d, -1
 		default:
 			other, d.row = d, -1
@@ -83,5 +81,5 @@ func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 			*returns = true
 		}
 	}
-	return isSignalFrame(fr.Func)
+	return backtrace.IsSignalFrame(fr.Func)
 }

@@ -1,63 +1,16 @@
-package filter
+package backtrace
 
 import (
 	"bytes"
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/findings"
-	"github.com/symfilter/symfilter/internal/report"
 )
 
-// frame returns the frame of a row with this text: by its answer, or as the producer has named it.
-// ok is not set for a row without a frame.
-func (s *openStack) frame(r *stackRow, text []byte) (fr findings.TraceFrame, ok bool) {
-	if r.answer < 0 {
-		switch {
-		case !r.named:
-			return fr, false
-		case s.dialect == gdbDialect:
-			return gdbFrame(text)
-		}
-		return namedFrame(text)
-	}
-	a := &s.answers[r.answer]
-	fr = findings.TraceFrame{Object: a.Module, ID: a.ID, Address: a.Addr, Offset: a.Offset}
-	if s.answered(r) {
-		fr.Frame = a.Frames[r.frame]
-		fr.Func, _ = report.Unversioned(fr.Func)
-	} else if isNamedIn(a, text) {
-		switch a.Dialect {
-		case "kernel":
-			fr.Func = kernelFunction(text)
-		case gdbDialect:
-			named, _ := gdbFrame(text)
-			fr.Frame = named.Frame
-		default:
-			named, _ := namedFrame(text)
-			fr.Frame = named.Frame
-		}
-	}
-	return fr, true
-}
-
-// answered reports whether a row has a frame of an answer.
-func (s *openStack) answered(r *stackRow) bool {
-	return r.answer >= 0 && r.frame < len(s.answers[r.answer].Frames)
-}
-
-// isKernel reports whether a row has a frame of a kernel.
-func (s *openStack) isKernel(r *stackRow) bool {
-	return r.answer >= 0 && s.answers[r.answer].Dialect == "kernel"
-}
-
-// isChance reports whether a row is a frame of a kernel that was on the stack by chance.
-func isChance(s *openStack, r *stackRow, line []byte) bool {
-	return s.isKernel(r) && bytes.Contains(line, []byte(" ? "))
-}
-
 // isNamedIn reports whether the line of an answer without frames may have a name.
-func isNamedIn(a *Resolved, line []byte) bool {
+func isNamedIn(a *filter.Resolved, line []byte) bool {
 	if len(a.Frames) > 0 {
 		return false
 	}
@@ -124,7 +77,7 @@ func namedFrame(text []byte) (fr findings.TraceFrame, ok bool) {
 		}
 	}
 	rest = strings.TrimSuffix(rest, " <null>")
-	if file, line, column, ok := sourceAt(rest); ok {
+	if file, line, column, ok := SourceAt(rest); ok {
 		from := strings.LastIndex(file, " /")
 		if from < 0 {
 			from = strings.LastIndexByte(file, ' ')
@@ -140,8 +93,8 @@ func namedFrame(text []byte) (fr findings.TraceFrame, ok bool) {
 	return fr, fr.Func != "" || fr.HasLine || fr.Object != ""
 }
 
-// isReporter reports whether a function of a kernel prints a report of its callers.
-func isReporter(name string) bool {
+// IsReporter reports whether a function of a kernel prints a report of its callers.
+func IsReporter(name string) bool {
 	for _, prefix := range []string{"dump_stack", "__dump_stack", "show_stack", "dump_backtrace", "print_report", "print_address_description", "kasan_", "__kasan_", "__asan_", "kmsan_", "kcsan_", "__kcsan_", "__tsan_", "ubsan_", "__ubsan_", "kfence_", "__warn", "warn_slowpath", "panic", "__schedule_bug", "__might_resched", "lockdep_", "print_circular_bug", "unwind_backtrace"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -150,8 +103,8 @@ func isReporter(name string) bool {
 	return false
 }
 
-// isSignalFrame reports whether a function is the code to which a signal handler returns.
-func isSignalFrame(function string) bool {
+// IsSignalFrame reports whether a function is the code to which a signal handler returns.
+func IsSignalFrame(function string) bool {
 	switch function {
 	case signalHandler, "__restore_rt", "__restore", "__default_rt_sa_restorer", "__kernel_rt_sigreturn", "__kernel_sigreturn":
 		return true

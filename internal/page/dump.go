@@ -1,6 +1,10 @@
-package filter
+package page
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/internal/backtrace"
+)
 
 // dumpMark is in the line before the bytes that a sanitizer prints of its shadow memory, with their
 // legend: some 30 lines that few readers need.
@@ -11,7 +15,7 @@ const dumpTitle = "Bytes around the address"
 // foldDump folds a line of text on the page if it is of such bytes.
 func (p *Page) foldDump(text []byte) {
 	switch {
-	case len(text) <= maxBetween && bytes.Contains(text, dumpMark):
+	case len(text) <= backtrace.MaxBetween && bytes.Contains(text, dumpMark):
 		p.html.Fold(dumpTitle)
 		p.dump = true
 	case p.dump && !isDump(text):

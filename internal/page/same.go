@@ -1,4 +1,4 @@
-package filter
+package page
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/backtrace"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/html"
 )
@@ -30,30 +31,28 @@ type verdict struct {
 const maxSeen = 16 << 10
 
 // of returns the verdict for a backtrace with a role.
-func (j *verdicts) of(s *openStack, role string) *verdict {
+func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 	if j.seen == nil {
 		j.seed = maphash.MakeSeed()
 	}
-	text := appendName(j.text[:0], role)
-	at := 0
-	for i := range s.rows {
-		r := &s.rows[i]
-		line := s.text[at:r.end]
-		at = r.end
-		if r.named || r.answer >= 0 && isNamedIn(&s.answers[r.answer], line) {
+	text := backtrace.AppendName(j.text[:0], role)
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if s.IsNamed(i) {
+			line := s.Text(i)
 			text = append(binary.LittleEndian.AppendUint32(text, uint32(len(line))), line...)
 		}
-		text = binary.LittleEndian.AppendUint32(text, uint32(r.frame))
-		text = binary.LittleEndian.AppendUint32(text, uint32(r.answer))
+		text = binary.LittleEndian.AppendUint32(text, uint32(r.Frame))
+		text = binary.LittleEndian.AppendUint32(text, uint32(r.Answer))
 	}
-	for i := range s.answers {
-		a := &s.answers[i]
-		if text = appendAddress(text, a); a.Module == "" {
+	for i := range s.Answers {
+		a := &s.Answers[i]
+		if text = backtrace.AppendPlace(text, a); a.Module == "" {
 			text = binary.LittleEndian.AppendUint64(text, a.Addr)
 		}
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(a.Frames)))
 		if len(a.Frames) > 0 { // an answer may become better
-			text = appendName(appendName(text, a.Frames[0].Func), a.Frames[0].File)
+			text = backtrace.AppendName(backtrace.AppendName(text, a.Frames[0].Func), a.Frames[0].File)
 		}
 		text = strconv.AppendBool(text, a.Err != nil)
 	}
@@ -70,31 +69,16 @@ func (j *verdicts) of(s *openStack, role string) *verdict {
 	return known
 }
 
-// appendAddress appends the place of an answer in its module.
-func appendAddress(dst []byte, a *Resolved) []byte {
-	dst = a.ID.AppendHex(appendName(dst, a.Module))
-	return binary.LittleEndian.AppendUint64(append(dst, 0), a.Offset)
-}
-
-// appendName appends a name with its length, so that other names in its place make other bytes.
-func appendName(dst []byte, s string) []byte {
-	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(s))), s...)
-}
-
 // judge returns a new verdict for a backtrace.
-func (j *verdicts) judge(s *openStack, role string) *verdict {
-	v := &verdict{kinds: make([]html.Kind, len(s.rows))}
+func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
+	v := &verdict{kinds: make([]html.Kind, len(s.Rows))}
 	var own, all []uint64 // the places of frames, each once: however deep a recursion is, it is the same
-	at := 0
-	for i := range s.rows {
-		r := &s.rows[i]
-		text := s.text[at:r.end]
-		at = r.end
-		fr, ok := s.frame(r, text)
+	for i := range s.Rows {
+		fr, ok := s.Frame(i)
 		if !ok {
 			continue
 		}
-		if v.kinds[i] = s.kind(r, &fr, j.own); isChance(s, r, text) {
+		if v.kinds[i] = kindOf(s, i, &fr, j.own); s.IsChance(i) {
 			continue
 		}
 		place := maphash.Bytes(j.seed, appendFramePlace(j.text[:0], &fr))
@@ -109,7 +93,7 @@ func (j *verdicts) judge(s *openStack, role string) *verdict {
 		all = own
 	}
 	if len(all) > 0 {
-		text := appendName(j.text[:0], role)
+		text := backtrace.AppendName(j.text[:0], role)
 		for _, place := range all {
 			text = binary.LittleEndian.AppendUint64(text, place)
 		}
@@ -122,30 +106,31 @@ func (j *verdicts) judge(s *openStack, role string) *verdict {
 // or its place in the module. If that is not known, it is the part of the address that is the same
 // in each process.
 func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
-	dst = appendName(appendName(dst, fr.Func), fr.File)
+	dst = backtrace.AppendName(backtrace.AppendName(dst, fr.Func), fr.File)
 	switch {
 	case fr.Line > 0:
 		return binary.LittleEndian.AppendUint32(dst, fr.Line)
 	case fr.Offset == 0:
-		return binary.LittleEndian.AppendUint64(appendName(dst, fr.Object), fr.Address&(1<<12-1))
+		return binary.LittleEndian.AppendUint64(backtrace.AppendName(dst, fr.Object), fr.Address&(1<<12-1))
 	}
-	return binary.LittleEndian.AppendUint64(fr.ID.AppendHex(appendName(dst, fr.Object)), fr.Offset)
+	return binary.LittleEndian.AppendUint64(fr.ID.AppendHex(backtrace.AppendName(dst, fr.Object)), fr.Offset)
 }
 
-// kind returns the kind of a row with a frame.
-func (s *openStack) kind(r *stackRow, fr *findings.TraceFrame, rules *findings.Own) html.Kind {
+// kindOf returns the kind of the i-th row of a stack, whose frame is fr.
+func kindOf(s *backtrace.Stack, i int, fr *findings.TraceFrame, rules *findings.Own) html.Kind {
 	own := false
+	r := &s.Rows[i]
 	switch {
-	case isSignalFrame(fr.Func):
-	case s.answered(r):
-		own = s.answers[r.answer].Own(r.frame)
+	case backtrace.IsSignalFrame(fr.Func):
+	case s.IsAnswered(i):
+		own = s.Answers[r.Answer].Own(r.Frame)
 	default:
 		own = (rules == nil || rules.Is(fr.Func, fr.File, fr.Object)) && !findings.EndsProgram(fr.Func)
 	}
 	switch {
 	case !own:
 		return html.System
-	case r.answer >= 0 && !s.answered(r), fr.Func == "":
+	case r.Answer >= 0 && !s.IsAnswered(i), fr.Func == "":
 		return html.Unresolved
 	}
 	return html.Own

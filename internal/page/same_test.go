@@ -1,4 +1,4 @@
-package filter
+package page
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/pagetest"
 )
@@ -17,7 +18,7 @@ import (
 // titles returns the titles of the backtraces of a page: of new ones and of others.
 func titles(t *testing.T, log string) []string {
 	t.Helper()
-	page, _ := pageOf(t, []byte(log), Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(findings.Own)}})
+	page, _ := pageOf(t, []byte(log), filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: filter.Look{Own: new(findings.Own)}})
 	p, err := pagetest.Parse(page)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func titles(t *testing.T, log string) []string {
 // Backtraces without debug files differ by the places of their frames in the modules. A report that
 // repeats its first frame in its last line has no further backtrace.
 func TestBacktracesWithoutNamesDifferByTheirPlaces(t *testing.T) {
-	log, err := os.ReadFile("../testdata/asan.log")
+	log, err := os.ReadFile("../../testdata/asan.log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestOutlinesOfPages(t *testing.T) {
 			if err != nil || len(a.Files) != 2 {
 				t.Fatal(err, len(a.Files))
 			}
-			page, text := pageOf(t, a.Files[0].Data, Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(findings.Own)}})
+			page, text := pageOf(t, a.Files[0].Data, filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: filter.Look{Own: new(findings.Own)}})
 			got := checkPage(t, page, text).Outline()
 			if *update {
 				a.Files[1].Data = []byte(got)

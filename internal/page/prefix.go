@@ -1,10 +1,14 @@
-package filter
+package page
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/filter"
+)
 
 // A prefixed is a line with a prefix before each line of its text.
 type prefixed struct {
-	line   Line
+	line   filter.Line
 	prefix []byte
 	from   int // an offset in the text without prefixes
 	lines  int // lines up to there, with the one that from is in
@@ -15,7 +19,7 @@ type prefixed struct {
 const maxShifted = 4096
 
 // add returns l with prefixes, valid until the next call. If there is no prefix, it returns l.
-func (p *prefixed) add(l *Line, prefix func(dst []byte, line int64) []byte) *Line {
+func (p *prefixed) add(l *filter.Line, prefix func(dst []byte, line int64) []byte) *filter.Line {
 	p.prefix = prefix(p.prefix[:0], l.Number)
 	if len(p.prefix) == 0 {
 		return l

@@ -1,13 +1,13 @@
-package filter
+package backtrace
 
 import (
 	"strconv"
 	"strings"
 )
 
-// sourceAt parses the line and the column, 0 without one, at the end of s: FILE:LINE:COLUMN. file
+// SourceAt parses the line and the column, 0 without one, at the end of s: FILE:LINE:COLUMN. file
 // has what is before.
-func sourceAt(s string) (file string, line, column uint32, ok bool) {
+func SourceAt(s string) (file string, line, column uint32, ok bool) {
 	file, last, ok := cutNumber(s)
 	if !ok {
 		return s, 0, 0, false

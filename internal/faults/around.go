@@ -1,17 +1,18 @@
-package filter
+package faults
 
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/backtrace"
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// roleOnPage returns what a backtrace shows of the report that it is part of, by the line before
+// Role returns what a backtrace shows of the report that it is part of, by the line before
 // it, and whether that is a report which another backtrace has begun.
-func roleOnPage(message []byte) (role string, continues bool) {
-	var space [maxMessage + 1]byte
+func Role(message []byte) (role string, continues bool) {
+	var space [backtrace.MaxMessage + 1]byte
 	said := space[:0]
-	for _, c := range message[:min(len(message), maxMessage)] {
+	for _, c := range message[:min(len(message), backtrace.MaxMessage)] {
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
@@ -47,9 +48,9 @@ const (
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// withinReport reports whether lines may be between two stacks of one report: no access is among
+// Within reports whether lines may be between two stacks of one report: no access is among
 // them, with which another report begins, but in the last one.
-func withinReport(lines []byte) bool {
+func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false
 	}
@@ -57,9 +58,9 @@ func withinReport(lines []byte) bool {
 	return !hasAny(before, "ead of size ", "EAD of size ", "rite of size ", "RITE of size ")
 }
 
-// kindOnPage returns the kind of the crash or the error that a backtrace after these lines is of,
+// Kind returns the kind of the crash or the error that a backtrace after these lines is of,
 // or "".
-func kindOnPage(lines []byte) (kind string) {
+func Kind(lines []byte) (kind string) {
 	for rest := lines; len(rest) > 0; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, newline)

@@ -1,4 +1,4 @@
-package filter
+package faults
 
 import (
 	"bytes"
@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/backtrace"
 	"github.com/symfilter/symfilter/internal/findings"
+	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A Finder is a Printer that prints nothing, and adds to a collection what a log reports of faults:
+// A Finder is a [filter.Printer] that prints nothing, and adds to a collection what a log reports
+// of faults:
 //
 //   - the reports of sanitizers, as markup, as raw frames, or symbolized when they were logged
 //   - crashes: backtraces after a line that is the message of one, such as a signal, a failed
@@ -24,11 +28,11 @@ import (
 // A Finder takes at most about 8 MiB beside the findings. It is for one Filter and one goroutine,
 // which must be that of the findings.
 type Finder struct {
-	grouping
+	backtrace.Grouping
 	to    *findings.Collection
 	input string
 	own   *findings.Own
-	paths Paths
+	paths filter.Paths
 
 	open   logReport
 	pids   map[string]int
@@ -41,8 +45,8 @@ type Finder struct {
 
 // NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
 // frames from those of the system, and paths sets the form of files in the log's text, as
-// [Options.Paths] does for those that are found.
-func NewFinder(to *findings.Collection, input string, own *findings.Own, paths Paths) *Finder {
+// [filter.Options.Paths] does for those that are found.
+func NewFinder(to *findings.Collection, input string, own *findings.Own, paths filter.Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
 		pids: make(map[string]int), known: make(map[knownReport]*findings.Finding), stacks: make(map[uint64][]*findings.TraceFrame),
@@ -98,91 +102,84 @@ type logReport struct {
 }
 
 // AppendElement keeps an answer that may be a frame.
-func (f *Finder) AppendElement(dst []byte, e *Element) []byte {
-	if e.Answer == nil || len(f.held) >= maxHeldElements {
+func (f *Finder) AppendElement(dst []byte, e *filter.Element) []byte {
+	if e.Answer == nil {
 		return dst
 	}
-	return f.hold(dst, heldElement{answer: *e.Answer})
+	return f.Hold(dst, &backtrace.Held{Answer: *e.Answer})
 }
 
 // AppendLine reads a line. It appends nothing.
-func (f *Finder) AppendLine(dst []byte, l *Line) []byte {
+func (f *Finder) AppendLine(dst []byte, l *filter.Line) []byte {
 	switch {
 	case len(l.Frames) > 0 && !l.Continues && !hasSummary(l.Text):
-		f.addFrames(l, f.endStack)
-	case !l.Continues && f.stack.mayAddBetween(l.Text):
-		f.stack.addBetween(l.Text, true)
+		f.AddFrames(l, f.endStack)
+	case !l.Continues && f.AddBetween(l.Text, true):
 	default:
 		f.endStack()
 		f.line(l.Text)
 	}
 	if len(l.Elements) > 0 {
-		f.release(l.Elements)
+		f.Release(l.Elements)
 	}
 	return dst
 }
 
-// takesLines reports whether lines without elements may be given to appendLines.
-func (f *Finder) takesLines() bool { return !f.stack.open() }
+// Begin sets the options that a Finder needs: plain text, without lines of modules.
+func (f *Finder) Begin(o *filter.Options) {
+	o.Terminal, o.Color, o.ModuleLines, o.Look = false, filter.ColorNever, filter.ModuleLinesNone, filter.Look{Own: o.Look.Own}
+}
 
-// appendLines reads lines without elements. Outside of a report most are not read one by one.
-func (f *Finder) appendLines(dst, lines []byte) []byte {
-	for len(lines) > 0 {
+// AppendLines reads lines without elements, if no stack is open. Outside of a report most are not
+// read one by one.
+func (f *Finder) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
+	if f.IsOpen() {
+		return dst, false
+	}
+	for len(whole) > 0 {
 		if f.open.mode == noReport {
-			next := nextReportLine(lines)
-			f.keepTail(lines[:next])
-			if lines = lines[next:]; len(lines) == 0 {
+			next := nextReportLine(whole)
+			f.KeepTail(whole[:next])
+			if whole = whole[next:]; len(whole) == 0 {
 				break
 			}
 		}
-		end := bytes.IndexByte(lines, '\n') + 1
+		end := bytes.IndexByte(whole, '\n') + 1
 		if end == 0 {
-			end = len(lines)
+			end = len(whole)
 		}
-		text, _ := splitLine(lines[:end])
+		text, _ := lines.CutEnd(whole[:end])
 		f.line(text)
-		lines = lines[end:]
+		whole = whole[end:]
 	}
-	return dst
+	return dst, true
 }
 
-// endStack reads the stack, if one is open, and the line after it.
+// endStack reads the stack, if one is open, and the lines after it.
 func (f *Finder) endStack() {
-	s := &f.stack
-	if !s.open() {
-		return
-	}
-	rows := s.rows[:len(s.rows)-s.waiting]
-	after := s.rows[len(rows):]
-	s.rows = rows
-	frames := f.frames(rows)
-	single := s.single()
-	if len(s.answers) > 0 && s.answers[0].Dialect == "kernel" { // BUG: KASAN: … in f+0x40/0x80
-		f.keepTail(s.text[:rows[0].end])
-		f.keepTail(newline)
+	f.End(f.readStack, func(text []byte, _ bool) { f.line(text) })
+}
+
+// readStack reads a stack.
+func (f *Finder) readStack(s *backtrace.Stack) {
+	frames := f.frames(s)
+	single := s.IsSingle()
+	if len(s.Answers) > 0 && s.Answers[0].Dialect == "kernel" { // BUG: KASAN: … in f+0x40/0x80
+		f.KeepTail(s.Text(0))
+		f.KeepTail(newline)
 	}
 	minimal, isMinimal := findings.Finding{}, false
 	if single {
-		minimal, isMinimal = minimalError(s.text[:rows[0].end])
+		minimal, isMinimal = minimalError(s.Text(0))
 	}
 	switch {
-	case s.cut || len(frames) == 0:
+	case s.Cut || len(frames) == 0:
 	case isMinimal:
 		f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
 		minimal.Traces = []findings.Trace{{Frames: frames}}
 		f.add(&minimal, "")
 	default:
 		f.trace(frames, single)
-	}
-	at := rows[len(rows)-1].end
-	for i := range after { // the lines after the stack
-		f.line(s.text[at:after[i].end])
-		at = after[i].end
-	}
-	clear(s.answers)
-	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
-	if cap(s.text) > 2*maxStackText {
-		s.text = nil
 	}
 }
 
@@ -217,8 +214,8 @@ func (f *Finder) line(text []byte) {
 			f.end(true)
 		}
 	}
-	f.keepTail(text)
-	f.keepTail(newline)
+	f.KeepTail(text)
+	f.KeepTail(newline)
 }
 
 // begin begins the report that a header has.
@@ -228,10 +225,10 @@ func (f *Finder) begin(h *reportHeader, prefix string) {
 	f.open.x = findings.Finding{Tool: h.tool, Kind: h.kind, Message: h.message, Memory: memoryOfKind(h.kind)}
 	if h.file != "" {
 		at := &findings.TraceFrame{}
-		at.File, at.Line, at.Column, at.HasLine = f.paths.shown(h.file), h.line, h.column, h.line > 0
+		at.File, at.Line, at.Column, at.HasLine = f.paths.Shown(h.file), h.line, h.column, h.line > 0
 		f.open.x.Traces = []findings.Trace{{Frames: []*findings.TraceFrame{at}}}
 	}
-	f.tail = f.tail[:0]
+	f.DropTail()
 }
 
 // within reads a line of an open report of a sanitizer.
@@ -328,11 +325,11 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 		}
 	}
 	f.crash(frames, single)
-	f.tail = f.tail[:0]
+	f.DropTail()
 }
 
-// withLine returns frames, of which the innermost one has the line at if none has a line. frames stay
-// as they are: other findings may share them.
+// withLine returns frames, of which the innermost one has the line at if none has a line. frames
+// stay as they are: other findings may share them.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
@@ -343,11 +340,11 @@ func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*finding
 	return append([]*findings.TraceFrame{first}, frames[1:]...)
 }
 
-// crash begins a crash with a stack, if one of the lines before it is the message of one, or adds the
-// stack to the open one.
+// crash begins a crash with a stack, if one of the lines before it is the message of one, or adds
+// the stack to the open one.
 func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	r := &f.open
-	if x, ok := crashIn(f.tail); ok {
+	if x, ok := crashIn(f.Tail()); ok {
 		f.end(true)
 		x.Traces = []findings.Trace{{Frames: frames}}
 		f.open = logReport{mode: ofCrash, x: x, single: single}
@@ -440,8 +437,9 @@ func (f *Finder) add(x *findings.Finding, pid string) {
 	}
 }
 
-// endLog adds the report that the end of the log cuts off. A log without any process is one.
-func (f *Finder) endLog(dst []byte) []byte {
+// AppendEnd adds the report that the end of the log cuts off. A log without any process is one. It
+// appends nothing.
+func (f *Finder) AppendEnd(dst []byte) []byte {
 	f.endStack()
 	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
 	if len(f.pids) == 0 {

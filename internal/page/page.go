@@ -1,10 +1,14 @@
-package filter
+package page
 
 import (
 	"bytes"
 	"strconv"
 
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/backtrace"
+	"github.com/symfilter/symfilter/internal/faults"
 	"github.com/symfilter/symfilter/internal/html"
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -12,15 +16,14 @@ import (
 // of the logs, backtraces that fold, and an index of those that differ. The page needs no other
 // file. What is on it is described in package internal/html.
 //
-// A Page is the Printer of its Filters, which print the part of the page that is finished: nothing,
-// unless the page has more than 16 MiB. So Options.Emit may get the output for a line with that for
-// a later one. Lines of a backtrace are held until it ends, because equal backtraces are folded.
-// A Page takes at most about 64 MiB of memory. One Filter at a time may use it.
+// A Page is the [filter.Printer] of its Filters, which print the part of the page that is finished:
+// nothing, unless the page has more than 16 MiB. So Options.Emit may get the output for a line with
+// that for a later one. Lines of a backtrace are held until it ends, because equal backtraces are
+// folded. A Page takes at most about 64 MiB of memory. One Filter at a time may use it.
 type Page struct {
-	html  *html.Page
-	owned bool // it is the page of one Filter, which ends it
+	html *html.Page
 
-	grouping
+	backtrace.Grouping
 	same verdicts
 	dump bool // the last line was one of a dump, which folds
 
@@ -31,58 +34,66 @@ type Page struct {
 	before prefixed
 }
 
-// NewPage returns a Page for the Filters that have it as their Printer and Output HTML. title is
-// that of the page: the name of the log.
-func NewPage(title string) *Page { return &Page{html: html.New(title)} }
+// New returns a Page for the Filters that have it as their Printer. title is that of the page: the
+// name of the log.
+func New(title string) *Page { return &Page{html: html.New(title)} }
 
 // Input begins the next log, and shows its name: a page of one log needs none.
 func (p *Page) Input(name string) {
 	p.html.Input(name)
-	p.last, p.tail = p.last[:0], p.tail[:0]
+	p.Restart()
 }
 
 // SetPrefix sets a function that appends the text to show before a line, such as the time of a line
-// in a container's log. It is for the current Filter alone: New removes it. The function is
+// in a container's log. It is for the current Filter alone: filter.New removes it. The function is
 // called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
-// AppendEnd appends the rest of the page to dst and returns the extended slice. Nothing may be
+// Begin sets the options that a Page needs: the page escapes all text, and has the colours of the
+// log.
+func (p *Page) Begin(o *filter.Options) {
+	o.Terminal, o.Look.Width, o.Look.Fold = false, 0, false
+	if o.Color != filter.ColorNever {
+		o.Color = filter.ColorForPrinter
+	}
+	p.prefix, p.same.own = nil, o.Look.Own
+}
+
+// AppendRest appends the rest of the page to dst and returns the extended slice. Nothing may be
 // added to the page after it. It is called when the Filters of the page are closed.
-func (p *Page) AppendEnd(dst []byte) []byte {
+func (p *Page) AppendRest(dst []byte) []byte {
 	p.html.End()
 	return p.html.Take(dst)
 }
 
 // AppendElement appends the index of the element in held, and nothing for an element that a page
 // shows as text only.
-func (p *Page) AppendElement(dst []byte, e *Element) []byte {
-	h := heldElement{values: e.Values}
+func (p *Page) AppendElement(dst []byte, e *filter.Element) []byte {
+	h := backtrace.Held{Values: e.Values}
 	switch {
-	case len(p.held) >= maxHeldElements:
-		return dst
 	case e.Answer != nil && (e.Tag == markup.TagBT || e.Answer.Dialect != ""):
-		h.answer = *e.Answer
+		h.Answer = *e.Answer
 	case e.Tag != markup.TagHexDict:
 		return dst
 	}
-	return p.hold(dst, h)
+	return p.Hold(dst, &h)
 }
 
 // AppendLine adds a line to the page, and appends the part that is finished.
-func (p *Page) AppendLine(dst []byte, l *Line) []byte {
+func (p *Page) AppendLine(dst []byte, l *filter.Line) []byte {
 	if p.prefix != nil {
 		l = p.before.add(l, p.prefix)
 	}
 	switch {
 	case len(l.Frames) > 0 && !l.Continues && !isSummary(l.Text):
-		p.addFrames(l, p.endStack)
+		p.AddFrames(l, p.endStack)
 	case len(l.Elements) > 0:
 		p.elements(l)
 	default:
 		p.line(l.Text, l.Process, len(l.EOL) > 0, l.Continues)
 	}
 	if len(l.Elements) > 0 {
-		p.release(l.Elements)
+		p.Release(l.Elements)
 	}
 	return p.html.Take(dst)
 }
@@ -93,41 +104,43 @@ func (p *Page) line(text []byte, process string, ended, continues bool) {
 	case continues:
 		p.endStack()
 		p.text(text, ended)
-		p.remember(text)
-	case p.addNamed(text, process, ended, p.endStack):
-	case p.stack.mayAddBetween(text):
-		p.stack.addBetween(text, ended)
+		p.Remember(text)
+	case p.AddNamed(text, process, ended, p.endStack):
+	case p.AddBetween(text, ended):
 	default:
 		p.endStack()
 		p.foldDump(text)
 		p.text(text, ended)
-		p.remember(text)
+		p.Remember(text)
 	}
 }
 
-// appendLines adds lines without elements to the page, which AppendLine would add one by one, and
-// appends the part that is finished. No backtrace is open.
-func (p *Page) appendLines(dst, lines []byte) []byte {
-	for len(lines) > 0 {
-		n := nextNamed(lines)
+// AppendLines adds whole lines without elements to the page, which AppendLine would add one by one,
+// and appends the part that is finished, if no backtrace or dump is open.
+func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
+	if !p.takesLines() {
+		return dst, false
+	}
+	for len(whole) > 0 {
+		n := backtrace.NextNamed(whole)
 		if !p.html.Large() { // of which only the text is kept
-			n = min(n, nextDump(lines[:n]))
+			n = min(n, nextDump(whole[:n]))
 		}
-		p.html.Lines(lines[:n])
-		p.rememberAll(lines[:n])
-		for lines = lines[n:]; len(lines) > 0; { // a backtrace or a dump, up to where it may end
-			end := bytes.IndexByte(lines, '\n') + 1
+		p.html.Lines(whole[:n])
+		p.RememberAll(whole[:n])
+		for whole = whole[n:]; len(whole) > 0; { // a backtrace or a dump, up to where it may end
+			end := bytes.IndexByte(whole, '\n') + 1
 			if end == 0 {
-				end = len(lines)
+				end = len(whole)
 			}
-			text, eol := splitLine(lines[:end])
+			text, eol := lines.CutEnd(whole[:end])
 			p.line(text, "", len(eol) > 0, false)
-			if lines = lines[end:]; p.takesLines() {
+			if whole = whole[end:]; p.takesLines() {
 				break
 			}
 		}
 	}
-	return p.html.Take(dst)
+	return p.html.Take(dst), true
 }
 
 // text prints text, which may have line ends.
@@ -144,24 +157,24 @@ func (p *Page) text(text []byte, ended bool) {
 }
 
 // elements prints a line with elements that is not a frame. Values of a hexdict show their answers.
-func (p *Page) elements(l *Line) {
+func (p *Page) elements(l *filter.Line) {
 	p.endStack()
 	p.values = p.values[:0]
 	at := 0
 	for i := range l.Elements {
 		e := &l.Elements[i]
-		h := p.element(e.Made)
+		h := p.Element(e.Made)
 		if h == nil {
 			continue
 		}
 		at = max(at, e.Start)
 		if e.End > e.Start {
-			at = p.addValues(l.Text[:min(e.End, len(l.Text))], at, h.values, false)
+			at = p.addValues(l.Text[:min(e.End, len(l.Text))], at, h.Values, false)
 		} else { // its values are in earlier lines, and those with a name in footnotes
-			at = p.addValues(l.Text, at, h.values, true)
+			at = p.addValues(l.Text, at, h.Values, true)
 		}
 	}
-	p.remember(l.Text)
+	p.Remember(l.Text)
 	ended := len(l.EOL) > 0
 	if len(p.values) == 0 {
 		p.text(l.Text, ended)
@@ -187,7 +200,7 @@ func (p *Page) elements(l *Line) {
 
 // addValues adds the values of a hexdict that have an answer, or a name if named is set, with their
 // offsets in text[at:], which has the values in order. It returns the offset after the last one.
-func (p *Page) addValues(text []byte, at int, values []DictValue, named bool) int {
+func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]
 		if r := v.Answer; r == nil || named && len(r.Frames) == 0 && r.Variable == nil {
@@ -215,100 +228,82 @@ func (p *Page) addValues(text []byte, at int, values []DictValue, named bool) in
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// takesLines reports whether lines without elements may be given to appendLines.
-func (p *Page) takesLines() bool { return !p.stack.open() && !p.dump && p.prefix == nil }
+// takesLines reports whether AppendLines may add lines.
+func (p *Page) takesLines() bool { return !p.IsOpen() && !p.dump && p.prefix == nil }
 
-// endLog prints the lines that are held, and ends the page if it is the Filter's own.
-func (p *Page) endLog(dst []byte) []byte {
+// AppendEnd prints the lines of the log that are held.
+func (p *Page) AppendEnd(dst []byte) []byte {
 	p.endStack()
-	if p.owned {
-		return p.AppendEnd(dst)
-	}
 	return p.html.Take(dst)
 }
 
 // endStack prints the stack, if one is open, and the lines after it.
 func (p *Page) endStack() {
-	s := &p.stack
-	if !s.open() {
-		return
-	}
-	rows := s.rows[:len(s.rows)-s.waiting]
-	after := s.rows[len(rows):]
-	s.rows = rows
-	single := s.single()
+	p.End(p.printStack, p.textRow)
+}
+
+// printStack prints a stack.
+func (p *Page) printStack(s *backtrace.Stack) {
 	switch {
-	case s.isText():
-		p.textRows(0, rows)
-	case single:
-		p.html.Frames(p.htmlRows(p.same.of(s, ""), p.html.Large()))
-		p.remember(s.text[:rows[0].end])
+	case s.IsText():
+		for i := range s.Rows {
+			p.textRow(s.Text(i), s.Rows[i].Ended)
+		}
+	case s.IsSingle():
+		p.html.Frames(p.htmlRows(s, p.same.of(s, ""), p.html.Large()))
+		p.Remember(s.Text(0))
 	default:
-		p.backtrace()
+		p.backtrace(s)
 	}
-	p.textRows(rows[len(rows)-1].end, after)
 	clear(p.rows)
-	clear(s.answers)
-	*s = openStack{text: s.text[:0], rows: rows[:0], answers: s.answers[:0], message: s.message}
-	if cap(s.text) > 2*maxStackText {
-		s.text = nil
-	}
 }
 
-// textRows prints rows of the stack, whose text begins at an offset, as text.
-func (p *Page) textRows(at int, rows []stackRow) {
-	for i := range rows {
-		text := p.stack.text[at:rows[i].end]
-		p.html.Text(text, rows[i].ended)
-		p.remember(text)
-		at = rows[i].end
-	}
+// textRow prints a row of a stack as text.
+func (p *Page) textRow(text []byte, ended bool) {
+	p.html.Text(text, ended)
+	p.Remember(text)
 }
 
-// backtrace prints the stack as a backtrace.
-func (p *Page) backtrace() {
-	s := &p.stack
-	role, continues := roleOnPage(s.message)
+// backtrace prints a stack as a backtrace.
+func (p *Page) backtrace(s *backtrace.Stack) {
+	role, continues := faults.Role(s.Message)
 	same := p.same.of(s, role)
-	b := html.Backtrace{Key: same.key, Message: s.message, About: -1}
-	if s.cut {
+	b := html.Backtrace{Key: same.key, Message: s.Message, About: -1}
+	if s.Cut {
 		b.Key = ""
 	}
 	known := same.known || p.html.Known(b.Key)
-	same.known = known && !s.cut
-	b.Rows = p.htmlRows(same, known)
-	b.Beside = continues && withinReport(p.tail)
+	same.known = known && !s.Cut
+	b.Rows = p.htmlRows(s, same, known)
+	b.Beside = continues && faults.Within(p.Tail())
 	if !known {
-		about := s.about(same.kinds)
+		about := aboutOf(s, same.kinds)
 		b.About, b.Title, b.Role = about.row, about.title, role
-		if b.Kind = kindOnPage(p.tail); b.Kind == "" && about.crash {
+		if b.Kind = faults.Kind(p.Tail()); b.Kind == "" && about.crash {
 			b.Kind = "crash"
 		}
 	}
-	p.tail = p.tail[:0]
-	b.Time = timeOf(s.message)
+	p.DropTail()
+	b.Time = timeOf(s.Message)
 	if len(b.Time) == 0 {
-		b.Time = timeOf(s.text[:s.rows[0].end])
+		b.Time = timeOf(s.Text(0))
 	}
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of the stack, with details unless they are known. They are valid until
+// htmlRows returns the rows of a stack, with details unless they are known. They are valid until
 // the next call.
-func (p *Page) htmlRows(same *verdict, known bool) []html.Row {
-	s := &p.stack
+func (p *Page) htmlRows(s *backtrace.Stack, same *verdict, known bool) []html.Row {
 	all := p.rows[:0]
-	at := 0
-	for i := range s.rows {
-		r := &s.rows[i]
-		row := html.Row{Text: s.text[at:r.end], Ended: r.ended, Kind: same.kinds[i], More: r.more}
-		at = r.end
-		if r.answer >= 0 && !known {
-			a := &s.answers[r.answer]
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		row := html.Row{Text: s.Text(i), Ended: r.Ended, Kind: same.kinds[i], More: r.More}
+		if r.Answer >= 0 && !known {
+			a := &s.Answers[r.Answer]
 			row.Object = objectOf(a)
-			if row.Kind != html.System && !r.more {
-				d := detailOf(a, r.frame)
-				addSource(&d, a, r.frame)
+			if row.Kind != html.System && !r.More {
+				d := detailOf(a, r.Frame)
+				addSource(&d, a, r.Frame)
 				row.Detail = &d
 			}
 		}
@@ -316,4 +311,9 @@ func (p *Page) htmlRows(same *verdict, known bool) []html.Row {
 	}
 	p.rows = all
 	return all
+}
+
+// isSummary reports whether text is the last line of a sanitizer's report, which repeats a frame.
+func isSummary(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("SUMMARY: "))
 }

@@ -1,29 +1,32 @@
-package filter
+package page
 
 import (
 	"bytes"
 	"strings"
 
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/backtrace"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/html"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
 // detailOf returns the file, the source text and the reason for the i-th frame of an answer, or for
 // its variable.
-func detailOf(r *Resolved, i int) html.Detail {
+func detailOf(r *filter.Resolved, i int) html.Detail {
 	d := html.Detail{Module: r.Module, Offset: r.Offset}
 	if !r.ID.IsZero() {
 		d.BuildID = r.ID.String()
 	}
 	switch {
 	case r.Variable != nil:
-		d.Function = clean(r.Variable.Name + r.Variable.Member)
+		d.Function = escape.Clean(r.Variable.Name + r.Variable.Member)
 	case i < len(r.Frames):
 		f := &r.Frames[i]
-		d.Function = clean(f.Func)
+		d.Function = escape.Clean(f.Func)
 		if f.File != "" {
-			d.File, d.Line, d.URL = clean(f.File), f.Line, r.Link(i)
+			d.File, d.Line, d.URL = escape.Clean(f.File), f.Line, r.Link(i)
 		}
 	case r.Err != nil:
 		d.Reason = r.Err.Error()
@@ -34,7 +37,7 @@ func detailOf(r *Resolved, i int) html.Detail {
 }
 
 // addSource adds the source lines around the i-th frame of an answer to d.
-func addSource(d *html.Detail, r *Resolved, i int) {
+func addSource(d *html.Detail, r *filter.Resolved, i int) {
 	s := r.Snippet(i)
 	if len(s.Lines) == 0 {
 		return
@@ -59,14 +62,14 @@ func addSource(d *html.Detail, r *Resolved, i int) {
 }
 
 // objectOf returns the base name of the module of an answer.
-func objectOf(r *Resolved) string {
-	return clean(r.Module[strings.LastIndexByte(r.Module, '/')+1:])
+func objectOf(r *filter.Resolved) string {
+	return escape.Clean(r.Module[strings.LastIndexByte(r.Module, '/')+1:])
 }
 
 // timeOf returns the time in a line of the log, such as 2026-11-22T00:06:44.998, or nothing. The
 // result may be a part of line.
 func timeOf(line []byte) []byte {
-	line = dialect.WithoutColors(line[:min(len(line), maxMessage)])
+	line = dialect.WithoutColors(line[:min(len(line), backtrace.MaxMessage)])
 	isDigit := func(i int) bool { return i < len(line) && '0' <= line[i] && line[i] <= '9' }
 	for i := range line {
 		if line[i] != ':' || i < 2 || !isDigit(i-2) || !isDigit(i-1) || !isDigit(i+1) || !isDigit(i+2) || i+3 >= len(line) || line[i+3] != ':' || !isDigit(i+4) {

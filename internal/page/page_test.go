@@ -1,29 +1,48 @@
-package filter
+package page
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/internal/pagetest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// pageOf returns the page of a log, and its text on a terminal without colours.
-func pageOf(t testing.TB, log []byte, o Options) (page []byte, text string) {
+var update = flag.Bool("update", false, "write what comes out into the files of testdata")
+
+// patient waits as long as any test needs.
+var patient = filter.Patience{Local: time.Minute, Servers: time.Minute}
+
+// testSymbolizer returns a symbolizer with the debug files of filter's tests.
+func testSymbolizer(t testing.TB) *symbolize.Symbolizer {
 	t.Helper()
-	run := func(o Options) []byte {
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../filter/testdata/debug")}})
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// pageOf returns the page of a log, and its text on a terminal without colours.
+func pageOf(t testing.TB, log []byte, o filter.Options) (page []byte, text string) {
+	t.Helper()
+	run := func(o filter.Options) []byte {
 		var out bytes.Buffer
-		f := New(&out, o)
+		f := filter.New(&out, o)
 		if _, err := f.Write(log); err != nil {
 			t.Fatal(err)
 		}
@@ -32,9 +51,10 @@ func pageOf(t testing.TB, log []byte, o Options) (page []byte, text string) {
 		}
 		return out.Bytes()
 	}
-	o.Output = HTML
-	page = run(o)
-	o.Output, o.Color, o.Terminal, o.Look.Own = Text, ColorNever, true, nil
+	p := New("log")
+	o.Printer = p
+	page = p.AppendRest(run(o))
+	o.Printer, o.Color, o.Terminal, o.Look.Own = nil, filter.ColorNever, true, nil
 	return page, strings.ReplaceAll(string(run(o)), "\r\n", "\n")
 }
 
@@ -63,7 +83,7 @@ func checkPage(t testing.TB, page []byte, want string) *pagetest.Page {
 // The text of a page is what a terminal gets, for every log of the other tests.
 func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	var logs []string
-	for _, pattern := range []string{"../testdata/*.log", "testdata/script/*.txtar", "../internal/dialect/testdata/*/*.log", "../internal/dialect/testdata/*.txt", "../integration/testdata/*.log"} {
+	for _, pattern := range []string{"../../testdata/*.log", "../../filter/testdata/script/*.txtar", "../dialect/testdata/*/*.log", "../dialect/testdata/*.txt", "../../integration/testdata/*.log"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -79,19 +99,19 @@ func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, text := pageOf(t, log, Options{Symbolizer: s, Patience: patient})
+		page, text := pageOf(t, log, filter.Options{Symbolizer: s, Patience: patient})
 		t.Run(name, func(t *testing.T) { checkPage(t, page, text) })
 	}
 }
 
 // largePage returns the page of a log as pageOf does, but it is large from its first bytes on.
-func largePage(t testing.TB, log []byte, o Options, chunk int) []byte {
+func largePage(t testing.TB, log []byte, o filter.Options, chunk int) []byte {
 	t.Helper()
-	page := NewPage("large")
+	page := New("large")
 	page.html.Limit(500, 2)
-	o.Output, o.Printer = HTML, page
+	o.Printer = page
 	var out bytes.Buffer
-	f := New(&out, o)
+	f := filter.New(&out, o)
 	for b := log; len(b) > 0; {
 		n := min(len(b), chunk)
 		if _, err := f.Write(b[:n]); err != nil {
@@ -102,16 +122,16 @@ func largePage(t testing.TB, log []byte, o Options, chunk int) []byte {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return page.AppendEnd(out.Bytes())
+	return page.AppendRest(out.Bytes())
 }
 
 // FuzzHTML checks that the page of any log, small or large, has only the elements and attributes
 // that it is to have, and the text of the log.
 func FuzzHTML(f *testing.F) {
 	for seed := range uint64(6) {
-		f.Add([]byte(newGenerator(seed).log(20)))
+		f.Add([]byte(logtest.NewGenerator(seed).Log(20)))
 	}
-	for _, s := range hostile {
+	for _, s := range logtest.Hostile {
 		f.Add([]byte(hostileLog(s)))
 	}
 	f.Add([]byte("{{{hexdict: a:0x500180\nb:0x2 c:\xff}}} x\n{{{bt:0:0x1}}}\n\xe2{{{bt:1:0x1}}}\x82\xac\r\n"))
@@ -122,7 +142,7 @@ func FuzzHTML(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Patience: patient, Look: Look{Own: new(findings.Own)}}
+		o := filter.Options{Symbolizer: s, Patience: patient, Look: filter.Look{Own: new(findings.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		checkPage(t, largePage(t, log, o, 7), text)
@@ -176,9 +196,9 @@ S`
 func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	key := regexp.MustCompile(`^(?s)(.*?) `)
-	for _, s := range append(injections, hostile...) {
-		o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: Look{Own: new(findings.Own)}}
-		o.Paths.Map = []PrefixMap{{Old: "/src", New: s}}
+	for _, s := range append(injections, logtest.Hostile...) {
+		o := filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: filter.Look{Own: new(findings.Own)}}
+		o.Paths.Map = []filter.PrefixMap{{Old: "/src", New: s}}
 		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
 			o.Paths.Source, o.Paths.Link = nil, nil
 			page, text := pageOf(t, []byte(hostileLog(s)), o)
@@ -196,9 +216,9 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 			}
 			checkPage(t, largePage(t, []byte(hostileLog(s)), o, 100), text)
 		}
-		page := NewPage(s)
+		page := New(s)
 		page.Input(s)
-		if p, err := pagetest.Parse(page.AppendEnd(nil)); err != nil {
+		if p, err := pagetest.Parse(page.AppendRest(nil)); err != nil {
 			t.Error(err)
 		} else if title := p.Find("title", "")[0]; title != string(escape.AppendText(nil, s, "\t")) {
 			t.Errorf("the title is %q, want %q", title, s)
@@ -209,20 +229,20 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 // The pages of a program's own crash and of a sanitizer's report, without style and script.
 // UPDATE=1 writes them.
 func TestPagesOfCrashes(t *testing.T) {
-	crash := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
+	crash := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../testdata/debug")}})
 	t.Cleanup(func() { crash.Close() })
 	for _, tt := range []struct {
 		log, golden string
 		symbolizer  *symbolize.Symbolizer
 	}{
-		{"../testdata/crash.log", "testdata/html/crash.html", crash},
+		{"../../testdata/crash.log", "testdata/html/crash.html", crash},
 		{"testdata/html/asan.log", "testdata/html/asan.html", testSymbolizer(t)},
 	} {
 		log, err := os.ReadFile(tt.log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := Options{Symbolizer: tt.symbolizer, Patience: patient, Look: Look{Own: new(findings.Own)}}
+		o := filter.Options{Symbolizer: tt.symbolizer, Patience: patient, Look: filter.Look{Own: new(findings.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		_, body, _ := strings.Cut(string(page), "<body>\n")
@@ -247,7 +267,7 @@ func TestPagesOfCrashes(t *testing.T) {
 func TestValuesOfAPage(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 	page, text := pageOf(t, []byte(head+"regs {{{hexdict: A: 0x50018d B: 7 C: 0x5011dc D: 0x000050018d E: 0x1}}}\nregs {{{hexdict:\n A: 0x50018d B: 7\n C: 0x5011dc}}} end\n"),
-		Options{Symbolizer: testSymbolizer(t), Patience: patient})
+		filter.Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	p := checkPage(t, page, text)
 	got := strings.Join(p.Find("button", ""), " ") + "\n" + strings.Join(p.Find("div", ""), "\n")
 	want := `0x50018d 0x5011dc 0x000050018d 0x50018d 0x5011dc
@@ -256,5 +276,32 @@ table[3].refsa.out+0x4011dc · build ID a0a1a2a3a4a5a6a7
 barea.out+0x40018d · build ID a0a1a2a3a4a5a6a7`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A page may have millions of frames of few places.
+func TestHotFramesOfPagesAllocateNothing(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	page := New("log")
+	page.html.Limit(500, 2)
+	f := filter.New(io.Discard, filter.Options{Printer: page, Symbolizer: testSymbolizer(t), Patience: patient})
+	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n")
+	var log []byte
+	for range 20 {
+		log = append(log, "a line before them\n"...)
+		for i := range 15 {
+			log = fmt.Appendf(log, "{{{bt:%d:0x50017a:ra}}}\n", i)
+		}
+	}
+	write := func() {
+		if _, err := f.Write(log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		write()
+	}
+	if n := testing.AllocsPerRun(100, write); n >= 3 {
+		t.Errorf("20 backtraces of 15 frames allocate %v times", n)
 	}
 }

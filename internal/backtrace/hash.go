@@ -1,0 +1,18 @@
+package backtrace
+
+import (
+	"encoding/binary"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// AppendPlace appends the place of an answer in its module.
+func AppendPlace(dst []byte, a *filter.Resolved) []byte {
+	dst = a.ID.AppendHex(AppendName(dst, a.Module))
+	return binary.LittleEndian.AppendUint64(append(dst, 0), a.Offset)
+}
+
+// AppendName appends a name with its length, so that other names in its place make other bytes.
+func AppendName(dst []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(s))), s...)
+}
