@@ -217,6 +217,9 @@ func spellLLVM(s string) (shown string, ok bool) {
 				return "", false
 			}
 			shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
+			if shown == "" { // too many steps
+				return "", false
+			}
 		}
 		if strings.Contains(shown, "*(") || strings.Contains(shown, "operator<") {
 			shown = spaced(shown)
@@ -277,7 +280,11 @@ var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", 
 // parse returns the syntax tree of a C++ name and all that follows its first dot outside an
 // identifier; nil if it is not a mangled name.
 func parse(mangled string) (tree demangle.AST, suffix string) {
-	if tree, err := demangle.ToAST(mangled, demangle.LLVMStyle); err == nil {
+	tree, err := demangle.ToAST(mangled, demangle.LLVMStyle)
+	switch err {
+	case demangle.ErrTooManySteps:
+		return nil, ""
+	case nil:
 		n := 0 // bytes of all suffixes
 		for {
 			clone, ok := tree.(*demangle.Clone)

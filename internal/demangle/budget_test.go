@@ -16,16 +16,9 @@ func nested(prefix, open, middle, end, suffix string, n int) string {
 }
 
 // ended reports whether the budget has ended the work on name.
-func ended(name string) (over bool) {
-	defer func() {
-		if v := recover(); v == TooManySteps {
-			over = true
-		} else if v != nil {
-			panic(v)
-		}
-	}()
-	ToString(name, LLVMStyle, MaxLength(14))
-	return false
+func ended(name string) bool {
+	_, err := ToString(name, LLVMStyle, MaxLength(14))
+	return err == ErrTooManySteps
 }
 
 // TestTheBudgetEndsTheWork: each of these takes the library exponential, cubic or quadratic time,

@@ -84,7 +84,7 @@ var direction = map[string][]string{
 	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack"},
 }
 
-var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}
+var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}
 
 // thirdParties lists the modules that may be imported; those in testParties by tests only.
 var (
