@@ -92,12 +92,12 @@ func (t *Trace) search(v *verdict) {
 	}
 	v.tried = len(v.seen)
 	first := v.seen[0].addr
-	page := first &^ (pageSize - 1)
+	page := first &^ (PageSize - 1)
 	key := v.sightings(page)
 	slices.SortStableFunc(v.seen, func(a, b sighting) int { return cmp.Compare(b.worth(), a.worth()) })
 	result, known := t.remembered().searches.get(key, maxSearched)
 	if !known {
-		left := max(0, min(maxBiasWork-t.worked, t.quota().left()))
+		left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
 		work, complete := left, false
 		object.Guard(func() {
 			var b bias
@@ -208,12 +208,12 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 		}
 		low := uint64(0)
 		if end := s.Addr + s.MemSize; end > s.Addr && first > end {
-			low = (first - end) &^ (pageSize - 1)
+			low = (first - end) &^ (PageSize - 1)
 		}
 		if low > first-s.Addr {
 			continue
 		}
-		r := biases{low, (first-s.Addr-low)/pageSize + 1}
+		r := biases{low, (first-s.Addr-low)/PageSize + 1}
 		if number += r.number; number > maxBiases {
 			return nil, true
 		}
@@ -226,7 +226,7 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 	all = make([]bias, 0, number)
 	for _, r := range ranges {
 		for i := range r.number {
-			all = append(all, bias{at: r.low + i*pageSize})
+			all = append(all, bias{at: r.low + i*PageSize})
 		}
 	}
 	if len(ranges) > 1 { // which may overlap
@@ -300,7 +300,7 @@ func isInside(all []object.Symbol, addr uint64) bool {
 func nameBits(all []object.Symbol) int {
 	size := uint64(0)
 	for i := range all {
-		size += min(pageSize, max(1, all[i].Size))
+		size += min(PageSize, max(1, all[i].Size))
 	}
-	return max(0, min(scoreName, bits.Len64(pageSize/min(pageSize, size))-1))
+	return max(0, min(scoreName, bits.Len64(PageSize/min(PageSize, size))-1))
 }

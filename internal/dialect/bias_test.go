@@ -61,7 +61,7 @@ func thisProgram(t *testing.T) (m *Image, returns []uint64) {
 // framesOfModule returns frames that return to addresses, with the load bias.
 func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) {
 	for _, addr := range addrs {
-		frames = append(frames, &Frame{Module: path, Number: -1, Kind: Runtime, Addr: addr + bias, Value: addr + bias})
+		frames = append(frames, &Frame{Dialect: &glibc, Module: path, Number: -1, Kind: Runtime, Addr: addr + bias, Value: addr + bias})
 	}
 	return frames
 }
@@ -82,9 +82,9 @@ func TestBiasesAreFoundByCalls(t *testing.T) {
 	} {
 		found := 0
 		for range trials {
-			bias := 0x7f0000000000 + rng.Uint64N(1<<28)*pageSize
+			bias := 0x7f0000000000 + rng.Uint64N(1<<28)*PageSize
 			if c.different {
-				bias += 1 + rng.Uint64N(pageSize-1)
+				bias += 1 + rng.Uint64N(PageSize-1)
 			}
 			var addrs []uint64
 			for range c.frames {

@@ -60,7 +60,7 @@ func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 		return false
 	}
 	call := f.Call
-	if m.File != nil && f.Dialect == &espRust {
+	if m.File != nil && f.Dialect.Subtracts == LessESPRust {
 		call = c.espRust()
 	}
 	if m.File != nil && m.File.Machine == elf.EM_AVR {
@@ -68,7 +68,7 @@ func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 			return false
 		}
 	}
-	if m.File != nil && m.File.Machine == elf.EM_RISCV && f.Dialect == &esp {
+	if m.File != nil && m.File.Machine == elf.EM_RISCV && f.Dialect.Subtracts == LessESPIDF {
 		call = c.espOnRISCV(call)
 	}
 	if m.File == nil { // the build ID identifies the file
@@ -111,7 +111,7 @@ func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 	}
 	if !m.isCode(c.lookup) {
 		c.err = ErrNotCode
-		if c.strays = f.Dialect == &sanitizer && f.ID.IsZero() && f.prefix.IsZero(); !f.Optional && !c.strays {
+		if c.strays = f.Dialect.FramePointers && f.ID.IsZero() && f.Prefix.IsZero(); !f.Optional && !c.strays {
 			c.fail()
 		}
 		return false
@@ -136,7 +136,7 @@ func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 	}
 	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.of.identifies(f)) || !known {
 		// the first frame may be the place of a fault
-		if f.Dialect == &sanitizer && f.Number == 0 && c.verified == "" && !c.of.identifies(f) && t.isWithinInstruction(m.File, c.addr) && t.isWithinInstruction(m.File, c.addr+1) {
+		if f.Dialect.FramePointers && f.Number == 0 && c.verified == "" && !c.of.identifies(f) && t.isWithinInstruction(m.File, c.addr) && t.isWithinInstruction(m.File, c.addr+1) {
 			c.err = ErrWithin
 			c.contradict()
 		}
@@ -211,13 +211,13 @@ func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && 
 
 // identifies reports whether the file has the build ID that the log has for f.
 func (v *verdict) identifies(f *Frame) bool {
-	return !f.ID.IsZero() && v.image.ID == f.ID || f.prefix.Len() >= sureID
+	return !f.ID.IsZero() && v.image.ID == f.ID || f.Prefix.Len() >= sureID
 }
 
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
 	p := &f.Place
-	byID := !f.ID.IsZero() || f.prefix.Len() >= sureID
+	byID := !f.ID.IsZero() || f.Prefix.Len() >= sureID
 	switch v := c.of; {
 	case p.Verified != "" || p.Err != nil:
 	case v == nil && f.isOfProgram():
@@ -231,7 +231,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: v.image.Err}
 	case v.image.names.over && !byID:
 		*p = Place{Image: v.image, Err: ErrBudget}
-	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.prefix.Bytes()):
+	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.Prefix.Bytes()):
 		*p = Place{Image: v.image, Err: ErrOtherID}
 	case c.err == ErrNotCode && v.refuted == nil && v.all.proves(v.image) && !v.all.refutes(v.image) && !c.here.refutes(v.image):
 		*p = Place{Image: v.image, Err: ErrStray} // such as garbage of an unwinder that follows frame pointers
@@ -239,7 +239,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: c.err}
 	case c.faults && !byID && !v.image.Given && !c.here.proves(v.image):
 		*p = Place{Image: v.image, Err: ErrFault}
-	case byID && (v.image.File == nil || v.image.ID == f.ID || f.prefix.Len() >= sureID):
+	case byID && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case IsOtherProgram(v.refuted):
 		*p = Place{Image: v.image, Err: v.refuted}

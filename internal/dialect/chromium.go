@@ -18,7 +18,7 @@ var chromium = Dialect{
 // matchChromium matches a frame whose address begins at at.
 func matchChromium(r *Reader, l *Line, at int) bool {
 	h, ok := r.hashFrame(l.Text, at)
-	if !ok || h.name.From != h.name.To || (h.addr-1-h.place.offset)%pageSize != 0 {
+	if !ok || h.name.From != h.name.To || (h.addr-1-h.place.offset)%PageSize != 0 {
 		return false
 	}
 	f := l.hashed(&h, Vaddr)

@@ -16,7 +16,7 @@ const maxDisassembled = 4 << 10
 // that no fault can be there. It returns false if that is not known.
 func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	start, end, ok := f.UnwindRange(addr)
-	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().left() <= 0 {
+	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().Left() <= 0 {
 		return false
 	}
 	t.quota().Spend(int(addr - start))
@@ -38,7 +38,7 @@ func (t *Trace) leadsElsewhere(f *object.File, target, addr uint64) bool {
 	reached := []uint64{target}
 	for i := 0; i < len(reached); i++ {
 		start, end, ok := f.UnwindRange(reached[i])
-		if !ok || from <= reached[i] && reached[i] < to || end-start > maxDisassembled || t.quota().left() <= 0 {
+		if !ok || from <= reached[i] && reached[i] < to || end-start > maxDisassembled || t.quota().Left() <= 0 {
 			return false
 		}
 		t.quota().Spend(int(end - start))

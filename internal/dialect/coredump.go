@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"path"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -36,6 +37,9 @@ var (
 		Sample: "    [3a0a920c3f1b7c55]@0x7f31c2a00000+0x1153",
 	}
 )
+
+// ErrEuStack is the reason why a frame of eu-stack without -b is not located.
+var ErrEuStack = errors.New("eu-stack names no module; with -b it prints the build ID and the offset of each frame")
 
 // matchCoredump matches a frame of systemd-coredump whose runtime address begins at at.
 func matchCoredump(r *Reader, l *Line, at int) bool {

@@ -2,10 +2,8 @@ package dialect
 
 import (
 	"bytes"
-	"debug/elf"
+	"encoding/binary"
 	"math/bits"
-
-	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A Crash holds what the kernel logs of a process that it has killed, apart from the frame. Later
@@ -14,7 +12,7 @@ type Crash struct {
 	Start, Size uint64 // address and bytes of the mapping of the code; Size is 0 if it is not known
 	Addr        uint64 // address of the frame, if a later line has it; otherwise 0
 
-	codes []code // listings of the first maxCodes lines of code after the frame
+	Codes []Code // listings of the first maxCodes lines of code after the frame
 }
 
 // If several processes die at once, their lines of code may come after the frames of all of them.
@@ -23,17 +21,17 @@ const (
 	maxCrashes = 4
 )
 
-// A code is a listing of the code around a frame: Code: 89 e5 <89> 3a …
-type code struct {
-	units []uint32 // in the order of memory
-	width int      // bytes of a unit: 1, 2 or 4
-	at    int      // index of the unit at the address of the frame
+// A Code is a listing of the code around a frame: Code: 89 e5 <89> 3a …
+type Code struct {
+	Units []uint32 // in the order of memory
+	Width int      // bytes of a unit: 1, 2 or 4
+	At    int      // index of the unit at the address of the frame
 }
 
 const (
 	maxUnits  = 128 // units of a listing; the kernel lists 64 bytes on x86
-	minListed = 16  // bytes of a file that must agree with the listing; fewer may agree by chance
-	minValues = 4   // different units that a listing must have, because padding proves nothing
+	MinListed = 16  // bytes of a file that must agree with the listing; fewer may agree by chance
+	MinValues = 4   // different units that a listing must have, because padding proves nothing
 )
 
 // crash returns the Crash for a frame of the current line.
@@ -60,8 +58,8 @@ func codeLine(r *Reader, b []byte, at int) {
 		return
 	}
 	for _, c := range r.crashes {
-		if len(c.codes) < maxCodes {
-			c.codes = append(c.codes, listing)
+		if len(c.Codes) < maxCodes {
+			c.Codes = append(c.Codes, listing)
 		}
 	}
 }
@@ -80,159 +78,47 @@ func counterLine(r *Reader, b []byte, at int) {
 }
 
 // parseCode parses a listing: units of equal size, of which one is in brackets.
-func parseCode(b []byte) (c code, ok bool) {
-	c.at = -1
+func parseCode(b []byte) (c Code, ok bool) {
+	c.At = -1
 	for _, word := range bytes.Fields(b) {
 		if n := len(word); n > 2 && (word[0] == '<' && word[n-1] == '>' || word[0] == '(' && word[n-1] == ')') {
-			if c.at >= 0 {
+			if c.At >= 0 {
 				return c, false
 			}
-			word, c.at = word[1:n-1], len(c.units)
+			word, c.At = word[1:n-1], len(c.Units)
 		}
 		value, end, parsed := hexAt(word, 0)
-		if width := len(word) / 2; !parsed || end != len(word) || len(word)%2 != 0 || width > 4 || c.width != 0 && width != c.width || len(c.units) == maxUnits {
+		if width := len(word) / 2; !parsed || end != len(word) || len(word)%2 != 0 || width > 4 || c.Width != 0 && width != c.Width || len(c.Units) == maxUnits {
 			return c, false
 		} else {
-			c.width = width
+			c.Width = width
 		}
-		c.units = append(c.units, uint32(value))
+		c.Units = append(c.Units, uint32(value))
 	}
-	return c, c.at >= 0 && c.width != 3 && len(c.units)*c.width >= minListed && c.values() >= minValues
+	return c, c.At >= 0 && c.Width != 3 && len(c.Units)*c.Width >= MinListed && c.values() >= MinValues
 }
 
 // values returns the number of different units, at most 64.
-func (c *code) values() int {
+func (c *Code) values() int {
 	var seen uint64
-	for _, u := range c.units {
+	for _, u := range c.Units {
 		seen |= 1 << (u * 0x9e3779b1 >> 26)
 	}
 	return bits.OnesCount64(seen)
 }
 
-// bytes returns the listing in the byte order of f.
-func (c *code) bytes(f *object.File) []byte {
-	b := make([]byte, len(c.units)*c.width)
-	for i, u := range c.units {
-		switch at := b[i*c.width:]; c.width {
+// Bytes returns the listing as it is in memory of this byte order.
+func (c *Code) Bytes(order binary.ByteOrder) []byte {
+	b := make([]byte, len(c.Units)*c.Width)
+	for i, u := range c.Units {
+		switch at := b[i*c.Width:]; c.Width {
 		case 1:
 			at[0] = byte(u)
 		case 2:
-			f.Order.PutUint16(at, uint16(u))
+			order.PutUint16(at, uint16(u))
 		default:
-			f.Order.PutUint32(at, u)
+			order.PutUint32(at, u)
 		}
 	}
 	return b
-}
-
-// hasCode reports whether the file has the listing around addr. Bytes outside the segment are
-// not compared.
-func (m *Image) hasCode(c *code, addr uint64) bool {
-	want := c.bytes(m.File)
-	before := c.at * c.width
-	if uint64(before) > addr {
-		return false
-	}
-	for start := range before + 1 { // the listing may begin before the segment
-		loaded := m.File.Loaded(addr - uint64(before-start))
-		if loaded == nil {
-			continue
-		}
-		n := min(len(want)-start, len(loaded))
-		return n >= minListed && before < start+n && bytes.Equal(loaded[:n], want[start:start+n])
-	}
-	return false
-}
-
-// inCode returns the address in the file of an offset in the mapping of an executable segment. The
-// mapping has size bytes.
-func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
-	for _, s := range m.Segments {
-		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
-			continue
-		}
-		for _, page := range []uint64{4 << 10, 16 << 10, 64 << 10} {
-			first := s.Offset &^ (page - 1)
-			if end := (s.Offset + s.MemSize + page - 1) &^ (page - 1); end-first == size && offset < size {
-				return s.Addr - (s.Offset - first) + offset, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// crashed locates the frame of a process that died, by the listing of its code, and reports whether
-// there is a listing.
-func (t *Trace) crashed(f *Frame) bool {
-	c := f.Crash
-	if c == nil || f.Place.Verified != "" {
-		return false
-	}
-	if f.Kind == CodeOffset && c.Addr != 0 {
-		f.Value, f.Addr = c.Addr-c.Start, c.Addr
-	}
-	if len(c.codes) == 0 {
-		return false
-	}
-	images := []*Image{}
-	if v := t.verdictOf(f); v != nil {
-		images = append(images, v.image)
-	}
-	if len(images) == 1 && !images[0].Given && t.Named != nil {
-		images = append(images, t.Named(f.Module)...)
-	}
-	f.Place.Err = ErrNoModule
-	refused := false
-	for _, m := range images {
-		if m.Err != nil || m.File == nil {
-			if !refused {
-				f.Place = Place{Image: m, Err: m.Err}
-			}
-			continue
-		}
-		found := false
-		fault := object.Guard(func() { found = m.showsCrash(f) })
-		if fault == nil && found {
-			addr, _ := numbered(m, f)
-			f.Place = Place{Image: m, Addr: addr, Verified: ByCode}
-			return true
-		}
-		refused = true
-		f.Place = Place{Image: m, Err: ErrCode}
-	}
-	return true
-}
-
-// showsCrash reports whether the file has the code of f's crash at its place.
-func (m *Image) showsCrash(f *Frame) bool {
-	addr, ok := numbered(m, f)
-	if !ok || !m.isCode(addr) {
-		return false
-	}
-	for i := range f.Crash.codes {
-		if m.hasCode(&f.Crash.codes[i], addr) {
-			return true
-		}
-	}
-	return false
-}
-
-// listed compares the code that f's line lists with that of the file. Code of few different bytes
-// refutes a file, but does not prove it.
-func (c *check) listed(f *Frame) {
-	if len(f.Code) == 0 {
-		return
-	}
-	if !bytes.HasPrefix(c.of.image.File.Loaded(c.addr), f.Code) {
-		c.err, c.of.refuted = ErrCode, ErrCode
-		return
-	}
-	different := make(map[byte]bool)
-	for _, b := range f.Code {
-		different[b] = true
-	}
-	if len(different) >= minValues {
-		c.agree()
-		c.verified = ByCode
-	}
 }

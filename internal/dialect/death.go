@@ -123,7 +123,7 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	if !ok || next != len(b)-1 || size == 0 || first+size < first || addr != 0 && addr-first >= size {
 		return false
 	}
-	if hasOffset && addr != 0 && (addr-offset)%pageSize != 0 {
+	if hasOffset && addr != 0 && (addr-offset)%PageSize != 0 {
 		return false
 	}
 	f := l.frame()

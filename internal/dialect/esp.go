@@ -14,8 +14,9 @@ import "bytes"
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",
-		Needs:  "--image FILE, the firmware",
-		Sample: "Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60",
+		Needs:     "--image FILE, the firmware",
+		Sample:    "Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60",
+		Subtracts: LessESPIDF,
 	}
 
 	// stackWords is not among the dialects of --dialects=auto: words of a stack that are addresses of
@@ -47,8 +48,8 @@ func matchESP(r *Reader, l *Line, at int) bool {
 			switch r.fault32 {
 			case addr:
 				call = Exact
-			case addr + espLess:
-				addr, call = addr+espLess, Exact
+			case addr + ESPLess:
+				addr, call = addr+ESPLess, Exact
 			}
 		}
 		f := l.address(addr, call)
@@ -58,22 +59,8 @@ func matchESP(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// espOnRISCV returns what the address of a frame of ESP-IDF is in code of RISC-V, where the addresses of
-// a backtrace are as they were on the stack. That of abort is a return address without 3 bytes: an odd
-// address, which no instruction has.
-func (c *check) espOnRISCV(call Call) Call {
-	switch {
-	case call != Adjusted:
-		return call
-	case c.addr&1 != 0:
-		c.addr += espLess
-		return Return
-	}
-	return Either
-}
-
 const (
-	espLess      = 3  // bytes that were subtracted from an address: the size of a call of Xtensa
+	ESPLess      = 3  // bytes that were subtracted from an address: the size of a call of Xtensa
 	espRegisters = 40 // lines that may be between the register PC and the backtrace
 )
 

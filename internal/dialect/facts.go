@@ -14,8 +14,15 @@ const (
 	maxFactModules = 4096    // modules with a build ID or a base
 	maxFactBytes   = 2 << 20 // bytes of names in both
 	maxMapGap      = 64      // lines of other writers between two mappings of a list
-	factLines      = 10000   // lines after which facts are forgotten: another process may write by then
+	FactLines      = 10000   // lines after which facts are forgotten: another process may write by then
 )
+
+// PageSize is the least size of a page, in bytes. Load biases are multiples of it.
+const PageSize = 4096
+
+// PlainBase is the address at which Linux loads a position-independent program of x86-64 without
+// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), to the page.
+const PlainBase = 0x555555554000
 
 // A Map is a mapping of a file in a process.
 type Map struct {

@@ -11,9 +11,9 @@ import (
 func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	for _, s := range m.Segments {
 		if s.Flags&1 != 0 && s.MemSize > 0 {
-			from := s.Addr &^ (pageSize - 1)
-			end := (s.Addr + s.MemSize + pageSize - 1) &^ (pageSize - 1)
-			lines = append(lines, fmt.Sprintf("%s%x-%x r-xp %08x fe:01 1835021    %s", prefix, from+bias, end+bias, s.Offset&^(pageSize-1), path))
+			from := s.Addr &^ (PageSize - 1)
+			end := (s.Addr + s.MemSize + PageSize - 1) &^ (PageSize - 1)
+			lines = append(lines, fmt.Sprintf("%s%x-%x r-xp %08x fe:01 1835021    %s", prefix, from+bias, end+bias, s.Offset&^(PageSize-1), path))
 		}
 	}
 	return lines

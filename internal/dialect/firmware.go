@@ -191,27 +191,6 @@ func isCut(b []byte, from, end int) bool {
 	return digits > 0 && b[from] == '0' && digits != 8 && digits != 16
 }
 
-// onAVR decides whether the address of a frame counts bytes, as in the ELF file, or words of two bytes,
-// as return addresses and pointers to functions do in the program. Only a call before the address shows
-// which: most values are addresses of code in both ways. The address becomes one in bytes.
-func (c *check) onAVR(call Call) Call {
-	file := c.of.image.File
-	inBytes, _ := file.CallEndsAt(c.addr)
-	inWords, _ := file.CallEndsAt(2 * c.addr)
-	switch {
-	case inBytes == inWords:
-		c.err = ErrWords
-	case inWords:
-		c.addr *= 2
-	}
-	return Return
-}
-
-// covers reports whether code is loaded at addr, in bytes or in words.
-func (m *Image) covers(addr uint64) bool {
-	return m.isCode(addr) || m.File.Machine == elf.EM_AVR && m.isCode(2*addr)
-}
-
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 
 // isExceptionReturn reports whether a link register of Cortex-M has no address: it holds how an
@@ -341,12 +320,4 @@ func (l *Line) addresses(at int, call Call) bool {
 		at = blanksAfter(b, end)
 	}
 	return len(l.Frames) > 0
-}
-
-// judgeGiven refutes v, a file that the operator has named, if the only return addresses of the trace
-// have no call before them.
-func (v *verdict) judgeGiven() {
-	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
-		v.refuted = ErrCall
-	}
 }

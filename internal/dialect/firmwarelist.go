@@ -1,9 +1,6 @@
 package dialect
 
-import (
-	"bytes"
-	"debug/elf"
-)
+import "bytes"
 
 // The backtraces of Rust on ESP32, one address on a line, after "Backtrace:" or the registers of an
 // exception:
@@ -17,11 +14,10 @@ import (
 // Versions before 2023 have subtracted nothing after an exception.
 var espRust = Dialect{
 	Name: "esp-backtrace", Who: "Rust on ESP32: the backtraces of esp-backtrace",
-	Needs:  "--image FILE, the firmware",
-	Sample: "0x42002f4c",
+	Needs:     "--image FILE, the firmware",
+	Sample:    "0x42002f4c",
+	Subtracts: LessESPRust,
 }
-
-const espRustLess = 4 // bytes that are subtracted on RISC-V
 
 // matchESPRust matches a line with an address alone, which may be after the level and before the place
 // of a message of defmt.
@@ -39,19 +35,6 @@ func matchESPRust(r *Reader, l *Line, _ int) bool {
 	}
 	l.address(addr, Adjusted)
 	return true
-}
-
-// espRust returns the kind of an address in a frame of esp-backtrace: that of the call after which
-// the frame returns.
-func (c *check) espRust() Call {
-	less := uint64(espRustLess)
-	if c.of.image.File.Machine == elf.EM_XTENSA {
-		less = espLess
-	}
-	if yes, _ := c.of.image.File.CallEndsAt(c.addr + less); yes {
-		c.addr += less
-	}
-	return Return
 }
 
 // The backtraces of Trusted Firmware-A, from whose return addresses 4 was subtracted:

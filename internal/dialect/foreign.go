@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"errors"
-	"strings"
 )
 
 // The frames of modules that are not ELF files. They are found only to report why they stay
@@ -27,37 +26,8 @@ var (
 	ErrWasm  = errors.New("the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
 )
 
-// The reasons why no file has the code at an address.
-var (
-	ErrNoFile = errors.New("no file has the code: the program made it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to have it named")
-	ErrSigned = errors.New("the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)")
-)
-
-// neverLocated returns the reason why f is not located, whatever else the log has; nil if it may be.
-func neverLocated(f *Frame) error {
-	if f.Unread != nil {
-		return f.Unread
-	}
-	const kernel = 0xff // the upper bits of its addresses
-	if upper := f.Addr >> 48; f.Kind == Runtime && upper != 0 && upper>>8 != kernel {
-		return ErrSigned
-	}
-	return notELF(f.Module)
-}
-
-// notELF returns the reason why frames of a module of this name are not located; nil if it may be
-// an ELF file.
-func notELF(module string) error {
-	switch {
-	case strings.HasSuffix(module, ".dylib"), strings.Contains(module, ".framework/"), strings.Contains(module, ".app/Contents/MacOS/"):
-		return ErrMachO
-	case strings.HasSuffix(module, ".dll"), strings.HasSuffix(module, ".exe"), len(module) > 3 && module[1] == ':' && module[2] == '\\':
-		return ErrPE
-	case strings.HasSuffix(module, ".wasm"):
-		return ErrWasm
-	}
-	return nil
-}
+// ErrNoFile is the reason why no file has the code at an address.
+var ErrNoFile = errors.New("no file has the code: the program made it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to have it named")
 
 // unread adds a frame that begins at start and is not located; why is the reason.
 func (l *Line) unread(start int, addr uint64, why error) bool {

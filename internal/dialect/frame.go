@@ -3,10 +3,8 @@ package dialect
 import (
 	"bytes"
 	"debug/elf"
-	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A Number is what the number of a frame counts.
@@ -136,13 +134,13 @@ type Frame struct {
 	// are no callers of the lines before. A frame without a number then begins a stack.
 	Apart bool
 
-	Place  Place       // set by a Trace
-	at     uint64      // address of the frame in a running kernel, beside Symbol; 0 if the line does not have it
-	load   *kernelLoad // of the kernel of a frame with an address
-	unsure bool        // an address on the stack of a kernel, which may be left of an earlier call
-	listed *kernelCode // the code around the instruction of a function of a kernel; nil if none is awaited
-	mapped bool        // only maps of the log give the module
-	prefix buildid.ID  // the first bytes of the build ID of the module, if ID is not known
+	Place      Place       // set by a Trace
+	KernelAddr uint64      // address of the frame in a running kernel, beside Symbol; 0 if the line does not have it
+	Load       *KernelLoad // of the kernel of a frame with an address
+	Unsure     bool        // an address on the stack of a kernel, which may be left of an earlier call
+	Listed     *Code       // listing around the instruction of a function of a kernel, which a later line fills in; nil if none is awaited
+	mapped     bool        // only maps of the log give the module
+	Prefix     buildid.ID  // the first bytes of the build ID of the module, if ID is not known
 }
 
 // A Symbol is the symbol that the producer of a frame has found near its address.
@@ -227,7 +225,22 @@ type Dialect struct {
 	Sample string // a frame, as it is in a log
 
 	OnDemand bool // --dialects=auto leaves it out
+
+	// FramePointers is set if the program unwinds its own stack at a fault, by frame pointers if there is
+	// nothing else. The last frame of a stack may then be outside all code; the first is at an instruction.
+	FramePointers bool
+
+	Subtracts Subtraction // from return addresses, if that depends on the machine
 }
+
+// A Subtraction is what a producer subtracts from the return addresses of a device.
+type Subtraction uint8
+
+const (
+	AsCalled    Subtraction = iota // nothing beyond what Frame.Call tells
+	LessESPIDF                     // ESPLess on Xtensa; on RISC-V nothing, but for the address of abort
+	LessESPRust                    // ESPLess on Xtensa, 4 on RISC-V; nothing in old versions
+)
 
 // Placed reports whether next, the line after f's, has the place of f: "at file:line" as Rust
 // prints it, "file:line" or "-> file" as folly does, a build ID as eu-stack -b does.
@@ -242,28 +255,4 @@ func (f *Frame) Placed(next []byte) bool {
 	}
 	_, digits, ok := decimalBefore(next, len(next))
 	return ok && digits > from && next[digits-1] == ':' || hasAt(next, from, "-> ") || hasAt(next, from, "[") && f.Dialect == &euStack
-}
-
-// NamesSymbolAt returns an Examination that sets named if the file has a symbol with the name of f that
-// covers addr: an alias of the name that the file's answer has.
-func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
-	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
-}
-
-// Clone returns a copy of frames that stays valid when their Line is used again.
-func Clone(frames []Frame) []Frame {
-	if len(frames) == 0 {
-		return nil
-	}
-	n := 0
-	for i := range frames {
-		n += len(frames[i].Edits)
-	}
-	all, edits := slices.Clone(frames), make([]Edit, 0, n)
-	for i := range all {
-		from := len(edits)
-		edits = append(edits, all[i].Edits...)
-		all[i].Edits = edits[from:len(edits):len(edits)]
-	}
-	return all
 }

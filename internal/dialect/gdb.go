@@ -67,7 +67,7 @@ func (r *Reader) gdbFrame(l *Line, number int, addr uint64, name, module []byte)
 		f.Symbol = Symbol{Name: string(name), Inside: true}
 	}
 	if f.Program {
-		f.Usual = plainBase
+		f.Usual = PlainBase
 	}
 	if number == 0 || r.afterSignal(number) {
 		f.Call = Exact
@@ -149,7 +149,7 @@ func (r *Reader) afterSignal(n int) bool {
 	if r.gdbSignal == anyFrame {
 		return r.number == r.gdbSignalAt+1
 	}
-	return n > 0 && r.gdbSignal == n-1 && r.number-r.gdbSignalAt < windowLines
+	return n > 0 && r.gdbSignal == n-1 && r.number-r.gdbSignalAt < WindowLines
 }
 
 // anyFrame is the number of a frame that KDE's DrKonqi has replaced by "[KCrash Handler]".

@@ -123,7 +123,7 @@ func (r *Reader) failureName(l *Line, f *Frame, at int) bool {
 		l.edit(f, Edit{Span{from, to}, "", Name, ""})
 		l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
 		return true
-	case name[0] == '(' && !bytes.HasPrefix(name, []byte(anonymous)):
+	case name[0] == '(' && !bytes.HasPrefix(name, []byte("(anonymous namespace)")):
 		m, ok := r.modulePlus(b, from)
 		if !ok || m.end != to {
 			return false

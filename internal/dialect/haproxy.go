@@ -23,6 +23,9 @@ var haproxy = Dialect{
 
 const listedCode = 8 // bytes that HAProxy prints of the code at an address
 
+// RestoreRT is the code of glibc's __restore_rt.
+const RestoreRT = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
+
 // matchHAProxy matches a frame whose address begins at at.
 func matchHAProxy(r *Reader, l *Line, at int) bool {
 	b := l.Text
@@ -68,7 +71,7 @@ func matchHAProxy(r *Reader, l *Line, at int) bool {
 	if r.exactAfter > 0 && r.exactAfter == r.number-1 {
 		f.Call = Exact
 	}
-	if r.exactAfter = 0; bytes.HasPrefix([]byte(x86Trampoline), listed) {
+	if r.exactAfter = 0; bytes.HasPrefix([]byte(RestoreRT), listed) {
 		r.exactAfter = r.number
 	}
 	l.after(f, to)

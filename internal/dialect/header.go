@@ -23,7 +23,7 @@ type header struct {
 }
 
 // A window is a set of kinds of traces, each of which had a header or a frame within the last
-// windowLines lines.
+// WindowLines lines.
 type window uint32
 
 // windowTrace is open after each frame whose build ID is not known. While it is open every line is
@@ -52,14 +52,14 @@ const (
 )
 
 const (
-	windowLines = 256      // lines for which a window stays open
+	WindowLines = 256      // lines for which a window stays open
 	maxWindow   = 16384    // most lines for which a header may keep a window open
 	maxPast     = 16 << 10 // bytes before the first frame of a trace that are searched for headers
 	maxWindows  = 32
 )
 
 // open opens the windows w at the line with this number.
-func (r *Reader) open(w window, number int64) { r.openUntil(w, number+windowLines) }
+func (r *Reader) open(w window, number int64) { r.openUntil(w, number+WindowLines) }
 
 // openUntil opens the windows w up to the line with the number last.
 func (r *Reader) openUntil(w window, last int64) {
@@ -127,7 +127,7 @@ func (r *Reader) header(l *Line) (found bool) {
 func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	lasts := h.lasts
 	if lasts == 0 {
-		lasts = windowLines
+		lasts = WindowLines
 	}
 	if h.opens != 0 {
 		r.openUntil(h.opens, number+lasts)
@@ -143,10 +143,10 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// touchFacts forgets the facts about processes if they are older than factLines, and restarts that
+// touchFacts forgets the facts about processes if they are older than FactLines, and restarts that
 // count.
 func (r *Reader) touchFacts(number int64) {
-	if number-r.factsAt > factLines {
+	if number-r.factsAt > FactLines {
 		program := r.facts.program // a device prints it only when it starts
 		r.facts.Reset()
 		r.facts.SetProgram(program)

@@ -11,12 +11,6 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-const pageSize = 4096 // bytes; load biases are multiples of it, or of larger pages
-
-// plainBase is the address at which Linux loads a position-independent program of x86-64 without
-// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), to the page.
-const plainBase = 0x555555554000
-
 // An Image is a file on this machine that may be the module of a trace.
 type Image struct {
 	Path  string
@@ -79,7 +73,7 @@ func (m *Image) lowest() uint64 {
 			low, found = s.Addr, true
 		}
 	}
-	return low &^ (pageSize - 1)
+	return low &^ (PageSize - 1)
 }
 
 // atOffset returns the address, as the file has it, of an offset in the file, in an executable
@@ -122,10 +116,10 @@ func (m *Image) biasOfMapIn(entry *Map, flags elf.ProgFlag) (bias uint64, ok boo
 		if s.Type != elf.PT_LOAD || s.Flags&flags != flags {
 			continue
 		}
-		first := s.Offset &^ (pageSize - 1)
+		first := s.Offset &^ (PageSize - 1)
 		switch {
 		case entry.FirstCode && s.Flags&elf.PF_X != 0:
-			return entry.Start - s.Addr&^(pageSize-1), true
+			return entry.Start - s.Addr&^(PageSize-1), true
 		case entry.FirstCode:
 		case entry.Offset >= first && entry.Offset < s.Offset+s.FileSize:
 			return entry.Start - (s.Addr - (s.Offset - first) + (entry.Offset - first)), true
@@ -141,7 +135,7 @@ func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	}
 	s, ok := m.File.Section(".text")
 	bias = addr - s.Addr
-	return bias, ok && bias%pageSize == 0
+	return bias, ok && bias%PageSize == 0
 }
 
 // systemCalls returns the instructions of system calls.
@@ -181,7 +175,7 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 	case elf.EM_X86_64, elf.EM_386:
 		distances = distances[:1]
 	case elf.EM_XTENSA:
-		distances = []uint64{espLess}
+		distances = []uint64{ESPLess}
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
 		distances = distances[:3] // at 8 the call may be after the address
 	}
@@ -198,15 +192,12 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 func trampoline(m elf.Machine) string {
 	switch m {
 	case elf.EM_X86_64:
-		return x86Trampoline
+		return RestoreRT
 	case elf.EM_AARCH64:
 		return "\x68\x11\x80\xd2\x01\x00\x00\xd4"
 	}
 	return ""
 }
-
-// x86Trampoline is the code of glibc's __restore_rt.
-const x86Trampoline = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 
 // isTrampoline reports whether addr is the beginning of the code to which a signal handler returns.
 func (m *Image) isTrampoline(addr uint64) bool {

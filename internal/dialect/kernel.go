@@ -112,8 +112,8 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 		f.Key = key
 	}
 	if k.module == KernelImage {
-		if f.at = addressBefore(b, from); f.at != 0 {
-			f.load = r.kernelLoad()
+		if f.KernelAddr = addressBefore(b, from); f.KernelAddr != 0 {
+			f.Load = r.kernelLoad()
 		}
 	}
 	if registers && !k.awaited {
@@ -190,7 +190,7 @@ func (r *Reader) kernelText(b []byte, from, at int) *kernelText {
 // isFault reports whether text, a function with its module, is the place of the instruction that
 // the report is about. The trace may begin with it, or have it as a value on the stack.
 func (r *Reader) isFault(text []byte) bool {
-	return len(r.fault) > 0 && r.number-r.faultAt <= windowLines && r.fault == string(text)
+	return len(r.fault) > 0 && r.number-r.faultAt <= WindowLines && r.fault == string(text)
 }
 
 // symbolBefore returns the start of the name of a function that ends at end.
@@ -365,7 +365,7 @@ func (r *Reader) kernelOf(before []byte) *Kernel {
 	if !r.Wants(r.number) || r.kernel == nil { // after a restart windows are open, but the past is unread
 		r.readPast()
 	}
-	if r.kernel != nil && r.number-r.kernelAt > factLines {
+	if r.kernel != nil && r.number-r.kernelAt > FactLines {
 		r.kernel = nil
 	}
 	title := false

@@ -16,12 +16,12 @@ import "bytes"
 //	Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: …)
 //	Kernel Offset: disabled
 
-// A kernelLoad is the place at which a kernel was loaded. Later lines of the log set it, so it belongs
+// A KernelLoad is the place at which a kernel was loaded. Later lines of the log set it, so it belongs
 // to the Reader of the frames.
-type kernelLoad struct {
-	offset uint64 // added to the addresses of the file
-	from   uint64 // the lowest address of the file; 0 if the log does not have it
-	known  bool
+type KernelLoad struct {
+	Offset uint64 // added to the addresses of the file
+	From   uint64 // the lowest address of the file; 0 if the log does not have it
+	Known  bool
 }
 
 const (
@@ -72,14 +72,14 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Call, f.Module = InKernel, addr, call, KernelImage
-	f.Kernel, f.unsure = k, unsure
-	f.load = r.kernelLoad()
+	f.Kernel, f.Unsure = k, unsure
+	f.Load = r.kernelLoad()
 	f.Start, f.Inline = at, InlineMarked
 	l.after(f, end)
 	if call == Exact {
 		r.awaitCode(f)
 	}
-	if !f.load.known && addr < modulesStart {
+	if !f.Load.Known && addr < modulesStart {
 		r.holdsUntil = max(r.holdsUntil, r.number+maxToOffset)
 	}
 	return true
@@ -95,8 +95,8 @@ func (r *Reader) ofKernel(f *Frame) {
 	if k.Named().Release == "" {
 		return
 	}
-	f.Kind, f.Addr, f.Module, f.Kernel, f.load = InKernel, 0, KernelImage, k, r.kernelLoad()
-	f.unsure = true
+	f.Kind, f.Addr, f.Module, f.Kernel, f.Load = InKernel, 0, KernelImage, k, r.kernelLoad()
+	f.Unsure = true
 }
 
 // endsWithAny reports whether b ends with one of the texts.
@@ -111,9 +111,9 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 
 // kernelLoad returns the place of the kernel that logs the current line. After many lines without a frame
 // it may be another one.
-func (r *Reader) kernelLoad() *kernelLoad {
-	if r.loaded == nil || r.number-r.loadedAt > windowLines {
-		r.loaded = new(kernelLoad)
+func (r *Reader) kernelLoad() *KernelLoad {
+	if r.loaded == nil || r.number-r.loadedAt > WindowLines {
+		r.loaded = new(KernelLoad)
 	}
 	r.loadedAt = r.number
 	return r.loaded
@@ -126,7 +126,7 @@ func kernelOffset(r *Reader, b []byte, at int) {
 	}
 	at += len(offsetMark)
 	if hasAt(b, at, "disabled") {
-		*r.kernelLoad() = kernelLoad{known: true}
+		*r.kernelLoad() = KernelLoad{Known: true}
 		return
 	}
 	offset, end, ok := prefixedHex(b, at)
@@ -134,7 +134,7 @@ func kernelOffset(r *Reader, b []byte, at int) {
 		return
 	}
 	if from, _, ok := prefixedHex(b, end+len(" from ")); ok {
-		*r.kernelLoad() = kernelLoad{offset, from, true}
+		*r.kernelLoad() = KernelLoad{offset, from, true}
 	}
 }
 

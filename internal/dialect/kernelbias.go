@@ -34,13 +34,13 @@ type moved struct {
 
 // moveOf returns what the trace shows about where f's kernel was loaded.
 func (v *verdict) moveOf(f *Frame) *moved {
-	k := v.loads[f.load]
+	k := v.loads[f.Load]
 	if k == nil {
 		if v.loads == nil || len(v.loads) >= maxLoads {
-			v.loads = make(map[*kernelLoad]*moved)
+			v.loads = make(map[*KernelLoad]*moved)
 		}
 		k = new(moved)
-		v.loads[f.load] = k
+		v.loads[f.Load] = k
 	}
 	return k
 }
@@ -51,7 +51,7 @@ func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {
 		v := of[i]
-		if f.load == nil || v == nil || v.image.Err != nil {
+		if f.Load == nil || v == nil || v.image.Err != nil {
 			continue
 		}
 		k := v.moveOf(f)
@@ -59,22 +59,22 @@ func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 		case f.Kind == InSymbol:
 			var s sized
 			if object.Guard(func() { s = v.sizedSymbol(&f.Symbol) }) == nil && s.err == nil && !s.unsure {
-				k.loadedAt(f.at - (s.addr + f.Value))
+				k.loadedAt(f.KernelAddr - (s.addr + f.Value))
 			}
-		case f.load.known:
-			if f.load.from == 0 || v.image.firstCode()-f.load.from < moveStep {
-				k.loadedAt(f.load.offset)
+		case f.Load.Known:
+			if f.Load.From == 0 || v.image.firstCode()-f.Load.From < moveStep {
+				k.loadedAt(f.Load.Offset)
 			}
 		default:
 			open = open || !k.known
-			if f.Call == Return && !f.unsure {
+			if f.Call == Return && !f.Unsure {
 				addOnce(&k.returns, f.Value)
 			}
 		}
 	}
 	tried := make(map[*moved]int)
 	for i, f := range frames {
-		if !open || f.load == nil || f.Kind != InKernel || of[i] == nil || of[i].image.Err != nil {
+		if !open || f.Load == nil || f.Kind != InKernel || of[i] == nil || of[i].image.Err != nil {
 			continue
 		}
 		if k := of[i].moveOf(f); !k.known && tried[k] < maxMoveTries {
@@ -110,8 +110,8 @@ func (k *moved) loadedAt(bias uint64) {
 // code that the file has there, or if it is the only one for which all return addresses in the code,
 // and enough of them, follow a call.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
-	listed := f.listed != nil && len(f.listed.listing.units) > 0
-	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().left() < 0 {
+	listed := f.Listed != nil && len(f.Listed.Units) > 0
+	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
 		return
 	}
 	var found []uint64
@@ -133,7 +133,7 @@ func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 					continue
 				}
 				if listed {
-					if same, _ := compareCode(file, &f.listed.listing, f.Value-bias); same {
+					if same, _ := compareCode(file, f.Listed, f.Value-bias); same {
 						found = append(found, bias)
 					}
 				} else if k.fits(file, bias) {
@@ -192,7 +192,7 @@ func (c *check) runAtAddress(f *Frame) {
 		addOnce(&c.here.Called, addr)
 		c.verified = ByCall
 	case known:
-		if c.err = ErrNoReturn; !f.unsure {
+		if c.err = ErrNoReturn; !f.Unsure {
 			c.fail()
 		}
 	}
@@ -201,7 +201,7 @@ func (c *check) runAtAddress(f *Frame) {
 // ofSeveral returns the function that the frame's own address selects among several of its name and size.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
-	if f.load == nil {
+	if f.Load == nil {
 		return found
 	}
 	k := v.moveOf(f)
@@ -212,7 +212,7 @@ func (v *verdict) ofSeveral(f *Frame) (found sized) {
 		all := v.image.symbolsNamed(file, f.Symbol.Name)
 		for i := range all {
 			sym := &all[i]
-			if fits, unsure := isOfSize(file, sym, f.Symbol.Size); fits && sym.Addr+f.Value == f.at-k.bias {
+			if fits, unsure := isOfSize(file, sym, f.Symbol.Size); fits && sym.Addr+f.Value == f.KernelAddr-k.bias {
 				found = sized{addr: sym.Addr, size: sym.Size, unsure: unsure}
 			}
 		}

@@ -38,22 +38,22 @@ func ListedCode(line []byte) (l Listing, ok bool) {
 		return l, false
 	}
 	l.Before = at
-	switch c.width {
+	switch c.Width {
 	case 1:
-		for _, unit := range c.units {
+		for _, unit := range c.Units {
 			l.Bytes = append(l.Bytes, byte(unit))
 		}
-		l.At = c.at
+		l.At = c.At
 	case 4:
 		always := 0
-		for _, unit := range c.units {
+		for _, unit := range c.Units {
 			l.Bytes = binary.LittleEndian.AppendUint32(l.Bytes, unit)
 			if unit>>28 == 0xe {
 				always++
 			}
 		}
-		l.At, l.Arm64 = 4*c.at, true
-		return l, 2*always < len(c.units)
+		l.At, l.Arm64 = 4*c.At, true
+		return l, 2*always < len(c.Units)
 	default:
 		return l, false
 	}

@@ -25,7 +25,7 @@ var llvm = Dialect{
 func matchLLVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	h, ok := r.hashFrame(b, at)
-	if !ok || !h.padded || (h.addr-h.place.offset)%pageSize != 0 {
+	if !ok || !h.padded || (h.addr-h.place.offset)%PageSize != 0 {
 		return false
 	}
 	f := l.hashed(&h, Vaddr)

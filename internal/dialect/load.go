@@ -1,8 +1,6 @@
 package dialect
 
-import (
-	"debug/elf"
-)
+import "debug/elf"
 
 const maxLoads = 16 // processes of one trace that have a module at different addresses
 

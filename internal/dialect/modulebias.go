@@ -90,7 +90,7 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 	}
 	if addr, ok := numbered(m, f); ok {
 		for _, less := range []uint64{0, 1, 2, 4} { // a producer may subtract from the number and not from the address
-			if bias = f.Addr - less - addr; bias%pageSize == 0 {
+			if bias = f.Addr - less - addr; bias%PageSize == 0 {
 				return bias, true
 			}
 		}
@@ -101,7 +101,7 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 	}
 	if syms := m.symbols(f.Symbol.Name); len(syms) == 1 {
 		bias = f.Addr - (syms[0].Addr + uint64(f.Symbol.Offset))
-		return bias, bias%pageSize == 0
+		return bias, bias%PageSize == 0
 	}
 	return 0, false
 }

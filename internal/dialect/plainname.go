@@ -2,12 +2,10 @@ package dialect
 
 import "strings"
 
-const anonymous = "(anonymous namespace)"
-
 // plainName returns a demangled name without return type, parameters, template arguments,
 // qualifiers and suffixes: producers leave out different ones of these.
 func plainName(name string) string {
-	name = strings.ReplaceAll(name, anonymous, "{anonymous}")
+	name = strings.ReplaceAll(name, "(anonymous namespace)", "{anonymous}")
 	var b strings.Builder
 	depth := 0
 	for i := 0; i < len(name); i++ {

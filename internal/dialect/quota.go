@@ -1,25 +1,16 @@
 package dialect
 
-import "errors"
-
 // The work that the traces of a log may take, in steps of about 50 ns.
 const (
 	maxLogSteps  = 1 << 22 // 0.2 s, in a log that is no longer than its traces
 	stepsPerByte = 8       // that a byte of the log adds: 0.4 s for a MiB; programs log 25 kB between two traces
 )
 
-// The steps of work that is not counted one by one.
+// The steps of work with files that is not counted one by one.
 const (
-	stepsPerFrame    = 10   // to judge a frame of a module that is known
-	stepsPerModule   = 200  // to find the file of a module that an earlier trace has opened
-	stepsPerOpen     = 1000 // to open a file
-	stepsPerStat     = 50   // to see whether a file was replaced
-	stepsPerDemangle = 40
-	bytesPerStep     = 128 // of a file that is searched for a text
+	stepsPerOpen = 1000 // to open a file
+	stepsPerStat = 50   // to see whether a file was replaced
 )
-
-// ErrBudget is the reason why a frame is not located whose file was not searched.
-var ErrBudget = errors.New("the file was not searched, because the backtraces of the log have taken the time that it allows (0.4 s for each MiB, and 0.2 s); log /proc/self/maps or build IDs, or give --image FILE@BASE, so that there is nothing to search")
 
 // A Quota bounds the work for all traces of a log. The log may have many short traces, each of which
 // could take the time that one may take; so the work depends on the bytes of the log that were read. If
@@ -46,25 +37,8 @@ func (q *Quota) Opened(opened, looked int) { q.Spend(opened*stepsPerOpen + looke
 // Steps returns all steps so far.
 func (q *Quota) Steps() int64 { return q.total }
 
-// left returns the number of steps that are left for searches, which may be negative.
-func (q *Quota) left() int { return maxLogSteps - q.used }
+// Left returns the number of steps that are left for searches, which may be negative.
+func (q *Quota) Left() int { return maxLogSteps - q.used }
 
-// exhausted reports whether no trace may be judged.
-func (q *Quota) exhausted() bool { return q.used >= 2*maxLogSteps }
-
-// quota returns the Quota of t.
-func (t *Trace) quota() *Quota {
-	if t.Quota == nil {
-		t.Quota = new(Quota)
-	}
-	return t.Quota
-}
-
-// refuse locates no frame but those with a build ID and an address of the file.
-func refuse(frames []*Frame) {
-	for _, f := range frames {
-		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {
-			f.Place.Err = ErrBudget
-		}
-	}
-}
+// Exhausted reports whether no trace may be judged.
+func (q *Quota) Exhausted() bool { return q.used >= 2*maxLogSteps }

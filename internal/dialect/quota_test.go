@@ -62,7 +62,7 @@ func TestSearchesInManyShortTracesAreBoundedByTheLog(t *testing.T) {
 	}
 	logs, size := make([]string, fuzztest.LongOr(100_000, 1000)), 0
 	for i := range logs {
-		logs[i] = traceOf("/opt/shop/inventory", 0x7f0000000000+uint64(i)<<30, 0x7f0000000123+uint64(i)<<30+uint64(i)) + strings.Repeat("\n", windowLines+1)
+		logs[i] = traceOf("/opt/shop/inventory", 0x7f0000000000+uint64(i)<<30, 0x7f0000000123+uint64(i)<<30+uint64(i)) + strings.Repeat("\n", WindowLines+1)
 		size += len(logs[i])
 	}
 	r := NewReader(nil)
@@ -85,12 +85,12 @@ func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	logs := make([]string, 100)
 	for i := range logs {
-		bias := 0x7f0000000000 + rng.Uint64N(1<<28)*pageSize
+		bias := 0x7f0000000000 + rng.Uint64N(1<<28)*PageSize
 		var addrs []uint64
 		for range 12 {
 			addrs = append(addrs, bias+returns[rng.IntN(len(returns))])
 		}
-		logs[i] = traceOf("/opt/shop/inventory", addrs...) + strings.Repeat("12:04:07 INFO order 7 of ledger north is settled\n", windowLines)
+		logs[i] = traceOf("/opt/shop/inventory", addrs...) + strings.Repeat("12:04:07 INFO order 7 of ledger north is settled\n", WindowLines)
 	}
 	if located, work := judgeTraces(NewReader(nil), m, logs); located != len(logs) || work <= len(logs) {
 		t.Errorf("%d of %d traces are located, with %d comparisons", located, len(logs), work)
@@ -112,7 +112,7 @@ func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	logs := func(times int) (logs []string) {
 		for range times {
 			for _, place := range places {
-				bias := 0x7f0000000000 + rng.Uint64N(1<<28)*pageSize
+				bias := 0x7f0000000000 + rng.Uint64N(1<<28)*PageSize
 				addrs := make([]uint64, len(place))
 				for i := range addrs {
 					addrs[i] = place[i] + bias
@@ -151,7 +151,8 @@ func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 		{"spent, with nothing to search", maxLogSteps, &named, nil},
 		{"exhausted", 2 * maxLogSteps, &named, ErrBudget},
 	} {
-		q := Quota{used: test.used}
+		var q Quota
+		q.Spend(test.used)
 		judge := func() error {
 			frames := framesOfModule(m.Path, 0, addrs)
 			image := *test.m
@@ -197,12 +198,13 @@ func TestNamesAreLookedUpWithinTheQuota(t *testing.T) {
 					at = s.Addr + s.MemSize/2
 				}
 			}
-			q := Quota{used: test.used}
+			var q Quota
+			q.Spend(test.used)
 			image := Image{Path: path, File: f, Segments: f.Segments(), HasBase: true}
 			trace := Trace{Open: func(*Frame) *Image { return &image }, Quota: &q, Demangle: func(s string) string { return s }}
 			var frames []*Frame
 			for _, name := range names {
-				frames = append(frames, &Frame{Module: path, Kind: Vaddr, Value: at, Symbol: Symbol{Name: name, Inside: true}})
+				frames = append(frames, &Frame{Dialect: &glibc, Module: path, Kind: Vaddr, Value: at, Symbol: Symbol{Name: name, Inside: true}})
 			}
 			trace.Judge(frames, &Facts{})
 			return q.Steps(), frames[0].Place.Err

@@ -111,9 +111,9 @@ type Reader struct {
 
 	kernel   *Kernel     // the kernel of the last frames of a kernel; nil if not known
 	kernelAt int64       // the line that named kernel, or its first frame
-	loaded   *kernelLoad // of the last kernel that has started, or logs; nil if no frame needs it
+	loaded   *KernelLoad // of the last kernel that has started, or logs; nil if no frame needs it
 	loadedAt int64       // the last line with a frame or a distance of loaded
-	awaits   *kernelCode // of the last frame that awaits code; nil if none does
+	awaits   *Code       // of the last frame that awaits code; nil if none does
 	awaitsAt int64       // line of that frame
 	fault    string      // the last function of a kernel that was named as the place of an instruction
 	faultAt  int64       // line of fault

@@ -42,7 +42,7 @@ func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 			continue
 		}
 		if addr = value; as == asMapOffset {
-			addr += s.Addr &^ (pageSize - 1)
+			addr += s.Addr &^ (PageSize - 1)
 		}
 		if addr-s.Addr < s.MemSize {
 			return addr, true

@@ -31,7 +31,7 @@ func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	case f.Kind == Runtime:
 		r.bias = v.bias
 	case f.Addr != 0:
-		r.bias = (f.Addr - c.addr) &^ (pageSize - 1)
+		r.bias = (f.Addr - c.addr) &^ (PageSize - 1)
 	}
 	if r.process == 0 && r.bias == 0 {
 		r.trace = t.serial

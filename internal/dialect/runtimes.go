@@ -71,7 +71,7 @@ func matchRuby(r *Reader, l *Line, at int) bool {
 	}
 	number, _, ok := hexAt(b, open+len("(0x"))
 	from := pathBefore(b, open)
-	if !ok || number > addr || (addr-number)%pageSize != 0 || from == open || open-from > maxPath {
+	if !ok || number > addr || (addr-number)%PageSize != 0 || from == open || open-from > maxPath {
 		return false
 	}
 	if !isPath(b[from:open]) {

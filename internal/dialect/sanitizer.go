@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"errors"
 	"path"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -24,6 +25,8 @@ var (
 		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",
 		Needs:  "the build ID in the frame (LLVM 15, GCC 14), or the file at the path",
 		Sample: "    #1 0x7f31c2a01153  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
+
+		FramePointers: true,
 	}
 	tsan = Dialect{
 		Name: "tsan", Who: "ThreadSanitizer",
@@ -31,6 +34,9 @@ var (
 		Sample: "    #1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
 	}
 )
+
+// ErrCut is the reason why a frame at the end of a line is not located.
+var ErrCut = errors.New("the line is cut within the module or its offset")
 
 // matchSanitizer matches a frame whose runtime address begins at at.
 func matchSanitizer(r *Reader, l *Line, at int) bool {
@@ -56,7 +62,7 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Digits = number, digits
-	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Addr, f.Call, f.Key = t.module, t.id, t.prefix, Vaddr, t.offset, addr, Adjusted, t.key
+	f.Module, f.ID, f.Prefix, f.Kind, f.Value, f.Addr, f.Call, f.Key = t.module, t.id, t.prefix, Vaddr, t.offset, addr, Adjusted, t.key
 	f.Start = digits.From - 1
 	f.Inline = InlineFrames
 	l.edits = append(l.edits,
@@ -161,7 +167,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	if end+1 > unknown.From-1 || b[unknown.From-1] != ' ' {
 		return false
 	}
-	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
+	f.Module, f.ID, f.Prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
 	f.Inline = InlineFrames
 	l.edit(f, Edit{Span{end + 1, unknown.From - 1}, "", BareFunc, ""})
 	l.edit(f, Edit{unknown, "", AtSource, ""})
@@ -254,7 +260,7 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
+	f.Module, f.ID, f.Prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
 	f.Number = 0 // it is the first frame of the report
 	if _, known := r.facts.Module(path.Base(m.module)); !known && m.module[0] == '/' {
 		r.touchFacts(r.number) // the frames of ThreadSanitizer have only the last part of the path

@@ -27,7 +27,7 @@ func (n *names) spend(steps int) bool {
 	if n.quota == nil {
 		return true
 	}
-	if n.quota.left() <= 0 {
+	if n.quota.Left() <= 0 {
 		n.over = true
 		return false
 	}

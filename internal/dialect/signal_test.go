@@ -28,7 +28,7 @@ func TestTheFrameAfterATrampolineIsExactInALaterJudgement(t *testing.T) {
 	}{{"numbered", 1, 1}, {"without numbers", -1, 0}} {
 		var frames []*Frame
 		for i, addr := range []uint64{returns[0], trampoline, returns[1], returns[2]} {
-			frames = append(frames, &Frame{Module: m.Path, Number: c.number + i*c.step, Kind: Vaddr, Value: addr})
+			frames = append(frames, &Frame{Dialect: &glibc, Module: m.Path, Number: c.number + i*c.step, Kind: Vaddr, Value: addr})
 		}
 		trace := Trace{Open: func(*Frame) *Image { return m }}
 		trace.Judge(frames[:2], &Facts{})

@@ -1,66 +1,9 @@
 package dialect
 
 import (
-	"errors"
-
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
 )
-
-// The proofs of an answer: the values of Place.Verified.
-const (
-	ByBuildID = "build-id" // the log has the build ID of the file
-	BySymbol  = "symbol"   // the file has the symbol of the log at that distance
-	ByCall    = "call"     // in the file, a call is before the return address
-	ByCode    = "code"     // the log lists the code around the address, and the file has it there
-	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
-)
-
-// The reasons why a frame is not located.
-var (
-	ErrOtherID   = errors.New("the file has another build ID than the log has for the module")
-	ErrNoModule  = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
-	ErrNoProgram = errors.New("the trace does not name the file of the program, which the address is in; --image FILE names it")
-	ErrNoBias    = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
-	ErrNotCode   = errors.New("the file has no code at this place: either it is not the file that ran, or the frame is not one of its code")
-	ErrStray     = errors.New("the file has no code at this address, though other frames show that it is the file that ran: the frame is not one of its code")
-	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
-	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
-	ErrWithin    = errors.New("in the file, no instruction begins at this address: it is not the file that ran")
-	ErrFault     = errors.New("no call is before this address: either a signal has interrupted the frame, whose trampoline is in a file that is not here, or the file is not the one that ran")
-	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
-	ErrOutside   = errors.New("none of the files that --image names has code at this address")
-	ErrWild      = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")
-	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of both this one does")
-	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names that one")
-	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
-	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it is the file that ran; --image NAME=FILE names that one")
-	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")
-	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
-	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
-	ErrManySym   = errors.New("the file has several symbols of this name")
-	ErrNoSym     = errors.New("the file has no symbol of this name")
-	ErrSize      = errors.New("the file has no function of this name and size: it is not the file that ran")
-	ErrSizes     = errors.New("the file has several functions of this name and size")
-	ErrPadding   = errors.New("the address is after the code of the function, so that no call is before it")
-	ErrKernel    = errors.New("no file of this kernel is here; --image vmlinux names it, --image MODULE=FILE that of a module")
-	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
-	ErrCut       = errors.New("the line is cut within the module or its offset")
-	ErrEuStack   = errors.New("eu-stack names no module; with -b it prints the build ID and the offset of each frame")
-	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
-)
-
-// A Place is the place of a frame: a file and an address in it.
-type Place struct {
-	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil, it
-	// is the file that was refuted, or nil.
-	Image *Image
-
-	// Addr is the address to look up, as the file has it: within the call for a return address.
-	Addr     uint64
-	Verified string // the proof of the place: ByBuildID, …
-	Err      error  // why the frame is not located; nil if it is
-}
 
 // A Trace judges the frames of one trace. It keeps its verdicts about modules for later frames.
 type Trace struct {
@@ -122,11 +65,19 @@ const sureID = 8
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved
 
+// The steps of work that is not counted one by one.
+const (
+	stepsPerFrame    = 10  // to judge a frame of a module that is known
+	stepsPerModule   = 200 // to find the file of a module that an earlier trace has opened
+	stepsPerDemangle = 40
+	bytesPerStep     = 128 // of a file that is searched for a text
+)
+
 // Judge locates the frames, which are in the order of the log, and sets the Place of each. facts
 // are those of the log about the process.
 func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	t.quota().Spend(len(frames) * stepsPerFrame)
-	if t.quota().exhausted() {
+	if t.quota().Exhausted() {
 		refuse(frames)
 		return
 	}
@@ -225,7 +176,7 @@ type mapped struct{ agree, fail int }
 // weighMaps refuses the frames whose module only maps of an earlier trace give, unless so many agree
 // with the maps that these are not of another process.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *Facts) {
-	if !facts.old {
+	if _, old := facts.MapsOf(); !old {
 		return
 	}
 	for i, f := range frames {
@@ -270,34 +221,14 @@ func (t *Trace) EndStack() {
 // frames have the number of their process, as in reports of Valgrind, whose errors are far apart.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
-		return factLines
+		return FactLines
 	}
-	return windowLines
+	return WindowLines
 }
 
 // Apart reports whether frames have the number of their process. Such a trace may be long: it has
 // all errors of a process.
 func (t *Trace) Apart() bool { return t.apart }
-
-// PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
-// file. It reports whether it has set the Place, or f is Named or never located.
-func (f *Frame) PlaceByID() bool {
-	if f.Named {
-		return true
-	}
-	if f.Unread != nil {
-		f.Place = Place{Err: f.Unread}
-		return true
-	}
-	if f.ID.IsZero() || f.Kind != Vaddr {
-		return false
-	}
-	f.Place = Place{Addr: f.Value, Verified: ByBuildID}
-	if f.Call == Return {
-		f.Place.Addr--
-	}
-	return true
-}
 
 // assign sets the fields of f about its module from the facts of the lines around it.
 func (t *Trace) assign(f *Frame, facts *Facts) {
@@ -315,8 +246,8 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 	if f.Module == "" && f.Program {
 		f.Module = facts.Main().Name
 	}
-	if f.prefix.Len() >= sureID {
-		t.complete(f, f.prefix)
+	if f.Prefix.Len() >= sureID {
+		t.complete(f, f.Prefix)
 	}
 	if f.ID.IsZero() && f.Module != "" {
 		if m, ok := facts.Module(f.Module); ok {
@@ -340,6 +271,23 @@ func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 		t.completed[prefix] = id
 	}
 	if f.ID = id; id.IsZero() {
-		f.prefix = prefix
+		f.Prefix = prefix
+	}
+}
+
+// quota returns the Quota of t.
+func (t *Trace) quota() *Quota {
+	if t.Quota == nil {
+		t.Quota = new(Quota)
+	}
+	return t.Quota
+}
+
+// refuse locates no frame but those with a build ID and an address of the file.
+func refuse(frames []*Frame) {
+	for _, f := range frames {
+		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {
+			f.Place.Err = ErrBudget
+		}
 	}
 }

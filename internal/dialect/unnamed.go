@@ -96,7 +96,7 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 			v.sight(f, false)
 		}
 	}
-	if usual := plainBase - v.image.lowest(); len(v.seen) == 0 && v.image.Given {
+	if usual := PlainBase - v.image.lowest(); len(v.seen) == 0 && v.image.Given {
 		for _, f := range frames {
 			if s := (sighting{addr: f.Addr, call: f.Call}); v.image.isCode(s.lookup() - usual) {
 				v.sight(f, false)
@@ -123,15 +123,4 @@ func (v *verdict) mayHave(frames []*Frame) bool {
 		}
 	}
 	return calls > 0 && others <= 1
-}
-
-// isOfProgram reports whether f has an address of an ELF file and names no file: then it is in the
-// program itself.
-func (f *Frame) isOfProgram() bool {
-	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == Vaddr
-}
-
-// isUnnamed reports whether f has an address, but does not name its module in any way.
-func (f *Frame) isUnnamed() bool {
-	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == Runtime && f.Addr != 0
 }

@@ -32,7 +32,7 @@ type verdict struct {
 	unread  bool               // no reading agrees with the file, or several do
 	unseen  bool               // the file could not be read
 
-	loads map[*kernelLoad]*moved // where kernels were loaded, for frames of the kind InKernel
+	loads map[*KernelLoad]*moved // where kernels were loaded, for frames of the kind InKernel
 
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
@@ -64,8 +64,8 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 // keyOf returns the key of f's module in the first process that has it.
 func keyOf(f *Frame) moduleKey {
 	key := moduleKey{process: f.Process, name: f.Module}
-	if f.prefix.Len() >= sureID {
-		key.prefix = f.prefix
+	if f.Prefix.Len() >= sureID {
+		key.prefix = f.Prefix
 	}
 	if f.Kernel != nil {
 		key.name += " of " + f.Kernel.Named().Release // a module of another release is another file
@@ -79,9 +79,9 @@ func keyOf(f *Frame) moduleKey {
 // verdictOfModule is like verdictFor, for the module of f.
 func (t *Trace) verdictOfModule(key moduleKey, f *Frame) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
-		v.first = Frame{Module: f.Module, ID: f.ID, prefix: f.prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
+		v.first = Frame{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
 		m := t.Open(f)
-		if m.Err == nil && !f.prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.prefix.Bytes()) {
+		if m.Err == nil && !f.Prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.Prefix.Bytes()) {
 			return &Image{Path: m.Path, Err: ErrOtherID}
 		}
 		return m
@@ -155,7 +155,7 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 		switch {
 		case v.biased && addr == f.Addr-v.bias:
 			return addr, nil
-		case !v.image.Fixed && (f.Addr-addr)%pageSize == 0:
+		case !v.image.Fixed && (f.Addr-addr)%PageSize == 0:
 			found, n = addr, n+1
 		}
 	}
@@ -166,4 +166,12 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 		return found, nil
 	}
 	return 0, ErrManySym
+}
+
+// judgeGiven refutes v, a file that the operator has named, if the only return addresses of the trace
+// have no call before them.
+func (v *verdict) judgeGiven() {
+	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
+		v.refuted = ErrCall
+	}
 }

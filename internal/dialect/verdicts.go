@@ -94,7 +94,7 @@ func (t *Trace) Verdicts() (all []Verdict) {
 			continue
 		}
 		of := Verdict{
-			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.prefix, Process: key.process, Addr: v.first.Addr,
+			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.Prefix, Process: key.process, Addr: v.first.Addr,
 			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,
 			Bias: v.bias, Biased: v.biased, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
 			All: v.all, Stack: v.stack, Load: key.load, Tried: v.tried, Usual: v.usual,
@@ -133,7 +133,7 @@ func (t *Trace) Resume(verdicts []Verdict) {
 				of = t.unnamedVerdict(m)
 			}
 		} else {
-			f := Frame{Module: v.Module, ID: v.ID, prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}
+			f := Frame{Module: v.Module, ID: v.ID, Prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}
 			key := keyOf(&f)
 			key.load = v.Load
 			of = t.verdictOfModule(key, &f)
