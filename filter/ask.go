@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -178,7 +178,7 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 }
 
 // examine calls do with the file of m, if it was found before.
-func (r *asker) examine(m *module, do dialect.Examination) {
+func (r *asker) examine(m *module, do judge.Examination) {
 	// An error means that the file is not open: do is not called, which Image.Visit allows.
 	s, end := r.bounded()
 	defer end()

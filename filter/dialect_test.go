@@ -16,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -274,14 +275,14 @@ func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
 	}
 }
 
-// A fault in package dialect costs the answers of a line or of a trace, and no text.
+// A fault in package dialect or judge costs the answers of a line or of a trace, and no text.
 func TestFaultsOfDialectsCostAnswers(t *testing.T) {
 	const log = "one\n/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]\ntwo\n"
 	for name, fail := range map[string]func(*Filter){
 		"of a line": func(f *Filter) { f.tracer.reader.Past = func(int64) []byte { panic("a fault") } },
 		"of a trace": func(f *Filter) {
 			f.tracer.begin()
-			f.tracer.trace.Open = func(*dialect.Frame) *dialect.Image { panic("a fault") }
+			f.tracer.trace.Open = func(*dialect.Frame) *judge.Image { panic("a fault") }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,13 +7,14 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/sgr"
 )
 
 // edited lays out the line text with the i-th frame of the answer a in the places of the frame's
 // edits, or unchanged if a is nil. number replaces the frame's number.
-func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, i int) {
+func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
 	d := fr.Digits
@@ -85,7 +86,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 const locatedIndent = 4
 
 // rest returns the text of the log after the last answer in a line with a frame.
-func (c *locator) rest(text []byte, fr *dialect.Frame) []byte {
+func (c *locator) rest(text []byte, fr *judge.Frame) []byte {
 	if n := len(fr.Edits); n > 0 {
 		return text[fr.Edits[n-1].To:]
 	}
@@ -94,7 +95,7 @@ func (c *locator) rest(text []byte, fr *dialect.Frame) []byte {
 
 // edits lays out text from at on up to the last edit of a frame, with the i-th frame of the answer
 // a, and returns the offset after the last edit.
-func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int) int {
+func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
 	at = logKernel(&f.layout, text, at, fr, beside(&f.layout, fr))
@@ -140,7 +141,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 
 // simple reports whether simpleLine may lay out lines for a frame: the frame is that of a
 // sanitizer, and nothing in its line is coloured or escaped.
-func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
+func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)
 }
@@ -154,7 +155,7 @@ func isPlain(f *lineFilter, text []byte) bool {
 
 // simpleLine is a fast path of edited for answers with a function and a line: a log may have
 // millions of them. For other answers it returns false and lays out nothing.
-func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rendered, i int) bool {
+func (c *locator) simpleLine(text []byte, fr *judge.Frame, number int, r *rendered, i int) bool {
 	cut := &r.cuts[i]
 	if cut.file == cut.name {
 		return false
@@ -179,7 +180,7 @@ func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rend
 
 // simpleMarked is a fast path of marked if nothing is coloured and all calls have a line: a log may have
 // many frames of a kernel. For others it returns false and lays out nothing.
-func simpleMarked(f *lineFilter, text, between []byte, fr *dialect.Frame, r *rendered) bool {
+func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
 	}
@@ -226,7 +227,7 @@ func (c *locator) callers(a *answer) {
 
 // callNamed returns the index of the call in a that an object of JSON with a name of its own is about, and
 // of the innermost one if it has none. It returns false if the name is that of another function.
-func callNamed(c *locator, fr *dialect.Frame, a *answer) (n int, ok bool) {
+func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {
 		return 0, true
@@ -354,7 +355,7 @@ func (t *frameText) spaced() string {
 
 // inlined lays out a line for one of the functions at the address of a frame. It repeats the text
 // before the frame.
-func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, between, after string) {
+func (c *locator) inlined(text []byte, fr *judge.Frame, t frameText, before, between, after string) {
 	f := c.f
 	c.beneath(text, fr, 0)
 	f.look.frameBegins(len(f.buf), locatedIndent)
@@ -372,7 +373,7 @@ func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, b
 
 // inlinedFrom lays out the line of ClickHouse for the depth-th inlined call at the address of a
 // frame.
-func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth int) {
+func (c *locator) inlinedFrom(text []byte, fr *judge.Frame, t frameText, depth int) {
 	f := c.f
 	c.beneath(text, fr, 0)
 	f.look.frameBegins(len(f.buf), locatedIndent)
@@ -398,7 +399,7 @@ func (c *locator) names(logged []byte, t *frameText) bool {
 }
 
 // placeBelow lays out a line with file and line of a call, in the column in which Rust prints them.
-func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
+func (c *locator) placeBelow(text, eol []byte, fr *judge.Frame, t frameText) {
 	f := c.f
 	if t.file == "" || t.line == "0" { // Rust prints no place without a line
 		return
@@ -412,7 +413,7 @@ func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
 }
 
 // beneath lays out the text before a frame, and n blanks.
-func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
+func (c *locator) beneath(text []byte, fr *judge.Frame, n int) {
 	f := c.f
 	if fr.Start <= maxRepeat {
 		f.logBytes(text[ended(text[:fr.Start]):fr.Start])
@@ -422,7 +423,7 @@ func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
 
 // endBeneath ends a line that beneath has begun: a colour that the text before the frame has begun
 // ends as it does in the line of the frame.
-func (c *locator) endBeneath(text []byte, fr *dialect.Frame) {
+func (c *locator) endBeneath(text []byte, fr *judge.Frame) {
 	if len(fr.Edits) > 0 && fr.Start <= maxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
 		c.sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
 	}

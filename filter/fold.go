@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -260,7 +261,7 @@ func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 
 // markLocated is markFrame for a frame of a raw backtrace; a is nil if it has no answer. rest is the
 // text of the log after the last answer in the line.
-func markLocated(f *lineFilter, fr *dialect.Frame, a *answer, i int, rest []byte) {
+func markLocated(f *lineFilter, fr *judge.Frame, a *answer, i int, rest []byte) {
 	if !f.look.Fold {
 		return
 	}

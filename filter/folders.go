@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 const maxFolders = 128 // folders that are searched for a name
@@ -19,7 +19,7 @@ var systemFolders = []string{
 
 // byName returns the files of this name in the folders that are searched, and the files at the
 // paths that the log has for the name. Callers must prove which one of them ran.
-func (t *tracer) byName(name string) (found []*dialect.Image) {
+func (t *tracer) byName(name string) (found []*judge.Image) {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // maxHashed is the size of the largest file that is compared with a hash in the log, in bytes. Firmware
@@ -59,7 +59,7 @@ func keepGiven(t *tracer, path string, g givenFile) {
 }
 
 // reportTaken reports the file of a frame if the operator has named it, once.
-func reportTaken(t *tracer, f *dialect.Frame) {
+func reportTaken(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Taken == nil {
 		return
@@ -73,13 +73,13 @@ func reportTaken(t *tracer, f *dialect.Frame) {
 
 // reportRefused reports the file of a frame if the log shows that the device runs another program. The
 // same reason is reported again only after the file was right.
-func reportRefused(t *tracer, f *dialect.Frame) {
+func reportRefused(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Refused == nil {
 		return
 	}
 	refused := f.Place.Err
-	if refused != nil && !dialect.IsOtherProgram(refused) {
+	if refused != nil && !judge.IsOtherProgram(refused) {
 		return
 	}
 	if g := t.files.givenFiles[m.Path]; g.refused != refused {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
@@ -68,7 +69,7 @@ func (fs *traceFiles) changed() bool {
 
 // open returns the file for the module of a frame: the one that the operator names for it, or the
 // one at its path.
-func (t *tracer) open(f *dialect.Frame) *dialect.Image {
+func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {
 		return t.identified(f)
@@ -83,18 +84,18 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 	entry, mapped := t.reader.Facts().Around(f)
 	switch {
 	case name == "" && !mapped:
-		return &dialect.Image{Err: dialect.ErrNoModule}
+		return &judge.Image{Err: judge.ErrNoModule}
 	case f.Deleted:
-		return &dialect.Image{Path: name, Err: report.ErrDeleted}
+		return &judge.Image{Path: name, Err: report.ErrDeleted}
 	case mapped && entry.Deleted:
-		return &dialect.Image{Path: entry.Path, Err: report.ErrDeleted}
+		return &judge.Image{Path: entry.Path, Err: report.ErrDeleted}
 	case strings.HasPrefix(name, "/"):
 		return t.pathOf(name)
 	case mapped:
 		m := t.named(entry.Path)
 		// A mapping of another name may be that of another process, or the name is a link to the
 		// library.
-		m.Guessed = name != "" && dialect.Stem(path.Base(entry.Path)) != dialect.Stem(dialect.ProgramName(name))
+		m.Guessed = name != "" && judge.Stem(path.Base(entry.Path)) != judge.Stem(judge.ProgramName(name))
 		return m
 	}
 	return t.called(name)
@@ -102,7 +103,7 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 
 // pathOf returns the file at a path, which may have blanks, or may be the beginning of the title of
 // a process.
-func (t *tracer) pathOf(name string) *dialect.Image {
+func (t *tracer) pathOf(name string) *judge.Image {
 	m := t.named(name)
 	if word, _, blank := strings.Cut(name, " "); m.Err != nil && blank {
 		if program := t.named(word); program.Err == nil {
@@ -117,8 +118,8 @@ var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/
 
 // called returns the file of a library by its name, or the file of a program by the name or title
 // of its process.
-func (t *tracer) called(title string) *dialect.Image {
-	name := dialect.ProgramName(title)
+func (t *tracer) called(title string) *judge.Image {
+	name := judge.ProgramName(title)
 	main := t.reader.Facts().Main().Name
 	if strings.HasPrefix(main, "/") && path.Base(main) == name {
 		return t.named(main)
@@ -143,12 +144,12 @@ func (t *tracer) called(title string) *dialect.Image {
 			return m
 		}
 	}
-	return &dialect.Image{Path: title, Err: dialect.ErrTitle}
+	return &judge.Image{Path: title, Err: judge.ErrTitle}
 }
 
 // relative returns the file at the relative path that a program was called by, which its title begins
 // with; nil if there is none below the working folder.
-func relative(t *tracer, title string) *dialect.Image {
+func relative(t *tracer, title string) *judge.Image {
 	word, _, _ := strings.Cut(title, " ")
 	for _, name := range []string{title, word} {
 		if !strings.Contains(name, "/") || !filepath.IsLocal(name) {
@@ -167,16 +168,16 @@ var libraries = []string{
 }
 
 // library returns the file of a library without a path, which may be in the program's folder.
-func (t *tracer) library(name, folder string) *dialect.Image {
+func (t *tracer) library(name, folder string) *judge.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
 		m.ByName = true
 		return m
 	}
-	return &dialect.Image{Path: name, Err: dialect.ErrNoLib}
+	return &judge.Image{Path: name, Err: judge.ErrNoLib}
 }
 
 // firstIn returns the first file of this name in the folders, or nil.
-func firstIn(t *tracer, name string, lists ...[]string) *dialect.Image {
+func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 	for _, folders := range lists {
 		for _, folder := range folders[:min(len(folders), maxFolders)] {
 			if !strings.HasPrefix(folder, "/") {
@@ -201,11 +202,11 @@ func (g *Image) isFor(module string) bool {
 	if name == "" {
 		name = path.Base(g.Path)
 	}
-	return name == module || path.Base(module) == name || strings.TrimSuffix(name, ".elf") == module || dialect.ProgramName(module) == name
+	return name == module || path.Base(module) == name || strings.TrimSuffix(name, ".elf") == module || judge.ProgramName(module) == name
 }
 
 // unnamed returns the files in which the address of a frame without a module may be.
-func (t *tracer) unnamed() (all []*dialect.Image) {
+func (t *tracer) unnamed() (all []*judge.Image) {
 	for i := range t.opt.Images {
 		all = append(all, t.given(&t.opt.Images[i]))
 	}
@@ -221,7 +222,7 @@ func (t *tracer) unnamed() (all []*dialect.Image) {
 }
 
 // given returns the file that the operator names.
-func (t *tracer) given(g *Image) *dialect.Image {
+func (t *tracer) given(g *Image) *judge.Image {
 	m := imageOf(t.files.images.Named(g.Path))
 	m.Given, m.Base, m.HasBase, m.Forced = true, g.Base, g.HasBase, t.opt.ForceImages
 	m.Hash = func() string { return hashOf(t, g.Path) }
@@ -238,7 +239,7 @@ var (
 )
 
 // named returns the file at a path.
-func (t *tracer) named(name string) *dialect.Image {
+func (t *tracer) named(name string) *judge.Image {
 	clean := path.Clean(name)
 	place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
 	switch there := path.Clean(place); {
@@ -247,12 +248,12 @@ func (t *tracer) named(name string) *dialect.Image {
 			break
 		}
 		if strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") {
-			return &dialect.Image{Path: name, Err: errProc}
+			return &judge.Image{Path: name, Err: errProc}
 		}
-		return &dialect.Image{Path: name, Err: errDevice}
+		return &judge.Image{Path: name, Err: errDevice}
 	case t.opt.NoPaths, isSpecial(there): // such as --sysroot=/proc/PID/root
 	case leadsToSpecial(there):
-		return &dialect.Image{Path: name, Err: errDevice}
+		return &judge.Image{Path: name, Err: errDevice}
 	}
 	m := imageOf(t.files.objects.Named(name))
 	m.Younger = m.Err == nil && path.Clean(place) == clean && !t.logged.IsZero() && buildid.ChangedAt(clean).After(t.logged)
@@ -297,8 +298,8 @@ func leadsToSpecial(clean string) bool {
 }
 
 // imageOf returns o as the file of a module.
-func imageOf(o *report.Object) *dialect.Image {
-	m := &dialect.Image{Path: o.Path, ID: o.ID, State: o.State, File: o.Image, Err: o.Err}
+func imageOf(o *report.Object) *judge.Image {
+	m := &judge.Image{Path: o.Path, ID: o.ID, State: o.State, File: o.Image, Err: o.Err}
 	if o.Err == nil {
 		m.Segments, m.Fixed = o.Image.Segments(), o.Fixed
 	}
@@ -306,7 +307,7 @@ func imageOf(o *report.Object) *dialect.Image {
 }
 
 // identified returns the file of a module with a known build ID, wherever the symbolizer finds it.
-func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
+func (t *tracer) identified(f *dialect.Frame) *judge.Image {
 	if strings.HasPrefix(f.Module, "/") && !f.Deleted {
 		if m := t.named(f.Module); m.Err == nil && m.ID == f.ID {
 			return m // unlike a debug file it has code, which shows signal trampolines
@@ -314,9 +315,9 @@ func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
 	}
 	m := t.locator.module(cacheModule{id: f.ID, name: f.Module})
 	l, err := t.f.askLayout(m)
-	return &dialect.Image{
+	return &judge.Image{
 		Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed,
-		Visit: func(do dialect.Examination) { t.f.examine(m, do) },
+		Visit: func(do judge.Examination) { t.f.examine(m, do) },
 	}
 }
 

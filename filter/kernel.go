@@ -3,11 +3,12 @@ package filter
 import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
 // openModule returns the file for the module of a frame.
-func openModule(t *tracer, f *dialect.Frame) *dialect.Image {
+func openModule(t *tracer, f *dialect.Frame) *judge.Image {
 	if f.Kernel != nil {
 		return kernelFile(t, f)
 	}
@@ -16,8 +17,8 @@ func openModule(t *tracer, f *dialect.Frame) *dialect.Image {
 
 // kernelFile returns the file of a kernel or of one of its modules. It is found by its build ID, or
 // the operator names it, or it is found by the release of the kernel.
-func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
-	var m *dialect.Image
+func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
+	var m *judge.Image
 	if !f.ID.IsZero() {
 		if m = t.identified(f); m.Err == nil {
 			return m
@@ -34,13 +35,13 @@ func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 	release := f.Kernel.Named().Release
 	if release == "" {
 		if m == nil {
-			m = &dialect.Image{Path: f.Module, Err: dialect.ErrNoKernel}
+			m = &judge.Image{Path: f.Module, Err: judge.ErrNoKernel}
 		}
 		return m
 	}
 	for _, place := range kernelPlaces(t, f.Module, release) {
 		if t.opt.NoPaths {
-			return &dialect.Image{Path: place, Err: report.ErrNoPaths}
+			return &judge.Image{Path: place, Err: report.ErrNoPaths}
 		}
 		found := t.named(place)
 		if found.Err == nil && (f.ID.IsZero() || found.ID == f.ID) {
@@ -51,7 +52,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 		}
 	}
 	if m == nil || m.Err == report.ErrNoFile {
-		m = &dialect.Image{Path: f.Module, Err: dialect.ErrKernel}
+		m = &judge.Image{Path: f.Module, Err: judge.ErrKernel}
 	}
 	return m
 }

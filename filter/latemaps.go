@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // lateMaps keeps the frames of a trace for which the program prints its maps so much later that
@@ -14,7 +15,8 @@ import (
 //
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {
-	frames     []dialect.Frame // frames of the trace that were printed
+	frames     []judge.Frame   // frames of the trace that were printed
+	copies     []dialect.Frame // that frames refer to: those of the last block
 	bytes      int             // approximate memory of frames
 	unresolved int             // number of frames without an answer
 
@@ -33,7 +35,7 @@ const (
 )
 
 // keep keeps frames that were printed.
-func (m *lateMaps) keep(frames []dialect.Frame) {
+func (m *lateMaps) keep(frames []judge.Frame) {
 	for i := range frames {
 		f := &frames[i]
 		size := 256 + len(f.Module) + len(f.Symbol.Name)
@@ -44,19 +46,24 @@ func (m *lateMaps) keep(frames []dialect.Frame) {
 		if n := len(m.frames); n == cap(m.frames) && n >= maxLateFrames/16 { // growing in small steps would copy them often
 			m.frames = slices.Grow(m.frames, maxLateFrames-n)
 		}
-		m.frames = append(m.frames, *f)
-		kept := &m.frames[len(m.frames)-1]
+		if len(m.copies) == cap(m.copies) {
+			m.copies = make([]dialect.Frame, 0, min(max(2*cap(m.copies), 16), 512)) // frames refer to the ones before
+		}
+		m.copies = append(m.copies, *f.Frame)
+		kept := *f
+		kept.Frame = &m.copies[len(m.copies)-1]
 		kept.Edits = nil
+		kept.Place.Image = nil // its file may be closed
+		m.frames = append(m.frames, kept)
 		if f.Place.Err != nil {
 			m.unresolved++
 		}
-		kept.Place.Image = nil // its file may be closed
 	}
 }
 
 // await reports whether the line of frames must not change. If so it keeps the frames, each address
 // once.
-func (m *lateMaps) await(frames []dialect.Frame) bool {
+func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]
 		if !f.Footnote {
@@ -64,7 +71,7 @@ func (m *lateMaps) await(frames []dialect.Frame) bool {
 		}
 		if len(m.noted) < maxLateFrames && !m.noted[f.Addr] {
 			m.note(f.Addr)
-			f.Place.Err = dialect.ErrNoBias
+			f.Place.Err = judge.ErrNoBias
 			m.keep(frames[i : i+1])
 		}
 	}
@@ -93,7 +100,7 @@ func (m *lateMaps) isNote(b []byte) bool {
 func (m *lateMaps) forget() { *m = lateMaps{} }
 
 // note lays out the footnote for a frame, which is located.
-func (c *locator) note(prefix, between []byte, fr *dialect.Frame) {
+func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	if f.o.Dialects.Elements {
 		c.madeNote(prefix, between, fr)

@@ -7,6 +7,7 @@ import (
 	"unique"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // A locator lays out lines with frames of raw backtraces.
@@ -18,6 +19,7 @@ type locator struct {
 	stacks  [maxStacks]stack // stacks whose frames are renumbered, by the text before the frames
 	made    made             // for Dialects.Elements
 	first   uint64           // the number that the first module of made gets
+	frames  []judge.Frame    // of the current line
 	scratch []byte
 }
 
@@ -33,7 +35,7 @@ const maxStacks = 16 // stacks of processes whose lines are interleaved; a power
 const maxLocated = 4096 // modules of raw backtraces that are kept
 
 // line prints the current line, which has frames.
-func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
+func (c *locator) line(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if fr := &frames[0]; fr.Data {
 		if f.o.Dialects.Elements || f.o.Dialects.KeepRaw {
@@ -65,7 +67,7 @@ func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 }
 
 // answer returns the answer for a frame, or nil if the frame is not located.
-func (c *locator) answer(fr *dialect.Frame) *answer {
+func (c *locator) answer(fr *judge.Frame) *answer {
 	c.f.elements++
 	if err := fr.Place.Err; err != nil {
 		if !fr.Optional {
@@ -80,7 +82,7 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 }
 
 // locatedAnswer returns the answer for a frame that is located.
-func locatedAnswer(c *locator, fr *dialect.Frame) *answer {
+func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	f, p := c.f, &fr.Place
 	if fr.Key != 0 && (p.Image == nil || fr.Kernel != nil) {
 		return c.keyed(fr)
@@ -97,7 +99,7 @@ func locatedAnswer(c *locator, fr *dialect.Frame) *answer {
 
 // keyed is locatedAnswer for a frame whose line has its module, build ID and address. For a hot frame it
 // does not lock the shared Cache.
-func (c *locator) keyed(fr *dialect.Frame) *answer {
+func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
 	if slot.addr == fr.Key && slot.epoch == c.recent.epoch && f.stillBest(&slot.text) {
@@ -120,7 +122,7 @@ func (c *locator) keyed(fr *dialect.Frame) *answer {
 }
 
 // restOn counts what the answer for a frame rests on, if it is not a build ID in the line.
-func (c *locator) restOn(fr *dialect.Frame) {
+func (c *locator) restOn(fr *judge.Frame) {
 	if fr.Kernel != nil {
 		c.f.rests.count(fr.Place.Verified)
 	}
@@ -147,7 +149,7 @@ func (c *locator) module(k cacheModule) *module {
 }
 
 // frameLine prints the current line, which has one frame.
-func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
+func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	stack := c.stackOf(text, fr)
 	number := fr.Number + stack.added
@@ -279,7 +281,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 }
 
 // marked lays out a line with one frame for each of the inlined calls, and the current line after them.
-func marked(c *locator, text, between []byte, fr *dialect.Frame, number int, a *answer) {
+func marked(c *locator, text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f := c.f
 	n := len(a.text.cuts)
 	for i := range n - 1 {
@@ -295,7 +297,7 @@ func marked(c *locator, text, between []byte, fr *dialect.Frame, number int, a *
 
 // kept returns the index of the call of a with which the current line ends, because the log was filtered
 // with KeepRaw before: the lines around have its other calls. It returns -1 if there is none.
-func (c *locator) kept(text []byte, fr *dialect.Frame, a *answer) int {
+func (c *locator) kept(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || inObject(fr) || len(a.text.cuts) < 2 {
 		return -1
 	}
@@ -310,7 +312,7 @@ func (c *locator) kept(text []byte, fr *dialect.Frame, a *answer) int {
 
 // stackOf returns the stack of a frame. A stack whose frames are not renumbered has no added
 // frames.
-func (c *locator) stackOf(text []byte, fr *dialect.Frame) *stack {
+func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	if fr.Digits.To == 0 {
 		c.stacks[0] = stack{}
 		return &c.stacks[0]
@@ -336,7 +338,7 @@ func textBefore(b []byte) (hash uint64) {
 }
 
 // sentence lays out a line with several frames, with the answers in their places.
-func (c *locator) sentence(text []byte, frames []dialect.Frame) {
+func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f := c.f
 	at := 0
 	for i := range frames {
@@ -366,7 +368,7 @@ func (c *locator) sentence(text []byte, frames []dialect.Frame) {
 
 // nameUnframed lays out the text from at to the end of an address of code or data, in the form of the
 // element that it was. It returns that end, or at if there is no answer.
-func nameUnframed(c *locator, text []byte, at int, fr *dialect.Frame) int {
+func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
 	start := len(f.buf)
@@ -410,7 +412,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *dialect.Frame) int {
 }
 
 // below lays out the answer for a frame of a list on lines of its own.
-func (c *locator) below(text, eol []byte, fr *dialect.Frame) {
+func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)
 	start := len(f.buf)
@@ -437,7 +439,7 @@ func (c *locator) below(text, eol []byte, fr *dialect.Frame) {
 
 // variable lays out a line with the address of a variable in mod, in the form of a sanitizer that has
 // found the name: 'NAME' of size SIZE at 0xSTART.
-func (c *locator) variable(text []byte, fr *dialect.Frame, mod *module) {
+func (c *locator) variable(text []byte, fr *judge.Frame, mod *module) {
 	f := c.f
 	f.elements++
 	a := &f.last

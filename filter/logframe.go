@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/sgr"
 )
 
 // logFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
 // of its own, the part of the frame in it gets a look.
-func logFrame(l *layout, text []byte, from, to int, fr *dialect.Frame, look sgr.State) {
+func logFrame(l *layout, text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.color != ColorAlways || l.state == look || bytes.IndexByte(text, esc) >= 0 {
 		l.logBytes(text[from:to])
 		return
@@ -27,7 +28,7 @@ func logFrame(l *layout, text []byte, from, to int, fr *dialect.Frame, look sgr.
 
 // beside returns the look of the log's text beside an answer: dim in a numbered frame. A frame
 // without a number may be words of a sentence.
-func beside(l *layout, fr *dialect.Frame) sgr.State {
+func beside(l *layout, fr *judge.Frame) sgr.State {
 	if fr.Number < 0 {
 		return l.state
 	}
@@ -36,7 +37,7 @@ func beside(l *layout, fr *dialect.Frame) sgr.State {
 
 // logGroups is logFrame for the rest of the line, which may be broken before a path, an object and a
 // build ID.
-func logGroups(l *layout, text []byte, at int, fr *dialect.Frame, look sgr.State) {
+func logGroups(l *layout, text []byte, at int, fr *judge.Frame, look sgr.State) {
 	if l.look != nil && fr.Number >= 0 && !inObject(fr) {
 		for _, group := range []string{" /", " (/", " (BuildId"} {
 			if i := bytes.Index(text[at:], []byte(group)); i >= 0 {
@@ -52,7 +53,7 @@ func logGroups(l *layout, text []byte, at int, fr *dialect.Frame, look sgr.State
 // logKernel is logFrame for a frame of a kernel up to its first edit: the line may be broken before
 // the function and before its module. It returns the offset after the text that it has laid out: at,
 // if the frame is not one of a kernel.
-func logKernel(l *layout, text []byte, at int, fr *dialect.Frame, look sgr.State) int {
+func logKernel(l *layout, text []byte, at int, fr *judge.Frame, look sgr.State) int {
 	if l.look == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at
 	}
@@ -95,7 +96,7 @@ func inJSON(p dialect.Part) bool {
 }
 
 // inObject reports whether the answer for a frame is a member of an object of JSON in its line.
-func inObject(fr *dialect.Frame) bool {
+func inObject(fr *judge.Frame) bool {
 	return len(fr.Edits) > 0 && inJSON(fr.Edits[0].Part)
 }
 

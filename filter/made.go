@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -25,7 +26,7 @@ var madeMark = []byte("{{{pc:0xfff")
 type made map[cacheModule]uint64
 
 // identity returns the name and the build ID of the module of a located frame.
-func (c *locator) identity(fr *dialect.Frame) cacheModule {
+func (c *locator) identity(fr *judge.Frame) cacheModule {
 	m := fr.Place.Image
 	switch {
 	case m == nil:
@@ -57,7 +58,7 @@ func passOn(f *lineFilter, text, eol []byte) {
 
 // place returns the made-up address of a frame, and whether it has one. For a new module it prints
 // the module and its map on a line of their own, so the current line must be empty.
-func (c *locator) place(fr *dialect.Frame, eol []byte) (addr uint64, ok bool) {
+func (c *locator) place(fr *judge.Frame, eol []byte) (addr uint64, ok bool) {
 	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= madeSize {
 		return 0, false
 	}
@@ -95,7 +96,7 @@ func lineEnd(eol []byte) []byte {
 // madeLine prints the current line with elements for its located frames. A frame of a sanitizer
 // becomes a bt, unless KeepRaw is set; other lines keep their text, with a pc after each frame. A
 // line that is an object of JSON is printed unchanged: it has the build IDs of its modules.
-func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
+func (c *locator) madeLine(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if inObject(&frames[0]) {
 		f.logBytes(text)
@@ -103,7 +104,10 @@ func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 		return
 	}
 	// whether such an address was that of a pc or of a data element is not known
-	frames = slices.DeleteFunc(frames, func(fr dialect.Frame) bool { return fr.Unframed })
+	unframed := func(fr judge.Frame) bool { return fr.Unframed }
+	if slices.ContainsFunc(frames, unframed) {
+		frames = slices.DeleteFunc(slices.Clone(frames), unframed) // the caller keeps its frames
+	}
 	for i := range frames {
 		c.place(&frames[i], eol)
 	}
@@ -150,14 +154,14 @@ func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 }
 
 // isBT reports whether a bt replaces a frame, as an answer would replace its module.
-func isBT(text []byte, fr *dialect.Frame) bool {
+func isBT(text []byte, fr *judge.Frame) bool {
 	last := len(fr.Edits) - 1
 	return fr.Inline == dialect.InlineFrames && fr.Digits.To > 0 && fr.Number >= 0 && last >= 0 &&
 		fr.Edits[last].Part == dialect.AtSource && !bytes.HasSuffix(text[:fr.Start], []byte("{"))
 }
 
 // madeNote is note with an element in place of an answer.
-func (c *locator) madeNote(prefix, between []byte, fr *dialect.Frame) {
+func (c *locator) madeNote(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	f.nextLine(between)
 	addr, ok := c.place(fr, between)

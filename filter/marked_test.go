@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -31,7 +32,7 @@ func TestTheFastPathForKernelsChangesNothing(t *testing.T) {
 			if l == nil || len(l.Frames) != 1 {
 				t.Fatalf("%q: no frame", line)
 			}
-			fr := &l.Frames[0]
+			fr := &judge.Unplaced(nil, l.Frames)[0]
 			for i, frames := range answers {
 				f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Color: color})
 				c := &f.tracer.locator

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
@@ -95,7 +95,7 @@ func resultOf(err error, other Result) Result {
 		return ResultNoSymbol
 	case errors.Is(err, symbolize.ErrPending):
 		return ResultPending
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, report.ErrNoFile), errors.Is(err, dialect.ErrKernel), errors.Is(err, report.ErrDeleted):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, report.ErrNoFile), errors.Is(err, judge.ErrKernel), errors.Is(err, report.ErrDeleted):
 		return ResultNoFile
 	case fault:
 		return ResultFault
@@ -106,7 +106,7 @@ func resultOf(err error, other Result) Result {
 // countPlace counts a frame of a raw backtrace that was not located. A wild address is not counted:
 // there is no code at it.
 func (r *resolver) countPlace(err error) {
-	if err != dialect.ErrWild {
+	if err != judge.ErrWild {
 		r.outcomes[OriginRaw][resultOf(err, ResultNoModule)]++
 	}
 }

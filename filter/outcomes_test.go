@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -22,10 +22,10 @@ func TestReasonsOfUnresolvedAddressesHaveAResult(t *testing.T) {
 		{&symbolize.NotFoundError{Err: errors.New("a server is away")}, ResultNoFile},
 		{fs.ErrNotExist, ResultNoFile},
 		{report.ErrNoFile, ResultNoFile},
-		{dialect.ErrKernel, ResultNoFile},
+		{judge.ErrKernel, ResultNoFile},
 		{report.ErrDeleted, ResultNoFile},
 		{fmt.Errorf("a: %w", &symbolize.FaultError{Path: "a", Err: errors.New("broken")}), ResultFault},
-		{dialect.ErrNoBias, ResultNoModule}, // in a raw backtrace
+		{judge.ErrNoBias, ResultNoModule}, // in a raw backtrace
 	} {
 		if got := resultOf(tt.err, ResultNoModule); got != tt.want {
 			t.Errorf("%v: got %v, want %v", tt.err, got, tt.want)

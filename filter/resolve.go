@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -219,10 +219,10 @@ func (r *resolver) countLookup(a *answer) {
 }
 
 // recordPlace counts a frame of a raw backtrace that was not located.
-func (r *resolver) recordPlace(fr *dialect.Frame) {
+func (r *resolver) recordPlace(fr *judge.Frame) {
 	k := cacheModule{id: fr.ID, name: fr.Module}
 	switch m := fr.Place.Image; {
-	case fr.Place.Err == dialect.ErrWild:
+	case fr.Place.Err == judge.ErrWild:
 		r.wild.Add(Wild{1, fr.Addr})
 		return
 	case m != nil && m.Given && k.name == "" && k.id.IsZero():

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/findings"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -121,7 +121,7 @@ func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint
 }
 
 // recordLocated is recordAnswer for a frame of a raw backtrace; a is nil if it was not located.
-func (p *printing) recordLocated(start int, fr *dialect.Frame, a *answer) {
+func (p *printing) recordLocated(start int, fr *judge.Frame, a *answer) {
 	if !p.needsSources {
 		return
 	}

@@ -3,6 +3,7 @@ package filter
 import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // savedLate is the form of lateMaps in a checkpoint.
@@ -70,22 +71,22 @@ func (m *lateMaps) restore(s *savedLate) error {
 		if err != nil {
 			return err
 		}
-		f := dialect.Frame{
+		f := judge.Frame{Frame: &dialect.Frame{
 			Dialect: dialects[from.Dialect], Number: from.Number, Module: string(from.Module), ID: id, Program: from.Program, Deleted: from.Deleted,
 			Kind: from.Kind, Value: from.Value, Addr: from.Addr, Call: from.Call,
 			Symbol: dialect.Symbol{Name: string(from.Symbol), Offset: from.Offset, Size: from.Size, Inside: from.Inside},
 			Less:   from.Less, Process: from.Process, PID: from.PID, Usual: from.Usual, Footnote: from.Footnote,
-		}
+		}}
 		if f.Dialect == nil || f.Kind > dialect.FileOrRuntime || f.Call > dialect.System {
 			return checkpoint.Damaged("a frame that waits for maps is not valid")
 		}
 		if !from.Located {
-			f.Place.Err = dialect.ErrNoBias
+			f.Place.Err = judge.ErrNoBias
 		}
 		if f.Footnote {
 			m.note(f.Addr)
 		}
-		m.keep([]dialect.Frame{f})
+		m.keep([]judge.Frame{f})
 	}
 	m.unresolved, m.passed, m.tries = min(m.unresolved, s.Unresolved), s.Passed, max(s.Tries, 0)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -103,7 +104,7 @@ func (p *snippets) sourceLine(number uint32, line []byte, column uint32, most in
 }
 
 // source lays out the source lines of the i-th frame of a, below its line.
-func (c *locator) source(text, eol []byte, fr *dialect.Frame, a *answer, i int) {
+func (c *locator) source(text, eol []byte, fr *judge.Frame, a *answer, i int) {
 	if c.f.printsSources && !inObject(fr) && !bytes.Contains(text, []byte("SUMMARY: ")) { // which repeats a frame
 		sourceBelow(c.f, a, i, eol, func() { c.beneath(text, fr, 0) }, func() { c.endBeneath(text, fr) })
 	}

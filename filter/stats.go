@@ -1,6 +1,6 @@
 package filter
 
-import "github.com/symfilter/symfilter/internal/dialect"
+import "github.com/symfilter/symfilter/internal/judge"
 
 // Stats counts what a Filter, or Lines, have done so far.
 type Stats struct {
@@ -31,13 +31,13 @@ type Rests struct {
 // count counts a frame.
 func (r *Rests) count(verified string) {
 	switch verified {
-	case dialect.ByBuildID:
+	case judge.ByBuildID:
 		r.BuildID++
-	case dialect.BySymbol:
+	case judge.BySymbol:
 		r.Symbol++
-	case dialect.ByCall:
+	case judge.ByCall:
 		r.Call++
-	case dialect.ByPath:
+	case judge.ByPath:
 		r.Path++
 	default:
 		r.Other++

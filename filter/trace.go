@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/marks"
 )
@@ -35,8 +36,8 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace  *dialect.Trace // the current trace, or nil
-	logged time.Time      // when its first line was written; zero if unknown
+	trace  *judge.Trace // the current trace, or nil
+	logged time.Time    // when its first line was written; zero if unknown
 	files  traceFiles
 	last   int64 // line of the last frame of trace, or of a fact after it
 	full   bool  // trace has reached a limit: no more of its lines are held back
@@ -49,7 +50,7 @@ type tracer struct {
 	before  dialect.State // state of reader, without its windows, before the first held line
 	since   time.Time
 
-	memory  dialect.Memory // of the log: its traces share it
+	memory  judge.Memory // of the log: its traces share it
 	locator locator
 	maps    lateMaps
 	modules kernelModules
@@ -58,7 +59,7 @@ type tracer struct {
 // A heldLine is a line of the trace that is held back.
 type heldLine struct {
 	from, to int // in tracer.text
-	frames   []dialect.Frame
+	frames   []judge.Frame
 	upTo     int  // frames of it and of the held lines before it
 	listed   bool // the next line has its listing: the log was filtered before
 }
@@ -71,7 +72,7 @@ func newTracer(f *lineFilter) *tracer {
 	t := &tracer{f: f, opt: &f.o.Dialects, reader: dialect.NewReader(f.o.Dialects.Only)}
 	t.reader.Past, t.reader.RawPast = t.past.last, t.past.searched
 	t.reader.Firmware = slices.ContainsFunc(t.opt.Images, func(m Image) bool { return m.Name == "" })
-	t.reader.OnX86 = t.reader.Firmware && !slices.ContainsFunc(t.opt.Images, func(m Image) bool { return !dialect.IsX86Kernel(m.Path) })
+	t.reader.OnX86 = t.reader.Firmware && !slices.ContainsFunc(t.opt.Images, func(m Image) bool { return !judge.IsX86Kernel(m.Path) })
 	t.past.unwrap = f.o.Dialects.Unwrap
 	t.locator.f = f
 	return t
@@ -146,12 +147,12 @@ func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 // errFault is the reason for frames whose trace could not be judged because of a fault.
 var errFault = errors.New("symfilter failed on the trace; please report this bug")
 
-// judge locates frames. If that panics, they are not located.
-func judge(t *tracer, frames []*dialect.Frame) {
+// locateFrames locates frames. If that panics, they are not located.
+func locateFrames(t *tracer, frames []*judge.Frame) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			for _, f := range frames {
-				f.Place = dialect.Place{Err: errFault}
+				f.Place = judge.Place{Err: errFault}
 			}
 			reportFault(t, fault, 0)
 		}
@@ -164,7 +165,7 @@ func judge(t *tracer, frames []*dialect.Frame) {
 	}
 }
 
-// reportFault reports a panic in package dialect on the line after the given number of lines.
+// reportFault reports a panic in package dialect or judge on the line after the given number of lines.
 func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
 		stack := debug.Stack()
@@ -173,7 +174,7 @@ func reportFault(t *tracer, fault any, lines int64) {
 }
 
 // reportDoubt reports that m, whose names were printed, is not the file that ran.
-func reportDoubt(t *tracer, m *dialect.Image) {
+func reportDoubt(t *tracer, m *judge.Image) {
 	if t.f.o.Diagnose != nil {
 		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: doubt the names that earlier backtraces of the process got from it; --image NAME=FILE names the right file", m.Path)})
 	}
@@ -213,6 +214,11 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		l.Frames = nil
 	}
 	isMap := l != nil && l.Map
+	frames := t.locator.frames[:0]
+	if l != nil {
+		frames = judge.Unplaced(frames, l.Frames)
+	}
+	t.locator.frames = frames
 	if t.maps.held && !isMap { // the maps are complete, unless another process logs between them
 		if t.maps.isNote(b) { // the log was filtered before
 			t.maps.unresolved = 0
@@ -223,14 +229,14 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if isMap && t.mapLine(b, l.MapStart) {
 		return
 	}
-	if t.maps.passed && len(t.held) == 0 && l != nil && len(l.Frames) > 0 {
+	if t.maps.passed && len(t.held) == 0 && len(frames) > 0 {
 		t.end()
 		t.reader.AgeMaps(number)
 	}
 	if t.trace != nil && l == nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
 		t.last = number
 	}
-	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
+	if len(frames) == 0 || t.maps.await(frames) {
 		if len(t.held) == 0 {
 			t.full = false // the next stack may be held back
 			if !t.opt.NoHold && len(listingOf(t.opt, b).lines) > 0 {
@@ -261,37 +267,37 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		}
 	}
 	if number-t.last > 1 || len(t.held) > 0 && len(t.held[len(t.held)-1].frames) == 0 {
-		l.Frames[0].Apart = true
+		frames[0].Apart = true
 	}
 	sure := true
-	for i := range l.Frames {
-		f := &l.Frames[i]
+	for i := range frames {
+		f := &frames[i]
 		sure = (f.PlaceByID() || t.trace != nil && t.trace.PlaceKnown(f)) && sure
 	}
-	listed := l.Frames[0].Below != "" || l.Frames[0].PlaceBelow // in a filtered log the next line has the answers
+	listed := frames[0].Below != "" || frames[0].PlaceBelow // in a filtered log the next line has the answers
 	if !sure || listed {
 		t.begin()
 	}
-	if !sure || listed || l.Frames[0].Kernel != nil {
+	if !sure || listed || frames[0].Kernel != nil {
 		t.last = number
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
-		for i := range l.Frames {
+		for i := range frames {
 			// Without the next line it is not known whether the frame has its answer.
-			l.Frames[i].Named = l.Frames[i].Named || l.Frames[i].PlaceBelow
+			frames[i].Named = frames[i].Named || frames[i].PlaceBelow
 		}
 		if !sure {
-			judge(t, pointers(l.Frames))
+			locateFrames(t, pointers(frames))
 		}
-		t.print(b, l.Frames)
+		t.print(b, frames)
 		return
 	}
 	t.promise = t.promise || l.Holds
-	if fits := t.hasRoom(len(b), len(l.Frames)); listed && (!fits || t.late()) {
+	if fits := t.hasRoom(len(b), len(frames)); listed && (!fits || t.late()) {
 		t.release() // not with this line, whose answers the next one may have
 		t.full = t.full || !fits && !t.trace.Apart()
 	}
-	t.hold(b, l.Frames)
+	t.hold(b, frames)
 	if t.late() {
 		t.release()
 	}
@@ -306,7 +312,7 @@ func (t *tracer) begin() {
 		t.logged = t.opt.Logged()
 	}
 	t.files.open(t.opt)
-	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *dialect.Image) { reportDoubt(t, m) }}
+	t.trace = &judge.Trace{Open: func(f *dialect.Frame) *judge.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *judge.Image) { reportDoubt(t, m) }}
 }
 
 // end forgets the current trace.
@@ -342,7 +348,7 @@ func dropAnswered(held []heldLine, b []byte) {
 }
 
 // hold holds a line back.
-func (t *tracer) hold(b []byte, frames []dialect.Frame) {
+func (t *tracer) hold(b []byte, frames []judge.Frame) {
 	if len(t.held) == 0 {
 		t.since = time.Now()
 	}
@@ -352,7 +358,7 @@ func (t *tracer) hold(b []byte, frames []dialect.Frame) {
 	if n := len(t.held); n > 0 {
 		upTo += t.held[n-1].upTo
 	}
-	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames), upTo, false})
+	t.held = append(t.held, heldLine{from, len(t.text), judge.Clone(frames), upTo, false})
 	if !t.hasRoom(0, 0) {
 		t.release()
 		t.full = !t.trace.Apart()
@@ -446,7 +452,7 @@ func (t *tracer) release() {
 		return
 	}
 	if t.printed == 0 {
-		var all []*dialect.Frame
+		var all []*judge.Frame
 		for i := range t.held {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
@@ -454,7 +460,7 @@ func (t *tracer) release() {
 			t.endTrace() // its verdicts are about files that were replaced
 		}
 		t.begin()
-		judge(t, all)
+		locateFrames(t, all)
 	}
 	for t.printed < len(t.held) {
 		l := &t.held[t.printed]
@@ -478,7 +484,7 @@ func (t *tracer) release() {
 }
 
 // print prints a line with frames, which are located.
-func (t *tracer) print(b []byte, frames []dialect.Frame) {
+func (t *tracer) print(b []byte, frames []judge.Frame) {
 	f := t.f
 	text, eol := t.enterLine(b)
 	f.layOutInPlace()
@@ -529,7 +535,7 @@ func (t *tracer) printMap(b []byte) {
 }
 
 // lateNotes returns the frames that only the last maps have located, each address once.
-func (t *tracer) lateNotes() (notes []dialect.Frame) {
+func (t *tracer) lateNotes() (notes []judge.Frame) {
 	m := &t.maps
 	if m.unresolved == 0 {
 		return nil
@@ -548,7 +554,7 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	}
 	t.endTrace()
 	t.begin()
-	judge(t, pointers(m.frames))
+	locateFrames(t, pointers(m.frames))
 	type place struct {
 		module string
 		addr   uint64
@@ -597,8 +603,8 @@ func (t *tracer) enterLine(b []byte) (text, eol []byte) {
 }
 
 // pointers returns pointers to the elements of frames.
-func pointers(frames []dialect.Frame) []*dialect.Frame {
-	all := make([]*dialect.Frame, len(frames))
+func pointers(frames []judge.Frame) []*judge.Frame {
+	all := make([]*judge.Frame, len(frames))
 	for i := range frames {
 		all[i] = &frames[i]
 	}

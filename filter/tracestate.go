@@ -3,6 +3,7 @@ package filter
 import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // maxFrameNumber bounds the frames that inlined calls have added to a stack of a checkpoint.
@@ -20,7 +21,7 @@ type savedTraces struct {
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
 	Promise  bool                          `json:"promise,omitempty"`
-	Trace    dialect.TraceState            `json:"trace,omitzero"`
+	Trace    judge.TraceState              `json:"trace,omitzero"`
 	Verdicts checkpoint.List[savedVerdict] `json:"verdicts,omitempty"`
 	Late     *savedLate                    `json:"late,omitempty"`
 }
@@ -34,13 +35,13 @@ type savedStack struct {
 }
 
 type savedVerdict struct {
-	Module  checkpoint.Text                   `json:"module"`
-	BuildID string                            `json:"build_id,omitempty"`
-	Prefix  string                            `json:"build_id_prefix,omitempty"`
-	Path    checkpoint.Text                   `json:"path,omitempty"`
-	Refuted string                            `json:"refuted,omitempty"`
-	Seen    checkpoint.List[dialect.Sighting] `json:"seen,omitempty"`
-	dialect.Verdict
+	Module  checkpoint.Text                 `json:"module"`
+	BuildID string                          `json:"build_id,omitempty"`
+	Prefix  string                          `json:"build_id_prefix,omitempty"`
+	Path    checkpoint.Text                 `json:"path,omitempty"`
+	Refuted string                          `json:"refuted,omitempty"`
+	Seen    checkpoint.List[judge.Sighting] `json:"seen,omitempty"`
+	judge.Verdict
 }
 
 // saved returns the state of t, or nil if t has no dialects.
@@ -135,7 +136,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 }
 
 // verdicts returns the Verdicts of s.
-func (s *savedTraces) verdicts() (all []dialect.Verdict, err error) {
+func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	for i := range s.Verdicts {
 		from := &s.Verdicts[i]
 		v := from.Verdict
@@ -153,13 +154,13 @@ func (s *savedTraces) verdicts() (all []dialect.Verdict, err error) {
 
 // refutation returns the error with this text that refutes a file.
 func refutation(text string) error {
-	for _, err := range []error{dialect.ErrSymbol, dialect.ErrCall, dialect.ErrNotCode} {
+	for _, err := range []error{judge.ErrSymbol, judge.ErrCall, judge.ErrNotCode} {
 		if text == err.Error() {
 			return err
 		}
 	}
 	if text != "" {
-		return dialect.ErrRefuted
+		return judge.ErrRefuted
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -26,7 +27,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		all := s.unresolved.all()
 		s.printRests(all.rests)
 		if w := all.wild; w.Frames > 0 {
-			s.diag.line("left as logged: %s, such as 0x%x: %v", count(w.Frames, "address", "addresses"), w.Addr, dialect.ErrWild)
+			s.diag.line("left as logged: %s, such as 0x%x: %v", count(w.Frames, "address", "addresses"), w.Addr, judge.ErrWild)
 		}
 	}
 	s.diag.flush()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // imageWord returns the value of --image, as a word of a shell, that names the candidate of u.
@@ -38,7 +38,7 @@ func nameForImage(u filter.Unresolved) string {
 	case strings.HasPrefix(u.Name, "/"):
 		return path.Base(u.Name)
 	}
-	return dialect.ProgramName(u.Name)
+	return judge.ProgramName(u.Name)
 }
 
 // shellWord returns a word as it is written in a shell.

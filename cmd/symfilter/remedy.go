@@ -16,6 +16,7 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -186,7 +187,7 @@ func (r *remedier) servers(n needs) (all []string) {
 
 // isKernel reports whether a module is the kernel, or no file of its kernel is here.
 func isKernel(u filter.Unresolved) bool {
-	return u.Name == dialect.KernelImage || errors.Is(u.Err, dialect.ErrKernel)
+	return u.Name == dialect.KernelImage || errors.Is(u.Err, judge.ErrKernel)
 }
 
 // isAdvice reports whether a reason says what to do: after a semicolon.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -58,7 +58,7 @@ func TestRemedies(t *testing.T) {
 	late := lib
 	late.Err = fmt.Errorf("build ID aabbcc: %w", symbolize.ErrPending)
 	gone := filter.Unresolved{Name: "/opt/app", Frames: 1, Err: report.ErrNoFile}
-	kernel := filter.Unresolved{Name: "vmlinux", Frames: 1, Err: dialect.ErrKernel}
+	kernel := filter.Unresolved{Name: "vmlinux", Frames: 1, Err: judge.ErrKernel}
 	fedora := map[string]symbolize.Report{"libc.so.6": {Path: "/lib64/libc.so.6", Package: symbolize.Package{Type: "rpm", Name: "glibc"}}}
 	for _, test := range []struct {
 		name    string

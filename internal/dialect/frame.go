@@ -134,12 +134,10 @@ type Frame struct {
 	// are no callers of the lines before. A frame without a number then begins a stack.
 	Apart bool
 
-	Place      Place       // set by a Trace
 	KernelAddr uint64      // address of the frame in a running kernel, beside Symbol; 0 if the line does not have it
 	Load       *KernelLoad // of the kernel of a frame with an address
 	Unsure     bool        // an address on the stack of a kernel, which may be left of an earlier call
 	Listed     *Code       // listing around the instruction of a function of a kernel, which a later line fills in; nil if none is awaited
-	mapped     bool        // only maps of the log give the module
 	Prefix     buildid.ID  // the first bytes of the build ID of the module, if ID is not known
 }
 

@@ -2,8 +2,8 @@ package dialect
 
 // The work that the traces of a log may take, in steps of about 50 ns.
 const (
-	maxLogSteps  = 1 << 22 // 0.2 s, in a log that is no longer than its traces
-	stepsPerByte = 8       // that a byte of the log adds: 0.4 s for a MiB; programs log 25 kB between two traces
+	MaxLogSteps  = 1 << 22 // 0.2 s, in a log that is no longer than its traces
+	StepsPerByte = 8       // that a byte of the log adds: 0.4 s for a MiB; programs log 25 kB between two traces
 )
 
 // The steps of work with files that is not counted one by one.
@@ -21,12 +21,12 @@ type Quota struct {
 	total int64 // all steps so far
 }
 
-// add adds the steps for n further bytes of the log.
-func (q *Quota) add(n int) { q.used = max(0, q.used-n*stepsPerByte) }
+// Add adds the steps for n further bytes of the log.
+func (q *Quota) Add(n int) { q.used = max(0, q.used-n*StepsPerByte) }
 
 // Spend takes n steps, which may be more than are left.
 func (q *Quota) Spend(n int) {
-	q.used = min(q.used+n, 4*maxLogSteps)
+	q.used = min(q.used+n, 4*MaxLogSteps)
 	q.total += int64(n)
 }
 
@@ -38,7 +38,7 @@ func (q *Quota) Opened(opened, looked int) { q.Spend(opened*stepsPerOpen + looke
 func (q *Quota) Steps() int64 { return q.total }
 
 // Left returns the number of steps that are left for searches, which may be negative.
-func (q *Quota) Left() int { return maxLogSteps - q.used }
+func (q *Quota) Left() int { return MaxLogSteps - q.used }
 
 // Exhausted reports whether no trace may be judged.
-func (q *Quota) Exhausted() bool { return q.used >= 2*maxLogSteps }
+func (q *Quota) Exhausted() bool { return q.used >= 2*MaxLogSteps }

@@ -191,7 +191,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	}
 	found := r.frames(l, mark)
 	if wants || found {
-		r.quota.add(len(text) + 1)
+		r.quota.Add(len(text) + 1)
 	}
 	if escaped && found && controls(l) {
 		l.Frames, found = l.Frames[:0], false

@@ -61,7 +61,7 @@ func (r *Reader) SetState(s State) {
 	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
 	r.gdbSignal, r.gdbSignalAt, r.signalPC = int(s.GDBSignal[0]), s.GDBSignal[1], s.SignalPC
 	r.diedAt, r.fault32, r.fault32At = s.DiedAt, s.Fault32, s.Fault32At
-	r.quota.used = min(max(s.Searched, 0), 2*maxLogSteps)
+	r.quota.used = min(max(s.Searched, 0), 2*MaxLogSteps)
 	r.setKernel(&s.Kernel)
 	for i := range r.until {
 		r.until[i] = -1

@@ -23,8 +23,9 @@ const module = "github.com/symfilter/symfilter"
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
 	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack"},
-	"internal/dialect":    {"buildid", "internal/object", "internal/disasm"},
-	"filter":              {"internal/dialect", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm"},
+	"internal/dialect":    {"buildid"},
+	"internal/judge":      {"internal/dialect", "buildid", "internal/object", "internal/disasm"},
+	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm"},
 	"internal/marks":      {"internal/dialect"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},

@@ -1,0 +1,24 @@
+package judge
+
+import "github.com/symfilter/symfilter/internal/object"
+
+// Candidate returns the path of a file that the operator may name for the module of f, which is not
+// located: nothing refutes the file, and nothing proves it. base is the address at which such a file is
+// usually loaded, 0 if the log shows where this one was. path is empty if there is no such file.
+func (f *Frame) Candidate() (path string, base uint64) {
+	m := f.Place.Image
+	if m == nil || m.File == nil || m.Given {
+		return "", 0
+	}
+	switch f.Place.Err {
+	case ErrUnproven, ErrYounger, ErrTitle:
+		return m.Path, 0
+	case ErrNoBias:
+		s, covered := sighting{addr: f.Addr, call: f.Call}, false
+		object.Guard(func() { covered = f.Usual != 0 && m.isCode(s.lookup()-f.Usual) })
+		if covered {
+			return m.Path, f.Usual + m.lowest()
+		}
+	}
+	return "", 0
+}

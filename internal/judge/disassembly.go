@@ -1,0 +1,60 @@
+package judge
+
+import (
+	"debug/elf"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/disasm"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// maxDisassembled is the number of bytes of a function that are disassembled for an address, a step
+// each.
+const maxDisassembled = 4 << 10
+
+// isWithinInstruction reports whether addr is after the first byte of an instruction of x86-64, so
+// that no fault can be there. It returns false if that is not known.
+func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
+	start, end, ok := f.UnwindRange(addr)
+	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().Left() <= 0 {
+		return false
+	}
+	t.quota().Spend(int(addr - start))
+	code := f.Loaded(start)
+	begins, known := disasm.Begins(code[:min(end-start, uint64(len(code)))], int(addr-start))
+	return known && !begins
+}
+
+// maxJumps is the number of functions through which a called function may jump to another.
+const maxJumps = 16
+
+// leadsElsewhere reports whether the function that begins at target is not the one that addr is in,
+// and jumps to that one neither itself nor through others. It returns false if that is not known.
+func (t *Trace) leadsElsewhere(f *object.File, target, addr uint64) bool {
+	from, to, ok := f.UnwindRange(addr)
+	if !ok || f.Machine != elf.EM_X86_64 {
+		return false
+	}
+	reached := []uint64{target}
+	for i := 0; i < len(reached); i++ {
+		start, end, ok := f.UnwindRange(reached[i])
+		if !ok || from <= reached[i] && reached[i] < to || end-start > maxDisassembled || t.quota().Left() <= 0 {
+			return false
+		}
+		t.quota().Spend(int(end - start))
+		code := f.Loaded(start)
+		jumps, all := disasm.Jumps(code[:min(end-start, uint64(len(code)))])
+		if !all {
+			return false
+		}
+		for _, at := range jumps {
+			if next := start + uint64(at); !slices.Contains(reached, next) {
+				reached = append(reached, next)
+			}
+		}
+		if len(reached) > maxJumps {
+			return false
+		}
+	}
+	return true
+}

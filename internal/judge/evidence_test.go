@@ -1,0 +1,430 @@
+package judge
+
+import (
+	"math/rand"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are. The file
+// is this program, whose code changes with the package, so that a few traces do.
+func TestRandomFramesProveNoFile(t *testing.T) {
+	m, _ := thisProgram(t)
+	random := rand.New(rand.NewSource(1))
+	const traces = 40000
+	for frames := 1; frames <= 4; frames++ {
+		named := 0
+		for range traces {
+			var all []*Frame
+			for i := range frames {
+				s := m.Segments[0]
+				for s.Flags&1 == 0 {
+					s = m.Segments[random.Intn(len(m.Segments))]
+				}
+				addr := s.Addr + uint64(random.Int63n(int64(s.FileSize)))
+				all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i, Kind: dialect.Vaddr, Value: addr, Module: m.Path}))
+			}
+			trace := Trace{Open: func(*dialect.Frame) *Image {
+				copied := *m
+				return &copied
+			}}
+			trace.Judge(all, new(dialect.Facts))
+			if slices.ContainsFunc(all, func(f *Frame) bool { return f.Place.Err == nil }) {
+				named++
+			}
+		}
+		if named > traces/10000 {
+			t.Errorf("%d traces of %d frames: in %d frames are located", traces, frames, named)
+		}
+	}
+}
+
+// What the frames of a trace show about a file, in numbers.
+func TestProofsOfFiles(t *testing.T) {
+	path, given, guessed := &Image{}, &Image{Given: true}, &Image{Guessed: true}
+	addrs := make([]uint64, maxEvidence)
+	for _, test := range []struct {
+		name            string
+		e               Evidence
+		m               *Image
+		proves, refutes bool
+	}{
+		{"two calls", Evidence{Called: addrs[:2]}, path, false, false},
+		{"three calls", Evidence{Called: addrs[:3]}, path, true, false},
+		{"three calls and a failure", Evidence{Called: addrs[:3], Failed: addrs[:1]}, path, false, true},
+		{"four calls and a contradiction", Evidence{Called: addrs[:4], Failed: addrs[:1], Contradicted: 1}, path, true, true},
+		{"a symbol and a contradiction", Evidence{Symbols: 1, Failed: addrs[:1], Contradicted: 1}, path, true, false},
+		{"four calls and a failure", Evidence{Called: addrs[:4], Failed: addrs[:1]}, path, true, false},
+		{"a symbol and a failure", Evidence{Symbols: 1, Failed: addrs[:1]}, path, true, false},
+		{"a symbol and two failures", Evidence{Symbols: 1, Failed: addrs[:2]}, path, false, true},
+		{"a trampoline", Evidence{Trampolines: 1}, path, true, false},
+		{"as many failures as calls", Evidence{Called: addrs, Failed: addrs}, path, false, true},
+		{"a call in a called function", Evidence{Called: addrs[:1], Linked: maxLinkBits}, path, true, false},
+		{"a failure in the operator's file", Evidence{Called: addrs[:1], Failed: addrs[:1]}, given, false, false},
+		{"two failures in it", Evidence{Called: addrs[:1], Failed: addrs[:2]}, given, false, true},
+		{"three calls in a file found by its name", Evidence{Called: addrs[:3]}, guessed, false, false},
+		{"four calls in it", Evidence{Called: addrs[:4]}, guessed, true, false},
+		{"a failure in it", Evidence{Called: addrs[:9], Failed: addrs[:1]}, guessed, true, true},
+	} {
+		if proves, refutes := test.e.proves(test.m), test.e.refutes(test.m); proves != test.proves || refutes != test.refutes {
+			t.Errorf("%s: proves %t, refutes %t", test.name, proves, refutes)
+		}
+	}
+}
+
+// In a file that was changed after the log was written, four calls are not enough, unless two of
+// them lead to the function of the frame before. A frame whose own symbol or code the file has
+// needs no others.
+func TestYoungerFilesNeedMoreProof(t *testing.T) {
+	m, returns := thisProgram(t)
+	for _, younger := range []bool{false, true} {
+		var all []*Frame
+		for i := range 4 {
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}))
+		}
+		copied := *m
+		copied.Younger = younger
+		trace := Trace{Open: func(*dialect.Frame) *Image { return &copied }}
+		trace.Judge(all, new(dialect.Facts))
+		var want error
+		if younger {
+			want = ErrYounger
+		}
+		if got := all[0].Place.Err; got != want {
+			t.Errorf("younger: %t: %v, want %v", younger, got, want)
+		}
+	}
+	for _, test := range []struct {
+		c    check
+		want bool // it is enough in itself
+	}{{check{verified: BySymbol}, true}, {check{verified: ByCode}, true}, {check{trampoline: true}, true}, {check{verified: ByCall}, false}, {check{}, false}} {
+		if got := test.c.agreesAlone(); got != test.want {
+			t.Errorf("%+v: %t, want %t", test.c, got, test.want)
+		}
+	}
+	for _, e := range []struct {
+		calls, links int
+		want         bool
+	}{{4, 2, true}, {3, 2, false}, {9, 1, false}} {
+		if got := (&Evidence{Called: make([]uint64, e.calls), Links: e.links}).placesInYounger(); got != e.want {
+			t.Errorf("%d calls, %d links: %t, want %t", e.calls, e.links, got, e.want)
+		}
+	}
+}
+
+// placed returns how many of frames are located.
+func placed(frames []*Frame) (n int) {
+	for _, f := range frames {
+		if f.Place.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// A return address without a call before it withdraws the file for all stacks of its process, also
+// for those of later traces of the log; Doubt is called for the frames that were located before.
+// Another process may have loaded another build.
+func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
+	m, returns := thisProgram(t)
+	movable := *m
+	movable.Fixed = false
+	type stack struct {
+		bias   uint64 // 0: the log does not show it
+		pid    uint64
+		broken bool
+	}
+	for _, test := range []struct {
+		name   string
+		traces [][]stack
+		want   []int // located frames of each stack
+		doubts int
+	}{
+		{"one trace", [][]stack{{{}, {broken: true}}}, []int{0, 0}, 0},
+		{"the failure first", [][]stack{{{broken: true}, {}}}, []int{0, 0}, 0},
+		{"two traces of processes that are not known", [][]stack{{{broken: true}}, {{}}}, []int{0, 8}, 0},
+		{"two traces of a process, by its load bias", [][]stack{{{bias: 1 << 40}}, {{bias: 1 << 40, broken: true}}, {{bias: 1 << 40}}}, []int{8, 0, 0}, 1},
+		{"two traces of a process, by its number", [][]stack{{{pid: 7}}, {{pid: 7, broken: true}}, {{pid: 7}}}, []int{8, 0, 0}, 1},
+		{"two processes in a trace, by their load biases", [][]stack{{{bias: 1 << 40}, {bias: 2 << 40, broken: true}}}, []int{8, 0}, 0},
+		{"two processes, by their numbers", [][]stack{{{pid: 7}}, {{pid: 8, broken: true}}, {{pid: 7}, {pid: 8}}}, []int{8, 0, 8, 0}, 0},
+	} {
+		var memory Memory
+		var got []int
+		doubts := 0
+		for _, stacks := range test.traces {
+			trace := Trace{Memory: &memory, Doubt: func(*Image) { doubts++ }, Open: func(*dialect.Frame) *Image {
+				copied := movable
+				return &copied
+			}}
+			var all []*Frame
+			for _, s := range stacks {
+				for i := range 9 {
+					f := frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path, PID: s.pid, Apart: i == 0})
+					if i == 8 && s.broken {
+						f.Value++
+					} else if i == 8 {
+						continue
+					}
+					if s.bias != 0 {
+						f.Addr = s.bias + f.Value
+					}
+					all = append(all, f)
+				}
+			}
+			trace.Judge(all, new(dialect.Facts))
+			for _, s := range stacks {
+				n := 8
+				if s.broken {
+					n++
+				}
+				got = append(got, placed(all[:n]))
+				all = all[n:]
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || doubts != test.doubts {
+			t.Errorf("%s: %d doubts, want %d; located frames (-want +got)\n%s", test.name, doubts, test.doubts, diff)
+		}
+	}
+}
+
+// A frame that calls could connect with its neighbours in the file, and do not, needs four calls;
+// none is enough if a call leads elsewhere. Frames without such neighbours need no more than the
+// file.
+func TestFramesThatNoCallConnects(t *testing.T) {
+	_, returns := thisProgram(t)
+	for _, test := range []struct {
+		name  string
+		calls int
+		c     check
+		given bool
+		want  error
+	}{
+		{"linked", 3, check{linked: true, beside: true, astray: true}, false, nil},
+		{"no neighbour", 3, check{}, false, nil},
+		{"three calls", 3, check{beside: true}, false, ErrUnproven},
+		{"four calls", 4, check{beside: true}, false, nil},
+		{"a call elsewhere", 9, check{beside: true, astray: true}, false, ErrUnproven},
+		{"a call elsewhere in a trampoline", 9, check{beside: true, astray: true, trampoline: true}, false, nil},
+		{"a call elsewhere in the operator's file", 9, check{beside: true, astray: true}, true, nil},
+	} {
+		c := test.c
+		c.of = &verdict{image: &Image{Path: "/opt/shop", Given: test.given}, proved: true, all: Evidence{Called: returns[:test.calls]}}
+		c.here, c.verified = &c.of.all, ByCall
+		f := frame(dialect.Frame{})
+		if c.conclude(f); f.Place.Err != test.want {
+			t.Errorf("%s: %v, want %v", test.name, f.Place.Err, test.want)
+		}
+	}
+}
+
+// openX86 opens a small file of x86-64 with the functions outer and local, of which neither jumps
+// to another.
+func openX86(t *testing.T) *object.File {
+	t.Helper()
+	file, err := os.Open("../../symbolize/testdata/arch/x86_64.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := object.Open(file, info.Size(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestCallsThatLeadElsewhere(t *testing.T) {
+	f := openX86(t)
+	const outer, local = 0x1370, 0x13b0
+	for _, test := range []struct {
+		target, addr uint64
+		want         bool
+	}{{local, local + 9, false}, {local, outer + 9, true}, {outer, local + 9, true}, {local, 0x10, false}, {0x10, local + 9, false}} {
+		if got := new(Trace).leadsElsewhere(f, test.target, test.addr); got != test.want {
+			t.Errorf("call to %#x, frame at %#x: %t, want %t", test.target, test.addr, got, test.want)
+		}
+	}
+}
+
+// No fault that a sanitizer reports is within an instruction: such an address refutes the file. In
+// the function local of the file, instructions begin at these addresses. The report has one of
+// them, or the byte before. Other programs may print any address as that of their first frame.
+func TestNoFaultIsWithinAnInstruction(t *testing.T) {
+	const start, end = 0x13b0, 0x13cb
+	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}
+	f := openX86(t)
+	known, err := buildid.FromBytes([]byte("12345678"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dialect *dialect.Dialect
+		number  int
+		id      buildid.ID
+		refutes bool
+	}{{sanitizer, 0, buildid.ID{}, true}, {sanitizer, 1, buildid.ID{}, false}, {sanitizer, 0, known, false}, {gdb, 0, buildid.ID{}, false}} {
+		var got, want []uint64
+		for addr := uint64(start); addr <= end; addr++ {
+			trace := Trace{Open: func(*dialect.Frame) *Image {
+				return &Image{Path: "/opt/shop", ID: test.id, File: f, Segments: f.Segments()}
+			}}
+			fault := frame(dialect.Frame{Dialect: test.dialect, Number: test.number, Kind: dialect.BaseOffset, Value: addr, Module: "/opt/shop", ID: test.id, Call: dialect.Adjusted})
+			trace.Judge([]*Frame{fault}, new(dialect.Facts))
+			if fault.Place.Err == ErrWithin {
+				got = append(got, addr)
+			}
+			if test.refutes && !slices.Contains(begins, addr) && !slices.Contains(begins, addr+1) {
+				want = append(want, addr)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s, frame %d, build ID %s: addresses that refute the file (-want +got)\n%s", test.dialect.Name, test.number, test.id, diff)
+		}
+	}
+}
+
+// GCC's AddressSanitizer follows frame pointers: in a program without them the last frame of a stack may
+// be outside the code. One such address is neither for nor against the file; a second one, one within
+// a stack, and one of an unwinder that reads tables are.
+func TestALastFrameOutsideTheCode(t *testing.T) {
+	m, returns := thisProgram(t)
+	outside := m.lowest() + 1
+	for _, test := range []struct {
+		name   string
+		by     *dialect.Dialect
+		addrs  []uint64 // 0: the next stack begins
+		placed int
+	}{
+		{"three calls and the end of a stack", sanitizer, []uint64{returns[0], returns[100], returns[200], outside}, 3},
+		{"the end of the first stack", sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200]}, 3},
+		{"the same address twice", sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], outside}, 3},
+		{"two calls", sanitizer, []uint64{returns[0], returns[100], outside}, 0},
+		{"two addresses", sanitizer, []uint64{returns[0], outside, 0, returns[100], returns[200], outside + 1}, 0},
+		{"within a stack", sanitizer, []uint64{returns[0], outside, returns[100], returns[200]}, 0},
+		{"an unwinder that reads tables", glibc, []uint64{returns[0], returns[100], returns[200], outside}, 0},
+	} {
+		var all []*Frame
+		number := 0
+		for _, addr := range test.addrs {
+			if addr == 0 {
+				number-- // a number that neither rises nor falls begins a stack
+				continue
+			}
+			number++
+			all = append(all, frame(dialect.Frame{Dialect: test.by, Number: number, Kind: dialect.Vaddr, Value: addr, Module: m.Path}))
+		}
+		copied := *m
+		trace := Trace{Open: func(*dialect.Frame) *Image { return &copied }}
+		trace.Judge(all, new(dialect.Facts))
+		if got := placed(all); got != test.placed {
+			t.Errorf("%s: %d frames are located, want %d", test.name, got, test.placed)
+		}
+	}
+}
+
+// A frame outside the code, as unwinders that follow frame pointers print it, disproves the file only
+// if too few frames prove it, and its reason is the one that is true.
+func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
+	m, returns := thisProgram(t)
+	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
+		var all []*Frame
+		for i := range calls {
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}))
+		}
+		all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: m.lowest() + 1, Module: m.Path}))
+		copied := *m
+		trace := Trace{Open: func(*dialect.Frame) *Image { return &copied }}
+		trace.Judge(all, new(dialect.Facts))
+		located := 0
+		if want == ErrStray {
+			located = calls
+		}
+		if got := all[calls].Place.Err; got != want || placed(all) != located {
+			t.Errorf("%d calls: %d frames are located, the other one: %v", calls, placed(all), got)
+		}
+	}
+}
+
+// A program that is started again is loaded at another address: each process has its own load bias,
+// even if their lines are mixed. A restart keeps them apart.
+func TestEachProcessHasItsLoadBias(t *testing.T) {
+	m, returns := thisProgram(t)
+	movable := *m
+	movable.Fixed = false
+	biases := []uint64{0x1000000000, 0x2000000000}
+	for _, mixed := range []bool{false, true} {
+		var all []*Frame
+		for n := range 80 {
+			i, process := n%40, n/40
+			if mixed {
+				i, process = n/2, n%2
+			}
+			addr := returns[i*50] + biases[process]
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i + 1, Kind: dialect.Runtime, Addr: addr, Value: addr, Module: m.Path}))
+		}
+		trace := Trace{Open: func(*dialect.Frame) *Image {
+			copied := movable
+			return &copied
+		}}
+		trace.Judge(all, new(dialect.Facts))
+		resumed := Trace{Open: trace.Open}
+		resumed.Resume(trace.Verdicts())
+		if diff := cmp.Diff(trace.Verdicts(), resumed.Verdicts(), cmp.AllowUnexported(buildid.ID{})); diff != "" || len(trace.Verdicts()) != len(biases) {
+			t.Errorf("mixed %t: verdicts before (-) and after (+) a restart:\n%s", mixed, diff)
+		}
+		right := 0
+		for _, f := range all {
+			if f.Place.Err == nil && (f.Place.Addr+1+biases[0] == f.Addr || f.Place.Addr+1+biases[1] == f.Addr) {
+				right++
+			}
+		}
+		if right != len(all) {
+			t.Errorf("mixed %t: %d of %d frames are located", mixed, right, len(all))
+		}
+	}
+}
+
+// If the file of the C library is not here, the frame after one in it may be where a signal was: without
+// a call before it, it is exact if the frames around it prove its file.
+func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
+	m, returns := thisProgram(t)
+	for _, test := range []struct {
+		before string // module of the frame before
+		proofs int    // frames after it
+		want   int
+	}{
+		{"/lib/libc.so.6", 3, 4},
+		{"/lib/libc.musl-x86_64.so.1", 3, 4},
+		{"/lib/libc.so.6", 2, 0},
+		{"/lib/libother.so", 3, 0},
+	} {
+		all := []*Frame{frame(dialect.Frame{Dialect: glibc, Number: 0, Kind: dialect.BaseOffset, Value: 0x3c050, Module: test.before})}
+		all = append(all, frame(dialect.Frame{Dialect: glibc, Number: 1, Kind: dialect.Vaddr, Value: returns[900] + 1, Module: m.Path}))
+		for i := range test.proofs {
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i + 2, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}))
+		}
+		trace := Trace{Open: func(f *dialect.Frame) *Image {
+			copied := *m
+			if f.Module != m.Path {
+				copied = Image{Err: ErrNoLib}
+			}
+			return &copied
+		}}
+		trace.Judge(all, new(dialect.Facts))
+		if got := placed(all[1:]); got != test.want || got > 0 && all[1].Place.Addr != returns[900]+1 {
+			t.Errorf("%s, %d frames: %d are located, want %d", test.before, test.proofs, got, test.want)
+		}
+	}
+}

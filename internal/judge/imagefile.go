@@ -1,0 +1,257 @@
+package judge
+
+import (
+	"bytes"
+	"debug/elf"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+const pageSize = dialect.PageSize
+
+// An Image is a file on this machine that may be the module of a trace.
+type Image struct {
+	Path  string
+	ID    buildid.ID // zero if the file has none
+	State string     // differs for files that have Path one after the other, if ID is zero
+	File  *object.File
+	Err   error // why there is no file; then all other fields but Path may be zero
+
+	// Segments are the program headers of the file, and Fixed is set if its load address is its
+	// link address. File is nil if only these are known: then the build ID in the log identifies
+	// the file, and the trace checks nothing but how Offsetted numbers are read.
+	Segments []object.Segment
+	Fixed    bool
+
+	// Visit, set if File is nil, calls examine with the file while it is open. It does not call it
+	// if the file cannot be used at the moment.
+	Visit func(examine Examination)
+
+	// Given is set if the operator has named the file for the module. Base is the address of its
+	// first page in the process, if the operator gave that too.
+	Given   bool
+	Base    uint64
+	HasBase bool
+
+	// Guessed is set if the file was found by its name alone. Then the trace must prove more than
+	// for a file at a path: see guessedCalls.
+	Guessed bool
+
+	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits, empty if it
+	// cannot be read. Forced is set if nothing that the log shows refutes the file.
+	Hash   func() string
+	Forced bool
+
+	// Younger is set if the file was changed after the log was written. Then each stack must prove
+	// more: see youngerCalls.
+	Younger bool
+
+	// ByName is set if the file of a library was found by its name, in the folders where libraries are.
+	ByName bool
+
+	names names
+}
+
+// ProgramName returns the name of the program in the title of a process, which may begin with the
+// path or the name that it was called by: "redis-server *:6379", "postgres: shop ledger [local]
+// idle".
+func ProgramName(title string) string {
+	word, _, _ := strings.Cut(title, " ")
+	return path.Base(strings.TrimSuffix(word, ":"))
+}
+
+// An Examination reads an open file. It must not keep the file.
+type Examination func(*object.File)
+
+// lowest returns the link address of the first page that is loaded.
+func (m *Image) lowest() uint64 {
+	low, found := uint64(0), false
+	for _, s := range m.Segments {
+		if s.Type == elf.PT_LOAD && s.MemSize > 0 && (!found || s.Addr < low) {
+			low, found = s.Addr, true
+		}
+	}
+	return low &^ (pageSize - 1)
+}
+
+// atOffset returns the address, as the file has it, of an offset in the file, in an executable
+// segment.
+func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
+	for _, s := range m.Segments {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && offset-s.Offset < s.FileSize {
+			return s.Addr + (offset - s.Offset), true
+		}
+	}
+	return 0, false
+}
+
+// knownBias returns the load bias that the file itself or the operator fixes.
+func (m *Image) knownBias() (bias uint64, ok bool) {
+	switch {
+	case m.Fixed:
+		return 0, true
+	case m.HasBase:
+		return m.Base - m.lowest(), true
+	}
+	return 0, false
+}
+
+// biasOfMap returns the load bias of the file if the mapping is one of it. The page with which a
+// segment of code begins may have the end of the segment before it, which has another address: so
+// lld lays out files.
+func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
+	if entry.Code {
+		if bias, ok = m.biasOfMapIn(entry, elf.PF_X); ok {
+			return bias, true
+		}
+	}
+	return m.biasOfMapIn(entry, 0)
+}
+
+// biasOfMapIn is biasOfMap for a mapping of a segment with these flags.
+func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64, ok bool) {
+	for _, s := range m.Segments {
+		if s.Type != elf.PT_LOAD || s.Flags&flags != flags {
+			continue
+		}
+		first := s.Offset &^ (pageSize - 1)
+		switch {
+		case entry.FirstCode && s.Flags&elf.PF_X != 0:
+			return entry.Start - s.Addr&^(pageSize-1), true
+		case entry.FirstCode:
+		case entry.Offset >= first && entry.Offset < s.Offset+s.FileSize:
+			return entry.Start - (s.Addr - (s.Offset - first) + (entry.Offset - first)), true
+		}
+	}
+	return 0, false
+}
+
+// biasOfText returns the load bias of the file if its section .text is at an address.
+func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
+	if m.File == nil {
+		return 0, false
+	}
+	s, ok := m.File.Section(".text")
+	bias = addr - s.Addr
+	return bias, ok && bias%pageSize == 0
+}
+
+// systemCalls returns the instructions of system calls.
+func systemCalls(m elf.Machine) []string {
+	switch m {
+	case elf.EM_X86_64:
+		return []string{"\x0f\x05"}
+	case elf.EM_386:
+		return []string{"\xcd\x80", "\x0f\x34", "\x0f\x05"}
+	case elf.EM_AARCH64:
+		return []string{"\x01\x00\x00\xd4"}
+	}
+	return nil
+}
+
+// followsSystemCall reports whether the instruction of a system call is before addr.
+func (m *Image) followsSystemCall(addr uint64) bool {
+	for _, code := range systemCalls(m.File.Machine) {
+		if bytes.HasPrefix(m.File.Loaded(addr-uint64(len(code))), []byte(code)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCode reports whether code is loaded at addr.
+func (m *Image) isCode(addr uint64) bool { return m.File.ExecCovers(addr) }
+
+// followsCall reports whether a call may end at addr. If the producer has subtracted from the
+// address, it tries the distances that producers subtract.
+func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
+	if kind != dialect.Adjusted {
+		return m.File.CallEndsAt(addr)
+	}
+	distances := []uint64{1, 2, 4, 8} // RISC-V and Thumb: 2; AArch64 and Arm: 4; MIPS: 8; some subtract 1 on all
+	switch m.File.Machine {
+	case elf.EM_X86_64, elf.EM_386:
+		distances = distances[:1]
+	case elf.EM_XTENSA:
+		distances = []uint64{dialect.ESPLess}
+	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
+		distances = distances[:3] // at 8 the call may be after the address
+	}
+	for _, d := range distances {
+		if y, k := m.File.CallEndsAt(addr + d); k {
+			yes, known = yes || y, true
+		}
+	}
+	return yes, known
+}
+
+// trampoline returns the code to which a signal handler returns, which makes the system call
+// rt_sigreturn. It has no symbol with a size, and no call is before it.
+func trampoline(m elf.Machine) string {
+	switch m {
+	case elf.EM_X86_64:
+		return dialect.RestoreRT
+	case elf.EM_AARCH64:
+		return "\x68\x11\x80\xd2\x01\x00\x00\xd4"
+	}
+	return ""
+}
+
+// isTrampoline reports whether addr is the beginning of the code to which a signal handler returns.
+func (m *Image) isTrampoline(addr uint64) bool {
+	code := trampoline(m.File.Machine)
+	return code != "" && bytes.HasPrefix(m.File.Loaded(addr), []byte(code))
+}
+
+// symbolAt reports whether the file has a symbol of this name such that addr is offset bytes from
+// its beginning. known is false if it has no symbol of the name.
+func (m *Image) symbolAt(s dialect.Symbol, addr uint64) (yes, known bool) {
+	for _, sym := range m.symbols(s.Name) {
+		known = true
+		yes = yes || sym.Addr+uint64(s.Offset) == addr
+	}
+	return yes, known
+}
+
+// symbols returns the symbols of a name: mangled, with or without a version, or demangled.
+func (m *Image) symbols(name string) []object.Symbol {
+	if m.File == nil || name == "" {
+		return nil
+	}
+	return m.symbolsIn(m.File, name)
+}
+
+func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
+	if strings.ContainsAny(name, " (:<") {
+		return m.shownSymbols(file, name)
+	}
+	all := m.symbolsNamed(file, name)
+	if len(all) > 0 {
+		return all
+	}
+	plain, _, _ := strings.Cut(name, "@")
+	return m.symbolsNamed(file, plain)
+}
+
+// symbolsNamed returns the symbols of a file whose names are name, within the Quota.
+func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
+	if cost := file.SearchCost(); cost > 0 && !m.names.spend(cost) {
+		return nil
+	}
+	return file.SymbolsNamed(name)
+}
+
+// visitedSymbols is symbols for a file that is open only during a visit. Their names are not valid
+// after it.
+func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
+	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
+	for i := range all {
+		all[i].Name = nil
+	}
+	return all
+}

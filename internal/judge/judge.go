@@ -1,0 +1,294 @@
+package judge
+
+import (
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A Trace judges the frames of one trace. It keeps its verdicts about modules for later frames.
+type Trace struct {
+	// Open returns the file for the module of a frame, never nil. It is called once for a module.
+	Open func(f *dialect.Frame) *Image
+
+	// Named returns the files of this machine with the name, which has no folders, in all folders
+	// that are searched. It may be nil.
+	Named func(name string) []*Image
+
+	// Unnamed returns the files that may hold the address of a frame without a module: the files
+	// that the operator names, and those that the log names apart from its frames. It may be nil.
+	Unnamed func() []*Image
+
+	// Demangle returns the name that programs show for a mangled name. It may be nil.
+	Demangle func(name string) string
+
+	// Complete returns the build ID that begins with these bytes, or zero unless exactly one is
+	// known. It may be nil.
+	Complete  func(prefix buildid.ID) buildid.ID
+	completed map[buildid.ID]buildid.ID
+
+	// Quota is that of the log, which its traces share. If it is nil, the trace has its own.
+	Quota *dialect.Quota
+
+	// Memory is that of the log, which its traces share. If it is nil, the trace has its own.
+	Memory *Memory
+
+	// Doubt is called for a file that a stack refutes after frames of its process were located in
+	// it. It may be nil.
+	Doubt func(m *Image)
+
+	serial  int // number of the trace in its Memory
+	modules map[moduleKey]*verdict
+	worked  int // comparisons of the search for biases so far, at most maxBiasWork
+	mapped  mapped
+
+	apart bool // frames have the number of their process
+	known known
+
+	stack     StackState      // the current stack
+	number    int             // number of the last frame
+	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
+	corrected bool            // numbers of a module are not addresses: see Trace.read
+	inGiven   bool            // a frame was located in a file that the operator has named
+}
+
+// A moduleKey identifies a module of a process.
+type moduleKey struct {
+	process uint64
+	name    string     // of the module, or its build ID
+	prefix  buildid.ID // see Frame
+	load    int        // tells the processes apart that have it at different addresses; see verdict.elsewhere
+}
+
+// sureID is the number of bytes of a build ID that identify a file as the whole ID does. Fewer only
+// refute other files.
+const sureID = 8
+
+const maxModules = 1024 // modules of a trace; further ones stay unresolved
+
+// The steps of work that is not counted one by one.
+const (
+	stepsPerFrame    = 10  // to judge a frame of a module that is known
+	stepsPerModule   = 200 // to find the file of a module that an earlier trace has opened
+	stepsPerDemangle = 40
+	bytesPerStep     = 128 // of a file that is searched for a text
+)
+
+// Judge locates the frames, which are in the order of the log, and sets the Place of each. facts
+// are those of the log about the process.
+func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
+	t.quota().Spend(len(frames) * stepsPerFrame)
+	if t.quota().Exhausted() {
+		refuse(frames)
+		return
+	}
+	for _, v := range t.modules {
+		v.cut, v.image.names.over = false, false
+	}
+	for _, f := range frames {
+		t.apart = t.apart || f.Process != 0
+		f.Place = Place{}
+		t.assign(f, facts)
+		if f.Place.Err = neverLocated(f); f.Place.Err != nil {
+			continue
+		}
+		f.PlaceByID()
+		t.crashed(f)
+	}
+	identifyModules(frames)
+	for _, f := range frames {
+		t.findBias(f, facts)
+	}
+	t.searchBiases(frames)
+	t.read(frames)
+	of := make([]*verdict, len(frames))
+	for i, f := range frames {
+		of[i] = t.verdictOf(f)
+	}
+	t.placeUnnamed(frames, of)
+	t.findKernelBiases(frames, of)
+	checks, stacks := make([]check, len(frames)), make([]int, len(frames))
+	mixed, loads := false, make(map[string]int)
+	for _, v := range of {
+		mixed = mixed || v != nil && (v.moved || mixesLoads(loads, v))
+	}
+	for i, f := range frames {
+		c := &checks[i]
+		t.stack.next(f)
+		stacks[i] = t.stack.Stack
+		c.corrected = t.corrected
+		c.of = of[i]
+		if c.of == nil || c.of.image.Err != nil {
+			t.setSignal(f.Process, f.Symbol.Name == "__restore_rt") // the trampoline of x86-64, by its name in glibc
+			continue
+		}
+		c.here, c.stack = c.of.evidence(t.stack.Stack), t.stack.Stack
+		c.exact, c.mixed = t.signals[f.Process] && f.Number != 0, mixed
+		if c.mayFault = i > 0 && checks[i-1].mayBeTrampoline(frames[i-1]); c.mayFault {
+			c.noLibrary = checks[i-1].of == nil || checks[i-1].of.image.Err != nil
+		}
+		c.called = f.Kind != dialect.Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
+		signal := false
+		if fault := object.Guard(func() { signal = c.compare(t, f) }); fault != nil {
+			c.err, signal = fault, false
+		}
+		t.setSignal(f.Process, signal)
+	}
+	for i := range checks {
+		if c := &checks[i]; c.strays {
+			c.stray(i+1 < len(checks) && stacks[i+1] != stacks[i] || i+1 == len(checks))
+		}
+	}
+	for i := range checks[min(1, len(checks)):] {
+		outer, inner := &checks[i+1], &checks[i]
+		if frames[i+1].Number >= 0 && frames[i+1].Number < frames[i].Number { // the newest call is the last one
+			outer, inner = inner, outer
+		}
+		object.Guard(func() { outer.link(t, inner) })
+	}
+	for i := range checks {
+		if v := checks[i].of; v != nil {
+			v.proved = v.all.proves(v.image)
+			v.judgeGiven()
+		}
+	}
+	t.refuteRuns(frames, checks)
+	t.judgePrograms(facts.Program())
+	t.weighMaps(frames, checks, facts)
+	for i, f := range frames {
+		c := &checks[i]
+		if c.conclude(f); c.runs && f.Place.Err == nil {
+			t.useRun(c)
+		}
+		t.know(f)
+		t.inGiven = t.inGiven || f.Place.Err == nil && f.Place.Image != nil && f.Place.Image.Given
+	}
+	for _, f := range frames {
+		if t.inGiven && f.Place.Err == ErrOutside {
+			f.Place.Err = ErrWild
+		}
+	}
+}
+
+// mapped counts the frames that only old maps locate: those that agree with the files of the maps, and
+// those that do not.
+type mapped struct{ agree, fail int }
+
+// weighMaps refuses the frames whose module only maps of an earlier trace give, unless so many agree
+// with the maps that these are not of another process.
+func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
+	if _, old := facts.MapsOf(); !old {
+		return
+	}
+	for i, f := range frames {
+		switch c := &checks[i]; {
+		case !f.mapped || c.of == nil || c.of.image.Err != nil:
+		case c.err != nil:
+			t.mapped.fail++
+		case c.verified != "":
+			t.mapped.agree++
+		}
+	}
+	if t.mapped.agree >= guessedCalls && t.mapped.fail == 0 {
+		return
+	}
+	for i, f := range frames {
+		if f.mapped && checks[i].err == nil {
+			checks[i].err = ErrOldMaps
+		}
+	}
+}
+
+// setSignal records whether a signal has interrupted the next frame of a process, which may be judged
+// later.
+func (t *Trace) setSignal(process uint64, signal bool) {
+	switch {
+	case !signal:
+		delete(t.signals, process)
+	case t.signals == nil:
+		t.signals = map[uint64]bool{process: true}
+	case len(t.signals) < maxModules:
+		t.signals[process] = true
+	}
+}
+
+// EndStack ends the stack of the last frame: the next one begins another stack.
+func (t *Trace) EndStack() {
+	clear(t.signals)
+	t.stack.Stack++
+}
+
+// Lasts returns the number of lines after its last frame for which a trace is kept. It is larger if
+// frames have the number of their process, as in reports of Valgrind, whose errors are far apart.
+func (t *Trace) Lasts() int64 {
+	if t.apart {
+		return dialect.FactLines
+	}
+	return dialect.WindowLines
+}
+
+// Apart reports whether frames have the number of their process. Such a trace may be long: it has
+// all errors of a process.
+func (t *Trace) Apart() bool { return t.apart }
+
+// assign sets the fields of f about its module from the facts of the lines around it.
+func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
+	if f.Kernel != nil {
+		if f.Module == dialect.KernelImage {
+			f.ID = f.Kernel.Named().ID
+		}
+		return
+	}
+	if f.Module == "" && f.Addr != 0 {
+		if m, ok := facts.Around(f.Frame); ok {
+			f.Module, f.mapped = m.Path, true
+		}
+	}
+	if f.Module == "" && f.Program {
+		f.Module = facts.Main().Name
+	}
+	if f.Prefix.Len() >= sureID {
+		t.complete(f, f.Prefix)
+	}
+	if f.ID.IsZero() && f.Module != "" {
+		if m, ok := facts.Module(f.Module); ok {
+			f.ID = m.ID
+			t.complete(f, m.Prefix)
+		}
+	}
+}
+
+// complete sets the build ID of f's module. The log has only its first bytes.
+func (t *Trace) complete(f *Frame, prefix buildid.ID) {
+	if prefix.IsZero() || !f.ID.IsZero() {
+		return
+	}
+	id, known := t.completed[prefix]
+	if !known && len(t.completed) < maxModules && t.Complete != nil {
+		if t.completed == nil {
+			t.completed = make(map[buildid.ID]buildid.ID)
+		}
+		id = t.Complete(prefix)
+		t.completed[prefix] = id
+	}
+	if f.ID = id; id.IsZero() {
+		f.Prefix = prefix
+	}
+}
+
+// quota returns the Quota of t.
+func (t *Trace) quota() *dialect.Quota {
+	if t.Quota == nil {
+		t.Quota = new(dialect.Quota)
+	}
+	return t.Quota
+}
+
+// refuse locates no frame but those with a build ID and an address of the file.
+func refuse(frames []*Frame) {
+	for _, f := range frames {
+		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {
+			f.Place.Err = ErrBudget
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package judge
+
+import (
+	"debug/elf"
+	"errors"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// The reasons why an address of a kernel is not located.
+var (
+	ErrNoOffset = errors.New("the log does not show where the kernel was loaded: it needs \"Kernel Offset:\", which a panic logs, a line with an address and its function, the code around the instruction, or four return addresses")
+	ErrNoReturn = errors.New("no call is before this address: it is another value on the stack, or the file is not the one that ran")
+	ErrOutKnown = errors.New("the kernel has no code at this address: it may be in a module, and the log does not have where that was loaded")
+)
+
+// The distances by which kernels are moved are multiples of these.
+const (
+	moveStep     = 2 << 20  // bytes; x86-64 and RISC-V
+	moveStepAny  = 64 << 10 // bytes; other machines
+	maxMoves     = 1024     // distances that are tried for an address
+	maxMoveTries = 8        // addresses of a trace for which distances are tried
+	sureCalls    = 4        // return addresses that must follow a call for a distance that nothing else shows
+)
+
+// A moved is what a trace shows about where a kernel was loaded.
+type moved struct {
+	bias    uint64
+	known   bool
+	several bool     // the trace shows several: it has logs of several boots
+	returns []uint64 // return addresses, as long as the bias is not known
+}
+
+// moveOf returns what the trace shows about where f's kernel was loaded.
+func (v *verdict) moveOf(f *Frame) *moved {
+	k := v.loads[f.Load]
+	if k == nil {
+		if v.loads == nil || len(v.loads) >= maxLoads {
+			v.loads = make(map[*dialect.KernelLoad]*moved)
+		}
+		k = new(moved)
+		v.loads[f.Load] = k
+	}
+	return k
+}
+
+// findKernelBiases finds where kernels were loaded: by lines with an address and a function, by the
+// distance that a panic logs, by the code that the log lists, or by calls before return addresses.
+func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
+	open := false
+	for i, f := range frames {
+		v := of[i]
+		if f.Load == nil || v == nil || v.image.Err != nil {
+			continue
+		}
+		k := v.moveOf(f)
+		switch {
+		case f.Kind == dialect.InSymbol:
+			var s sized
+			if object.Guard(func() { s = v.sizedSymbol(&f.Symbol) }) == nil && s.err == nil && !s.unsure {
+				k.loadedAt(f.KernelAddr - (s.addr + f.Value))
+			}
+		case f.Load.Known:
+			if f.Load.From == 0 || v.image.firstCode()-f.Load.From < moveStep {
+				k.loadedAt(f.Load.Offset)
+			}
+		default:
+			open = open || !k.known
+			if f.Call == dialect.Return && !f.Unsure {
+				addOnce(&k.returns, f.Value)
+			}
+		}
+	}
+	tried := make(map[*moved]int)
+	for i, f := range frames {
+		if !open || f.Load == nil || f.Kind != dialect.InKernel || of[i] == nil || of[i].image.Err != nil {
+			continue
+		}
+		if k := of[i].moveOf(f); !k.known && tried[k] < maxMoveTries {
+			tried[k]++
+			t.tryMoves(of[i].image, k, f)
+		}
+	}
+}
+
+// firstCode returns the lowest address of code.
+func (m *Image) firstCode() uint64 {
+	first := uint64(1<<64 - 1)
+	for _, s := range m.Segments {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {
+			first = min(first, s.Addr)
+		}
+	}
+	return first
+}
+
+// loadedAt notes that a frame shows this bias.
+func (k *moved) loadedAt(bias uint64) {
+	switch {
+	case bias%moveStepAny != 0:
+	case !k.known:
+		k.bias, k.known, k.returns = bias, true, nil
+	case k.bias != bias:
+		k.several = true
+	}
+}
+
+// tryMoves tries all biases for which f is in the code of the file. One is taken if the log lists the
+// code that the file has there, or if it is the only one for which all return addresses in the code,
+// and enough of them, follow a call.
+func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
+	listed := f.Listed != nil && len(f.Listed.Units) > 0
+	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
+		return
+	}
+	var found []uint64
+	work := 0
+	m.visit(func(file *object.File) {
+		step := uint64(moveStepAny)
+		if file.Machine == elf.EM_X86_64 || file.Machine == elf.EM_RISCV {
+			step = moveStep
+		}
+		tries := 0
+		for _, s := range m.Segments {
+			if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
+				continue
+			}
+			for bias := (f.Value - s.Addr) &^ (step - 1); tries < maxMoves && f.Value-bias-s.Addr < s.MemSize; bias -= step {
+				tries++
+				work += len(k.returns) + 1
+				if !file.ExecCovers(f.Value-bias) || slices.Contains(found, bias) {
+					continue
+				}
+				if listed {
+					if same, _ := compareCode(file, f.Listed, f.Value-bias); same {
+						found = append(found, bias)
+					}
+				} else if k.fits(file, bias) {
+					found = append(found, bias)
+				}
+			}
+		}
+	})
+	t.worked += work
+	t.quota().Spend(work)
+	if len(found) == 1 {
+		k.loadedAt(found[0])
+	}
+}
+
+// fits reports whether the return addresses follow calls if the file was loaded with this bias.
+func (k *moved) fits(file *object.File, bias uint64) bool {
+	calls := 0
+	for _, addr := range k.returns {
+		if !file.ExecCovers(addr - bias - 1) {
+			continue
+		}
+		if yes, known := file.CallEndsAt(addr - bias); !yes || !known {
+			return false
+		}
+		calls++
+	}
+	return calls >= sureCalls
+}
+
+// runAtAddress checks f, an address of a kernel.
+func (c *check) runAtAddress(f *Frame) {
+	k := c.of.moveOf(f)
+	if !k.known || k.several {
+		c.err = ErrNoOffset
+		return
+	}
+	addr := f.Value - k.bias
+	c.addr, c.lookup = addr, addr
+	if f.Call == dialect.Return {
+		c.lookup--
+	}
+	code, yes, known := false, false, false
+	c.of.image.visit(func(file *object.File) {
+		if code = file.ExecCovers(c.lookup); code && f.Call == dialect.Return {
+			yes, known = file.CallEndsAt(addr)
+		}
+	})
+	switch {
+	case !code:
+		c.err = ErrOutKnown
+	case f.Call != dialect.Return:
+		c.compareListed(f)
+	case yes:
+		addOnce(&c.of.all.Called, addr)
+		addOnce(&c.here.Called, addr)
+		c.verified = ByCall
+	case known:
+		if c.err = ErrNoReturn; !f.Unsure {
+			c.fail()
+		}
+	}
+}
+
+// ofSeveral returns the function that the frame's own address selects among several of its name and size.
+func (v *verdict) ofSeveral(f *Frame) (found sized) {
+	found.err = ErrSizes
+	if f.Load == nil {
+		return found
+	}
+	k := v.moveOf(f)
+	if !k.known || k.several {
+		return found
+	}
+	v.image.visit(func(file *object.File) {
+		all := v.image.symbolsNamed(file, f.Symbol.Name)
+		for i := range all {
+			sym := &all[i]
+			if fits, unsure := isOfSize(file, sym, f.Symbol.Size); fits && sym.Addr+f.Value == f.KernelAddr-k.bias {
+				found = sized{addr: sym.Addr, size: sym.Size, unsure: unsure}
+			}
+		}
+	})
+	return found
+}

@@ -1,0 +1,224 @@
+package judge
+
+import (
+	"debug/elf"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+const (
+	// maxGap is the number of bytes that may be between the end of a function and the next one:
+	// they are aligned to 16 or 32 bytes.
+	maxGap = 32
+
+	maxSized = 1 << 16 // names and sizes of functions that are cached for a file; a kernel has 60,000 functions
+)
+
+// A sizedName is the name of a function and the distance to the next one.
+type sizedName struct {
+	name string
+	size uint64
+}
+
+// A sized is the function of a sizedName in a file.
+type sized struct {
+	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
+	unsure     bool   // its size proves nothing
+	machine    elf.Machine
+	err        error
+}
+
+// maxKnown is the number of frames of kernels whose places are remembered.
+const maxKnown = 1 << 12
+
+// known are the places of frames of one kernel, by Frame.Key.
+type known struct {
+	release string
+	id      buildid.ID
+	places  map[uint64]Place
+	refuted bool // a file was refuted
+}
+
+// PlaceKnown sets the Place of f if it is a frame of a kernel that the Trace has judged before, and
+// reports whether it is.
+func (t *Trace) PlaceKnown(f *Frame) bool {
+	if f.Kernel == nil || f.Key == 0 || len(t.known.places) == 0 || f.Kernel.Release != t.known.release || f.Kernel.ID != t.known.id {
+		return false
+	}
+	place, ok := t.known.places[f.Key]
+	f.Place = place
+	return ok
+}
+
+// identifyModules sets the build IDs of modules of kernels in frames without one: a kernel prints them
+// in a call trace only, not on the line with RIP. Another frame of the trace has it.
+func identifyModules(frames []*Frame) {
+	var ids map[string]buildid.ID // zero: of several builds
+	for _, f := range frames {
+		if f.Kernel == nil || f.Module == dialect.KernelImage || f.ID.IsZero() {
+			continue
+		}
+		if ids == nil {
+			ids = make(map[string]buildid.ID)
+		}
+		if id, ok := ids[f.Module]; !ok && len(ids) < maxModules {
+			ids[f.Module] = f.ID
+		} else if id != f.ID {
+			ids[f.Module] = buildid.ID{}
+		}
+	}
+	if ids == nil {
+		return
+	}
+	for _, f := range frames {
+		if f.Kernel != nil && f.ID.IsZero() {
+			if id := ids[f.Module]; !id.IsZero() {
+				f.ID, f.Key = id, 0 // the text alone does not identify the file
+			}
+		}
+	}
+}
+
+// know remembers the place of f, which was judged.
+func (t *Trace) know(f *Frame) {
+	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {
+		return
+	}
+	if f.Place.Err == ErrUnproven {
+		return // a later frame may be the proof
+	}
+	k := &t.known
+	if f.Kernel.Release != k.release || f.Kernel.ID != k.id || len(k.places) >= maxKnown {
+		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
+	}
+	if err := f.Place.Err; (err == ErrSize || err == ErrCode || err == ErrRefuted) && !k.refuted {
+		clear(k.places) // they were not sure either
+		k.refuted = true
+	}
+	k.places[f.Key] = f.Place
+}
+
+// runInKernel checks f, a function of a kernel or a module. The proof is that the file has a
+// function of this name and size.
+func (c *check) runInKernel(f *Frame) {
+	if f.Kind == dialect.InKernel {
+		c.runAtAddress(f)
+		return
+	}
+	s := c.of.sizedSymbol(&f.Symbol)
+	if s.err == ErrSizes {
+		s = c.of.ofSeveral(f)
+	}
+	if c.err = s.err; s.err != nil {
+		if s.err == ErrSize || s.err == ErrNoSym && !isMadeAtRun(f.Symbol.Name) {
+			c.of.refuted = ErrSize
+		}
+		return
+	}
+	if !s.unsure {
+		c.agree()
+	}
+	value, call := f.Value, f.Call
+	switch s.machine {
+	case elf.EM_ARM:
+		value &^= 1 // the bit of a return address in Thumb code
+		fallthrough
+	case elf.EM_MIPS:
+		if call == dialect.Either { // see isWarning
+			call = dialect.Return
+		}
+	}
+	offset := value
+	if call == dialect.Return {
+		if offset == 0 { // the address of a function, not a return address in it
+			c.err = ErrPadding
+			return
+		}
+		offset--
+	}
+	if s.size != 0 && offset >= s.size {
+		c.err = ErrPadding
+		return
+	}
+	c.addr, c.lookup = s.addr+value, s.addr+offset
+	if call == dialect.Return && value == s.size && !c.endsInCall() {
+		c.err = ErrPadding
+		return
+	}
+	if !s.unsure {
+		c.verified = BySymbol
+	}
+	c.compareListed(f)
+}
+
+// endsInCall reports whether the code before c.addr, the end of a function, may be a call: of a
+// function that does not return. Otherwise the address is that of the next function.
+func (c *check) endsInCall() bool {
+	yes, known := false, false
+	c.of.image.visit(func(file *object.File) { yes, known = file.CallEndsAt(c.addr) })
+	return yes || !known
+}
+
+// isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no
+// file has it.
+func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
+
+// sizedSymbol returns the function of this name and size.
+func (v *verdict) sizedSymbol(s *dialect.Symbol) (found sized) {
+	key := sizedName{s.Name, s.Size}
+	if found, ok := v.sizes[key]; ok {
+		return found
+	}
+	if !v.image.visit(func(file *object.File) { found = sizedIn(file, s, v.image.symbolsNamed(file, s.Name)) }) {
+		return sized{err: ErrUnproven}
+	}
+	if v.sizes == nil || len(v.sizes) >= maxSized {
+		v.sizes = make(map[sizedName]sized)
+	}
+	v.sizes[key] = found
+	return found
+}
+
+// sizedIn returns the function of this name and size in a file. all are the symbols of its name.
+func sizedIn(file *object.File, s *dialect.Symbol, all []object.Symbol) (found sized) {
+	found.err = ErrNoSym
+	if len(all) > 0 {
+		found.err = ErrSize
+	}
+	for i := range all {
+		sym := &all[i]
+		fits, unsure := isOfSize(file, sym, s.Size)
+		if !fits {
+			continue
+		}
+		if found.err == nil {
+			return sized{err: ErrSizes}
+		}
+		found = sized{addr: sym.Addr, size: sym.Size, unsure: unsure, machine: file.Machine}
+	}
+	return found
+}
+
+// isOfSize reports whether a function of a kernel may have the name of sym and the next one be size
+// bytes after it. unsure is set if that proves nothing. For the last function of a section any size is
+// possible: the file does not show which section follows. The kernel may have left out the next symbol
+// of the file, a label, so that a later one is the next.
+func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, unsure bool) {
+	if !file.ExecCovers(sym.Addr) {
+		return false, false
+	}
+	next, ok := file.NextSymbol(sym, sym.Addr)
+	switch distance := next - sym.Addr; {
+	case !ok:
+		return size >= sym.Size, true
+	case distance == size:
+		return true, false
+	case distance > size || size < sym.Size || size-sym.Size >= maxGap:
+		return false, false
+	}
+	next, ok = file.NextSymbol(sym, sym.Addr+size-1)
+	return ok && next-sym.Addr == size, true
+}

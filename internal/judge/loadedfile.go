@@ -1,0 +1,80 @@
+package judge
+
+import "github.com/symfilter/symfilter/internal/dialect"
+
+// A run is a file that a process has loaded, as far as the log shows the process. A stack of the
+// run that refutes the file refutes it for all of them, also in later traces: if one part of a file
+// was built again, the other parts are where they were, and the frames in them agree.
+type run struct {
+	file    sum
+	process uint64 // 0 if the log does not show it
+	bias    uint64 // the page that the module was loaded at, less that of the file
+	trace   int    // number of the trace, if the log shows neither
+}
+
+// A usage holds what the traces have shown about a run.
+type usage struct {
+	named   bool // frames were located in the file
+	refuted bool
+}
+
+const maxRuns = 1 << 10 // runs of a Memory, of which twice as many may be kept
+
+// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file:
+// its build ID or the operator does.
+func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
+	v := c.of
+	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {
+		return r, false
+	}
+	r = run{file: v.file, process: max(f.Process, f.PID)}
+	switch {
+	case v.image.Fixed:
+	case f.Kind == dialect.Runtime:
+		r.bias = v.bias
+	case f.Addr != 0:
+		r.bias = (f.Addr - c.addr) &^ (pageSize - 1)
+	}
+	if r.process == 0 && r.bias == 0 {
+		r.trace = t.serial
+	}
+	return r, true
+}
+
+// refuteRuns sets whether the runs of checks are refuted. It calls Doubt if frames were located in
+// the file before.
+func (t *Trace) refuteRuns(frames []*Frame, checks []check) {
+	m := t.remembered()
+	if t.serial == 0 {
+		m.traces++
+		t.serial = m.traces
+	}
+	for i, f := range frames {
+		c := &checks[i]
+		if c.run, c.runs = t.runOf(f, c); !c.runs || !c.here.refutes(c.of.image) {
+			continue
+		}
+		if used, _ := m.runs.get(c.run, maxRuns); !used.refuted {
+			m.runs.put(c.run, usage{used.named, true}, maxRuns)
+			if used.named && t.Doubt != nil {
+				t.Doubt(c.of.image)
+			}
+		}
+	}
+	for i := range checks {
+		if c := &checks[i]; c.runs {
+			used, _ := m.runs.get(c.run, maxRuns)
+			c.refuted = used.refuted
+		}
+	}
+}
+
+// useRun notes that the frame of c was located.
+func (t *Trace) useRun(c *check) {
+	if used, _ := t.Memory.runs.get(c.run, maxRuns); !used.named {
+		t.Memory.runs.put(c.run, usage{true, used.refuted}, maxRuns)
+	}
+}
+
+// ForgetRuns forgets the processes of the log: the next line is of another log.
+func (m *Memory) ForgetRuns() { m.runs = recent[run, usage]{} }

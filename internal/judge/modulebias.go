@@ -1,0 +1,149 @@
+package judge
+
+import (
+	"path"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// findBias finds the load bias of f's module, if f shows it.
+func (t *Trace) findBias(f *Frame, facts *dialect.Facts) {
+	v := t.verdictOf(f)
+	if v == nil || v.image.Err != nil || f.Addr == 0 {
+		return
+	}
+	if v.biased {
+		if !v.moved && f.Call != dialect.Adjusted {
+			object.Guard(func() { v.moved = showsOther(v.image, f, v.bias) })
+		}
+		return
+	}
+	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
+}
+
+// showsOther reports whether f shows that the load bias is not bias.
+func showsOther(m *Image, f *Frame, bias uint64) bool {
+	if f.Symbol.Inside {
+		return false
+	}
+	if addr, ok := numbered(m, f); ok {
+		return f.Addr-addr != bias
+	}
+	syms := m.symbols(f.Symbol.Name)
+	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
+}
+
+// searchBiases looks for the load biases of modules for which no frame and no map shows one. The
+// bias of a library may show that a frame is a signal trampoline, so that the next frame, in
+// another module, was interrupted.
+func (t *Trace) searchBiases(frames []*Frame) {
+	for before := -1; ; {
+		found, some := 0, false
+		interrupted := false
+		for _, f := range frames {
+			v := t.verdictOf(f)
+			if v == nil || v.image.File == nil || f.Kind != dialect.Runtime || f.Addr == 0 {
+				interrupted = false
+				continue
+			}
+			object.Guard(func() {
+				if !v.biased {
+					v.sight(f, interrupted && f.Number != 0)
+					some = true
+				}
+				interrupted = v.biased && f.Call != dialect.Adjusted && v.image.isTrampoline(f.Addr-v.bias)
+			})
+		}
+		if !some {
+			return
+		}
+		for _, f := range frames {
+			if v := t.verdictOf(f); v != nil && v.image.File != nil {
+				t.search(v)
+				if v.biased {
+					found++
+				}
+			}
+		}
+		if found == before || before >= 0 && found == 0 {
+			return
+		}
+		before = found
+	}
+}
+
+// biasBy returns the load bias of m that f, or a map around it, shows.
+func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
+	if bias, ok = m.knownBias(); ok {
+		return bias, true
+	}
+	if entry, found := facts.Around(f.Frame); found && !entry.Deleted && m.isOf(&entry, f) {
+		if bias, ok = m.biasOfMap(&entry); ok {
+			return bias, true
+		}
+	}
+	if fact, found := facts.Module(f.Module); found && fact.HasBase {
+		return fact.Base - m.lowest(), true
+	} else if found && fact.Text != 0 {
+		return m.biasOfText(fact.Text)
+	}
+	if addr, ok := numbered(m, f); ok {
+		for _, less := range []uint64{0, 1, 2, 4} { // a producer may subtract from the number and not from the address
+			if bias = f.Addr - less - addr; bias%pageSize == 0 {
+				return bias, true
+			}
+		}
+		return 0, false
+	}
+	if f.Symbol.Inside {
+		return 0, false
+	}
+	if syms := m.symbols(f.Symbol.Name); len(syms) == 1 {
+		bias = f.Addr - (syms[0].Addr + uint64(f.Symbol.Offset))
+		return bias, bias%pageSize == 0
+	}
+	return 0, false
+}
+
+// isOf reports whether a mapping that covers the address of f is one of f's module, whose file is m: the
+// mapping may be that of another process. Links to libraries and the versions in their names differ.
+func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
+	name := Stem(path.Base(entry.Path))
+	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))
+}
+
+// Stem returns the name of a library without its versions, which links to it leave out.
+func Stem(name string) string {
+	name, _, _ = strings.Cut(name, ".so")
+	return name
+}
+
+// numbered returns the address, as the file has it, of a frame whose number does not depend on the
+// load bias.
+func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
+	switch f.Kind {
+	case dialect.Vaddr:
+		return f.Value, true
+	case dialect.BaseOffset:
+		if m.Fixed && f.Addr != 0 && f.Addr-f.Value == m.lowest() {
+			return f.Addr, true // an offset from the first page, as callers of dladdr print it
+		}
+		if m.Fixed && f.Value >= m.lowest() {
+			return f.Value, true // glibc prints the address itself: the bias of such a file is 0
+		}
+		return f.Value + m.lowest(), true
+	case dialect.FileOffset:
+		return m.atOffset(f.Value)
+	case dialect.CodeOffset:
+		return m.inCode(f.Value, f.Crash.Size)
+	case dialect.FileOrRuntime:
+		addr, ok = m.atOffset(f.Value)
+		if m.Fixed && m.File != nil && m.isCode(f.Value) {
+			return f.Value, !ok || addr == f.Value
+		}
+		return addr, ok
+	}
+	return 0, false
+}

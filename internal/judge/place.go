@@ -1,0 +1,101 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A Frame is a frame of a log and its place.
+type Frame struct {
+	*dialect.Frame
+	Place  Place
+	mapped bool // only maps of the log give the module
+}
+
+// Unplaced appends frames, which are not located yet, to all. The result refers to them.
+func Unplaced(all []Frame, frames []dialect.Frame) []Frame {
+	for i := range frames {
+		all = append(all, Frame{Frame: &frames[i]})
+	}
+	return all
+}
+
+// A Place is the place of a frame: a file and an address in it.
+type Place struct {
+	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil, it
+	// is the file that was refuted, or nil.
+	Image *Image
+
+	// Addr is the address to look up, as the file has it: within the call for a return address.
+	Addr     uint64
+	Verified string // the proof of the place: ByBuildID, …
+	Err      error  // why the frame is not located; nil if it is
+}
+
+// The proofs of an answer: the values of Place.Verified.
+const (
+	ByBuildID = "build-id" // the log has the build ID of the file
+	BySymbol  = "symbol"   // the file has the symbol of the log at that distance
+	ByCall    = "call"     // in the file, a call is before the return address
+	ByCode    = "code"     // the log lists the code around the address, and the file has it there
+	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
+)
+
+// PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
+// file. It reports whether it has set the Place, or f is Named or never located.
+func (f *Frame) PlaceByID() bool {
+	if f.Named {
+		return true
+	}
+	if f.Unread != nil {
+		f.Place = Place{Err: f.Unread}
+		return true
+	}
+	if f.ID.IsZero() || f.Kind != dialect.Vaddr {
+		return false
+	}
+	f.Place = Place{Addr: f.Value, Verified: ByBuildID}
+	if f.Call == dialect.Return {
+		f.Place.Addr--
+	}
+	return true
+}
+
+// isOfProgram reports whether f has an address of an ELF file and names no file: then it is in the
+// program itself.
+func (f *Frame) isOfProgram() bool {
+	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Vaddr
+}
+
+// isUnnamed reports whether f has an address, but does not name its module in any way.
+func (f *Frame) isUnnamed() bool {
+	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Runtime && f.Addr != 0
+}
+
+// NamesSymbolAt returns an Examination that sets named if the file has a symbol with the name of f that
+// covers addr: an alias of the name that the file's answer has.
+func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
+	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
+}
+
+// Clone returns a copy of frames that stays valid when their Line is used again.
+func Clone(frames []Frame) []Frame {
+	if len(frames) == 0 {
+		return nil
+	}
+	n := 0
+	for i := range frames {
+		n += len(frames[i].Edits)
+	}
+	all, copies, edits := slices.Clone(frames), make([]dialect.Frame, len(frames)), make([]dialect.Edit, 0, n)
+	for i := range all {
+		from := len(edits)
+		edits = append(edits, all[i].Edits...)
+		copies[i] = *all[i].Frame
+		copies[i].Edits = edits[from:len(edits):len(edits)]
+		all[i].Frame = &copies[i]
+	}
+	return all
+}

@@ -1,0 +1,45 @@
+package judge
+
+import (
+	"debug/elf"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+)
+
+const maxLoads = 16 // processes of one trace that have a module at different addresses
+
+// span returns the lowest address of the file's segments, and the address after the highest.
+func (m *Image) span() (low, high uint64) {
+	for _, s := range m.Segments {
+		if s.Type == elf.PT_LOAD && s.MemSize > 0 {
+			high = max(high, s.Addr+s.MemSize)
+		}
+	}
+	return m.lowest(), high
+}
+
+// elsewhere reports whether the address of f, a frame of the module, is so far from those of the other
+// frames that another process has the module there: a program that was restarted, or one that logs at
+// the same time.
+func (v *verdict) elsewhere(f *Frame) bool {
+	if f.Kind != dialect.Runtime || f.Addr == 0 || v.image.Err != nil || v.image.Fixed || v.first.Addr == 0 && !v.biased {
+		return false
+	}
+	low, high := v.image.span()
+	switch {
+	case high <= low:
+		return false
+	case v.biased:
+		return f.Addr-v.bias-low >= high-low
+	}
+	distance := f.Addr - v.first.Addr
+	return min(distance, -distance) >= high-low
+}
+
+// mixesLoads reports whether frames of an earlier process follow those of a later one. loads has the
+// latest process of each module so far.
+func mixesLoads(loads map[string]int, v *verdict) bool {
+	latest := loads[v.first.Module]
+	loads[v.first.Module] = max(latest, v.load)
+	return v.load < latest
+}

@@ -1,0 +1,115 @@
+package judge
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// The reasons why a file is not the program of the device.
+var (
+	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
+	ErrBuild   = errors.New("the log has the build ID of another file; --force-image takes this one nevertheless")
+	ErrVersion = errors.New("the log has the version of another build of Zephyr, which is not in the file; --force-image takes the file nevertheless")
+)
+
+// IsOtherProgram reports whether err, of a Place, is one of the reasons that the device runs another
+// program.
+func IsOtherProgram(err error) bool { return err == ErrHash || err == ErrBuild || err == ErrVersion }
+
+// programEvidence lists, for each fact about the program, how a file is compared with it. known is
+// false if the file shows nothing about the fact.
+var programEvidence = []struct {
+	err   error
+	match func(p *dialect.Program, m *Image) (same, known bool)
+}{
+	{ErrHash, func(p *dialect.Program, m *Image) (same, known bool) {
+		if p.Hash == "" || m.Hash == nil {
+			return false, false
+		}
+		sum := m.Hash()
+		return strings.HasPrefix(sum, p.Hash), sum != ""
+	}},
+	{ErrBuild, func(p *dialect.Program, m *Image) (same, known bool) {
+		return strings.HasPrefix(m.ID.String(), p.ID), p.ID != "" && !m.ID.IsZero()
+	}},
+	{ErrVersion, func(p *dialect.Program, m *Image) (same, known bool) {
+		if p.Version == "" || m.File == nil {
+			return false, false
+		}
+		return m.hasText(p.Version)
+	}},
+}
+
+// judgePrograms refutes the files that the operator has named if the log shows that another program
+// runs. If one of them is that program, the others may be its boot loader or the code in its ROM.
+func (t *Trace) judgePrograms(p dialect.Program) {
+	if p == (dialect.Program{}) {
+		return
+	}
+	other := make(map[*verdict]error)
+	for _, e := range programEvidence {
+		var refuted []*verdict
+		found := false
+		for _, v := range t.modules {
+			if v.image.Given && v.image.Err == nil {
+				same, known := e.match(&p, v.image)
+				found = found || same && known
+				if known && !same && !v.image.Forced {
+					refuted = append(refuted, v)
+				}
+			}
+		}
+		for _, v := range refuted {
+			if !found {
+				other[v] = e.err
+			}
+		}
+	}
+	for _, v := range t.modules {
+		switch err := other[v]; {
+		case err != nil:
+			v.refuted = err
+		case IsOtherProgram(v.refuted):
+			v.refuted = nil // the device runs another program than before
+		}
+	}
+}
+
+// A textFound is the result of hasText.
+type textFound struct{ yes, known bool }
+
+// hasText reports whether text is in the file, apart from its debug information. known is false if the
+// file has no code, as separate debug files have none.
+func (m *Image) hasText(text string) (yes, known bool) {
+	key := about(m).text(text).sum()
+	if found, ok := m.names.memory.texts.get(key, maxTexts); ok {
+		return found.yes, found.known
+	}
+	sections := m.File.Sections()
+	known = len(sections) == 0 || slices.ContainsFunc(sections, func(s object.Section) bool {
+		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
+	})
+	search := func(data []byte) {
+		m.names.quota.Spend(len(data) / bytesPerStep)
+		yes = yes || bytes.Contains(data, []byte(text))
+	}
+	for _, s := range m.Segments {
+		if known && !yes {
+			search(m.File.Loaded(s.Addr))
+		}
+	}
+	for i, s := range sections { // Zephyr can leave the texts of messages out of the memory of the device
+		if known && !yes && s.Flags&elf.SHF_ALLOC == 0 && s.Type == elf.SHT_PROGBITS && !strings.HasPrefix(s.Name, ".debug") {
+			data, _ := m.File.DataOf(i)
+			search(data)
+		}
+	}
+	m.names.memory.texts.put(key, textFound{yes, known}, maxTexts)
+	return yes, known
+}

@@ -1,0 +1,168 @@
+package judge
+
+import (
+	"debug/elf"
+	"errors"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// ErrReading is the reason why a number of the kind Offsetted is not located.
+var ErrReading = errors.New("neither as an address nor as an offset does the number lead to calls in the file, or both do")
+
+// A reading is a meaning that the numbers of the kind Offsetted of a module may have.
+type reading uint8
+
+const (
+	asVaddr      reading = iota // Android 11 and newer
+	asFileOffset                // Android 10
+	asMapOffset                 // Android 9 and older: from the beginning of the executable mapping
+	readings
+)
+
+// A weighing counts how the frames of a module agree with a reading.
+type weighing struct {
+	calls  int    // frames with a call before them
+	failed int    // frames without a call before them, or outside the code
+	addr   uint64 // of the last frame, as the file has it
+}
+
+// agrees reports whether more frames agree with the reading than refute it: a frame that a signal
+// interrupted may have no call before it.
+func (w *weighing) agrees() bool { return w.calls > w.failed }
+
+// read returns the address, as the file has it, of a number of the kind Offsetted. ok is false if
+// it is not in an executable segment.
+func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
+	if as == asFileOffset {
+		return m.atOffset(value)
+	}
+	for _, s := range m.Segments {
+		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
+			continue
+		}
+		if addr = value; as == asMapOffset {
+			addr += s.Addr &^ (pageSize - 1)
+		}
+		if addr-s.Addr < s.MemSize {
+			return addr, true
+		}
+		if as == asMapOffset {
+			break
+		}
+	}
+	return 0, false
+}
+
+// read decides for each module of frames how its numbers of the kind Offsetted are read.
+func (t *Trace) read(frames []*Frame) {
+	changed := make(map[*verdict]bool)
+	for _, f := range frames {
+		// Unless the frame before has the number before, the missing frame may be a trampoline:
+		// then no call is before this address.
+		called := f.Number > 0 && f.Number == t.number+1
+		t.number = f.Number
+		v := t.verdictOf(f)
+		if f.Kind != dialect.Offsetted || v == nil || v.image.Err != nil {
+			continue
+		}
+		if !v.image.visit(func(file *object.File) { v.weigh(file, f, called) }) {
+			v.unseen = true
+		}
+		changed[v] = true
+	}
+	for v := range changed {
+		v.choose()
+		t.corrected = t.corrected || v.reading != asVaddr
+	}
+}
+
+// weigh compares f with the file of its module, for each reading. called is set if a call must be
+// before its address.
+func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
+	code := Image{File: file}
+	for as := range readings {
+		w := &v.weighed[as]
+		addr, ok := v.image.read(f.Value, as)
+		if w.addr = addr; !ok {
+			w.failed++
+		} else if yes, known := code.followsCall(addr, f.Call); known && yes && f.Number != 0 {
+			w.calls++
+		} else if known && called {
+			w.failed++
+		}
+	}
+}
+
+// choose sets the reading. It is that of newer versions unless more frames refute it than agree
+// with it: other programs correct without need, and so make right addresses wrong.
+func (v *verdict) choose() {
+	v.reading, v.unread = asVaddr, false
+	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
+		return
+	}
+	v.unread = true
+	file, from := &v.weighed[asFileOffset], &v.weighed[asMapOffset]
+	switch {
+	case file.agrees() && from.agrees() && file.addr != from.addr:
+	case file.agrees():
+		v.reading, v.unread = asFileOffset, false
+	case from.agrees():
+		v.reading, v.unread = asMapOffset, false
+	}
+}
+
+// readAddress returns the address, as the file has it, of a frame of the kind Offsetted.
+func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
+	addr, ok := v.image.read(f.Value, v.reading)
+	switch {
+	case v.unread || v.unseen:
+		return 0, ErrReading
+	case !ok:
+		return 0, ErrNotCode
+	case !corrected || v.weighed[v.reading].calls > 0:
+		return addr, nil
+	}
+	// The numbers of other modules are offsets, and no frame shows what the numbers of this one
+	// are.
+	for as := range readings {
+		if other, ok := v.image.read(f.Value, as); ok && other != addr {
+			return 0, ErrReading
+		}
+	}
+	return addr, nil
+}
+
+// trampolineNames are the symbols at the code to which a signal handler returns, in glibc and musl.
+var trampolineNames = []string{"__restore_rt", "__restore"}
+
+// visited reports whether the file, which may have no code, has the code to which a signal handler
+// returns at addr.
+func (m *Image) visited(addr uint64) (trampoline bool) {
+	m.visit(func(file *object.File) {
+		trampoline = (&Image{File: file}).isTrampoline(addr)
+		for _, name := range trampolineNames {
+			for _, s := range file.SymbolsNamed(name) {
+				trampoline = trampoline || s.Addr == addr
+			}
+		}
+	})
+	return trampoline
+}
+
+// visit calls examine with the file while it is open, and reports whether the file could be opened.
+func (m *Image) visit(examine Examination) (done bool) {
+	err := object.Guard(func() {
+		if m.Visit == nil {
+			examine(m.File)
+			done = true
+			return
+		}
+		m.Visit(func(file *object.File) {
+			examine(file)
+			done = true
+		})
+	})
+	return done && err == nil
+}

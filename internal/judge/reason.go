@@ -1,0 +1,70 @@
+package judge
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+)
+
+// The reasons why a frame is not located.
+var (
+	ErrOtherID   = errors.New("the file has another build ID than the log has for the module")
+	ErrNoModule  = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
+	ErrNoProgram = errors.New("the trace does not name the file of the program, which the address is in; --image FILE names it")
+	ErrNoBias    = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
+	ErrNotCode   = errors.New("the file has no code at this place: either it is not the file that ran, or the frame is not one of its code")
+	ErrStray     = errors.New("the file has no code at this address, though other frames show that it is the file that ran: the frame is not one of its code")
+	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
+	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrWithin    = errors.New("in the file, no instruction begins at this address: it is not the file that ran")
+	ErrFault     = errors.New("no call is before this address: either a signal has interrupted the frame, whose trampoline is in a file that is not here, or the file is not the one that ran")
+	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
+	ErrOutside   = errors.New("none of the files that --image names has code at this address")
+	ErrWild      = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")
+	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of both this one does")
+	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names that one")
+	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
+	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it is the file that ran; --image NAME=FILE names that one")
+	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")
+	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
+	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
+	ErrManySym   = errors.New("the file has several symbols of this name")
+	ErrNoSym     = errors.New("the file has no symbol of this name")
+	ErrSize      = errors.New("the file has no function of this name and size: it is not the file that ran")
+	ErrSizes     = errors.New("the file has several functions of this name and size")
+	ErrPadding   = errors.New("the address is after the code of the function, so that no call is before it")
+	ErrKernel    = errors.New("no file of this kernel is here; --image vmlinux names it, --image MODULE=FILE that of a module")
+	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
+	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
+	ErrSigned    = errors.New("the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)")
+)
+
+// ErrBudget is the reason why a frame is not located whose file was not searched.
+var ErrBudget = errors.New("the file was not searched, because the backtraces of the log have taken the time that it allows (0.4 s for each MiB, and 0.2 s); log /proc/self/maps or build IDs, or give --image FILE@BASE, so that there is nothing to search")
+
+// neverLocated returns the reason why f is not located, whatever else the log has; nil if it may be.
+func neverLocated(f *Frame) error {
+	if f.Unread != nil {
+		return f.Unread
+	}
+	const kernel = 0xff // the upper bits of its addresses
+	if upper := f.Addr >> 48; f.Kind == dialect.Runtime && upper != 0 && upper>>8 != kernel {
+		return ErrSigned
+	}
+	return notELF(f.Module)
+}
+
+// notELF returns the reason why frames of a module of this name are not located; nil if it may be
+// an ELF file.
+func notELF(module string) error {
+	switch {
+	case strings.HasSuffix(module, ".dylib"), strings.Contains(module, ".framework/"), strings.Contains(module, ".app/Contents/MacOS/"):
+		return dialect.ErrMachO
+	case strings.HasSuffix(module, ".dll"), strings.HasSuffix(module, ".exe"), len(module) > 3 && module[1] == ':' && module[2] == '\\':
+		return dialect.ErrPE
+	case strings.HasSuffix(module, ".wasm"):
+		return dialect.ErrWasm
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A TraceState holds what a Trace remembers apart from its Verdicts.
+type TraceState struct {
+	Number  int      `json:"number,omitempty"`  // number of the last frame
+	Signals []uint64 `json:"signals,omitempty"` // processes whose last frame was a signal's trampoline
+	StackState
+	Corrected bool `json:"corrected,omitempty"` // numbers of the kind Offsetted are not read as addresses
+	Worked    int  `json:"worked,omitempty"`    // comparisons that the search for biases has made
+	Agree     int  `json:"agree,omitempty"`     // frames that only old maps locate, and that agree with them
+	Fail      int  `json:"fail,omitempty"`      // those that do not
+}
+
+// State returns the state of t apart from its Verdicts.
+func (t *Trace) State() TraceState {
+	s := TraceState{Number: t.number, StackState: t.stack, Corrected: t.corrected, Worked: t.worked, Agree: t.mapped.agree, Fail: t.mapped.fail}
+	for process := range t.signals {
+		s.Signals = append(s.Signals, process)
+	}
+	slices.Sort(s.Signals)
+	return s
+}
+
+// SetState sets the state of t, which must be new.
+func (t *Trace) SetState(s TraceState) {
+	t.stack = s.StackState
+	t.number, t.corrected, t.worked = s.Number, s.Corrected, min(max(s.Worked, 0), maxBiasWork)
+	t.mapped = mapped{s.Agree, s.Fail}
+	for _, process := range s.Signals {
+		t.setSignal(process, true)
+	}
+}
+
+// A Verdict holds what the frames of a Trace have shown so far about one module. The first fields
+// are those of the first frame that named it.
+type Verdict struct {
+	Module  string     `json:"-"`
+	ID      buildid.ID `json:"-"` // zero if it is not known
+	Prefix  buildid.ID `json:"-"` // first bytes of the build ID, if the log has no more
+	Refuted error      `json:"-"`
+	Process uint64     `json:"process,omitempty"` // the process that has the module
+	Addr    uint64     `json:"addr,omitempty"`
+	Program bool       `json:"program,omitempty"`
+	Deleted bool       `json:"deleted,omitempty"`
+
+	// Path is set for a file that is tried for frames without a module. Then the fields above are
+	// zero.
+	Path string `json:"-"`
+
+	Bias   uint64     `json:"bias,omitempty"`
+	Biased bool       `json:"biased,omitempty"` // Bias is known
+	Moved  bool       `json:"moved,omitempty"`  // frames show different biases: several processes write to the log
+	Proved bool       `json:"proved,omitempty"`
+	All    Evidence   `json:"all,omitzero"`
+	Here   Evidence   `json:"here,omitzero"`   // of the current stack
+	Stack  int        `json:"stack,omitempty"` // the number of that stack
+	Load   int        `json:"load,omitempty"`  // tells the processes apart that have the module at different addresses
+	Seen   []Sighting `json:"-"`               // addresses that the bias must explain, as long as it is not known
+	Tried  int        `json:"tried,omitempty"` // length of Seen at the last search
+	Usual  uint64     `json:"usual,omitempty"` // a likely bias
+
+	Weighed [3]Weighing `json:"weighed,omitzero"` // how frames of the kind Offsetted are read
+	Reading int         `json:"reading,omitempty"`
+	Unread  bool        `json:"unread,omitempty"`
+	Unseen  bool        `json:"unseen,omitempty"`
+}
+
+// A Sighting is an address of a module whose load bias is not known.
+type Sighting struct {
+	Addr   uint64       `json:"addr"`
+	Call   dialect.Call `json:"call,omitempty"`
+	Symbol []byte       `json:"symbol,omitempty"` // symbol that the log has for the address
+}
+
+// A Weighing counts the frames that agree with one way to read their numbers.
+type Weighing struct {
+	Calls  int    `json:"calls,omitempty"`
+	Failed int    `json:"failed,omitempty"`
+	Addr   uint64 `json:"addr,omitempty"`
+}
+
+// Verdicts returns the verdicts about the modules of t, sorted by name.
+func (t *Trace) Verdicts() (all []Verdict) {
+	for key, v := range t.modules {
+		if v.first.Kernel != nil { // its next frames prove it again
+			continue
+		}
+		of := Verdict{
+			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.Prefix, Process: key.process, Addr: v.first.Addr,
+			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,
+			Bias: v.bias, Biased: v.biased, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
+			All: v.all, Stack: v.stack, Load: key.load, Tried: v.tried, Usual: v.usual,
+			Reading: int(v.reading), Unread: v.unread, Unseen: v.unseen,
+		}
+		if v.here != nil {
+			of.Here = *v.here
+		}
+		for i := range v.seen {
+			s := &v.seen[i]
+			of.Seen = append(of.Seen, Sighting{s.addr, s.call, []byte(s.name)})
+		}
+		for i, w := range v.weighed {
+			of.Weighed[i] = Weighing{w.calls, w.failed, w.addr}
+		}
+		all = append(all, of)
+	}
+	slices.SortFunc(all, func(a, b Verdict) int {
+		return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.Prefix.String(), b.Prefix.String()),
+			cmp.Compare(a.Process, b.Process), cmp.Compare(a.Load, b.Load), cmp.Compare(a.Path, b.Path))
+	})
+	return all
+}
+
+// Resume sets the verdicts of t, which must be new, and opens the files of their modules.
+func (t *Trace) Resume(verdicts []Verdict) {
+	var unnamed map[string]*Image
+	for i := range verdicts {
+		v := &verdicts[i]
+		var of *verdict
+		if v.Path != "" {
+			if unnamed == nil {
+				unnamed = t.unnamedByPath()
+			}
+			if m := unnamed[v.Path]; m != nil {
+				of = t.unnamedVerdict(m)
+			}
+		} else {
+			f := dialect.Frame{Module: v.Module, ID: v.ID, Prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}
+			key := keyOf(&f)
+			key.load = v.Load
+			of = t.verdictOfModule(key, &f)
+		}
+		if of != nil {
+			t.apart = t.apart || v.Process != 0
+			of.resume(v)
+		}
+	}
+}
+
+// unnamedByPath returns the files in which the addresses of frames without a module may be.
+func (t *Trace) unnamedByPath() map[string]*Image {
+	all := make(map[string]*Image)
+	if t.Unnamed != nil {
+		for _, m := range t.Unnamed() {
+			if all[m.Path] == nil && m.Err == nil && m.File != nil {
+				all[m.Path] = m
+			}
+		}
+	}
+	return all
+}
+
+// resume sets the fields of v, which is new, from s. It cuts lists that exceed their bounds.
+func (v *verdict) resume(s *Verdict) {
+	v.bias, v.biased, v.moved, v.proved, v.refuted = s.Bias, s.Biased, s.Moved, s.Proved, s.Refuted
+	here := s.Here.bounded()
+	v.all, v.here, v.stack = s.All.bounded(), &here, s.Stack
+	v.tried, v.usual = max(s.Tried, 0), s.Usual
+	for _, seen := range s.Seen[:min(len(s.Seen), maxSightings)] {
+		to := sighting{addr: seen.Addr, call: min(seen.Call, dialect.System), name: string(seen.Symbol)}
+		_ = object.Guard(func() { to.inside = v.image.symbols(to.name) }) // without them the address shows less
+		v.seen = append(v.seen, to)
+	}
+	for i, w := range s.Weighed {
+		v.weighed[i] = weighing{w.Calls, w.Failed, w.Addr}
+	}
+	v.reading, v.unread, v.unseen = reading(min(max(s.Reading, 0), int(readings)-1)), s.Unread, s.Unseen
+}

@@ -1,0 +1,127 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// placeUnnamed finds the modules of frames that have only an address, such as those of glog and
+// Rust, among the files that the operator or the log names. The load bias of such a file is that of
+// a fixed address, or the operator gives its base, or the names of exported functions in the trace
+// show it. of has the verdicts of the frames.
+func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
+	var unnamed, own []*Frame
+	for _, f := range frames {
+		switch {
+		case f.isUnnamed():
+			unnamed = append(unnamed, f)
+		case f.isOfProgram():
+			own = append(own, f)
+		}
+	}
+	if len(unnamed)+len(own) == 0 || t.Unnamed == nil {
+		return
+	}
+	var tried, files, programs []*verdict // all, those with a known base, and those that own may be in
+	fixed := false                        // the operator has named one with a known base
+	for _, m := range t.Unnamed() {
+		if m.Err != nil || m.File == nil {
+			continue
+		}
+		v := t.unnamedVerdict(m)
+		if v == nil || v.image.File == nil || slices.Contains(tried, v) {
+			continue
+		}
+		tried = append(tried, v)
+		object.Guard(func() {
+			if len(unnamed) > 0 {
+				t.biasOfUnnamed(v, unnamed)
+			}
+			if len(own) > 0 && v.mayHave(own) {
+				programs = append(programs, v)
+			}
+		})
+		if v.biased {
+			files = append(files, v)
+		}
+		fixed = fixed || m.Given && v.biased
+	}
+	for i, f := range frames {
+		if f.isOfProgram() && len(programs) == 1 {
+			of[i] = programs[0]
+		}
+		if !f.isUnnamed() {
+			continue
+		}
+		found := 0
+		for _, v := range files {
+			object.Guard(func() {
+				if s := (sighting{addr: f.Addr, call: f.Call}); v.image.covers(s.lookup() - v.bias) {
+					of[i] = v
+					found++
+				}
+			})
+		}
+		switch {
+		case found > 1: // the base of one of the files is not that of this process
+			of[i] = nil
+		case found == 0 && fixed:
+			f.Place.Err = ErrOutside
+		}
+	}
+}
+
+// unnamedVerdict returns the verdict of m, a file in which the addresses of frames without a module
+// may be. If a frame names a module at the same path, it is the verdict of that module. It is nil
+// if there are too many.
+func (t *Trace) unnamedVerdict(m *Image) *verdict {
+	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
+		v.unnamed = m.Path
+		return m
+	})
+}
+
+// biasOfUnnamed finds the load bias of v's file by the addresses of frames, of which only some are
+// in the file.
+func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
+	if v.biased {
+		return
+	}
+	if v.bias, v.biased = v.image.knownBias(); v.biased {
+		return
+	}
+	for _, f := range frames {
+		if f.Symbol.Inside && len(v.image.symbols(f.Symbol.Name)) > 0 {
+			v.sight(f, false)
+		}
+	}
+	if usual := dialect.PlainBase - v.image.lowest(); len(v.seen) == 0 && v.image.Given {
+		for _, f := range frames {
+			if s := (sighting{addr: f.Addr, call: f.Call}); v.image.isCode(s.lookup() - usual) {
+				v.sight(f, false)
+				v.usual = usual
+			}
+		}
+	}
+	t.search(v)
+}
+
+// mayHave reports whether the addresses of frames, as the file has them, can be in v's file: all
+// but one of them follow a call.
+func (v *verdict) mayHave(frames []*Frame) bool {
+	calls, others := 0, 0
+	for _, f := range frames {
+		yes, known := v.image.followsCall(f.Value, f.Call)
+		switch {
+		case !known || !v.image.isCode(f.Value):
+			others++
+		case yes:
+			calls++
+		default:
+			others++
+		}
+	}
+	return calls > 0 && others <= 1
+}

@@ -1,0 +1,178 @@
+package judge
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A verdict holds what the frames of a trace show about one module.
+type verdict struct {
+	first   dialect.Frame // the fields about the module, of the first frame that named it; see verdictOf
+	unnamed string        // path of the file that was tried for frames without a module, before any named it
+	image   *Image
+	file    sum // of the image
+	bias    uint64
+	biased  bool // bias is known
+	moved   bool // frames show different biases: several processes write to the log
+	proved  bool
+	refuted error
+	all     Evidence  // of all frames
+	here    *Evidence // of the frames of the current stack
+	stack   int       // the number of that stack
+	load    int       // see moduleKey
+
+	seen  []sighting // addresses that the bias must explain, as long as it is not known
+	tried int        // length of seen at the last search
+	cut   bool       // the Quota has ended the search
+	usual uint64     // a bias that is likely; 0 if unknown
+
+	weighed [readings]weighing // of the frames of the kind Offsetted
+	reading reading            // the reading of their numbers
+	unread  bool               // no reading agrees with the file, or several do
+	unseen  bool               // the file could not be read
+
+	loads map[*dialect.KernelLoad]*moved // where kernels were loaded, for frames of the kind InKernel
+
+	sizes map[sizedName]sized // functions of a kernel that were looked up
+}
+
+// evidence returns what the frames of a stack show about the file.
+func (v *verdict) evidence(stack int) *Evidence {
+	if v.here == nil || v.stack != stack {
+		v.here, v.stack = new(Evidence), stack
+	}
+	return v.here
+}
+
+// verdictOf returns the verdict of f's module. It is nil if f has no module, or if the trace has
+// too many.
+func (t *Trace) verdictOf(f *Frame) *verdict {
+	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
+		return nil
+	}
+	key := keyOf(f.Frame)
+	for v := t.modules[key]; v != nil; v = t.modules[key] {
+		if !v.elsewhere(f) || key.load == maxLoads-1 {
+			return v
+		}
+		key.load++
+	}
+	return t.verdictOfModule(key, f.Frame)
+}
+
+// keyOf returns the key of f's module in the first process that has it.
+func keyOf(f *dialect.Frame) moduleKey {
+	key := moduleKey{process: f.Process, name: f.Module}
+	if f.Prefix.Len() >= sureID {
+		key.prefix = f.Prefix
+	}
+	if f.Kernel != nil {
+		key.name += " of " + f.Kernel.Named().Release // a module of another release is another file
+	}
+	if !f.ID.IsZero() {
+		key.name = f.ID.String()
+	}
+	return key
+}
+
+// verdictOfModule is like verdictFor, for the module of f.
+func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame) *verdict {
+	return t.verdictFor(key, func(v *verdict) *Image {
+		v.first = dialect.Frame{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
+		m := t.Open(f)
+		if m.Err == nil && !f.Prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.Prefix.Bytes()) {
+			return &Image{Path: m.Path, Err: ErrOtherID}
+		}
+		return m
+	})
+}
+
+// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil
+// if the trace has too many.
+func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict {
+	v := t.modules[key]
+	if v == nil && len(t.modules) < maxModules {
+		v = new(verdict)
+		v.image = open(v)
+		v.image.names = names{demangle: t.Demangle, memory: t.remembered(), quota: t.quota()}
+		t.quota().Spend(stepsPerModule)
+		v.file = about(v.image).sum()
+		if t.modules == nil {
+			t.modules = make(map[moduleKey]*verdict)
+		}
+		v.load = key.load
+		t.modules[key] = v
+	}
+	return v
+}
+
+// address returns the address of f as the file has it, not adjusted. derived is set if it is
+// computed from f's symbol, because the line has no other number.
+func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
+	if addr, ok := numbered(v.image, f); ok {
+		return addr, false, nil
+	}
+	var syms []object.Symbol
+	if !f.Symbol.Inside {
+		syms = v.image.symbols(f.Symbol.Name)
+	}
+	if f.Kind == dialect.InSymbol && v.image.Visit != nil {
+		syms = v.image.visitedSymbols(f.Symbol.Name)
+	}
+	switch {
+	case f.Kind == dialect.FileOffset, f.Kind == dialect.CodeOffset, f.Kind == dialect.FileOrRuntime:
+		return 0, false, ErrNotCode
+	case f.Kind == dialect.Runtime:
+		addr, err = v.runtime(f, syms)
+		return addr, false, err
+	case len(syms) == 0:
+		return 0, false, ErrNoSym
+	case len(syms) > 1:
+		return 0, false, ErrManySym
+	}
+	return syms[0].Addr + uint64(f.Symbol.Offset), true, nil
+}
+
+// runtime returns the address, as the file has it, of a frame with an address in the process, whose
+// symbol is one of syms. The symbol takes precedence over the bias, which may be that of another
+// process that writes to the same log. If the address is not a whole number of pages away from the
+// symbol, the file is not the one that ran.
+func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
+	if len(syms) == 0 {
+		switch {
+		case v.biased && !v.moved:
+		case v.cut:
+			return 0, ErrBudget
+		default:
+			return 0, ErrNoBias
+		}
+		return f.Addr - v.bias, nil
+	}
+	found, n := uint64(0), 0
+	for _, s := range syms {
+		addr := s.Addr + uint64(f.Symbol.Offset)
+		switch {
+		case v.biased && addr == f.Addr-v.bias:
+			return addr, nil
+		case !v.image.Fixed && (f.Addr-addr)%pageSize == 0:
+			found, n = addr, n+1
+		}
+	}
+	switch n {
+	case 0:
+		return 0, ErrSymbol
+	case 1:
+		return found, nil
+	}
+	return 0, ErrManySym
+}
+
+// judgeGiven refutes v, a file that the operator has named, if the only return addresses of the trace
+// have no call before them.
+func (v *verdict) judgeGiven() {
+	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
+		v.refuted = ErrCall
+	}
+}

@@ -1,0 +1,29 @@
+package judge
+
+import (
+	"debug/elf"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// IsX86Kernel reports whether the file at path is a kernel of Linux for x86-64 or a module of one. It reads
+// the headers. A file that cannot be read, or has to be unpacked, is not one.
+func IsX86Kernel(path string) (yes bool) {
+	file, err := buildid.OpenRegular(path, "images")
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	err = object.Guard(func() {
+		f, err := object.Open(file, file.Size(), file.OS())
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		_, kernel := f.Section("__ksymtab")
+		_, module := f.Section(".modinfo")
+		yes = (kernel || module) && f.Machine == elf.EM_X86_64
+	})
+	return yes && err == nil
+}
