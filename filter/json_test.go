@@ -107,6 +107,7 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
+		checkParse(t, line, v)
 	}
 	var got strings.Builder
 	for _, l := range decodeLines(t, out) {
