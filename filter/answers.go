@@ -67,10 +67,10 @@ func (l *layout) address(addr uint64) {
 
 // functionAndLine lays out a function with its file, line and column, as FUNCTION FILE:LINE:COLUMN.
 func (l *layout) functionAndLine(t frameText) {
-	l.look.breakable(len(l.buf))
+	l.look.Breakable(len(l.buf))
 	l.function(t.name)
 	if t.file != "" {
-		l.look.breakable(len(l.buf))
+		l.look.Breakable(len(l.buf))
 		l.dim(" ")
 		l.source(&t, t.file, ":", true)
 	}
@@ -79,7 +79,7 @@ func (l *layout) functionAndLine(t frameText) {
 // place lays out the module and the address in it of an answer that has a name, as
 // (module+0x1196) after a blank.
 func (l *layout) place(a *answer) {
-	l.look.breakable(len(l.buf))
+	l.look.Breakable(len(l.buf))
 	l.dim(" (")
 	l.buf = append(appendPlace(l.buf, a.mod, a.rel), ')')
 }
@@ -87,10 +87,10 @@ func (l *layout) place(a *answer) {
 // unknown lays out the module and the address in it of an answer without a name, between before and
 // after, and the module's build ID, by which another tool can find its debug file.
 func (l *layout) unknown(before string, a *answer, after string) {
-	l.look.breakable(len(l.buf))
+	l.look.Breakable(len(l.buf))
 	l.unresolved(before)
 	l.buf = append(appendPlace(l.buf, a.mod, a.rel), after...)
-	l.look.breakable(len(l.buf))
+	l.look.Breakable(len(l.buf))
 	l.unresolved(" (BuildId: ")
 	l.buf = append(append(l.buf, a.mod.buildID().String()...), ')')
 }
@@ -117,7 +117,7 @@ func (l *layout) frameInSentence(e *frameFields, a *answer) {
 	}
 	for i := range a.text.cuts {
 		if i > 0 {
-			l.look.breakable(len(l.buf))
+			l.look.Breakable(len(l.buf))
 			l.dim(" inlined into ")
 		}
 		l.functionAndLine(a.text.frame(i))
@@ -207,13 +207,13 @@ func (l *layout) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)
 		if i > 0 {
-			l.look.breakable(len(l.buf))
+			l.look.Breakable(len(l.buf))
 			l.dim(" inlined into ")
 		}
-		l.look.breakable(len(l.buf))
+		l.look.Breakable(len(l.buf))
 		l.function(t.name)
 		if t.file != "" {
-			l.look.breakable(len(l.buf))
+			l.look.Breakable(len(l.buf))
 			l.dim(before)
 			l.source(&t, t.file, ":", false)
 			if after != "" {

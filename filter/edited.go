@@ -25,7 +25,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 	if f.look != nil && at <= fr.Start {
 		f.logBytes(text[at:fr.Start])
 		at = fr.Start
-		f.look.frameBegins(len(f.buf), locatedIndent)
+		f.look.FrameBegins(len(f.buf), locatedIndent)
 	}
 	if renumbered {
 		logFrame(&f.layout, text, at, d.From, fr, beside(&f.layout, fr))
@@ -77,7 +77,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 		}
 		logGroups(&f.layout, text, at, fr, beside(&f.layout, fr))
 	} else {
-		f.look.textBegins(len(f.buf))
+		f.look.TextBegins(len(f.buf))
 		f.logBytes(text[at:])
 	}
 }
@@ -358,12 +358,12 @@ func (t *frameText) spaced() string {
 func (c *locator) inlined(text []byte, fr *judge.Frame, t frameText, before, between, after string) {
 	f := c.f
 	c.beneath(text, fr, 0)
-	f.look.frameBegins(len(f.buf), locatedIndent)
+	f.look.FrameBegins(len(f.buf), locatedIndent)
 	f.mark(before)
-	f.look.breakable(len(f.buf))
+	f.look.Breakable(len(f.buf))
 	f.function(t.name)
 	if t.file != "" {
-		f.look.breakable(len(f.buf))
+		f.look.Breakable(len(f.buf))
 		f.mark(between)
 		c.part(dialect.AtLine, &t)
 	}
@@ -376,17 +376,17 @@ func (c *locator) inlined(text []byte, fr *judge.Frame, t frameText, before, bet
 func (c *locator) inlinedFrom(text []byte, fr *judge.Frame, t frameText, depth int) {
 	f := c.f
 	c.beneath(text, fr, 0)
-	f.look.frameBegins(len(f.buf), locatedIndent)
+	f.look.FrameBegins(len(f.buf), locatedIndent)
 	c.number(fr.Number)
 	f.mark(".")
 	c.number(depth)
 	f.mark(". inlined from ")
 	if t.file != "" {
-		f.look.breakable(len(f.buf))
+		f.look.Breakable(len(f.buf))
 		c.part(dialect.AtLine, &t)
 		f.mark(": ")
 	}
-	f.look.breakable(len(f.buf))
+	f.look.Breakable(len(f.buf))
 	f.function(t.name)
 	c.endBeneath(text, fr)
 }

@@ -3,6 +3,7 @@ package filter
 import (
 	"slices"
 
+	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -21,7 +22,7 @@ func (f *lineFilter) presentation(p *piece) {
 			f.countCode(OriginBT, e.addr, e.kind, a)
 			f.frameInSentence(e, a)
 			f.message(p.Fields)
-			f.look.textBegins(len(f.buf))
+			f.look.TextBegins(len(f.buf))
 			f.recordAnswer(start, p.Tag, e.number, e.addr, p.Fields, a)
 			return
 		}
@@ -34,7 +35,7 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
-			f.look.textBegins(len(f.buf))
+			f.look.TextBegins(len(f.buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
@@ -42,18 +43,18 @@ func (f *lineFilter) presentation(p *piece) {
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
 			f.countAnswer(OriginData, a)
-			f.look.breakable(len(f.buf))
+			f.look.Breakable(len(f.buf))
 			f.variable(a, p)
-			f.look.textBegins(len(f.buf))
+			f.look.TextBegins(len(f.buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
-			f.look.breakable(len(f.buf))
+			f.look.Breakable(len(f.buf))
 			f.function(shown)
-			f.look.textBegins(len(f.buf))
+			f.look.TextBegins(len(f.buf))
 			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}
@@ -85,7 +86,7 @@ func (f *lineFilter) demangle(name string) string {
 		name = f.o.Symbolizer.Demangle(name)
 	}
 	if f.o.Look.ShortNames {
-		name = ShortName(name)
+		name = appearance.ShortName(name)
 	}
 	return escape.Clean(name)
 }
@@ -99,7 +100,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	after := at + 1
 	f.rawPieces(f.pieces[:at])
-	f.look.frameBegins(len(f.buf), frameIndent)
+	f.look.FrameBegins(len(f.buf), frameIndent)
 	e, ok := bt.bt()
 	if !ok {
 		f.rawElement(bt)
@@ -118,7 +119,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		if f.look != nil {
 			markFrame(f, e, a, 0, endsAt(f, after, bt.Fields))
 		}
-		f.look.textBegins(len(f.buf))
+		f.look.TextBegins(len(f.buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
@@ -155,7 +156,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	for i := range a.text.cuts {
 		if i > 0 {
 			begin()
-			f.look.frameBegins(len(f.buf), frameIndent)
+			f.look.FrameBegins(len(f.buf), frameIndent)
 		}
 		f.records.addFrame(len(f.buf), i)
 		f.frame(&bt.frame, a, i)
@@ -165,7 +166,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		if i == last {
 			f.message(bt.Fields)
 			f.records.endLastRecord(len(f.buf))
-			f.look.textBegins(len(f.buf))
+			f.look.TextBegins(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 			if f.printsSources {
 				sourceBelow(f, a, i, between, begin, func() {})
@@ -175,7 +176,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		}
 		if afterBytes <= maxRepeat {
 			f.message(bt.Fields)
-			f.look.textBegins(len(f.buf))
+			f.look.TextBegins(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 		}
 		if f.printsSources {
@@ -207,6 +208,6 @@ func (f *lineFilter) endText(eol []byte) {
 	}
 	f.endColor()
 	if f.look != nil {
-		f.buf = f.look.endLine(f.buf)
+		f.buf = f.look.EndLine(f.buf)
 	}
 }

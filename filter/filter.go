@@ -41,7 +41,7 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
-	f.layout = layout{color: o.Color, terminal: o.Terminal, look: newLook(&o)}
+	f.layout = layout{color: o.Color, terminal: o.Terminal, look: newLines(&o)}
 
 	switch {
 	case f.printer != nil:
@@ -94,8 +94,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 			f.longPart(b)
 		}
 	}
-	if f.folds() && f.look.AtOnce {
-		f.releaseFold(f.look.fold.own)
+	if f.o.Look.AtOnce && f.look.Held() > 0 {
+		f.ready = f.look.Release(f.ready)
 	}
 	f.send()
 	if f.err != nil {
@@ -155,7 +155,7 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 // are held back, so that Flush may print them.
 func (f *Filter) Unfinished() bool {
 	tail, _ := f.cut.Unfinished()
-	return len(tail) > f.flushed.text || f.tracer.holds() || f.folds()
+	return len(tail) > f.flushed.text || f.tracer.holds() || f.look.Held() > 0
 }
 
 // Flush prints an unfinished last line, such as a prompt, if its end cannot become part of an
@@ -167,8 +167,8 @@ func (f *Filter) Flush() error {
 		f.tracer.release()
 		f.send()
 	}
-	if f.folds() {
-		f.releaseFold(f.look.fold.own)
+	if f.look.Held() > 0 {
+		f.ready = f.look.Release(f.ready)
 		f.send()
 	}
 	tail, _ := f.cut.Unfinished()
@@ -189,7 +189,7 @@ func (f *Filter) Flush() error {
 		return nil
 	}
 	f.closeModule()
-	f.endFold()
+	f.ready = f.look.EndTrace(f.ready)
 	f.send()
 	f.printOf(f.line + 1)
 	before := f.state
@@ -254,7 +254,7 @@ func (f *Filter) HeldTrace() int { return int(f.Line() - f.line) }
 func (f *Filter) Release() error {
 	f.tracer.release()
 	f.closeModule()
-	f.endFold()
+	f.ready = f.look.EndTrace(f.ready)
 	f.send()
 	return f.err
 }
@@ -290,7 +290,7 @@ func (f *Filter) Close() error {
 		f.endLong()
 	}
 	f.closeModule()
-	f.endFold()
+	f.ready = f.look.EndTrace(f.ready)
 	if f.whole != nil {
 		f.ready = f.whole.AppendEnd(f.ready)
 	}

@@ -114,7 +114,7 @@ func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 		f.nextLine(between)
 		start := len(f.buf)
 		f.logBytes(prefix)
-		f.look.frameBegins(len(f.buf), locatedIndent)
+		f.look.FrameBegins(len(f.buf), locatedIndent)
 		if i == 0 {
 			f.mark("  #")
 			f.value(strconv.Itoa(fr.Number))
@@ -126,10 +126,10 @@ func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 			f.mark("  (inlined by) ")
 		}
 		t := a.text.frame(i)
-		f.look.breakable(len(f.buf))
+		f.look.Breakable(len(f.buf))
 		f.function(t.name)
 		if t.file != "" {
-			f.look.breakable(len(f.buf))
+			f.look.Breakable(len(f.buf))
 			f.mark(" at ")
 			c.part(dialect.AtLine, &t)
 		}

@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 )
@@ -21,8 +22,8 @@ type layout struct {
 	between  []byte // line end within the output for one line of the log; nil: the line's own
 	links    bool   // files and lines have links: see Paths.Hyperlinks
 
-	quick bool  // neither colours nor links are printed, and there is no look
-	look  *look // nil: the output is for programs
+	quick bool              // neither colours nor links are printed, and there is no look
+	look  *appearance.Lines // nil: the output is for programs
 
 	state sgr.State // the log's; not followed unless color is ColorAlways
 	cur   sgr.State // the output's
@@ -33,7 +34,7 @@ func (l *layout) drop() {
 	l.buf = l.buf[:0]
 	l.state, l.cur = sgr.State{}, sgr.State{}
 	if l.look != nil {
-		l.look.forget()
+		l.look.Forget()
 	}
 }
 
@@ -47,8 +48,8 @@ func (l *layout) nextLine(eol []byte) {
 		l.buf = append(l.buf, eol...)
 		return
 	}
-	l.buf = append(l.look.endLine(l.buf), eol...)
-	l.look.beginLine(len(l.buf))
+	l.buf = append(l.look.EndLine(l.buf), eol...)
+	l.look.BeginLine(len(l.buf))
 }
 
 // pen changes the colour of the output to to. If colours are not followed, it does nothing; only

@@ -43,7 +43,7 @@ func logGroups(l *layout, text []byte, at int, fr *judge.Frame, look sgr.State) 
 			if i := bytes.Index(text[at:], []byte(group)); i >= 0 {
 				logFrame(l, text, at, at+i, fr, look)
 				at += i
-				l.look.breakable(len(l.buf))
+				l.look.Breakable(len(l.buf))
 			}
 		}
 	}
@@ -58,10 +58,10 @@ func logKernel(l *layout, text []byte, at int, fr *judge.Frame, look sgr.State) 
 		return at
 	}
 	end := fr.Edits[0].From
-	l.look.breakable(len(l.buf))
+	l.look.Breakable(len(l.buf))
 	if i := bytes.IndexByte(text[at:end], '['); i > 0 {
 		logFrame(l, text, at, at+i-1, fr, look) // without the blank before the module
-		l.look.breakable(len(l.buf))
+		l.look.Breakable(len(l.buf))
 		at += i - 1
 	}
 	logFrame(l, text, at, end, fr, look)
@@ -104,6 +104,6 @@ func inObject(fr *judge.Frame) bool {
 // with a blank or next begins with one.
 func breakAtBlank(l *layout, next string) {
 	if l.look != nil && (bytes.HasSuffix(l.buf, []byte(" ")) || strings.HasPrefix(next, " ")) {
-		l.look.breakable(len(l.buf))
+		l.look.Breakable(len(l.buf))
 	}
 }

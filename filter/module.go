@@ -300,7 +300,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.pen(f.state)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
 	f.open = m
-	f.look.keep()
+	f.look.Keep()
 	f.records.addModule(m)
 }
 
@@ -328,7 +328,7 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
 	f.buf = f.buf[:0]
 	if f.look != nil {
-		f.look.forget()
+		f.look.Forget()
 	}
 	m.process, m.records = f.process.key, f.records.takeRecords()
 	for i := range f.pieces {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -200,9 +201,9 @@ func (p *Paths) Shown(path string) string {
 	}
 	switch {
 	case p.Clean:
-		path = cleanPath(path)
+		path = appearance.CleanPath(path)
 	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"): // of a compiler that was called by a relative path
-		path = withoutDots(path)
+		path = appearance.WithoutDots(path)
 	}
 	return path
 }

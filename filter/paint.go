@@ -1,8 +1,7 @@
 package filter
 
 import (
-	"strings"
-
+	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -51,17 +50,15 @@ func (l *layout) function(name string) {
 		l.unresolved(name)
 		return
 	}
-	from, to := arguments(name)
+	from, to := appearance.Arguments(name)
 	l.pen(l.bold())
 	l.buf = append(l.buf, name[:from]...)
-	l.look.breakableName(len(l.buf)-from, name[:from])
+	l.look.BreakableName(len(l.buf)-from, name[:from])
 	if from < to {
-		if l.look != nil {
-			l.look.breaks = append(l.look.breaks, breakPoint{len(l.buf), namePart})
-		}
+		l.look.BreakableArguments(len(l.buf))
 		l.pen(l.faint())
 		l.buf = append(l.buf, name[from:to]...)
-		l.look.breakableName(len(l.buf)-(to-from), name[from:to])
+		l.look.BreakableName(len(l.buf)-(to-from), name[from:to])
 	}
 	if to < len(name) {
 		l.pen(l.bold())
@@ -86,35 +83,3 @@ func (l *layout) source(t *frameText, file, between string, column bool) {
 
 // endLink ends a link (OSC 8).
 func (l *layout) endLink() { l.buf = append(l.buf, "\x1b]8;;\x1b\\"...) }
-
-// arguments returns the place of the arguments in a demangled name, with their parentheses:
-// (int, long) of ns::f<int>(int, long) const. It is empty if there are none.
-func arguments(name string) (from, to int) {
-	end := len(name)
-	if i := strings.LastIndex(name, "+0x"); i > 0 { // from a symbol
-		end = i
-	}
-	if i := strings.Index(name[:end], " [clone "); i > 0 {
-		end = i
-	}
-	to = strings.LastIndexByte(name[:end], ')') + 1
-	if to == 0 || to < end && name[to] != ' ' || strings.ContainsAny(name[to:end], ":>}]") { // of (anonymous namespace)::f
-		return end, end
-	}
-	depth := 0
-	for from = to - 1; from >= 0; from-- {
-		switch name[from] {
-		case ')':
-			depth++
-		case '(':
-			depth--
-		}
-		if depth == 0 {
-			break
-		}
-	}
-	if from <= 0 || from == to-len("()") || strings.HasSuffix(name[:from], "::") {
-		return end, end
-	}
-	return from, to
-}

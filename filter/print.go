@@ -274,7 +274,8 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 func (p *printing) print(eol []byte, continues bool) {
 	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
 		if p.look != nil {
-			p.printLooking(eol, continues)
+			p.ready = p.look.Print(p.ready, p.buf, eol, p.of, continues)
+			p.buf = p.buf[:0]
 			return
 		}
 		if p.inPlace {
@@ -295,7 +296,7 @@ func (p *printing) print(eol []byte, continues bool) {
 	p.printLine(l)
 	p.records.reset()
 	if p.look != nil {
-		p.look.forget()
+		p.look.Forget()
 	}
 	if p.buf = p.buf[:0]; cap(p.buf) > 4*p.part {
 		p.buf = nil
@@ -332,7 +333,7 @@ func (p *printing) takePlace() {
 
 // printLine prints a line, except for the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
-	p.endFold()
+	p.ready = p.look.EndTrace(p.ready)
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
 		l.Text = l.Text[n:]
 		p.flushed.laid -= n

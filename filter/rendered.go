@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
@@ -181,7 +182,7 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		case s.Func == "":
 			text = append(text, unknownFunc...)
 		case w.short:
-			text = append(text, ShortName(escape.Clean(s.Func))...)
+			text = append(text, appearance.ShortName(escape.Clean(s.Func))...)
 		case s.PlainFunc:
 			text = append(text, s.Func...)
 		default:

@@ -3,9 +3,9 @@ package filter
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -51,9 +51,9 @@ func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func())
 	for i, line := range s.Lines {
 		number := s.First + uint32(i)
 		f.nextLine(eol)
-		f.look.attach()
+		f.look.Attach()
 		begin()
-		shown, caret := p.sourceLine(number, line, fr.Column, f.look.sourceColumns(f.buf))
+		shown, caret := p.sourceLine(number, line, fr.Column, f.look.SourceColumns(f.buf))
 		if number == fr.Line {
 			f.pen(f.state)
 			f.buf = append(f.buf, shown...)
@@ -63,9 +63,9 @@ func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func())
 		end()
 		if number == fr.Line && caret >= 0 {
 			f.nextLine(eol)
-			f.look.attach()
+			f.look.Attach()
 			begin()
-			p.scratch = report.AppendCaret(p.scratch[:0], number, caret)
+			p.scratch = appearance.AppendCaret(p.scratch[:0], number, caret)
 			f.mark(string(p.scratch))
 			end()
 		}
@@ -73,30 +73,18 @@ func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func())
 	}
 }
 
-// sourceColumns returns the number of columns of a source line that fit after the text before it,
-// which ends buf.
-func (k *look) sourceColumns(buf []byte) int {
-	if k == nil || k.Width <= 0 {
-		return report.SourceColumns
-	}
-	before, _ := columns(buf[k.start:], 0)
-	return min(max(k.Width-before-report.SourceMargin, leastSource), report.SourceColumns)
-}
-
-const leastSource = 20 // columns of a source line that are shown, however narrow a terminal is
-
 // sourceLine returns a source line as it is shown, and the place of a caret: see
-// [report.AppendSourceColumns]. A line with a frame of a backtrace in it is made to have none, so that
+// [appearance.AppendSourceColumns]. A line with a frame of a backtrace in it is made to have none, so that
 // another filter changes nothing. The result is valid until the next call.
 func (p *snippets) sourceLine(number uint32, line []byte, column uint32, most int) (shown []byte, caret int) {
-	p.scratch, caret = report.AppendSourceColumns(p.scratch[:0], number, line, column, most)
+	p.scratch, caret = appearance.AppendSourceColumns(p.scratch[:0], number, line, column, most)
 	if p.reader == nil {
 		p.reader = dialect.NewReader(nil)
 	}
 	if p.reader.Line(p.scratch, 1) != nil {
 		p.scratch, caret = bytes.ReplaceAll(p.scratch, []byte("0x"), []byte(`0\x78`)), -1
 		if p.reader.Line(p.scratch, 1) != nil {
-			p.scratch, _ = report.AppendSourceColumns(p.scratch[:0], number, []byte("..."), 0, most)
+			p.scratch, _ = appearance.AppendSourceColumns(p.scratch[:0], number, []byte("..."), 0, most)
 		}
 		p.reader.Reset()
 	}

@@ -1,4 +1,4 @@
-package filter
+package appearance
 
 import "testing"
 

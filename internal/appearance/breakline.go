@@ -1,4 +1,4 @@
-package filter
+package appearance
 
 import (
 	"bytes"
@@ -15,8 +15,9 @@ const tabStop = 8
 const spaces = "                                                                "
 
 // breakLine continues the current line of output, at the end of buf, on further lines at break
-// points, if it is wider than the terminal. What is wider than a whole line is left to the terminal.
-func (k *look) breakLine(buf []byte) []byte {
+// points, if it is wider than the terminal. What is wider than a whole line is left to the
+// terminal.
+func (k *Lines) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
 	}
@@ -167,8 +168,8 @@ func columns(text []byte, col int) (end int, visible bool) {
 	return col, visible
 }
 
-// maxLink bounds the bytes of a link that are looked at for its end, so that the time for a line with
-// many beginnings stays linear. The URI of a link has at most 2,000.
+// maxLink bounds the bytes of a link that are looked at for its end, so that the time for a line
+// with many beginnings stays linear. The URI of a link has at most 2,000.
 const maxLink = 4 << 10
 
 // sequence returns the length of the control sequence that b begins with: a colour (ESC [ ... m) or

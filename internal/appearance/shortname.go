@@ -1,4 +1,4 @@
-package filter
+package appearance
 
 import "strings"
 
@@ -39,9 +39,9 @@ func ShortName(name string) string {
 	return b.String()
 }
 
-// operator returns the length of an operator at name[i:], such as operator<< or operator(), with the
-// blank that demanglers print between operator< and the arguments of a template. It is 0 if there is
-// none. Operators that are words, such as operator new, are names like others.
+// operator returns the length of an operator at name[i:], such as operator<< or operator(), with
+// the blank that demanglers print between operator< and the arguments of a template. It is 0 if
+// there is none. Operators that are words, such as operator new, are names like others.
 func operator(name string, i int) int {
 	const word = "operator"
 	if name[i] != 'o' || !strings.HasPrefix(name[i:], word) || i > 0 && isNameByte(name[i-1]) {

@@ -1,4 +1,4 @@
-package report
+package appearance
 
 import (
 	"strings"

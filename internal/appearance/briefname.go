@@ -1,4 +1,4 @@
-package filter
+package appearance
 
 import (
 	"strings"
@@ -7,14 +7,14 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// briefName returns the name of a function without its arguments, return type and distance, and with
-// … for the arguments of templates. A name of more than maxFoldName characters loses outer scopes; if
-// that is not enough, its end is cut.
+// briefName returns the name of a function without its arguments, return type and distance, and
+// with … for the arguments of templates. A name of more than maxFoldName characters loses outer
+// scopes; if that is not enough, its end is cut.
 func briefName(name string) string {
 	if i := strings.LastIndex(name, "+0x"); i > 0 {
 		name = name[:i]
 	}
-	if from, to := arguments(name); from < to {
+	if from, to := Arguments(name); from < to {
 		name = name[:from]
 	}
 	name = withoutReturnType(ShortName(name))
@@ -47,8 +47,8 @@ func withoutReturnType(name string) string {
 	return name
 }
 
-// withoutScopes returns a name with … for as many of its outer scopes as it needs to have maxFoldName
-// characters, or for all of them.
+// withoutScopes returns a name with … for as many of its outer scopes as it needs to have
+// maxFoldName characters, or for all of them.
 func withoutScopes(name string) string {
 	depth, last := 0, 0
 	for i := range operatorIndex(name) {

@@ -1,4 +1,4 @@
-package filter
+package appearance
 
 import (
 	"path"
@@ -6,9 +6,9 @@ import (
 )
 
 // buildPrefixes are what the paths of source files begin with that were compiled in a folder of a
-// build system: no reader has these folders. An element is a pattern of [path.Match]. In /build a folder
-// such as glibc-6V9RKT, reproducible-path or hello-2.12 is a build system's; others, such as src, may
-// be the program's own.
+// build system: no reader has these folders. An element is a pattern of [path.Match]. In /build a
+// folder such as glibc-6V9RKT, reproducible-path or hello-2.12 is a build system's; others, such as
+// src, may be the program's own.
 var buildPrefixes = []string{
 	"/build/*-*/",                 // Debian, Ubuntu and Nix
 	"/build/source/",              // Nix
@@ -22,15 +22,15 @@ var buildPrefixes = []string{
 	"/usr/local/cargo/registry/src/*/",
 }
 
-// cleanPath returns the path of a source file without build prefixes, and without elements . and
+// CleanPath returns the path of a source file without build prefixes, and without elements . and
 // .. : ./csu/../sysdeps/x86/start.S is sysdeps/x86/start.S. A path that begins with .. loses that,
 // too.
-func cleanPath(file string) string {
+func CleanPath(file string) string {
 	if file == "" || file[0] != '/' && file[0] != '.' && !strings.Contains(file, "/.") && !strings.Contains(file, "//") {
 		return file
 	}
 	if strings.Contains(file, "/.") || strings.Contains(file, "//") || file[0] == '.' {
-		file = withoutDots(file)
+		file = WithoutDots(file)
 	}
 	if file[0] != '/' {
 		return file
@@ -43,8 +43,8 @@ func cleanPath(file string) string {
 	return file
 }
 
-// withoutDots removes the elements . and .. of a path.
-func withoutDots(path string) string {
+// WithoutDots removes the elements . and .. of a path.
+func WithoutDots(path string) string {
 	var kept []string
 	for element := range strings.SplitSeq(path, "/") {
 		switch {
@@ -66,8 +66,8 @@ func withoutDots(path string) string {
 	return clean
 }
 
-// withoutPrefix returns the rest of an absolute path after a prefix, or "" if it does not begin with
-// it.
+// withoutPrefix returns the rest of an absolute path after a prefix, or "" if it does not begin
+// with it.
 func withoutPrefix(full, prefix string) string {
 	rest := full[1:]
 	for pattern := range strings.SplitSeq(strings.Trim(prefix, "/"), "/") {

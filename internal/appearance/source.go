@@ -1,4 +1,4 @@
-package report
+package appearance
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ const (
 	numberColumns = 6 // of the number of a source line, with the blanks before it
 	tabColumns    = 8
 
-	// SourceColumns are the columns of a source line that are shown if the width of the output is not
-	// known. Generated lines have megabytes.
+	// SourceColumns are the columns of a source line that are shown if the width of the output is
+	// not known. Generated lines have megabytes.
 	SourceColumns = 160
 
 	// SourceMargin is the number of columns beside the text of a source line: its number, and the
@@ -27,10 +27,10 @@ func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ 
 	return AppendSourceColumns(dst, number, line, column, SourceColumns)
 }
 
-// AppendSourceColumns appends a line of a source file as people read it, after its number: the number
-// and the line with its tabs as blanks, and everything visible that a terminal may obey or that is
-// not UTF-8. Of the line at most the first most columns are shown; a character counts as one. An
-// element of markup in it is not one any more.
+// AppendSourceColumns appends a line of a source file as people read it, after its number: the
+// number and the line with its tabs as blanks, and everything visible that a terminal may obey or
+// that is not UTF-8. Of the line at most the first most columns are shown; a character counts as
+// one. An element of markup in it is not one any more.
 //
 // caret is the number of blanks before a caret below byte column of the line, which counts from 1;
 // negative if column is 0, or its byte is not shown.

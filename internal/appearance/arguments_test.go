@@ -1,4 +1,4 @@
-package filter
+package appearance
 
 import (
 	"strings"
@@ -14,24 +14,13 @@ func TestArgumentsOfNames(t *testing.T) {
 		"<a::B as c::D>::e", "core::ops::function::FnOnce<(A,)>::call", "main.(*T).run", "f)", "(a)", ")", "(", "", "??",
 	} {
 		name := strings.NewReplacer("«", "", "»", "").Replace(want)
-		from, to := arguments(name)
+		from, to := Arguments(name)
 		got := name
 		if from < to {
 			got = name[:from] + "«" + name[from:to] + "»" + name[to:]
 		}
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
-func TestWhatEndsAFrame(t *testing.T) {
-	for text, want := range map[string]bool{
-		"": true, " ": true, " (/lib/libc.so.6+0x2b) (BuildId: aabb)": true, "[0x7f00]": true, "(main+0x1) [0x12]": true,
-		" died": false, " (a": false, ")": false, "(a) b": false,
-	} {
-		if got := endsFrame([]byte(text)); got != want {
-			t.Errorf("%q: got %v", text, got)
 		}
 	}
 }

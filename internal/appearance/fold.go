@@ -1,0 +1,250 @@
+package appearance
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/sgr"
+)
+
+// Limits of the frames of a backtrace that are held back before its first own frame. Others are
+// printed as they come. A backtrace of a crash has less than 30 there.
+const (
+	MaxFoldFrames  = 256
+	MaxFoldBytes   = 64 << 10
+	maxFoldModules = 3  // names of modules in the line for a run; further ones are "others"
+	maxFoldName    = 40 // characters of a function in it, without … for the rest
+)
+
+// A lineKind is what a line of output is to a run of frames.
+type lineKind uint8
+
+const (
+	otherLine    lineKind = iota // ends the backtrace
+	frameLine                    // a frame
+	attachedLine                 // belongs to the frame on the line before
+)
+
+// A Frame is a line of output that may be a frame. Its strings are printable.
+type Frame struct {
+	System   bool   // the frame is one of the system
+	Whole    bool   // nothing follows the frame in its line
+	Numbered bool   // Number is set
+	Number   uint64 // in the log
+	Indent   int    // blanks with which the frame begins
+	Module   string // without folders
+	Function string // as shown; empty if it has none
+
+	kind   lineKind
+	prefix int // bytes of the line before the frame
+}
+
+// A fold holds back the frames of a run of the system until its end.
+type fold struct {
+	inTrace bool   // a backtrace has begun
+	own     bool   // it has had an own frame
+	passing bool   // too many frames of the system were before the first own frame: they are printed as they come
+	line    int64  // number of the last frame's line in the log
+	last    Frame  // the last frame
+	prefix  []byte // the text before each frame of the backtrace
+
+	n        int    // frames of the run that are held back
+	text     []byte // their lines; if own is set, that of the first frame
+	eol      []byte // of the run
+	modules  []string
+	more     bool      // there are further modules
+	function [2]string // of the first frame with a function and of the last one, without arguments
+}
+
+// Held returns the number of bytes that are held back.
+func (l *Lines) Held() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.fold.text)
+}
+
+// Print appends the lines of output in buf, which ends with eol, for a line of the log, except for
+// those that it holds back. If the line of the log continues, another part of it follows.
+func (l *Lines) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
+	if !l.Fold {
+		l.Forget()
+		return append(append(dst, buf...), eol...)
+	}
+	at := 0
+	for i := range l.parts {
+		part := &l.parts[i]
+		dst = l.printPart(dst, buf[at:part.end], nil, line, &part.Frame)
+		at = part.end
+	}
+	last := l.folded
+	if continues || len(eol) == 0 {
+		last = Frame{}
+	}
+	dst = l.printPart(dst, buf[at:], eol, line, &last)
+	l.Forget()
+	return dst
+}
+
+// printPart appends a line of output, or holds it back. text includes the line end unless eol is
+// its line end.
+func (l *Lines) printPart(dst, text, eol []byte, line int64, fr *Frame) []byte {
+	k := &l.fold
+	switch {
+	case fr.kind == attachedLine && k.n > 0:
+		if !k.own || k.n == 1 {
+			k.text = append(append(k.text, text...), eol...)
+		}
+		return dst
+	case fr.kind == otherLine && len(text)+len(eol) > 0:
+		dst = l.EndTrace(dst)
+	case fr.kind == frameLine:
+		again := fr.Numbered && k.last.Numbered && fr.Number <= k.last.Number && k.line != line
+		if !k.inTrace || again || !bytes.Equal(k.prefix, text[:fr.prefix]) {
+			dst = l.EndTrace(dst)
+			k.inTrace, k.prefix = true, append(k.prefix[:0], text[:fr.prefix]...)
+		}
+		k.line, k.last = line, *fr
+		if fr.System && fr.Whole && !k.passing && len(text) < MaxFoldBytes {
+			k.hold(text, eol, fr)
+			if !k.own && (k.n >= MaxFoldFrames || len(k.text) >= MaxFoldBytes) {
+				dst = l.release(dst, false)
+				k.passing = true
+			}
+			return dst
+		}
+		dst = l.release(dst, k.own || !fr.System)
+		if !fr.System {
+			k.own, k.passing = true, false
+		}
+	}
+	return append(append(dst, text...), eol...)
+}
+
+// hold adds a frame to the run.
+func (k *fold) hold(text, eol []byte, fr *Frame) {
+	if k.n == 0 || !k.own {
+		k.text = append(append(k.text, text...), eol...)
+	}
+	if k.n++; k.n == 1 {
+		k.eol = append(k.eol[:0], eol...)
+		if len(eol) == 0 {
+			k.eol = append(k.eol, newline...)
+		}
+	}
+	if fr.Module != "" && !k.names(fr.Module) {
+		if len(k.modules) < maxFoldModules {
+			k.modules = append(k.modules, strings.Clone(fr.Module))
+		} else {
+			k.more = true
+		}
+	}
+	if fr.Function != "" {
+		name := strings.Clone(briefName(fr.Function))
+		if k.function[0] == "" {
+			k.function[0] = name
+		}
+		k.function[1] = name
+	}
+}
+
+// names reports whether the modules of the run have the name.
+func (k *fold) names(module string) bool {
+	for _, m := range k.modules {
+		if m == module {
+			return true
+		}
+	}
+	return false
+}
+
+// EndTrace ends the current backtrace, and appends its frames that are held back. They are folded
+// if the backtrace has an own frame.
+func (l *Lines) EndTrace(dst []byte) []byte {
+	if l == nil || !l.fold.inTrace {
+		return dst
+	}
+	return l.endTrace(dst)
+}
+
+func (l *Lines) endTrace(dst []byte) []byte {
+	dst = l.Release(dst)
+	k := &l.fold
+	k.inTrace, k.own, k.passing, k.last = false, false, false, Frame{}
+	return dst
+}
+
+// Release appends the frames that are held back, folded if the backtrace has an own frame. It
+// continues.
+func (l *Lines) Release(dst []byte) []byte { return l.release(dst, l.fold.own) }
+
+// release appends the frames that are held back: as one line if folded is set and there are two or
+// more.
+func (l *Lines) release(dst []byte, folded bool) []byte {
+	k := &l.fold
+	switch {
+	case k.n == 0:
+		return dst
+	case k.n == 1 || !folded:
+		dst = append(dst, k.text...)
+	default:
+		dst = append(append(dst, k.prefix...), spaces[:k.last.Indent]...)
+		dst = append(l.appendFolded(dst), k.eol...)
+	}
+	k.n, k.text, k.modules, k.more, k.function = 0, k.text[:0], k.modules[:0], false, [2]string{}
+	if cap(k.text) > 2*MaxFoldBytes {
+		k.text = nil
+	}
+	return dst
+}
+
+// appendFolded appends the text for a run, such as
+// 3 frames of libc.so.6, libstdc++.so.6: raise … std::terminate.
+func (l *Lines) appendFolded(dst []byte) []byte {
+	k := &l.fold
+	look := sgr.State{Attrs: sgr.Faint}
+	if l.Colors {
+		dst = sgr.AppendTransition(append(dst, "\x1b[0m"...), sgr.State{}, look)
+	}
+	start := len(dst)
+	dst = strconv.AppendInt(dst, int64(k.n), 10)
+	dst = append(dst, " frames"...)
+	if len(k.modules) > 0 {
+		dst = append(append(dst, " of "...), strings.Join(k.modules, ", ")...)
+		if k.more {
+			dst = append(dst, " and others"...)
+		}
+	}
+	dst = k.appendNames(dst, start, l.Width)
+	if l.Colors {
+		dst = sgr.AppendTransition(dst, look, sgr.State{})
+	}
+	return dst
+}
+
+// appendNames appends the functions of the run to its line, whose text begins at the offset start
+// of dst: as many as fit into width columns, or all if width is 0.
+func (k *fold) appendNames(dst []byte, start, width int) []byte {
+	first, last := k.function[0], k.function[1]
+	forms := []string{first + " … " + last, first + " …"}
+	switch {
+	case last == "":
+		return dst
+	case first == last:
+		forms = []string{first}
+	case k.n == 2:
+		forms[0] = first + ", " + last
+	}
+	before, _ := columns(k.prefix, 0)
+	before += k.last.Indent
+	for _, form := range forms {
+		end := len(dst)
+		dst = append(append(dst, ": "...), form...)
+		if n, _ := columns(dst[start:], before); width <= 0 || n <= width {
+			return dst
+		}
+		dst = dst[:end]
+	}
+	return dst
+}

@@ -1,0 +1,194 @@
+package appearance
+
+import (
+	"bytes"
+	"strings"
+)
+
+const esc = 0x1b
+
+var newline = []byte{'\n'}
+
+// Lines are the lines of output for the lines of a log, as people see them: the parts of the
+// current line are marked while it is laid out. The methods that mark do nothing for nil Lines,
+// those of an output for programs.
+type Lines struct {
+	Style
+	fold fold
+
+	// Of the current line of output:
+	start   int          // its offset in the text
+	frame   int          // offset of the frame in it; negative: none
+	indent  int          // columns by which the further lines of the frame are indented
+	breaks  []breakPoint // in order
+	kept    bool         // the line is not broken
+	folded  Frame        // set if the line is that of a frame
+	parts   []linePart   // the lines of output before it, of the current line of the log
+	scratch []byte
+}
+
+// A Style is how Lines look.
+type Style struct {
+	// Width is the number of columns of the terminal. What does not fit into a line is continued on
+	// another one, at one of the marks. 0: no line is broken.
+	Width int
+
+	// Fold replaces runs of two or more frames of the system by one line that counts them, in
+	// backtraces that have an own frame.
+	Fold bool
+
+	Colors     bool // answers have colours
+	KeepsColor bool // the colours of the log are printed as they are: they may last longer than a line
+}
+
+// New returns Lines with a Style, or nil if it neither breaks nor folds them.
+func New(s Style) *Lines {
+	if s.Width <= 0 && !s.Fold {
+		return nil
+	}
+	return &Lines{Style: s, frame: -1, indent: textIndent}
+}
+
+// A breakPoint is an offset at which a line of output may be continued on another one.
+type breakPoint struct {
+	at   int
+	kind breakKind
+}
+
+// A breakKind is what begins at a breakPoint.
+type breakKind uint8
+
+const (
+	anyPart   breakKind = iota // a function, its file and line, a module
+	logText                    // text of the log: the line is not broken here
+	namePart                   // the arguments of a function: broken here only if the function is wider than a line
+	commaPart                  // the text after a comma in a name: if the arguments, or the name before them, are
+)
+
+// A linePart is one of the lines of output for a line of the log.
+type linePart struct {
+	end int // offset of its end in the text, its line end included
+	Frame
+}
+
+// FrameBegins marks the beginning of a frame in the current line of output. It is continued the
+// given number of columns after it.
+func (k *Lines) FrameBegins(at, indent int) {
+	if k != nil {
+		k.frame, k.indent = at, indent
+	}
+}
+
+// Breakable marks an offset at which the current line of output may be broken. A blank after the
+// offset is left out if the line is broken.
+func (k *Lines) Breakable(at int) {
+	if k != nil {
+		k.addBreak(at, anyPart)
+	}
+}
+
+// addBreak is not inlined, so that the methods that call it are: without Lines they cost nothing.
+//
+//go:noinline
+func (k *Lines) addBreak(at int, kind breakKind) {
+	k.breaks = append(k.breaks, breakPoint{at, kind})
+}
+
+// BreakableName marks the commas of a part of a function's name, which was laid out at the offset
+// at.
+func (k *Lines) BreakableName(at int, name string) {
+	if k == nil {
+		return
+	}
+	for from := 0; ; {
+		i := strings.Index(name[from:], ", ")
+		if i < 0 {
+			return
+		}
+		from += i + 1
+		k.breaks = append(k.breaks, breakPoint{at + from, commaPart})
+	}
+}
+
+// BreakableArguments marks the beginning of the arguments of a function.
+func (k *Lines) BreakableArguments(at int) {
+	if k != nil {
+		k.addBreak(at, namePart)
+	}
+}
+
+// TextBegins marks the place at which an answer has ended and text of the log begins.
+func (k *Lines) TextBegins(at int) {
+	if k != nil {
+		k.addBreak(at, logText)
+	}
+}
+
+// FrameEnds marks the current line of output, at the end of buf, as that of a frame, which may be
+// folded.
+func (k *Lines) FrameEnds(buf []byte, fr Frame) {
+	if k == nil || !k.Fold {
+		return
+	}
+	if k.frame < 0 || k.KeepsColor && bytes.IndexByte(buf[k.start:], esc) >= 0 {
+		fr.Whole = false // colours of the log would be lost with the line
+	}
+	fr.kind = frameLine
+	if k.frame >= 0 {
+		fr.prefix = k.frame - k.start
+	}
+	k.folded = fr
+}
+
+// Attach marks the current line of output as one that belongs to the frame on the line before.
+func (k *Lines) Attach() {
+	if k != nil {
+		k.folded = Frame{kind: attachedLine}
+	}
+}
+
+// Keep leaves the current line of output unbroken: its parts move.
+func (k *Lines) Keep() {
+	if k != nil {
+		k.kept = true
+	}
+}
+
+// SourceColumns returns the number of columns of a source line that fit after the text before it,
+// which ends buf.
+func (k *Lines) SourceColumns(buf []byte) int {
+	if k == nil || k.Width <= 0 {
+		return SourceColumns
+	}
+	before, _ := columns(buf[k.start:], 0)
+	return min(max(k.Width-before-SourceMargin, leastSource), SourceColumns)
+}
+
+const leastSource = 20 // columns of a source line that are shown, however narrow a terminal is
+
+// EndLine ends a line of output at the end of buf: it breaks the line if it is too long.
+func (k *Lines) EndLine(buf []byte) []byte {
+	if k.Width > 0 && len(k.breaks) > 0 && !k.kept {
+		buf = k.breakLine(buf)
+	}
+	k.breaks, k.frame, k.indent = k.breaks[:0], -1, textIndent
+	return buf
+}
+
+// textIndent is the number of columns by which a line without a frame at its beginning is
+// continued.
+const textIndent = 4
+
+// BeginLine begins the next line of output for the same line of the log at the offset at, after the
+// line end.
+func (k *Lines) BeginLine(at int) {
+	if k.Fold {
+		k.parts = append(k.parts, linePart{at, k.folded})
+	}
+	k.folded, k.start, k.kept = Frame{}, at, false
+}
+
+// Forget forgets the current line.
+func (k *Lines) Forget() {
+	k.start, k.frame, k.kept, k.breaks, k.parts, k.folded = 0, -1, false, k.breaks[:0], k.parts[:0], Frame{}
+}
