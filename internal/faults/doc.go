@@ -2,5 +2,3 @@
 // crashes. A [Finder] makes findings of them. Printers that show the log ask what a backtrace in it
 // is of: [Role], [Within] and [Kind].
 package faults
-
-var newline = []byte{'\n'}

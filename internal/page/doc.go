@@ -1,4 +1,2 @@
 // Package page makes a page of HTML of logs: a [Page] is a printer of their filters.
 package page
-
-var newline = []byte{'\n'}

@@ -12,6 +12,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
+var newline = []byte{'\n'}
+
 // A Page is a page of HTML with the logs of one Filter or of several, one after the other: the text
 // of the logs, backtraces that fold, and an index of those that differ. The page needs no other
 // file. What is on it is described in package internal/html.
@@ -33,6 +35,8 @@ type Page struct {
 	prefix func(dst []byte, line int64) []byte // see SetPrefix
 	before prefixed
 }
+
+var _ filter.LogPrinter = (*Page)(nil)
 
 // New returns a Page for the Filters that have it as their Printer. title is that of the page: the
 // name of the log.

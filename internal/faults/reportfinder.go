@@ -12,6 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
+var newline = []byte{'\n'}
+
 // A Finder is a [filter.Printer] that prints nothing, and adds to a collection what a log reports
 // of faults:
 //
@@ -42,6 +44,8 @@ type Finder struct {
 	seed   maphash.Seed
 	text   []byte // scratch: what is hashed
 }
+
+var _ filter.LogPrinter = (*Finder)(nil)
 
 // NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
 // frames from those of the system, and paths sets the form of files in the log's text, as
