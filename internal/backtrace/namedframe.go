@@ -92,22 +92,3 @@ func namedFrame(text []byte) (fr findings.TraceFrame, ok bool) {
 	}
 	return fr, fr.Func != "" || fr.HasLine || fr.Object != ""
 }
-
-// IsReporter reports whether a function of a kernel prints a report of its callers.
-func IsReporter(name string) bool {
-	for _, prefix := range []string{"dump_stack", "__dump_stack", "show_stack", "dump_backtrace", "print_report", "print_address_description", "kasan_", "__kasan_", "__asan_", "kmsan_", "kcsan_", "__kcsan_", "__tsan_", "ubsan_", "__ubsan_", "kfence_", "__warn", "warn_slowpath", "panic", "__schedule_bug", "__might_resched", "lockdep_", "print_circular_bug", "unwind_backtrace"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// IsSignalFrame reports whether a function is the code to which a signal handler returns.
-func IsSignalFrame(function string) bool {
-	switch function {
-	case signalHandler, "__restore_rt", "__restore", "__default_rt_sa_restorer", "__kernel_rt_sigreturn", "__kernel_sigreturn":
-		return true
-	}
-	return false
-}

@@ -40,8 +40,8 @@ func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 		if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
 			d.title.Function = strings.TrimPrefix(path.Base(d.title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
 		}
-		ends := findings.EndsProgram(fr.Func) || s.IsKernel(i) && backtrace.IsReporter(fr.Func)
-		crash = crash || own == nil && findings.EndsProgram(fr.Func)
+		ends := backtrace.EndsProgram(fr.Func) || s.IsKernel(i) && backtrace.IsReporter(fr.Func)
+		crash = crash || own == nil && backtrace.EndsProgram(fr.Func)
 		switch {
 		case kinds[i] != html.System && fr.Func != "" && !ends:
 			if own == nil {
@@ -51,7 +51,7 @@ func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 			if unnamed == nil {
 				unnamed = d
 			}
-		case fr.Func != "" && !findings.IsOutermost(fr.Func) && !backtrace.IsSignalFrame(fr.Func):
+		case fr.Func != "" && !backtrace.IsOutermost(fr.Func) && !backtrace.IsSignalFrame(fr.Func):
 			known, d.row = d, -1
 		default:
 			other, d.row = d, -1

@@ -125,7 +125,7 @@ func kindOf(s *backtrace.Stack, i int, fr *findings.TraceFrame, rules *findings.
 	case s.IsAnswered(i):
 		own = s.Answers[r.Answer].Own(r.Frame)
 	default:
-		own = (rules == nil || rules.Is(fr.Func, fr.File, fr.Object)) && !findings.EndsProgram(fr.Func)
+		own = (rules == nil || rules.Is(fr.Func, fr.File, fr.Object)) && !backtrace.EndsProgram(fr.Func)
 	}
 	switch {
 	case !own:

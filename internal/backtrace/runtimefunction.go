@@ -1,6 +1,11 @@
-package findings
+package backtrace
 
-import "github.com/symfilter/symfilter/internal/report"
+import (
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/report"
+)
 
 // IsOutermost reports whether a function is one of those that call main or the function of a
 // thread.
@@ -32,4 +37,29 @@ var endings = []string{
 	"core::panicking::", "std::panicking::", "std::panic::", "std::sys::backtrace::", "std::sys_common::backtrace::", "std::backtrace",
 	"core::option::unwrap_failed", "core::option::expect_failed", "core::result::unwrap_failed", "core::slice::index::slice_", "core::str::slice_error_fail", "alloc::alloc::handle_alloc_error",
 	"runtime.gopanic", "runtime.goPanic", "runtime.panic", "runtime.throw", "runtime.fatal", "runtime.sig", "runtime.raise", "runtime.crash", "runtime.dieFromSignal",
+}
+
+// IsReporter reports whether a function of a kernel prints a report of its callers.
+func IsReporter(name string) bool {
+	return hasAnyPrefix(name, reporters)
+}
+
+// IsSignalFrame reports whether a function is the code to which a signal handler returns.
+func IsSignalFrame(function string) bool {
+	switch function {
+	case signalHandler, "__restore_rt", "__restore", "__default_rt_sa_restorer", "__kernel_rt_sigreturn", "__kernel_sigreturn":
+		return true
+	}
+	return false
+}
+
+// reporters are what the names of functions begin with for IsReporter.
+var reporters = []string{
+	"dump_stack", "__dump_stack", "show_stack", "dump_backtrace", "print_report", "print_address_description", "kasan_", "__kasan_", "__asan_", "kmsan_",
+	"kcsan_", "__kcsan_", "__tsan_", "ubsan_", "__ubsan_", "kfence_", "__warn", "warn_slowpath", "panic", "__schedule_bug", "__might_resched", "lockdep_",
+	"print_circular_bug", "unwind_backtrace",
+}
+
+func hasAnyPrefix(s string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
