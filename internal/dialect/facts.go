@@ -98,15 +98,16 @@ func (f *Facts) ForgetMaps() {
 	f.SetMapsOf(0, false)
 }
 
-// AgeMaps notes that the trace has ended whose last line has this number. The next one may be of another
-// process: then maps that came no later must be proved by several frames together.
+// AgeMaps notes that the trace has ended whose last line has this number. The next one may be of
+// another process: then maps that came no later must be proved by several frames together.
 func (r *Reader) AgeMaps(last int64) {
 	if r.mapAt <= last {
 		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)
 	}
 }
 
-// Around returns the mapping that covers the address of a frame, unless another process has logged it.
+// Around returns the mapping that covers the address of a frame, unless another process has logged
+// it.
 func (f *Facts) Around(fr *Frame) (m Map, ok bool) {
 	if fr.Addr == 0 || f.process != 0 && fr.PID != 0 && fr.PID != f.process {
 		return m, false

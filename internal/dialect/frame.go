@@ -224,8 +224,9 @@ type Dialect struct {
 
 	OnDemand bool // --dialects=auto leaves it out
 
-	// FramePointers is set if the program unwinds its own stack at a fault, by frame pointers if there is
-	// nothing else. The last frame of a stack may then be outside all code; the first is at an instruction.
+	// FramePointers is set if the program unwinds its own stack at a fault, by frame pointers if
+	// there is nothing else. The last frame of a stack may then be outside all code; the first is
+	// at an instruction.
 	FramePointers bool
 
 	Subtracts Subtraction // from return addresses, if that depends on the machine

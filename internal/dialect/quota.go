@@ -12,10 +12,10 @@ const (
 	stepsPerStat = 50   // to see whether a file was replaced
 )
 
-// A Quota bounds the work for all traces of a log. The log may have many short traces, each of which
-// could take the time that one may take; so the work depends on the bytes of the log that were read. If
-// the Quota is spent, no file is searched for load biases or names. If it is spent twice, no trace is
-// judged. The zero Quota is that of a new log.
+// A Quota bounds the work for all traces of a log. The log may have many short traces, each of
+// which could take the time that one may take; so the work depends on the bytes of the log that
+// were read. If the Quota is spent, no file is searched for load biases or names. If it is spent
+// twice, no trace is judged. The zero Quota is that of a new log.
 type Quota struct {
 	used  int   // steps, less those that the bytes of the log have added
 	total int64 // all steps so far
@@ -30,8 +30,8 @@ func (q *Quota) Spend(n int) {
 	q.total += int64(n)
 }
 
-// Opened takes the steps for files that were opened, and for files of which it was looked at whether they
-// were replaced.
+// Opened takes the steps for files that were opened, and for files of which it was looked at
+// whether they were replaced.
 func (q *Quota) Opened(opened, looked int) { q.Spend(opened*stepsPerOpen + looked*stepsPerStat) }
 
 // Steps returns all steps so far.

@@ -27,6 +27,12 @@ type check struct {
 	verified   string
 	err        error
 
+	call    dialect.Call // what the address is, beyond f.Call, by the machine and the frames around it
+	derived bool         // the address is computed from the symbol, so that the symbol proves nothing
+	follows bool         // a call is before the address
+	known   bool         // follows is known
+	signal  bool         // the next frame was interrupted by a signal
+
 	linked  bool // the call to the frame leads to its function, or its own call to that of the frame before
 	astray  bool // one of these calls leads to another function
 	beside  bool // such a call is there, in the same file
@@ -35,18 +41,40 @@ type check struct {
 	refuted bool // for all of run
 }
 
+// comparison are the steps of compare, in their order. A step returns false if the ones after it
+// have nothing to compare: the frame is refuted, or all is known of it.
+var comparison = []func(c *check, t *Trace, f *Frame) bool{
+	(*check).findAddress,
+	(*check).adjustToMachine,
+	(*check).compareWithoutFile,
+	(*check).findSignal,
+	(*check).findLookup,
+	(*check).isInCode,
+	(*check).compareListing,
+	(*check).compareSymbol,
+	(*check).compareCall,
+}
+
 // compare checks f, and reports whether the next frame of its stack was interrupted by a signal.
-func (c *check) compare(t *Trace, f *Frame) (signal bool) {
-	m := c.of.image
+func (c *check) compare(t *Trace, f *Frame) (interrupts bool) {
 	if f.Kernel != nil {
 		c.runInKernel(f)
 		return false
 	}
-	derived := false // the address is computed from the symbol, so that the symbol proves nothing
+	for _, step := range comparison {
+		if !step(c, t, f) {
+			break
+		}
+	}
+	return c.signal
+}
+
+// findAddress sets the address of f as the file has it.
+func (c *check) findAddress(_ *Trace, f *Frame) bool {
 	if f.Kind == dialect.Offsetted {
 		c.addr, c.err = c.of.readAddress(f, c.corrected)
 	} else {
-		c.addr, derived, c.err = c.of.address(f)
+		c.addr, c.derived, c.err = c.of.address(f)
 	}
 	if c.err != nil {
 		if c.err == ErrSymbol {
@@ -54,118 +82,188 @@ func (c *check) compare(t *Trace, f *Frame) (signal bool) {
 		}
 		return false
 	}
-	if m.File != nil && m.File.Machine == elf.EM_ARM && f.Symbol.Name == "" {
+	file := c.of.image.File
+	if file == nil {
+		return true
+	}
+	if file.Machine == elf.EM_ARM && f.Symbol.Name == "" {
 		c.addr &^= 1 // the bit of a call of Thumb code
 	}
-	if f.Machine != 0 && m.File != nil && m.File.Machine != f.Machine {
+	if f.Machine != 0 && file.Machine != f.Machine {
 		c.err = ErrNotCode
 		return false
 	}
-	call := f.Call
-	if m.File != nil && f.Dialect.Subtracts == dialect.LessESPRust {
-		call = c.espRust()
+	return true
+}
+
+// adjustToMachine sets what the address is in code of the file's machine.
+func (c *check) adjustToMachine(_ *Trace, f *Frame) bool {
+	c.call = f.Call
+	file := c.of.image.File
+	if file == nil {
+		return true
 	}
-	if m.File != nil && m.File.Machine == elf.EM_AVR {
-		if call = c.onAVR(call); c.err != nil {
-			return false
-		}
+	if f.Dialect.Subtracts == dialect.LessESPRust {
+		c.call = c.espRust()
 	}
-	if m.File != nil && m.File.Machine == elf.EM_RISCV && f.Dialect.Subtracts == dialect.LessESPIDF {
-		call = c.espOnRISCV(call)
+	switch {
+	case file.Machine == elf.EM_AVR:
+		c.call = c.onAVR(c.call)
+	case file.Machine == elf.EM_RISCV && f.Dialect.Subtracts == dialect.LessESPIDF:
+		c.call = c.espOnRISCV(c.call)
 	}
-	if m.File == nil { // the build ID identifies the file
-		if c.lookup = c.addr; call == dialect.Return && !c.exact && f.Number != 0 {
-			c.lookup--
-		}
-		return call != dialect.Adjusted && m.Visit != nil && m.visited(c.addr)
+	return c.err == nil
+}
+
+// compareWithoutFile ends the comparison if there is only a build ID, which identifies the file.
+func (c *check) compareWithoutFile(_ *Trace, f *Frame) bool {
+	m := c.of.image
+	if m.File != nil {
+		return true
 	}
-	signal = call != dialect.Adjusted && m.isTrampoline(c.addr)
+	if c.lookup = c.addr; c.call == dialect.Return && !c.exact && f.Number != 0 {
+		c.lookup--
+	}
+	c.signal = c.call != dialect.Adjusted && m.Visit != nil && m.visited(c.addr)
+	return false
+}
+
+// findSignal sets whether the address is the code to which a signal handler returns.
+func (c *check) findSignal(_ *Trace, _ *Frame) bool {
+	m := c.of.image
+	c.signal = c.call != dialect.Adjusted && m.isTrampoline(c.addr)
 	if c.exact && c.mixed {
 		if yes, _ := m.followsCall(c.addr, dialect.Return); yes {
 			c.err = ErrSeveral
-			return signal
+			return false
 		}
 	}
-	if c.trampoline = signal; signal {
+	if c.trampoline = c.signal; c.signal {
 		c.of.all.Trampolines++
 		c.here.Trampolines++
 	}
-	if c.exact || signal {
-		call = dialect.Exact
+	if c.exact || c.signal {
+		c.call = dialect.Exact
 	}
-	yes, known := m.followsCall(c.addr, call)
-	if call == dialect.Either {
-		call = dialect.Exact
-		if yes {
-			call = dialect.Return
+	return true
+}
+
+// findLookup sets the address to look up: within the call for a return address.
+func (c *check) findLookup(_ *Trace, _ *Frame) bool {
+	m := c.of.image
+	c.follows, c.known = m.followsCall(c.addr, c.call)
+	if c.call == dialect.Either {
+		c.call = dialect.Exact
+		if c.follows {
+			c.call = dialect.Return
 		}
 	}
 	c.lookup = c.addr
-	if call == dialect.Return {
+	switch {
+	case c.call == dialect.Return:
 		c.lookup = m.File.InCall(c.addr)
-	}
-	if call == dialect.System && m.followsSystemCall(c.addr) {
+	case c.call == dialect.System && m.followsSystemCall(c.addr):
 		c.lookup--
 	}
-	if f.Program && !m.isCode(c.lookup) {
+	return true
+}
+
+// isInCode ends the comparison of an address outside the code of the file.
+func (c *check) isInCode(_ *Trace, f *Frame) bool {
+	if c.of.image.isCode(c.lookup) {
+		return true
+	}
+	c.signal = false
+	if f.Program {
 		c.err = ErrNoModule // the address may be in any module
 		return false
 	}
-	if !m.isCode(c.lookup) {
-		c.err = ErrNotCode
-		if c.strays = f.Dialect.FramePointers && f.ID.IsZero() && f.Prefix.IsZero(); !f.Optional && !c.strays {
-			c.fail()
-		}
-		return false
+	c.err = ErrNotCode
+	c.strays = f.Dialect.FramePointers && f.ID.IsZero() && f.Prefix.IsZero()
+	if !f.Optional && !c.strays {
+		c.fail()
 	}
-	if c.listed(f); c.err != nil {
-		return signal
-	}
+	return false
+}
+
+// compareListing compares the code that f's line lists with that of the file.
+func (c *check) compareListing(_ *Trace, f *Frame) bool {
+	c.listed(f)
+	return c.err == nil
+}
+
+// compareSymbol compares the symbol that the log has for f with those of the file.
+func (c *check) compareSymbol(_ *Trace, f *Frame) bool {
+	m := c.of.image
+	var differs bool
 	if f.Symbol.Inside {
-		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) && !isInside(all, c.addr) {
-			c.err, c.of.refuted = ErrSymbol, ErrSymbol
-			return false
-		} else if len(all) > 0 {
+		all := m.symbols(f.Symbol.Name)
+		differs = len(all) > 0 && !isInside(all, c.lookup) && !isInside(all, c.addr)
+		if len(all) > 0 && !differs {
 			c.weigh(nameBits(all))
 		}
-	} else if same, has := m.symbolAt(f.Symbol, c.addr); has && !derived {
-		if !same {
-			c.err, c.of.refuted = ErrSymbol, ErrSymbol
-			return false
+	} else if same, has := m.symbolAt(f.Symbol, c.addr); has && !c.derived {
+		if differs = !same; same {
+			c.agree()
+			c.verified = BySymbol
 		}
-		c.agree()
-		c.verified = BySymbol
 	}
-	if call == dialect.Exact || call == dialect.System || call == dialect.Adjusted && !yes && (f.Number == 0 || c.of.identifies(f)) || !known {
+	if differs {
+		c.err, c.of.refuted, c.signal = ErrSymbol, ErrSymbol, false
+	}
+	return !differs
+}
+
+// compareCall looks for the call before the address of f.
+func (c *check) compareCall(t *Trace, f *Frame) bool {
+	switch {
+	case c.needsNoCall(f):
 		// the first frame may be the place of a fault
-		if f.Dialect.FramePointers && f.Number == 0 && c.verified == "" && !c.of.identifies(f) && t.isWithinInstruction(m.File, c.addr) && t.isWithinInstruction(m.File, c.addr+1) {
+		if f.Dialect.FramePointers && f.Number == 0 && c.verified == "" && !c.of.identifies(f) && t.isWithinInstructions(c.of.image.File, c.addr) {
 			c.err = ErrWithin
 			c.contradict()
 		}
-		return signal
-	}
-	if !yes {
-		// A symbol whose distance is only right modulo the page size proves less than one at the very
-		// distance: linkers align functions, so one in 256 other builds has it there by chance.
-		if c.called && !m.Forced && (c.verified == "" || f.Kind == dialect.Runtime && !m.Fixed) {
-			if c.mayFault && c.verified == "" && c.noLibrary {
-				c.faults, c.lookup = true, c.addr
-				return signal
-			}
-			if c.err = ErrFault; !c.mayFault {
-				c.err = ErrCall
-				c.contradict()
-			}
+	case c.follows:
+		c.returns = c.of.image.callEnd(c.addr, f.Call)
+		addOnce(&c.of.all.Called, c.addr)
+		addOnce(&c.here.Called, c.addr)
+		if c.verified == "" {
+			c.verified = ByCall
 		}
-		return signal
+	default:
+		c.missCall(f)
 	}
-	c.returns = m.callEnd(c.addr, f.Call)
-	addOnce(&c.of.all.Called, c.addr)
-	addOnce(&c.here.Called, c.addr)
-	if c.verified == "" {
-		c.verified = ByCall
+	return false
+}
+
+// needsNoCall reports whether the address of f says the same with and without a call before it.
+func (c *check) needsNoCall(f *Frame) bool {
+	switch c.call {
+	case dialect.Exact, dialect.System:
+		return true
+	case dialect.Adjusted:
+		return !c.known || !c.follows && (f.Number == 0 || c.of.identifies(f))
 	}
-	return signal
+	return !c.known
+}
+
+// missCall notes that no call is before the return address of f.
+func (c *check) missCall(f *Frame) {
+	m := c.of.image
+	// A symbol whose distance is only right modulo the page size proves less than one at the very
+	// distance: linkers align functions, so one in 256 other builds has it there by chance.
+	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
+		return
+	}
+	switch {
+	case c.mayFault && c.verified == "" && c.noLibrary:
+		c.faults, c.lookup = true, c.addr
+	case c.mayFault:
+		c.err = ErrFault
+	default:
+		c.err = ErrCall
+		c.contradict()
+	}
 }
 
 // agree notes that the file has the frame's symbol, or its code, where the log has it.
@@ -180,8 +278,8 @@ func (c *check) weigh(bits int) {
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
-// stray notes that the file has no code at the address. Once, the last frame of a stack counts neither
-// for nor against it: the calls before the other frames have to prove the file.
+// stray notes that the file has no code at the address. Once, the last frame of a stack counts
+// neither for nor against it: the calls before the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -219,51 +317,107 @@ func (v *verdict) identifies(f *Frame) bool {
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
 	p := &f.Place
-	byID := !f.ID.IsZero() || f.Prefix.Len() >= sureID
-	switch v := c.of; {
+	switch {
 	case p.Verified != "" || p.Err != nil:
-	case v == nil && f.isOfProgram():
-		p.Err = ErrNoProgram
-	case v == nil:
-		p.Err = ErrNoModule
-		if f.NoModule != nil {
-			p.Err = f.NoModule
-		}
-	case v.image.Err != nil:
-		*p = Place{Image: v.image, Err: v.image.Err}
-	case v.image.names.over && !byID:
-		*p = Place{Image: v.image, Err: ErrBudget}
-	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.Prefix.Bytes()):
-		*p = Place{Image: v.image, Err: ErrOtherID}
-	case c.err == ErrNotCode && v.refuted == nil && v.all.proves(v.image) && !v.all.refutes(v.image) && !c.here.refutes(v.image):
-		*p = Place{Image: v.image, Err: ErrStray} // such as garbage of an unwinder that follows frame pointers
-	case c.err != nil:
-		*p = Place{Image: v.image, Err: c.err}
-	case c.faults && !byID && !v.image.Given && !c.here.proves(v.image):
-		*p = Place{Image: v.image, Err: ErrFault}
-	case byID && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID):
-		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
-	case IsOtherProgram(v.refuted):
-		*p = Place{Image: v.image, Err: v.refuted}
-	case c.refuted, (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
-		*p = Place{Image: v.image, Err: ErrRefuted}
-		if v.refuted == ErrCode {
-			p.Err = ErrCode // the reports have the last reason
-		}
-	case v.image.Guessed && !v.proved:
-		*p = Place{Image: v.image, Err: ErrTitle}
-	case v.image.ByName && !v.proved:
-		*p = Place{Image: v.image, Err: ErrUnproven}
-	case v.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == ""):
-		*p = Place{Image: v.image, Err: ErrYounger}
-	case !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given:
-		// Footnotes have each address of many stacks once: the next one is no caller.
-		*p = Place{Image: v.image, Err: ErrUnproven}
-	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
-		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
-	case v.proved || v.image.Given:
-		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByPath}
-	default:
-		*p = Place{Image: v.image, Err: ErrUnproven}
+		return
+	case c.of == nil:
+		p.Err = withoutModule(f)
+		return
 	}
+	p.Image = c.of.image
+	if p.Err = c.failure(f); p.Err != nil {
+		return
+	}
+	verified := ByBuildID
+	if !c.of.isBuildOf(f) {
+		verified, p.Err = c.proof(f)
+	}
+	if p.Err == nil {
+		p.Addr, p.Verified = c.lookup, verified
+	}
+}
+
+// withoutModule returns the reason why f, which has no module, is not located.
+func withoutModule(f *Frame) error {
+	switch {
+	case f.isOfProgram():
+		return ErrNoProgram
+	case f.NoModule != nil:
+		return f.NoModule
+	}
+	return ErrNoModule
+}
+
+// hasID reports whether the log has the build ID of f's module.
+func (f *Frame) hasID() bool { return !f.ID.IsZero() || f.Prefix.Len() >= sureID }
+
+// isBuildOf reports whether v's file has the build ID that the log has for f, or stands for it.
+func (v *verdict) isBuildOf(f *Frame) bool {
+	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
+}
+
+// failure returns the reason why f is not located even if the log has the build ID of the file; nil
+// if there is none.
+func (c *check) failure(f *Frame) error {
+	v := c.of
+	switch {
+	case v.image.Err != nil:
+		return v.image.Err
+	case v.image.names.over && !f.hasID():
+		return ErrBudget
+	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.Prefix.Bytes()):
+		return ErrOtherID
+	case c.err == ErrNotCode && v.refuted == nil && v.all.proves(v.image) && !v.all.refutes(v.image) && !c.here.refutes(v.image):
+		return ErrStray // such as garbage of an unwinder that follows frame pointers
+	case c.err != nil:
+		return c.err
+	case c.faults && !f.hasID() && !v.image.Given && !c.here.proves(v.image):
+		return ErrFault
+	}
+	return nil
+}
+
+// proof returns what proves the place of f without a build ID, or the reason why nothing does.
+func (c *check) proof(f *Frame) (verified string, err error) {
+	v := c.of
+	switch {
+	case IsOtherProgram(v.refuted):
+		return "", v.refuted
+	case c.isRefuted() && v.refuted == ErrCode:
+		return "", ErrCode // the reports have the last reason
+	case c.isRefuted():
+		return "", ErrRefuted
+	case v.image.Guessed && !v.proved:
+		return "", ErrTitle
+	case v.image.ByName && !v.proved:
+		return "", ErrUnproven
+	case c.isTooYoung():
+		return "", ErrYounger
+	case c.isUnconnected(f):
+		return "", ErrUnproven
+	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
+		return c.verified, nil
+	case v.proved || v.image.Given:
+		return ByPath, nil
+	}
+	return "", ErrUnproven
+}
+
+// isRefuted reports whether the file is not the one that ran.
+func (c *check) isRefuted() bool {
+	v := c.of
+	return c.refuted || (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced
+}
+
+// isTooYoung reports whether the file was changed after the log was written, and the stack proves
+// too little for that.
+func (c *check) isTooYoung() bool {
+	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
+}
+
+// isUnconnected reports whether no call leads to f or from it, though one could. Footnotes have
+// each address of many stacks once: the next one is no caller.
+func (c *check) isUnconnected(f *Frame) bool {
+	v := c.of
+	return !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given
 }

@@ -25,6 +25,12 @@ func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	return known && !begins
 }
 
+// isWithinInstructions reports whether neither addr nor the address after it is the first byte of
+// an instruction.
+func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
+	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
+}
+
 // maxJumps is the number of functions through which a called function may jump to another.
 const maxJumps = 16
 

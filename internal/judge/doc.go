@@ -1,11 +1,11 @@
 // Package judge finds the places of frames of raw backtraces in files, and proves them.
 //
-// A [Trace] judges the frames of one trace together: it finds load biases from maps, from frames that
-// have two numbers, and from calls before return addresses, and checks that the file on this machine is
-// the one that ran. A frame that fails a check, or that no check can prove, is not located: its line
-// stays as it is. What the frames show about a file is its [Evidence]; it decides for all frames of a
-// process.
+// A [Trace] judges the frames of one trace together: it finds load biases from maps, from frames
+// that have two numbers, and from calls before return addresses, and checks that the file on this
+// machine is the one that ran. A frame that fails a check, or that no check can prove, is not
+// located: its line stays as it is. What the frames show about a file is its [Evidence]; it decides
+// for all frames of a process.
 //
-// The lines are read by package dialect, the files are opened by the caller. A log and the files that it
-// names are hostile: the work for the traces of a log is bounded by its [dialect.Quota].
+// The lines are read by package dialect, the files are opened by the caller. A log and the files
+// that it names are hostile: the work for the traces of a log is bounded by its [dialect.Quota].
 package judge

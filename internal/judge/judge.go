@@ -85,6 +85,24 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	for _, v := range t.modules {
 		v.cut, v.image.names.over = false, false
 	}
+	t.assignModules(frames, facts)
+	checks := t.compareAll(frames, t.verdictsOf(frames, facts))
+	t.linkAll(frames, checks)
+	for i := range checks {
+		if v := checks[i].of; v != nil {
+			v.proved = v.all.proves(v.image)
+			v.judgeGiven()
+		}
+	}
+	t.refuteRuns(frames, checks)
+	t.judgePrograms(facts.Program())
+	t.weighMaps(frames, checks, facts)
+	t.concludeAll(frames, checks)
+}
+
+// assignModules sets the fields of frames about their modules, and places the frames that need no
+// others.
+func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 	for _, f := range frames {
 		t.apart = t.apart || f.Process != 0
 		f.Place = Place{}
@@ -96,6 +114,11 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 		t.crashed(f)
 	}
 	identifyModules(frames)
+}
+
+// verdictsOf returns the verdict of each frame's module, with the load bias if one is found; nil
+// for a frame without a module.
+func (t *Trace) verdictsOf(frames []*Frame, facts *dialect.Facts) []*verdict {
 	for _, f := range frames {
 		t.findBias(f, facts)
 	}
@@ -107,7 +130,12 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	}
 	t.placeUnnamed(frames, of)
 	t.findKernelBiases(frames, of)
-	checks, stacks := make([]check, len(frames)), make([]int, len(frames))
+	return of
+}
+
+// compareAll compares each frame with the file of its module.
+func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
+	checks := make([]check, len(frames))
 	mixed, loads := false, make(map[string]int)
 	for _, v := range of {
 		mixed = mixed || v != nil && (v.moved || mixesLoads(loads, v))
@@ -115,28 +143,39 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	for i, f := range frames {
 		c := &checks[i]
 		t.stack.next(f)
-		stacks[i] = t.stack.Stack
-		c.corrected = t.corrected
-		c.of = of[i]
+		c.stack, c.corrected, c.mixed, c.of = t.stack.Stack, t.corrected, mixed, of[i]
 		if c.of == nil || c.of.image.Err != nil {
 			t.setSignal(f.Process, f.Symbol.Name == "__restore_rt") // the trampoline of x86-64, by its name in glibc
 			continue
 		}
-		c.here, c.stack = c.of.evidence(t.stack.Stack), t.stack.Stack
-		c.exact, c.mixed = t.signals[f.Process] && f.Number != 0, mixed
-		if c.mayFault = i > 0 && checks[i-1].mayBeTrampoline(frames[i-1]); c.mayFault {
-			c.noLibrary = checks[i-1].of == nil || checks[i-1].of.image.Err != nil
+		c.here, c.exact = c.of.evidence(c.stack), t.signals[f.Process] && f.Number != 0
+		c.called = f.Kind != dialect.Offsetted
+		if i > 0 {
+			c.follow(f, &checks[i-1], frames[i-1])
 		}
-		c.called = f.Kind != dialect.Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
 		signal := false
 		if fault := object.Guard(func() { signal = c.compare(t, f) }); fault != nil {
 			c.err, signal = fault, false
 		}
 		t.setSignal(f.Process, signal)
 	}
+	return checks
+}
+
+// follow sets what before, the check of the frame before f, shows about f.
+func (c *check) follow(f *Frame, before *check, of *Frame) {
+	c.called = c.called || f.Number == of.Number+1 && before.located()
+	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
+		c.noLibrary = before.of == nil || before.of.image.Err != nil
+	}
+}
+
+// linkAll adds what the order of the frames shows about their files: which is the last one of its
+// stack, and which calls lead to the frames.
+func (t *Trace) linkAll(frames []*Frame, checks []check) {
 	for i := range checks {
 		if c := &checks[i]; c.strays {
-			c.stray(i+1 < len(checks) && stacks[i+1] != stacks[i] || i+1 == len(checks))
+			c.stray(i+1 == len(checks) || checks[i+1].stack != c.stack)
 		}
 	}
 	for i := range checks[min(1, len(checks)):] {
@@ -146,15 +185,10 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 		}
 		object.Guard(func() { outer.link(t, inner) })
 	}
-	for i := range checks {
-		if v := checks[i].of; v != nil {
-			v.proved = v.all.proves(v.image)
-			v.judgeGiven()
-		}
-	}
-	t.refuteRuns(frames, checks)
-	t.judgePrograms(facts.Program())
-	t.weighMaps(frames, checks, facts)
+}
+
+// concludeAll sets the Place of each frame.
+func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	for i, f := range frames {
 		c := &checks[i]
 		if c.conclude(f); c.runs && f.Place.Err == nil {
@@ -170,12 +204,12 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	}
 }
 
-// mapped counts the frames that only old maps locate: those that agree with the files of the maps, and
-// those that do not.
+// mapped counts the frames that only old maps locate: those that agree with the files of the maps,
+// and those that do not.
 type mapped struct{ agree, fail int }
 
-// weighMaps refuses the frames whose module only maps of an earlier trace give, unless so many agree
-// with the maps that these are not of another process.
+// weighMaps refuses the frames whose module only maps of an earlier trace give, unless so many
+// agree with the maps that these are not of another process.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
 		return
@@ -199,8 +233,8 @@ func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts)
 	}
 }
 
-// setSignal records whether a signal has interrupted the next frame of a process, which may be judged
-// later.
+// setSignal records whether a signal has interrupted the next frame of a process, which may be
+// judged later.
 func (t *Trace) setSignal(process uint64, signal bool) {
 	switch {
 	case !signal:

@@ -8,9 +8,9 @@ import (
 
 const espRustLess = 4 // bytes that are subtracted on RISC-V
 
-// espOnRISCV returns what the address of a frame of ESP-IDF is in code of RISC-V, where the addresses of
-// a backtrace are as they were on the stack. That of abort is a return address without 3 bytes: an odd
-// address, which no instruction has.
+// espOnRISCV returns what the address of a frame of ESP-IDF is in code of RISC-V, where the
+// addresses of a backtrace are as they were on the stack. That of abort is a return address without
+// 3 bytes: an odd address, which no instruction has.
 func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	switch {
 	case call != dialect.Adjusted:
@@ -35,9 +35,10 @@ func (c *check) espRust() dialect.Call {
 	return dialect.Return
 }
 
-// onAVR decides whether the address of a frame counts bytes, as in the ELF file, or words of two bytes,
-// as return addresses and pointers to functions do in the program. Only a call before the address shows
-// which: most values are addresses of code in both ways. The address becomes one in bytes.
+// onAVR decides whether the address of a frame counts bytes, as in the ELF file, or words of two
+// bytes, as return addresses and pointers to functions do in the program. Only a call before the
+// address shows which: most values are addresses of code in both ways. The address becomes one in
+// bytes.
 func (c *check) onAVR(call dialect.Call) dialect.Call {
 	file := c.of.image.File
 	inBytes, _ := file.CallEndsAt(c.addr)

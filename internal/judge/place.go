@@ -74,8 +74,8 @@ func (f *Frame) isUnnamed() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Runtime && f.Addr != 0
 }
 
-// NamesSymbolAt returns an Examination that sets named if the file has a symbol with the name of f that
-// covers addr: an alias of the name that the file's answer has.
+// NamesSymbolAt returns an Examination that sets named if the file has a symbol with the name of f
+// that covers addr: an alias of the name that the file's answer has.
 func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
 	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
 }

@@ -24,8 +24,22 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	if len(unnamed)+len(own) == 0 || t.Unnamed == nil {
 		return
 	}
-	var tried, files, programs []*verdict // all, those with a known base, and those that own may be in
-	fixed := false                        // the operator has named one with a known base
+	files, programs, fixed := t.tryUnnamed(unnamed, own)
+	for i, f := range frames {
+		switch {
+		case f.isOfProgram() && len(programs) == 1:
+			of[i] = programs[0]
+		case f.isUnnamed():
+			of[i], f.Place.Err = covering(f, of[i], files, fixed)
+		}
+	}
+}
+
+// tryUnnamed tries the files for frames without a module. It returns the files with a known load
+// bias, and those in which the addresses of own, frames of the program, may be. fixed is set if the
+// operator has named a file whose load bias is known.
+func (t *Trace) tryUnnamed(unnamed, own []*Frame) (files, programs []*verdict, fixed bool) {
+	var tried []*verdict
 	for _, m := range t.Unnamed() {
 		if m.Err != nil || m.File == nil {
 			continue
@@ -48,29 +62,29 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		}
 		fixed = fixed || m.Given && v.biased
 	}
-	for i, f := range frames {
-		if f.isOfProgram() && len(programs) == 1 {
-			of[i] = programs[0]
-		}
-		if !f.isUnnamed() {
-			continue
-		}
-		found := 0
-		for _, v := range files {
-			object.Guard(func() {
-				if s := (sighting{addr: f.Addr, call: f.Call}); v.image.covers(s.lookup() - v.bias) {
-					of[i] = v
-					found++
-				}
-			})
-		}
-		switch {
-		case found > 1: // the base of one of the files is not that of this process
-			of[i] = nil
-		case found == 0 && fixed:
-			f.Place.Err = ErrOutside
-		}
+	return files, programs, fixed
+}
+
+// covering returns the verdict of the only file that has the address of f. It returns nil if
+// several have it, since the base of one of them is not that of this process, and of if none has
+// it; that is the reason for f if fixed is set.
+func covering(f *Frame, of *verdict, files []*verdict, fixed bool) (*verdict, error) {
+	found := 0
+	for _, v := range files {
+		object.Guard(func() {
+			if s := (sighting{addr: f.Addr, call: f.Call}); v.image.covers(s.lookup() - v.bias) {
+				of = v
+				found++
+			}
+		})
 	}
+	switch {
+	case found > 1:
+		return nil, nil
+	case found == 0 && fixed:
+		return of, ErrOutside
+	}
+	return of, nil
 }
 
 // unnamedVerdict returns the verdict of m, a file in which the addresses of frames without a module
