@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A log is printed with its addresses symbolized. The debug files of this example are in the
@@ -32,7 +32,7 @@ func Example() {
 }
 
 // One address of one build is looked up.
-func ExampleSymbols_Open() {
+func ExampleOpened_Lookup() {
 	opened, err := symfilter.Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true}.Open()
 	if err != nil {
 		log.Fatal(err)
@@ -42,16 +42,41 @@ func ExampleSymbols_Open() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	frames, err := opened.Symbolizer.Code(context.Background(), nil, symbolize.Location{ID: id, Addr: 0x1df8})
+	answers, err := opened.Lookup(context.Background(), id, 0x1df8)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, f := range frames {
+	for _, f := range answers[0] {
 		fmt.Printf("%s %s:%d\n", f.Func, f.File, f.Line)
 	}
 	// Output:
 	// main::$_1::operator()() const /src/inventory/main.cc:56
 	// int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40
+}
+
+// A program logs through a Filter, and the addresses in its records get names. The modules come
+// before them, here those of a device whose log the program passes on.
+func Example_slog() {
+	o := symfilter.Defaults()
+	o.Symbols.DebugDirs = []string{"testdata/debug"}
+	o.Symbols.NoCache = true
+	f, err := symfilter.New(os.Stdout, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	io.WriteString(f, "{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}\n{{{mmap:0x555555554000:0x5000:load:0:rx:0x0}}}\n")
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	logger := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+	logger.Error("request failed", "at", "{{{pc:0x555555555df8}}}")
+	// Output:
+	// [[[ELF module #0x0 "inventory"; BuildID=779e1ed32e11627838c3d1658cabab0af2a008bd [0x555555554000-0x555555558fff](rx)]]]
+	// level=ERROR msg="request failed" at=main::$_1::operator()() const[/src/inventory/main.cc:56] inlined into int inventory::run<main::$_1>(main::$_1)[/src/inventory/main.cc:40]
 }
 
 const crash = `{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}

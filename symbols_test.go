@@ -69,7 +69,7 @@ func TestDebugDirsAreAddedToTheSystems(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				opened.Symbolizer.Code(t.Context(), nil, symbolize.Location{ID: id}) // only the file matters
+				opened.Symbolizer.Ask(t.Context(), nil, symbolize.Location{ID: id}, symbolize.Policy{}) // only the file matters
 				path := opened.Symbolizer.Report(id, "").Path
 				if path == "" {
 					return "none"

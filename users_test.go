@@ -17,6 +17,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -133,22 +134,27 @@ func askSymbolizer(t *testing.T, s *symbolize.Symbolizer, user int) {
 		}
 		ids = append(ids, id)
 	}
+	inner := access.Symbolizer(s).(interface {
+		TryCode(dst []symbolize.Frame, l symbolize.Location) ([]symbolize.Frame, bool)
+		Search(id buildid.ID, name string)
+		Take(n int64) bool
+		Give(n int64)
+	})
 	for i := range 200 {
 		l := symbolize.Location{ID: ids[i%len(ids)], Name: "module", Addr: uint64(0x1000 + i*7919%0x1000)}
 		s.Prefetch(l.ID, l.Name)
-		s.Warm(l)
-		s.WarmData(l)
-		s.WarmFile(l.ID, l.Name)
-		s.AtOnce(nil, l)
-		s.TryCode(nil, l)
-		s.DataAtOnce(l)
-		if i%len(ids) < 2 {
-			s.Code(t.Context(), nil, l)
-			s.Data(t.Context(), l)
-			s.AwaitLocal(t.Context(), l)
+		waits := []symbolize.Wait{symbolize.Now, symbolize.Local, symbolize.Servers}
+		if i%len(ids) == 2 {
+			waits = waits[:1] // no server has it
 		}
-		if s.Take(1 << 10) {
-			s.Give(1 << 10)
+		for _, wait := range waits {
+			s.Ask(t.Context(), nil, l, symbolize.Policy{Wait: wait})
+			s.AskData(t.Context(), l, symbolize.Policy{Wait: wait})
+		}
+		inner.Search(l.ID, l.Name)
+		inner.TryCode(nil, l)
+		if inner.Take(1 << 10) {
+			inner.Give(1 << 10)
 		}
 		s.Report(l.ID, l.Name)
 		s.Reports()

@@ -185,13 +185,13 @@ func (l *late) fill(ctx context.Context, record plog.LogRecord, id buildid.ID, n
 		at := symbolize.Location{ID: id, Name: name, Addr: place.offset}
 		fmt.Fprintf(&text, "\n+%#x", place.offset)
 		if place.data {
-			v, err := l.p.shared.symbols.Symbolizer.Data(ctx, at)
+			v, err := l.p.shared.symbols.Symbolizer.AskData(ctx, at, symbolize.Policy{})
 			if r.Err = err; err == nil {
 				r.Variable = &v
 				fmt.Fprintf(&text, " %s%s", v.Name, v.Member)
 			}
 		} else {
-			r.Frames, r.Err = l.p.shared.symbols.Symbolizer.Code(ctx, nil, at)
+			r.Frames, r.Err = l.p.shared.symbols.Symbolizer.Ask(ctx, nil, at, symbolize.Policy{})
 			for i := range r.Frames {
 				fmt.Fprintf(&text, " %s %s:%d:%d", r.Frames[i].Func, r.Frames[i].File, r.Frames[i].Line, r.Frames[i].Column)
 			}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // largeDebugFile returns the largest debug file of a tree with sections compressed by zlib, its build
@@ -72,7 +72,10 @@ func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 		p.do(ld)
 		return strings.Count(bodiesOf(ld), "ledger.cc:27:16")
 	}
-	err = symbolize.Examine(context.Background(), p.shared.symbols.Symbolizer, id, "libledger.so", func(*object.File) {
+	symbols := access.Symbolizer(p.shared.symbols.Symbolizer).(interface {
+		Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error
+	})
+	err = symbols.Examine(context.Background(), nil, id, "libledger.so", func(*object.File) {
 		if n := named(); n != 0 {
 			t.Errorf("%d frames are named while the file is busy", n)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/symfilter/symfilter/internal/marks"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // An ahead resolves the frames of a block on other processors: from the end of the block backwards,
@@ -74,7 +73,7 @@ var errNotAtOnce = errors.New("not known at once")
 // lookAhead prepares to resolve b ahead, and begins if that is expected to save time.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
-	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || symbolize.JobsOf(f.o.Symbolizer) < 2 {
+	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || f.o.aheadSymbols().Jobs() < 2 {
 		return
 	}
 	if a == nil {
@@ -104,13 +103,14 @@ func (a *ahead) noteAnswer(took time.Duration, s *space) {
 }
 
 // begin begins to resolve the block ahead.
-func (a *ahead) begin(s *space) {
+func (a *ahead) begin(of *space) {
 	rest := int64(len(a.block)) - a.at.Load()
 	if rest < aheadLeast {
 		return
 	}
-	a.begun, a.faults = true, symbolize.FaultsOf(a.opt.Symbolizer)
-	n := symbolize.JobsOf(a.opt.Symbolizer) - 1
+	s := a.opt.aheadSymbols()
+	a.begun, a.faults = true, s.Faults()
+	n := s.Jobs() - 1
 	a.part = max(aheadLeast, min(aheadPart, rest/int64(4*n)))
 	n = min(n, int((rest+a.part-1)/a.part))
 	a.left.Store(int64(len(a.block)))
@@ -123,7 +123,7 @@ func (a *ahead) begin(s *space) {
 		a.workers = append(a.workers, w)
 	}
 	for _, w := range a.workers[:n] {
-		w.space, w.near, w.given = s, interval{}, w.given[:0]
+		w.space, w.near, w.given = of, interval{}, w.given[:0]
 		a.ended.Go(w.run)
 	}
 }
@@ -131,7 +131,7 @@ func (a *ahead) begin(s *space) {
 // check discards what was found ahead if a file has broken its reader meanwhile, or cost too much:
 // from then on the symbolizer may answer otherwise, and the Filter has not come to these frames yet.
 func (a *ahead) check() {
-	if !a.begun || symbolize.FaultsOf(a.opt.Symbolizer) == a.faults {
+	if !a.begun || a.opt.aheadSymbols().Faults() == a.faults {
 		return
 	}
 	a.end()

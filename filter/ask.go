@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -96,7 +97,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	frames, err = r.askFrames(m, prior)
 	if err != nil {
 		if r.never() && errors.Is(err, symbolize.ErrPending) {
-			r.opt.Symbolizer.Warm(l) // so that both are known when the address comes again
+			r.codeAtOnce(l) // so that both are known when the address comes again
 		}
 		return nil, false, err
 	}
@@ -138,9 +139,10 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 // lasts.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
-		atOnce := r.opt.Symbolizer.TryCode
+		s := r.opt.aheadSymbols()
+		atOnce := s.TryCode
 		if m == r.aheadOf.asked.Load() {
-			atOnce = r.opt.Symbolizer.Beside
+			atOnce = s.BesideCode
 		}
 		frames, ok := atOnce(r.frames[:0], l)
 		if !ok {
@@ -152,8 +154,8 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return r.codeAtOnce(l)
 	}
 	r.asked.Store(m)
-	err = r.question(m, l, func(ctx context.Context, s symbolize.Bounded) (err error) {
-		frames, err = s.Code(ctx, r.frames[:0], l)
+	err = r.question(m, l, func(ctx, within context.Context) (err error) {
+		frames, err = r.opt.symbols().Code(ctx, within, r.frames[:0], l)
 		return err
 	})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
@@ -164,25 +166,25 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 
 // askLayout asks the symbolizer how the file of m is loaded, and waits for it while the patience
 // lasts.
-func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
+func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err error) {
 	if r.never() {
-		return l, symbolize.ErrPending
+		return nil, false, symbolize.ErrPending
 	}
 	defer r.observe()()
 	at := symbolize.Location{ID: m.buildID(), Name: m.asked()}
-	err = r.question(m, at, func(ctx context.Context, s symbolize.Bounded) (err error) {
-		l, err = s.Layout(ctx, at.ID, at.Name)
+	err = r.question(m, at, func(ctx, within context.Context) (err error) {
+		segments, fixed, err = r.opt.symbols().Layout(ctx, within, at.ID, at.Name)
 		return err
 	})
-	return l, err
+	return segments, fixed, err
 }
 
 // examine calls do with the file of m, if it was found before.
 func (r *asker) examine(m *module, do judge.Examination) {
 	// An error means that the file is not open: do is not called, which Image.Visit allows.
-	s, end := r.bounded()
+	within, end := r.within()
 	defer end()
-	_ = s.Examine(r.expired, m.buildID(), m.asked(), do)
+	_ = r.opt.symbols().Examine(r.expired, within, m.buildID(), m.asked(), do)
 }
 
 // never reports whether the asker may not open and read files: see Patience.Never, Lines.Until.
@@ -190,29 +192,27 @@ func (r *asker) never() bool {
 	return r.opt.Patience.Never || !r.until.IsZero() && !time.Now().Before(r.until)
 }
 
-// bounded returns what questions are asked of until r.until. The caller calls end.
-func (r *asker) bounded() (s symbolize.Bounded, end func()) {
-	s.S = r.opt.Symbolizer
+// within returns the context that ends questions at r.until; nil: nothing ends them. The caller calls
+// end.
+func (r *asker) within() (ctx context.Context, end func()) {
 	if r.until.IsZero() {
-		return s, func() {}
+		return nil, func() {}
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), r.until)
-	s.Context = ctx
-	return s, cancel
+	return context.WithDeadline(context.Background(), r.until)
 }
 
 // question has ask called for a location in the file of m: first without waiting for the file, and,
 // if that is pending, once more when the file has come or the patience has ended.
-func (r *asker) question(m *module, l symbolize.Location, ask func(context.Context, symbolize.Bounded) error) (err error) {
-	s, end := r.bounded()
+func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within context.Context) error) (err error) {
+	within, end := r.within()
 	defer end()
 	r.awaitFile(m)
-	if err = ask(r.expired, s); !errors.Is(err, symbolize.ErrPending) {
+	if err = ask(r.expired, within); !errors.Is(err, symbolize.ErrPending) {
 		r.patience.Settle(m.awaited)
 		return err
 	}
 	r.patience.Await(m.awaited, l, func(ctx context.Context) error {
-		err = ask(ctx, s)
+		err = ask(ctx, within)
 		return err
 	})
 	return err
@@ -220,12 +220,9 @@ func (r *asker) question(m *module, l symbolize.Location, ask func(context.Conte
 
 // codeAtOnce is askCode without waiting. It starts a background search for what is not known yet.
 func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err error) {
-	frames, err = r.opt.Symbolizer.AtOnce(r.frames[:0], l)
-	if errors.Is(err, symbolize.ErrPending) {
-		r.opt.Symbolizer.Warm(l)
-		if len(frames) > 0 {
-			err = nil // frames by symbols are the best answer for now; they expire
-		}
+	frames, err = r.opt.Symbolizer.Ask(r.expired, r.frames[:0], l, symbolize.Policy{Wait: symbolize.Now})
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		err = nil // frames by symbols are the best answer for now; they expire
 	}
 	return frames, err
 }
@@ -235,7 +232,7 @@ func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
 	case r.never() || !r.until.IsZero():
-		s.WarmFile(m.buildID(), m.asked())
+		r.opt.symbols().Search(m.buildID(), m.asked())
 	default:
 		s.Prefetch(m.buildID(), m.asked())
 	}
@@ -250,18 +247,15 @@ func (r *asker) awaitFile(m *module) {
 
 func (r *asker) askVariable(m *module, l symbolize.Location) (symbolize.Variable, error) {
 	if r.never() {
-		v, err := r.opt.Symbolizer.DataAtOnce(l)
-		if errors.Is(err, symbolize.ErrPending) {
-			r.opt.Symbolizer.WarmData(l)
-			if v.Name != "" {
-				err = nil
-			}
+		v, err := r.opt.Symbolizer.AskData(r.expired, l, symbolize.Policy{Wait: symbolize.Now})
+		if v.Name != "" && errors.Is(err, symbolize.ErrPending) {
+			err = nil
 		}
 		return v, err
 	}
 	var v symbolize.Variable
-	err := r.question(m, l, func(ctx context.Context, s symbolize.Bounded) (err error) {
-		v, err = s.Data(ctx, l)
+	err := r.question(m, l, func(ctx, within context.Context) (err error) {
+		v, err = r.opt.symbols().Data(ctx, within, l)
 		return err
 	})
 	if v.Name != "" && errors.Is(err, symbolize.ErrPending) {

@@ -314,9 +314,9 @@ func (t *tracer) identified(f *dialect.Frame) *judge.Image {
 		}
 	}
 	m := t.locator.module(cacheModule{id: f.ID, name: f.Module})
-	l, err := t.f.askLayout(m)
+	segments, fixed, err := t.f.askLayout(m)
 	return &judge.Image{
-		Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed,
+		Path: f.Module, ID: f.ID, Err: err, Segments: segments, Fixed: fixed,
 		Visit: func(do judge.Examination) { t.f.examine(m, do) },
 	}
 }

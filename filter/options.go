@@ -154,7 +154,7 @@ type Patience struct {
 
 	// Never lets the goroutine that uses the Filter open, inflate and parse nothing. An address
 	// that needs it stays unresolved; the answer is searched in the background, for later lines.
-	// Local, Servers and PerMinute are ignored. See [symbolize.Symbolizer.AtOnce].
+	// Local, Servers and PerMinute are ignored. See [symbolize.Now].
 	Never bool
 
 	// Asked is called after each question to the Symbolizer, which is one that the Cache could not

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -75,7 +76,7 @@ func TestRecordsWithATimeDoNotWaitForOtherQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var during []byte
-	if err := symbolize.Examine(context.Background(), s, id, "a.out", func(*object.File) {
+	if err := access.Symbolizer(s).(symbols).Examine(context.Background(), nil, id, "a.out", func(*object.File) {
 		l.Until(time.Now().Add(10 * time.Millisecond))
 		during, _ = l.Append(nil, &c, []byte(untilFrames))
 	}); err != nil {

@@ -200,7 +200,7 @@ func TestSymbolizerNamesLinesFromARealServer(t *testing.T) {
 		if strings.HasPrefix(name, "lib") {
 			function = strings.TrimSuffix(strings.TrimPrefix(name, "lib"), ".so")
 		}
-		frames, err := y.Code(context.Background(), nil, symbolize.Location{ID: id, Name: "/gone/" + name, Addr: symbolAddr(t, path, function)})
+		frames, err := y.Ask(context.Background(), nil, symbolize.Location{ID: id, Name: "/gone/" + name, Addr: symbolAddr(t, path, function)}, symbolize.Policy{})
 		if err != nil || len(frames) == 0 {
 			t.Errorf("%s: %v", name, err)
 			continue

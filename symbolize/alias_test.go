@@ -29,7 +29,7 @@ int spawn(int x) __attribute__((alias("__GI_spawn")));
 	for _, tt := range tests {
 		s := open(t, tt.o, oneFile{f, "here"})
 		for _, name := range []string{"spawn"} {
-			frames, err := s.Code(context.Background(), nil, f.at(addrs[name]))
+			frames, err := s.Ask(context.Background(), nil, f.at(addrs[name]), Policy{})
 			if err != nil || len(frames) != 1 {
 				t.Fatalf("%s: %v, %v", tt.name, frames, err)
 			}

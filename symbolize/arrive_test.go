@@ -39,14 +39,14 @@ func TestAFileThatArrivesIsFound(t *testing.T) {
 				}
 				s := New(Options{Finders: []Finder{tt.finder(dir)}})
 				defer s.Close()
-				if _, err := s.Code(context.Background(), nil, f.at(entry)); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := s.Ask(context.Background(), nil, f.at(entry), Policy{}); !errors.Is(err, fs.ErrNotExist) {
 					t.Fatalf("before: got %v, want a miss", err)
 				}
 				copyFile(t, filepath.Join(dir, filepath.FromSlash(tt.place)), f.path)
 				time.Sleep(retryMiss + 1)
-				s.Code(context.Background(), nil, f.at(entry)) // looking is in the background
+				s.Ask(context.Background(), nil, f.at(entry), Policy{}) // looking is in the background
 				synctest.Wait()
-				frames, err := s.Code(context.Background(), nil, f.at(entry))
+				frames, err := s.Ask(context.Background(), nil, f.at(entry), Policy{})
 				if got, want := text(frames), "entry /src/shop.cc:17:35\n"; got != want {
 					t.Errorf("afterwards: got %q, %v, want %q", got, err, want)
 				}

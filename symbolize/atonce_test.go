@@ -20,7 +20,7 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 	want := map[uint64][]Frame{}
 	plain := open(t, Options{}, oneFile{fixture: f})
 	for _, addr := range addrs {
-		frames, err := plain.Code(context.Background(), nil, Location{ID: f.id, Addr: addr})
+		frames, err := plain.Ask(context.Background(), nil, Location{ID: f.id, Addr: addr}, Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,10 +40,10 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, o, oneFile{fixture: f})
-			if _, ok := s.TryCode(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
+			if _, ok := s.tryCode(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
 				t.Error("a file that nobody asked for answers at once")
 			}
-			if _, err := s.Code(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}); err != nil {
+			if _, err := s.Ask(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}, Policy{}); err != nil {
 				t.Fatal(err)
 			}
 			var all sync.WaitGroup
@@ -55,18 +55,18 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 					for j := range addrs {
 						addr := addrs[(j*7+i*len(addrs)/4)%len(addrs)]
 						l := Location{ID: f.id, Addr: addr}
-						if got, ok := s.Beside(nil, l); ok && !slices.Equal(got, want[addr]) {
+						if got, ok := s.besideCode(nil, l); ok && !slices.Equal(got, want[addr]) {
 							t.Errorf("%#x beside others: got %v, want %v", addr, got, want[addr])
 							return
 						}
-						if got, ok := s.TryCode(nil, l); ok {
+						if got, ok := s.tryCode(nil, l); ok {
 							atOnce++
 							if !slices.Equal(got, want[addr]) {
 								t.Errorf("%#x at once: got %v, want %v", addr, got, want[addr])
 								return
 							}
 						}
-						if got, err := s.Code(context.Background(), nil, l); err != nil || !slices.Equal(got, want[addr]) {
+						if got, err := s.Ask(context.Background(), nil, l, Policy{}); err != nil || !slices.Equal(got, want[addr]) {
 							t.Errorf("%#x: got %v, %v, want %v", addr, got, err, want[addr])
 							return
 						}
@@ -81,10 +81,10 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 				t.Error("nothing was answered at once")
 			}
 			s.Close()
-			if _, ok := s.TryCode(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
+			if _, ok := s.tryCode(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
 				t.Error("a closed Symbolizer answers")
 			}
-			if _, err := s.Code(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}); !errors.Is(err, ErrClosed) {
+			if _, err := s.Ask(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}, Policy{}); !errors.Is(err, ErrClosed) {
 				t.Errorf("a closed Symbolizer says %v", err)
 			}
 		})

@@ -32,7 +32,7 @@ func indexOf(t *testing.T, s *Symbolizer, f fixture) bool {
 func answers(t *testing.T, s *Symbolizer, f fixture, addrs []uint64) (all [][]Frame) {
 	t.Helper()
 	for _, a := range addrs {
-		frames, err := s.Code(context.Background(), nil, f.at(a))
+		frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,10 +26,10 @@ func TestLookupsByTwoProcessorsFindTheSame(t *testing.T) {
 		for at := range uint64(12) { // each in a new Symbolizer: the second lookup is another
 			s := open(t, Options{}, oneFile{f, "here"})
 			addr := 0x3000 + at*0x800
-			if _, err := s.Data(t.Context(), f.at(addr)); err != nil { // reads the symbol table
+			if _, err := s.AskData(t.Context(), f.at(addr), Policy{}); err != nil { // reads the symbol table
 				t.Fatal(err)
 			}
-			frames, err := s.Code(t.Context(), nil, f.at(addr))
+			frames, err := s.Ask(t.Context(), nil, f.at(addr), Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,26 +10,20 @@ import (
 	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
-// maxBeside bounds the questions of all Bounded that run at a time. An answer that nobody waits for
+// maxBeside bounds the questions of codeWithin and its like that run at a time. An answer that nobody waits for
 // any longer takes its place until it ends, and with it some 10 KiB.
 const maxBeside = 256
 
-// Bounded asks a Symbolizer questions that end with a Context, whatever the files cost. What may take
-// long, which is opening a file, inflating and parsing it, and waiting for another question about it,
-// is done by other goroutines. A question that they do not answer in time fails with ErrPending, and
-// is asked again in the background: see [Symbolizer.Warm]. While 256 questions run, others fail so at
-// once. With a nil Context, questions are those of the Symbolizer.
-type Bounded struct {
-	S       *Symbolizer
-	Context context.Context
-}
-
-// Code is [Symbolizer.Code]. It waits for a search until ctx or b.Context is done.
-func (b Bounded) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
-	if b.Context == nil {
-		return b.S.Code(ctx, dst, l)
+// codeWithin is code. If within is not nil, the question ends with it, whatever the file costs. What
+// may take long, which is opening a file, inflating and parsing it, and waiting for another question
+// about it, is done by another goroutine then. A question that is not answered in time fails with
+// ErrPending, and is asked again in the background. While maxBeside questions run, others fail so at
+// once.
+func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
+	if within == nil {
+		return s.code(ctx, dst, l)
 	}
-	frames, err := b.S.AtOnce(dst, l)
+	frames, err := s.known(dst, l)
 	if !errors.Is(err, ErrPending) {
 		return frames, err
 	}
@@ -37,23 +31,23 @@ func (b Bounded) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, er
 		frames []Frame
 		err    error
 	}
-	a, ok := ask(b, ctx, func(ctx context.Context) (a answer) {
-		a.frames, a.err = b.S.Code(ctx, nil, l)
+	a, ok := askWithin(s, ctx, within, func(ctx context.Context) (a answer) {
+		a.frames, a.err = s.code(ctx, nil, l)
 		return a
 	})
 	if !ok {
-		b.S.Warm(l)
+		s.warmer.send(newErrand(codeErrand, l))
 		return frames, ErrPending
 	}
 	return append(dst, a.frames...), a.err
 }
 
-// Data is [Symbolizer.Data] as Code is Symbolizer.Code.
-func (b Bounded) Data(ctx context.Context, l Location) (Variable, error) {
-	if b.Context == nil {
-		return b.S.Data(ctx, l)
+// dataWithin is data as codeWithin is code.
+func (s *Symbolizer) dataWithin(ctx, within context.Context, l Location) (Variable, error) {
+	if within == nil {
+		return s.data(ctx, l)
 	}
-	v, err := b.S.DataAtOnce(l)
+	v, err := s.knownData(l)
 	if !errors.Is(err, ErrPending) {
 		return v, err
 	}
@@ -61,46 +55,47 @@ func (b Bounded) Data(ctx context.Context, l Location) (Variable, error) {
 		v   Variable
 		err error
 	}
-	a, ok := ask(b, ctx, func(ctx context.Context) (a answer) {
-		a.v, a.err = b.S.Data(ctx, l)
+	a, ok := askWithin(s, ctx, within, func(ctx context.Context) (a answer) {
+		a.v, a.err = s.data(ctx, l)
 		return a
 	})
 	if !ok {
-		b.S.WarmData(l)
+		s.warmer.send(newErrand(dataErrand, l))
 		return v, ErrPending
 	}
 	return a.v, a.err
 }
 
-// Layout is [LayoutOf] as Code is Symbolizer.Code.
-func (b Bounded) Layout(ctx context.Context, id buildid.ID, name string) (Layout, error) {
-	if b.Context == nil {
-		return LayoutOf(ctx, b.S, id, name)
+// layoutWithin is layout as codeWithin is code.
+func (s *Symbolizer) layoutWithin(ctx, within context.Context, id buildid.ID, name string) ([]object.Segment, bool, error) {
+	if within == nil {
+		return s.layout(ctx, id, name)
 	}
 	type answer struct {
-		l   Layout
-		err error
+		segments []object.Segment
+		fixed    bool
+		err      error
 	}
-	a, ok := ask(b, ctx, func(ctx context.Context) (a answer) {
-		a.l, a.err = LayoutOf(ctx, b.S, id, name)
+	a, ok := askWithin(s, ctx, within, func(ctx context.Context) (a answer) {
+		a.segments, a.fixed, a.err = s.layout(ctx, id, name)
 		return a
 	})
 	if !ok {
-		b.S.WarmFile(id, name)
-		return Layout{}, ErrPending
+		s.warmer.search(id, name)
+		return nil, false, ErrPending
 	}
-	return a.l, a.err
+	return a.segments, a.fixed, a.err
 }
 
-// Examine is [Examine] as Code is Symbolizer.Code. An examination that has begun is waited for.
-func (b Bounded) Examine(ctx context.Context, id buildid.ID, name string, examine func(*object.File)) error {
-	if b.Context == nil {
-		return Examine(ctx, b.S, id, name, examine)
+// examineWithin is examine as codeWithin is code. An examination that has begun is waited for.
+func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error {
+	if within == nil {
+		return s.examine(ctx, id, name, do)
 	}
 	var taken atomic.Bool // by the examination, or by the caller, who has left
 	ended := make(chan any, 1)
-	err, ok := ask(b, ctx, func(ctx context.Context) error {
-		return Examine(ctx, b.S, id, name, func(obj *object.File) {
+	err, ok := askWithin(s, ctx, within, func(ctx context.Context) error {
+		return s.examine(ctx, id, name, func(obj *object.File) {
 			if taken.Swap(true) {
 				return
 			}
@@ -108,11 +103,11 @@ func (b Bounded) Examine(ctx context.Context, id buildid.ID, name string, examin
 				r := recover()
 				if pagefault.Is(r) {
 					ended <- nil
-					panic(r) // Examine has the error for it
+					panic(r) // examine has the error for it
 				}
 				ended <- r // a panic is that of the caller, who expects it
 			}()
-			examine(obj)
+			do(obj)
 		})
 	})
 	if !ok {
@@ -129,11 +124,11 @@ func (b Bounded) Examine(ctx context.Context, id buildid.ID, name string, examin
 	return err
 }
 
-// ask has do called by another goroutine, with a context that ends with ctx and b.Context. It reports
-// whether do has ended before b.Context was done.
-func ask[T any](b Bounded, ctx context.Context, do func(context.Context) T) (answer T, ok bool) {
-	w := &b.S.warmer
-	if b.Context.Err() != nil {
+// askWithin has do called by another goroutine, with a context that ends with ctx and within. It
+// reports whether do has ended before within was done.
+func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(context.Context) T) (answer T, ok bool) {
+	w := &s.warmer
+	if within.Err() != nil {
 		return answer, false
 	}
 	select {
@@ -142,7 +137,7 @@ func ask[T any](b Bounded, ctx context.Context, do func(context.Context) T) (ans
 		return answer, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(b.Context, cancel)
+	stop := context.AfterFunc(within, cancel)
 	done := make(chan T, 1)
 	if !w.spawn(func() {
 		defer cancel()
@@ -159,7 +154,7 @@ func ask[T any](b Bounded, ctx context.Context, do func(context.Context) T) (ans
 	select {
 	case answer = <-done:
 		return answer, true
-	case <-b.Context.Done():
+	case <-within.Done():
 		return answer, false
 	}
 }

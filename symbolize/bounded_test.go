@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Bounded has the answers of its Symbolizer. While another question about the file takes long, its
-// questions end with its context, and their answers are known later.
+// Questions that end with a context have the same answers. While another question about the file takes
+// long, they end with the context, and their answers are known later.
 func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	f := build(t, "shop", source)
 	code, data := f.at(f.symbols(t)["entry"].Value), f.at(f.symbols(t)["table"].Value+4)
@@ -21,27 +21,33 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 		Err  error
 	}
 	questions := map[string]struct {
-		ask   func(b Bounded) answer
+		ask   func(s *Symbolizer, within context.Context) answer
 		later func(s *Symbolizer) answer // what is known at once later on
 	}{
 		"code": {
-			func(b Bounded) answer { v, err := b.Code(context.Background(), nil, code); return answer{v, err} },
-			func(s *Symbolizer) answer { v, err := s.AtOnce(nil, code); return answer{v, err} },
+			func(s *Symbolizer, within context.Context) answer {
+				v, err := s.codeWithin(context.Background(), within, nil, code)
+				return answer{v, err}
+			},
+			func(s *Symbolizer) answer { v, err := s.known(nil, code); return answer{v, err} },
 		},
 		"data": {
-			func(b Bounded) answer { v, err := b.Data(context.Background(), data); return answer{v, err} },
-			func(s *Symbolizer) answer { v, err := s.DataAtOnce(data); return answer{v, err} },
+			func(s *Symbolizer, within context.Context) answer {
+				v, err := s.dataWithin(context.Background(), within, data)
+				return answer{v, err}
+			},
+			func(s *Symbolizer) answer { v, err := s.knownData(data); return answer{v, err} },
 		},
 		"layout": {
-			func(b Bounded) answer {
-				v, err := b.Layout(context.Background(), code.ID, "")
-				return answer{v, err}
+			func(s *Symbolizer, within context.Context) answer {
+				v, fixed, err := s.layoutWithin(context.Background(), within, code.ID, "")
+				return answer{[]any{v, fixed}, err}
 			}, nil,
 		},
 		"examination": {
-			func(b Bounded) answer {
+			func(s *Symbolizer, within context.Context) answer {
 				var of string
-				err := b.Examine(context.Background(), code.ID, "", func(obj *object.File) { of = obj.Machine.String() })
+				err := s.examineWithin(context.Background(), within, code.ID, "", func(obj *object.File) { of = obj.Machine.String() })
 				return answer{of, err}
 			}, nil,
 		},
@@ -51,12 +57,12 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(Options{Finders: []Finder{oneFile{fixture: f}}})
 				defer s.Close()
-				want := q.ask(Bounded{S: s})
+				want := q.ask(s, nil)
 				if want.Err != nil {
 					t.Fatal(want.Err)
 				}
 				ctx, cancel := context.WithCancel(context.Background())
-				if diff := cmp.Diff(want, q.ask(Bounded{s, ctx})); diff != "" {
+				if diff := cmp.Diff(want, q.ask(s, ctx)); diff != "" {
 					t.Errorf("(-unbounded +bounded):\n%s", diff)
 				}
 				e, err := s.cache.entry(f.id, "")
@@ -65,7 +71,7 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 				}
 				e.mu.Lock() // as a question does that parses
 				go cancel()
-				if got := q.ask(Bounded{s, ctx}); !errors.Is(got.Err, ErrPending) {
+				if got := q.ask(s, ctx); !errors.Is(got.Err, ErrPending) {
 					t.Errorf("while the file is in use: %v, want ErrPending", got)
 				}
 				e.mu.Unlock()
@@ -86,7 +92,7 @@ func TestAwaitLocalEndsWithItsContext(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})
 	at := f.at(f.symbols(t)["entry"].Value)
-	if _, err := s.Code(context.Background(), nil, at); err != nil {
+	if _, err := s.Ask(context.Background(), nil, at, Policy{}); err != nil {
 		t.Fatal(err)
 	}
 	e := s.cache.existing(f.id, "")
@@ -94,7 +100,7 @@ func TestAwaitLocalEndsWithItsContext(t *testing.T) {
 	defer e.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	go cancel()
-	s.AwaitLocal(ctx, at)
+	s.awaitLocal(ctx, at)
 }
 
 // No more than maxBeside questions run at a time: a server that hangs must not be able to take all
@@ -106,12 +112,11 @@ func TestBoundedQuestionsAreBounded(t *testing.T) {
 	for range maxBeside {
 		s.warmer.beside <- struct{}{}
 	}
-	b := Bounded{s, context.Background()}
-	if _, err := b.Code(context.Background(), nil, at); err != ErrPending {
+	if _, err := s.codeWithin(context.Background(), context.Background(), nil, at); err != ErrPending {
 		t.Errorf("got %v, want ErrPending", err)
 	}
 	<-s.warmer.beside
-	if frames, err := b.Code(context.Background(), nil, at); err != nil || len(frames) == 0 {
+	if frames, err := s.codeWithin(context.Background(), context.Background(), nil, at); err != nil || len(frames) == 0 {
 		t.Errorf("with room: %v, %v", frames, err)
 	}
 	if n := len(s.warmer.beside); n != maxBeside-1 {
@@ -123,19 +128,19 @@ func TestBoundedQuestionsAreBounded(t *testing.T) {
 func TestExaminationsThatPanic(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})
-	if _, err := s.Code(context.Background(), nil, f.at(0x1000)); err != nil {
+	if _, err := s.Ask(context.Background(), nil, f.at(0x1000), Policy{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Bounded{{S: s}, {s, context.Background()}} {
+	for _, within := range []context.Context{nil, context.Background()} {
 		var recovered any
 		func() {
 			defer func() { recovered = recover() }()
-			b.Examine(context.Background(), f.id, "", func(*object.File) { panic("x") })
+			s.examineWithin(context.Background(), within, f.id, "", func(*object.File) { panic("x") })
 		}()
 		if recovered != "x" {
 			t.Errorf("recovered %v, want x", recovered)
 		}
-		err := b.Examine(context.Background(), f.id, "", func(*object.File) { panic(unreadable{}) })
+		err := s.examineWithin(context.Background(), within, f.id, "", func(*object.File) { panic(unreadable{}) })
 		if !errors.Is(err, object.ErrFault) {
 			t.Errorf("unreadable: %v, want %v", err, object.ErrFault)
 		}

@@ -53,7 +53,7 @@ func TestFilesThatComeAreReported(t *testing.T) {
 				s.cache.memory.inline = 0
 				var got []int
 				for range test.files {
-					s.Code(context.Background(), nil, l)
+					s.Ask(context.Background(), nil, l, Policy{})
 					synctest.Wait()
 					mu.Lock()
 					got = append(got, len(ids))

@@ -158,7 +158,7 @@ func TestCodeIsThatOfLLVM(t *testing.T) {
 			plain := open(t, Options{}, oneFile{f, "here"})
 			differ := 0
 			for _, a := range addrs {
-				frames, err := s.Code(context.Background(), nil, f.at(a))
+				frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,7 +167,7 @@ func TestCodeIsThatOfLLVM(t *testing.T) {
 						t.Errorf("%#x\n got\n%s\nwant\n%s", a, got, want[a])
 					}
 				}
-				plain, err := plain.Code(context.Background(), nil, f.at(a))
+				plain, err := plain.Ask(context.Background(), nil, f.at(a), Policy{})
 				if got, want := text(plain), text(frames); got != want || err != nil {
 					t.Errorf("%#x, with the default options: got %q, %v; want %q", a, got, err, want)
 				}
@@ -190,7 +190,7 @@ func TestNoInlinesGivesTheCalledFunctionAndItsOwnLine(t *testing.T) {
 	one := open(t, Options{NoInlines: true}, oneFile{f, "here"})
 	inlined := 0
 	for _, a := range f.textAddresses(t) {
-		frames, err := all.Code(context.Background(), nil, f.at(a))
+		frames, err := all.Ask(context.Background(), nil, f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestNoInlinesGivesTheCalledFunctionAndItsOwnLine(t *testing.T) {
 			inlined++
 			want = frames[len(frames)-1:]
 		}
-		got, err := one.Code(context.Background(), nil, f.at(a))
+		got, err := one.Ask(context.Background(), nil, f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestNamesAreAsValgrindPrintsThem(t *testing.T) {
 		var all [3][]Frame
 		for i, s := range []*Symbolizer{linkage, short, valgrind} {
 			var err error
-			if all[i], err = s.Code(context.Background(), nil, f.at(a)); err != nil {
+			if all[i], err = s.Ask(context.Background(), nil, f.at(a), Policy{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -250,11 +250,11 @@ func TestCodeAppends(t *testing.T) {
 	first := Frame{Func: "first"}
 	dst := []Frame{first}
 	for _, a := range f.textAddresses(t) {
-		alone, err := s.Code(context.Background(), nil, f.at(a))
+		alone, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		dst, err = s.Code(context.Background(), dst[:1], f.at(a))
+		dst, err = s.Ask(context.Background(), dst[:1], f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestDataClaimsNothingBeyondASymbol(t *testing.T) {
 		if !ok {
 			t.Fatalf("no symbol %s", test.symbol)
 		}
-		v, err := s.Data(context.Background(), f.at(sym.Value+test.offset))
+		v, err := s.AskData(context.Background(), f.at(sym.Value+test.offset), Policy{})
 		got := fmt.Sprintf("%s+%d of %d", v.Name, v.Offset, v.Size)
 		if err == ErrNoSymbol {
 			got = none
@@ -308,7 +308,7 @@ func TestKnownAddressesAreAnsweredWithoutAllocation(t *testing.T) {
 	ask := func() {
 		for _, a := range addrs {
 			var err error
-			if dst, err = s.Code(context.Background(), dst[:0], f.at(a)); err != nil {
+			if dst, err = s.Ask(context.Background(), dst[:0], f.at(a), Policy{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -327,7 +327,7 @@ func BenchmarkKnownAddress(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var err error
-		if dst, err = s.Code(context.Background(), dst[:0], l); err != nil {
+		if dst, err = s.Ask(context.Background(), dst[:0], l, Policy{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -51,7 +51,7 @@ func TestManyAskAtOnce(t *testing.T) {
 							return
 						}
 						if i%16 == 0 {
-							s.Data(context.Background(), l)
+							s.AskData(context.Background(), l, Policy{})
 							s.Report(l.ID, l.Name)
 							s.Demangle(fmt.Sprintf("_Z%d%svv", 4, "name"))
 						}
@@ -88,10 +88,10 @@ func TestCodeDoesNotWaitBeyondItsContext(t *testing.T) {
 	s := open(t, Options{}, finderFunc(blocked))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.Code(ctx, nil, f.at(0)); err != ErrPending {
+	if _, err := s.Ask(ctx, nil, f.at(0), Policy{}); err != ErrPending {
 		t.Errorf("Code: got %v, want %v", err, ErrPending)
 	}
-	if _, err := s.Data(ctx, f.at(0)); err != ErrPending {
+	if _, err := s.AskData(ctx, f.at(0), Policy{}); err != ErrPending {
 		t.Errorf("Data: got %v, want %v", err, ErrPending)
 	}
 	if r := s.Report(f.id, ""); !r.Pending {
@@ -105,7 +105,7 @@ func TestCloseEndsTheLooking(t *testing.T) {
 	s.Prefetch(f.id, "shop.so")
 	answered := make(chan error)
 	go func() {
-		_, err := s.Code(context.Background(), nil, f.at(0))
+		_, err := s.Ask(context.Background(), nil, f.at(0), Policy{})
 		answered <- err
 	}()
 	if err := s.Close(); err != nil {
@@ -114,7 +114,7 @@ func TestCloseEndsTheLooking(t *testing.T) {
 	if err := <-answered; err != ErrClosed {
 		t.Errorf("a question that waited: got %v, want %v", err, ErrClosed)
 	}
-	if _, err := s.Code(context.Background(), nil, f.at(0)); err != ErrClosed {
+	if _, err := s.Ask(context.Background(), nil, f.at(0), Policy{}); err != ErrClosed {
 		t.Errorf("a question afterwards: got %v, want %v", err, ErrClosed)
 	}
 	s.Prefetch(f.id, "shop.so")
@@ -126,7 +126,7 @@ func TestCloseEndsTheLooking(t *testing.T) {
 func TestAnswersOutliveTheFile(t *testing.T) {
 	f := build(t, "shop", source)
 	s := New(Options{Finders: []Finder{oneFile{f, "here"}}})
-	frames, err := s.Code(context.Background(), nil, f.at(f.symbols(t)["entry"].Value))
+	frames, err := s.Ask(context.Background(), nil, f.at(f.symbols(t)["entry"].Value), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestAFindersTroubleIsToldAndIsNoFile(t *testing.T) {
 	s := open(t, Options{}, finderFunc(func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error) {
 		return nil, trouble
 	}))
-	_, err := s.Code(context.Background(), nil, f.at(0))
+	_, err := s.Ask(context.Background(), nil, f.at(0), Policy{})
 	if !errors.Is(err, trouble) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want an error that wraps both %v and %v", err, trouble, fs.ErrNotExist)
 	}
@@ -161,7 +161,7 @@ func TestAFinderThatPanicsFindsNothing(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	other := fixture{id: mustID(t, "aabb")}
-	if _, err := s.Code(context.Background(), nil, other.at(0)); !errors.Is(err, errPanic) {
+	if _, err := s.Ask(context.Background(), nil, other.at(0), Policy{}); !errors.Is(err, errPanic) {
 		t.Errorf("got %v, want %v", err, errPanic)
 	}
 }

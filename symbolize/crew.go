@@ -62,9 +62,6 @@ func (o *Options) jobs() int {
 	return min(runtime.GOMAXPROCS(0), MaxJobs)
 }
 
-// JobsOf returns how many goroutines may read the debug information of one file of s at once.
-func JobsOf(s *Symbolizer) int { return s.o.jobs() }
-
 // mayShare reports whether m's debug information can be read by many at once: nothing that is read
 // comes and goes, and no other table may have a better answer.
 func (m *module) mayShare() bool {
@@ -291,10 +288,10 @@ func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return dst, ok
 }
 
-// Beside is [Symbolizer.Code] if that is answered at once and no other question about the same file
+// besideCode is code if that is answered at once and no other question about the same file
 // waits for it: by an index, or by a reader of its own, of which a file has Options.Jobs less one. If
-// both are in one unit, one waits for the other's lookup. If ok is false, Code may know more.
-func (s *Symbolizer) Beside(dst []Frame, l Location) (frames []Frame, ok bool) {
+// both are in one unit, one waits for the other's lookup. If ok is false, code may know more.
+func (s *Symbolizer) besideCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
 		return dst, false

@@ -14,10 +14,10 @@ func TestReadersDoNotWaitForAQuestion(t *testing.T) {
 	entry := f.symbols(t)["entry"].Value
 	for jobs, want := range map[int]bool{1: false, 2: true} {
 		s := open(t, Options{Jobs: jobs}, oneFile{f, "here"})
-		if _, ok := s.Beside(nil, f.at(entry)); ok {
+		if _, ok := s.besideCode(nil, f.at(entry)); ok {
 			t.Error("a file that nobody asked for answers at once")
 		}
-		frames, err := s.Code(context.Background(), nil, f.at(entry))
+		frames, err := s.Ask(context.Background(), nil, f.at(entry), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestReadersDoNotWaitForAQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := s.Beside(nil, f.at(entry))
+		got, ok := s.besideCode(nil, f.at(entry))
 		if ok != want || ok && !slices.Equal(got, frames) {
 			t.Errorf("%d readers: got %v, %v, want %v", jobs, got, ok, frames)
 		}
@@ -42,7 +42,7 @@ func TestWhatReadersTakeIsCounted(t *testing.T) {
 	e := s.cache.existing(f.id, "")
 	answered := 0
 	for _, addr := range addrs {
-		if _, ok := s.Beside(nil, f.at(addr)); ok {
+		if _, ok := s.besideCode(nil, f.at(addr)); ok {
 			answered++
 		}
 	}
@@ -77,7 +77,7 @@ func TestAFileThatCostsTooMuchHasOneReader(t *testing.T) {
 	}
 	answered := 0
 	for i := range uint64(199) {
-		if _, ok := s.Beside(nil, f.at(first+16*i+17)); ok {
+		if _, ok := s.besideCode(nil, f.at(first+16*i+17)); ok {
 			answered++
 		}
 	}

@@ -98,7 +98,7 @@ func TestDataIsThatOfNM(t *testing.T) {
 			want = fmt.Sprintf("%s+%#x of %d", syms[i].name, addr-syms[i].addr, syms[i].size)
 		}
 		got := "nothing"
-		v, err := s.Data(context.Background(), f.at(addr))
+		v, err := s.AskData(context.Background(), f.at(addr), Policy{})
 		if err == nil {
 			named++
 			got = fmt.Sprintf("%s+%#x of %d", v.Linkage, v.Offset, v.Size)
@@ -155,7 +155,7 @@ func TestDataNamesTheMember(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := open(t, Options{}, oneFile{fixture: tt.file})
-		v, err := s.Data(context.Background(), tt.file.at(tt.addr))
+		v, err := s.AskData(context.Background(), tt.file.at(tt.addr), Policy{})
 		got := v.Name + v.Member
 		if err != nil {
 			got = err.Error()
@@ -179,7 +179,7 @@ func TestDataIsTheSameWithAnIndex(t *testing.T) {
 			for name, inline := range map[string]int64{"while a line waits": 1 << 20, "in the background": 0} {
 				s := open(t, Options{IndexDir: dir}, oneFile{fixture: bare})
 				s.cache.memory.inline = inline
-				if v, err := s.Data(context.Background(), bare.at(addr)); v.Name+v.Member != "shop::table[3].refs" || err != nil {
+				if v, err := s.AskData(context.Background(), bare.at(addr), Policy{}); v.Name+v.Member != "shop::table[3].refs" || err != nil {
 					t.Errorf("%s, inflated %s: got %q, %v", bare.path, name, v.Name+v.Member, err)
 				}
 				if !indexOf(t, s, bare) {
@@ -201,13 +201,13 @@ func TestDataOfATruncatedFile(t *testing.T) {
 	s.cache.memory.wholeUpTo = 0 // a file that was read whole cannot shrink
 	defer s.Close()
 	ask := func(f fixture) string {
-		v, err := s.Data(context.Background(), f.at(addr))
+		v, err := s.AskData(context.Background(), f.at(addr), Policy{})
 		if err != nil {
 			return err.Error()
 		}
 		return v.Name + v.Member
 	}
-	if _, err := s.Code(context.Background(), nil, f.at(addr)); err != nil { // opens the file
+	if _, err := s.Ask(context.Background(), nil, f.at(addr), Policy{}); err != nil { // opens the file
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 100); err != nil {

@@ -10,14 +10,14 @@ import (
 )
 
 // The frames at one address of one build, innermost first.
-func ExampleSymbolizer_Code() {
+func ExampleSymbolizer_Ask() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
 	defer s.Close()
 	id, err := buildid.Parse([]byte("779e1ed32e11627838c3d1658cabab0af2a008bd"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	frames, err := s.Code(context.Background(), nil, symbolize.Location{ID: id, Addr: 0x1df8})
+	frames, err := s.Ask(context.Background(), nil, symbolize.Location{ID: id, Addr: 0x1df8}, symbolize.Policy{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func ExampleSymbolizer_Code() {
 	// int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40 inlined false
 }
 
-// A program that must not wait takes what is known, and has the rest asked in the background.
-func ExampleSymbolizer_AtOnce() {
+// A program that must not wait takes what is known, and has the rest found out in the background.
+func ExampleSymbolizer_Ask_now() {
 	came := make(chan buildid.ID)
 	s := symbolize.New(symbolize.Options{
 		Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")},
@@ -42,9 +42,8 @@ func ExampleSymbolizer_AtOnce() {
 		log.Fatal(err)
 	}
 	l := symbolize.Location{ID: id, Addr: 0x1df8}
-	_, err = s.AtOnce(nil, l)
+	_, err = s.Ask(context.Background(), nil, l, symbolize.Policy{Wait: symbolize.Now})
 	fmt.Println(err)
-	s.Warm(l)
 	fmt.Println("the file of", <-came, "is here")
 	// Output:
 	// debug file still being looked for

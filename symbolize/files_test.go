@@ -51,7 +51,7 @@ func TestAFileThatAppearsIsFound(t *testing.T) {
 		s := New(Options{Finders: []Finder{buildid.NewTree(dir)}})
 		defer s.Close()
 
-		_, err := s.Code(context.Background(), nil, f.at(entry))
+		_, err := s.Ask(context.Background(), nil, f.at(entry), Policy{})
 		var miss *NotFoundError
 		if !errors.As(err, &miss) || !errors.Is(err, fs.ErrNotExist) || miss.ID != f.id {
 			t.Fatalf("got %v, want a NotFoundError for %s", err, f.id)
@@ -76,7 +76,7 @@ func TestAnotherNameIsTriedForAMissingModule(t *testing.T) {
 	entry := f.symbols(t)["entry"].Value
 	s := open(t, Options{}, buildid.ModulePath{})
 	l := Location{ID: f.id, Name: "shop.so", Addr: entry}
-	if _, err := s.Code(context.Background(), nil, l); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Ask(context.Background(), nil, l, Policy{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("got %v, want a miss", err)
 	}
 	l.Name = f.path
@@ -90,7 +90,7 @@ func TestAFileOfAnotherBuildIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	copyFile(t, f.place(t, dir), other.path)
 	s := open(t, Options{}, buildid.NewTree(dir))
-	if _, err := s.Code(context.Background(), nil, f.at(f.symbols(t)["entry"].Value)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Ask(context.Background(), nil, f.at(f.symbols(t)["entry"].Value), Policy{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want a miss", err)
 	}
 	r := s.Report(f.id, "")
@@ -106,7 +106,7 @@ func TestAFileThatIsNoELFFileIsAMiss(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, Options{}, buildid.NewTree(dir))
-	_, err := s.Code(context.Background(), nil, f.at(0))
+	_, err := s.Ask(context.Background(), nil, f.at(0), Policy{})
 	var unusable *buildid.UnusableError
 	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &unusable) || !strings.HasPrefix(unusable.Path, dir) {
 		t.Errorf("got %v, want a miss because of the file in %s", err, dir)
@@ -151,7 +151,7 @@ func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 			}
 			both("truncated", object.ErrFault.Error())
 			var fault *FaultError
-			if _, err := s.Code(context.Background(), nil, f.at(entry)); !errors.As(err, &fault) || fault.Path != path {
+			if _, err := s.Ask(context.Background(), nil, f.at(entry), Policy{}); !errors.As(err, &fault) || fault.Path != path {
 				t.Errorf("afterwards: got %v, want a FaultError of %s", err, path)
 			}
 			if r := s.Report(f.id, ""); !strings.Contains(r.Fault, object.ErrFault.Error()) || r.Path != "" {

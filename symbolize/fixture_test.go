@@ -220,7 +220,7 @@ func text(frames []Frame) string {
 
 // code returns what Code answers, or its error.
 func code(s *Symbolizer, l Location) string {
-	frames, err := s.Code(context.Background(), nil, l)
+	frames, err := s.Ask(context.Background(), nil, l, Policy{})
 	if err != nil {
 		return err.Error()
 	}

@@ -150,8 +150,8 @@ func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 				known := 0
 				for _, addr := range addrs {
 					l := Location{ID: id, Addr: addr}
-					want, wantErr := plain.Code(context.Background(), nil, l)
-					got, gotErr := indexed.Code(context.Background(), nil, l)
+					want, wantErr := plain.Ask(context.Background(), nil, l, Policy{})
+					got, gotErr := indexed.Ask(context.Background(), nil, l, Policy{})
 					if !slices.Equal(got, want) || gotErr != wantErr {
 						t.Fatalf("%s %#x: -got +want:\n%s\n%v, %v", name, addr, cmp.Diff(got, want), gotErr, wantErr)
 					}

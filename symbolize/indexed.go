@@ -176,9 +176,9 @@ func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// TryCode is Code if the answer can be had without waiting for anything but a lookup in the same unit;
-// ok is false if Code may know more. It may inflate and parse what is open: see [Symbolizer.AtOnce].
-func (s *Symbolizer) TryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
+// tryCode is code if the answer can be had without waiting for anything but a lookup in the same unit;
+// ok is false if code may know more. It may inflate and parse what is open, unlike a question with Now.
+func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
 		return dst, false

@@ -29,7 +29,7 @@ func TestALateFileReplacesAWorseOne(t *testing.T) {
 		defer s.Close()
 		ask := func(when, want string, keep time.Duration) {
 			t.Helper()
-			frames, err := s.Code(context.Background(), nil, f.at(entry))
+			frames, err := s.Ask(context.Background(), nil, f.at(entry), Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestALateFileReplacesAWorseOne(t *testing.T) {
 			if keep == 0 {
 				return // the search may have ended meanwhile
 			}
-			v, err := s.Data(context.Background(), f.at(entry))
+			v, err := s.AskData(context.Background(), f.at(entry), Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestABetterFileIsLookedForRarely(t *testing.T) {
 		})}})
 		defer s.Close()
 		for range 200 {
-			if _, err := s.Code(context.Background(), nil, f.at(0)); err != nil {
+			if _, err := s.Ask(context.Background(), nil, f.at(0), Policy{}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second + 1)
@@ -218,9 +218,9 @@ func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
 		name := fmt.Sprintf("%s%d", strings.Repeat("n", nameBytes), i)
 		id := mustID(t, fmt.Sprintf("%08x", i+1))
 		s.Prefetch(id, name)
-		s.Code(ctx, nil, Location{ID: id, Name: name})
-		s.Code(ctx, nil, Location{Name: name})
-		s.Code(ctx, nil, Location{Name: fmt.Sprint(i) + name})
+		s.Ask(ctx, nil, Location{ID: id, Name: name}, Policy{})
+		s.Ask(ctx, nil, Location{Name: name}, Policy{})
+		s.Ask(ctx, nil, Location{Name: fmt.Sprint(i) + name}, Policy{})
 	}
 	for _, e := range s.cache.all() {
 		e.mu.Lock()
@@ -275,7 +275,7 @@ func TestAFinderOutOfOrderIsAskedEverLess(t *testing.T) {
 				})}})
 				defer s.Close()
 				for range 30 {
-					s.Code(context.Background(), nil, Location{ID: mustID(t, "aabb")})
+					s.Ask(context.Background(), nil, Location{ID: mustID(t, "aabb")}, Policy{})
 					synctest.Wait()
 					time.Sleep(time.Second)
 				}

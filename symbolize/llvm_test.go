@@ -38,7 +38,7 @@ func TestOptionsAreThoseOfLLVM(t *testing.T) {
 			s := open(t, tt.o, oneFile{tt.file, "here"})
 			differ := 0
 			for _, a := range addrs {
-				frames, err := s.Code(context.Background(), nil, tt.file.at(a))
+				frames, err := s.Ask(context.Background(), nil, tt.file.at(a), Policy{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +99,7 @@ func TestReachingDataIsThatOfLLVM(t *testing.T) {
 	}
 	s := open(t, Options{Reaching: true}, oneFile{f, "here"})
 	for i, a := range addrs {
-		v, err := s.Data(context.Background(), f.at(a))
+		v, err := s.AskData(context.Background(), f.at(a), Policy{})
 		if err != nil && !errors.Is(err, ErrNoSymbol) {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestPathsAreThoseOfLLVM(t *testing.T) {
 				for _, flag := range []string{"--relativenames", "--basenames"} {
 					want := f.llvm(t, addrs, flag)
 					for _, a := range addrs {
-						frames, err := s.Code(context.Background(), nil, f.at(a))
+						frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -212,7 +212,7 @@ int g(int x) { return f(x) + inner(x + 1); }
 				s := open(t, Options{Reaching: true}, buildid.NewTree(dir))
 				lines := 0
 				for _, a := range addrs {
-					frames, err := s.Code(context.Background(), nil, f.at(a))
+					frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -72,7 +72,7 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for _, id := range ids {
-			frames, err := s.Code(context.Background(), nil, Location{ID: id, Addr: addr})
+			frames, err := s.Ask(context.Background(), nil, Location{ID: id, Addr: addr}, Policy{})
 			if err != nil || len(frames) == 0 || frames[0].Func != "run" {
 				t.Fatalf("%v: %v, %v", id, frames, err)
 			}

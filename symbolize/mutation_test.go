@@ -52,8 +52,8 @@ func TestDamagedFilesHarmNoOther(t *testing.T) {
 	s := open(t, Options{MaxMemory: budget}, finder)
 	ctx := context.Background()
 	answers := func(l fixture) (line, member string, errs error) {
-		v, err := s.Data(ctx, l.at(variable))
-		frames, err2 := s.Code(ctx, nil, l.at(function))
+		v, err := s.AskData(ctx, l.at(variable), Policy{})
+		frames, err2 := s.Ask(ctx, nil, l.at(function), Policy{})
 		return text(frames), v.Name + v.Member, errors.Join(err, err2)
 	}
 	wholeLine, wholeMember, err := answers(good)

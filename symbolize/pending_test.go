@@ -51,17 +51,17 @@ func TestAFileAtHandAnswersWhileABetterOneIsAwaited(t *testing.T) {
 				synctest.Wait()
 				expired, cancel := context.WithCancel(context.Background())
 				cancel()
-				frames, err := s.Code(expired, nil, l)
+				frames, err := s.Ask(expired, nil, l, Policy{})
 				if got := text(frames); err != ErrPending || got != "entry\n" || keptFor(frames) != 0 {
 					t.Errorf("at once: got %q, kept for %v, and %v; want the symbol, kept for no time, and ErrPending", got, keptFor(frames), err)
 				}
-				if v, err := s.Data(expired, l); err != ErrPending || v.Name != "entry" {
+				if v, err := s.AskData(expired, l, Policy{}); err != ErrPending || v.Name != "entry" {
 					t.Errorf("data at once: got %+v and %v, want entry and ErrPending", v, err)
 				}
 				begin := time.Now()
 				patient, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 				defer cancel()
-				frames, err = s.Code(patient, nil, l)
+				frames, err = s.Ask(patient, nil, l, Policy{})
 				if got := text(frames); err != ErrPending || got != "entry\n" || time.Since(begin) != 2*time.Second {
 					t.Errorf("got %q and %v after %v, want the symbol and ErrPending after 2s", got, err, time.Since(begin))
 				}
@@ -69,7 +69,7 @@ func TestAFileAtHandAnswersWhileABetterOneIsAwaited(t *testing.T) {
 					t.Errorf("%d files are open, want 1", got)
 				}
 				close(answer)
-				frames, err = s.Code(context.Background(), nil, l)
+				frames, err = s.Ask(context.Background(), nil, l, Policy{})
 				if got := text(frames); err != nil || got != test.then || keptFor(frames) != test.kept {
 					t.Errorf("then: got %q, kept for %v, and %v; want %q, kept for %v", got, keptFor(frames), err, test.then, test.kept)
 				}
@@ -132,7 +132,7 @@ func TestReopeningCostsNoPatience(t *testing.T) {
 	e.mu.Unlock()
 	expired, cancel := context.WithCancel(context.Background())
 	cancel()
-	if frames, err := s.Code(expired, nil, l); err != nil || text(frames) != want {
+	if frames, err := s.Ask(expired, nil, l, Policy{}); err != nil || text(frames) != want {
 		t.Fatalf("got %q, %v, want %q", text(frames), err, want)
 	}
 }

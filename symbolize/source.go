@@ -5,36 +5,32 @@ import (
 	"context"
 	"errors"
 
-	"github.com/symfilter/symfilter/internal/dwarf"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// MaxSource is the most bytes of a source text that a Source has.
-const MaxSource = dwarf.MaxSource
-
-// A Source is what the debug information of a module has of the contents of a source file. The zero
+// A sourceText is what the debug information of a module has of the contents of a source file. The zero
 // value is that of most compilers: nothing.
-type Source struct {
-	Text   []byte // the whole file, a copy; nil: not embedded
-	MD5    [16]byte
-	HasMD5 bool
+type sourceText struct {
+	text   []byte // the whole file, a copy; nil: not embedded
+	md5    [16]byte
+	hasMD5 bool
 }
 
-// SourceOf returns what debug information has of the file that [Frame.File] names, of a Frame at l.
-// It waits for the module's file like Code. No index is asked: the module's file is opened, and inflated
-// if it is compressed.
-func SourceOf(ctx context.Context, s *Symbolizer, l Location, file string) (Source, error) {
+// source returns what debug information has of the file that [Frame.File] names, of a Frame at l.
+// It waits for the module's file as code does. No index is asked: the module's file is opened, and
+// inflated if it is compressed.
+func (s *Symbolizer) source(ctx context.Context, l Location, file string) (sourceText, error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {
 		q, err = s.unpacked(ctx, q, l, (*entry).sourcesAwaitUnpacking)
 	}
 	if err != nil {
-		return Source{}, err
+		return sourceText{}, err
 	}
 	text, err := q.source(q.m.obj.Place(l.Addr), file)
 	q.judge()
 	if err != nil {
-		return Source{}, q.end(err)
+		return sourceText{}, q.end(err)
 	}
 	if q.e.isProvisional() || q.e.sourcesAwaitUnpacking() {
 		err = ErrPending
@@ -45,7 +41,7 @@ func SourceOf(ctx context.Context, s *Symbolizer, l Location, file string) (Sour
 
 // source returns what debug information has of the contents of a file, in a copy. The error makes
 // the whole file unusable; others are noted by complain.
-func (q *question) source(addr uint64, file string) (s Source, err error) {
+func (q *question) source(addr uint64, file string) (s sourceText, err error) {
 	m := q.m
 	if m.dw == nil || m.packed {
 		return s, nil
@@ -53,7 +49,7 @@ func (q *question) source(addr uint64, file string) (s Source, err error) {
 	err = guard(func() error {
 		found, ok, err := m.dw.Source(addr, file)
 		if ok {
-			s = Source{bytes.Clone(found.Text), found.MD5, found.HasMD5}
+			s = sourceText{bytes.Clone(found.Text), found.MD5, found.HasMD5}
 		}
 		m.touched(m.dw.Read())
 		return err
@@ -62,7 +58,7 @@ func (q *question) source(addr uint64, file string) (s Source, err error) {
 		q.complain(err)
 	}
 	if brokeReader(err) {
-		s = Source{}
+		s = sourceText{}
 	}
 	if errors.Is(err, object.ErrFault) {
 		return s, err

@@ -67,7 +67,7 @@ func everything(t testing.TB, s *Symbolizer, f fixture, addrs []uint64) string {
 	t.Helper()
 	var b strings.Builder
 	for _, a := range addrs {
-		frames, err := s.Code(context.Background(), nil, f.at(a))
+		frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func sameAsLLVM(t testing.TB, s *Symbolizer, f fixture, addrs []uint64, flags ..
 	want := f.llvm(t, addrs, flags...)
 	differ := 0
 	for _, a := range addrs {
-		frames, err := s.Code(context.Background(), nil, f.at(a))
+		frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func TestSplitFileThatShrinks(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "out/shop.dwo"), 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Code(context.Background(), nil, l)
+	_, err := s.Ask(context.Background(), nil, l, Policy{})
 	var fault *FaultError
 	if !errors.As(err, &fault) {
 		t.Errorf("got %v, want a FaultError", err)

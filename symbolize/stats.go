@@ -10,16 +10,12 @@ type counts struct {
 	closed   atomic.Int64
 }
 
-// FaultsOf returns how often a file of s has broken its reader, could not be used, or cost too much. From
-// then on the file may answer otherwise.
-func FaultsOf(s *Symbolizer) int64 { return s.cache.counts.faults.Load() }
-
 // Stats describe a Symbolizer: what it has now, and what it has counted from its beginning.
 type Stats struct {
 	// Modules asked for, by state. Busy ones are answering a question.
 	Answering, Searching, Missing, SetAside, Idle, Busy int64
 
-	Warming int64 // questions that wait for the background: see Warm
+	Warming int64 // questions that wait for the background
 
 	OpenFiles   int64 // files mapped
 	HeapBytes   int64 // parsed units, names, answers

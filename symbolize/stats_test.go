@@ -35,9 +35,9 @@ func TestStats(t *testing.T) {
 		})}})
 		defer s.Close()
 		ctx := context.Background()
-		s.Code(ctx, nil, missed)
+		s.Ask(ctx, nil, missed, Policy{})
 		for range 3 {
-			s.Code(ctx, nil, entry)
+			s.Ask(ctx, nil, entry, Policy{})
 		}
 		s.Prefetch(mustID(t, "bb00"), "")
 		e := s.cache.existing(f.id, "")
@@ -46,7 +46,7 @@ func TestStats(t *testing.T) {
 		s.cache.suspend(e)
 		e.mu.Unlock()
 		idle := s.Stats().Idle
-		s.Code(ctx, nil, entry)
+		s.Ask(ctx, nil, entry, Policy{})
 		synctest.Wait()
 		got := s.Stats()
 		want := Stats{

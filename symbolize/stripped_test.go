@@ -65,7 +65,7 @@ func TestMiniDebugInfoNamesLocalFunctions(t *testing.T) {
 			continue
 		}
 		s := open(t, Options{}, oneFile{f, "mini"})
-		frames, err := s.Code(context.Background(), nil, f.at(sym.Value+1))
+		frames, err := s.Ask(context.Background(), nil, f.at(sym.Value+1), Policy{})
 		if err != nil || len(frames) != 1 || frames[0].Linkage != name || frames[0].Offset != 1 {
 			t.Errorf("%s: %s, %v", name, text(frames), err)
 		}

@@ -63,7 +63,7 @@ type Options struct {
 	// Came is called when a build ID has a file that can answer more than the files before it: for
 	// the first file, for a file with debug information after one with symbols, and after
 	// compressed sections were inflated in the background. A file that was closed to save memory
-	// and is opened again is not reported. Many goroutines may call it. It may ask AtOnce and Warm,
+	// and is opened again is not reported. Many goroutines may call it. It may ask with Now,
 	// and must return soon. nil: not called.
 	Came func(id buildid.ID)
 
@@ -313,7 +313,7 @@ func (s *Symbolizer) Close() error {
 // Prefetch starts to look for a module's file, in a goroutine that Close waits
 // for, and returns at once. While maxQueued searches run or wait it does nothing: the
 // first question about the module starts the search then. It waits for a question about the file
-// that is being answered: see [Symbolizer.WarmFile].
+// that is being answered: it may take long.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	defer s.cache.relieve()
 	for {
@@ -336,19 +336,9 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	}
 }
 
-// Code appends the frames at a location to dst, innermost first. If nothing is known there it
-// returns dst unchanged. It waits for the module's file until ctx is done, then returns ErrPending,
-// with the answer of a file without debug information, if one was found meanwhile. Other errors are
-// a *NotFoundError, a *FaultError or ErrClosed. The strings are copies. A file without debug
-// information answers, until a better one is found: [Frame.Until].
-func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
-	dst, _, err := s.code(ctx, dst, l)
-	return dst, err
-}
-
-// code is Code. until is when an answer that is not the best may get better, also one without
+// codeUntil is code. until is when an answer that is not the best may get better, also one without
 // frames; zero: never.
-func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
+func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
 		if dst, ok := s.byIndex(e, dst, l.Addr); ok {
 			return dst, until, nil
@@ -378,35 +368,8 @@ func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames 
 	return dst, until, pending
 }
 
-// AwaitLocal waits until a location's file has been looked for everywhere but on servers, its sections
-// have been inflated if that is being done, or ctx is done. It begins neither.
-func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
-	e := s.cache.existing(l.ID, l.Name)
-	if e == nil || !s.warmer.lock(ctx, e) {
-		return
-	}
-	t := e.task
-	e.mu.Unlock()
-	if t == nil {
-		return
-	}
-	select {
-	case <-t.local:
-	case <-ctx.Done():
-	case <-s.ctx.Done():
-	}
-}
-
-// Data returns the variable at a location, or the function. It waits like Code. If nothing is known
-// there it returns ErrNoSymbol. A symbol ends after its size; a symbol without a size names only
-// its own address, unless Options.Reaching is set.
-func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
-	v, _, err := s.variable(ctx, l)
-	return v, err
-}
-
-// variable is Data. until is as that of code.
-func (s *Symbolizer) variable(ctx context.Context, l Location) (v Variable, until time.Time, err error) {
+// dataUntil is data. until is as that of codeUntil.
+func (s *Symbolizer) dataUntil(ctx context.Context, l Location) (v Variable, until time.Time, err error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {
 		q, err = s.unpacked(ctx, q, l, (*entry).variablesAwaitUnpacking)

@@ -106,7 +106,7 @@ func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	expired, cancel := context.WithCancel(context.Background())
 	cancel()
 	for e, _ := s.cache.entry(l.ID, l.Name); ; {
-		frames, err := s.Code(expired, nil, l)
+		frames, err := s.Ask(expired, nil, l, Policy{})
 		e.mu.Lock()
 		m := e.module
 		packed := m != nil && m.packed
@@ -117,7 +117,7 @@ func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 			t.Fatalf("got %q, %v; want %q and that more is on its way", got, err, entrySymbol)
 		}
 		if packed {
-			if _, ok := s.TryCode(nil, l); ok {
+			if _, ok := s.tryCode(nil, l); ok {
 				t.Error("packed debug information answers at once")
 			}
 		}
@@ -139,7 +139,7 @@ func TestAnswersWhileInflatingExpire(t *testing.T) {
 		cancel()
 		ask := func(want string, pending bool) {
 			t.Helper()
-			frames, err := s.Code(expired, nil, l)
+			frames, err := s.Ask(expired, nil, l, Policy{})
 			if got := text(frames); got != want || errors.Is(err, ErrPending) != pending {
 				t.Errorf("got %q, %v; want %q, pending %v", got, err, want, pending)
 			}

@@ -19,8 +19,7 @@ const (
 	warmCost   = 192  // bytes of an answer or a frame, without its strings
 )
 
-// A warmer asks questions for callers that must not wait, and keeps the answers for [Symbolizer.AtOnce]
-// and [Symbolizer.DataAtOnce].
+// A warmer asks questions for callers that must not wait, and keeps the answers for questions with Now.
 type warmer struct {
 	s *Symbolizer
 
@@ -34,7 +33,7 @@ type warmer struct {
 	oldSize  int64
 	mostSize int64           // bytes of young at which it becomes old
 	expired  context.Context // asks without waiting
-	beside   chan struct{}   // a token for each question of a Bounded that runs
+	beside   chan struct{}   // a token for each question of askWithin that runs
 }
 
 // An errand is a question that is asked in the background.
@@ -77,50 +76,13 @@ func (w *warmer) init(s *Symbolizer) {
 	w.expired = ctx
 }
 
-// Warm has a code location answered in the background, so that AtOnce knows it later: when its file
-// is on this machine, after milliseconds; when a server is asked for the file, after the search. At
-// most 1,024 locations wait to be asked for; Warm reports false for others, which are not remembered.
-// Nor are those beyond 64 that wait for the file of one module. It never waits.
-func (s *Symbolizer) Warm(l Location) bool { return s.warmer.send(newErrand(codeErrand, l)) }
-
-// WarmData is Warm for DataAtOnce.
-func (s *Symbolizer) WarmData(l Location) bool { return s.warmer.send(newErrand(dataErrand, l)) }
-
-// WarmFile starts to look for a module's file in the background, as Prefetch does, and never waits.
-func (s *Symbolizer) WarmFile(id buildid.ID, name string) bool {
-	return s.warmer.send(newErrand(searchErrand, Location{ID: id, Name: name}))
+// search starts to look for a module's file in the background, as Prefetch does, and never waits.
+func (w *warmer) search(id buildid.ID, name string) bool {
+	return w.send(newErrand(searchErrand, Location{ID: id, Name: name}))
 }
 
 func newErrand(kind errandKind, l Location) errand {
 	return errand{errandKey{keyOf(l.ID, l.Name), l.Addr, kind}, clipName(l.Name)}
-}
-
-// AtOnce is Code without anything that takes long: it opens no file, inflates and parses nothing, and
-// waits for no other question. It answers from the index of a module that is open, and what Warm has
-// found out. It fails with ErrPending if that does not have the answer, also with frames that may
-// get better; [Symbolizer.Warm] asks for them. Other errors are those of Code.
-func (s *Symbolizer) AtOnce(dst []Frame, l Location) ([]Frame, error) {
-	if e := s.cache.existing(l.ID, l.Name); e != nil {
-		if x := e.index.Load(); x != nil && s.o.byIndexAlone() {
-			frames, ok := x.code(dst, l.Addr)
-			if x.grown.Load() {
-				s.warmer.send(newErrand(ledgerErrand, Location{ID: l.ID, Name: l.Name}))
-			}
-			if ok {
-				e.used.Store(s.cache.clock.Add(1))
-				s.cache.counts.byIndex.Add(1)
-				return frames, nil
-			}
-		}
-	}
-	a, err := s.warmer.known(codeErrand, l)
-	return append(dst, a.frames...), err
-}
-
-// DataAtOnce is Data as AtOnce is Code; [Symbolizer.WarmData] asks for what it does not know.
-func (s *Symbolizer) DataAtOnce(l Location) (Variable, error) {
-	a, err := s.warmer.known(dataErrand, l)
-	return a.variable, err
 }
 
 // known returns what the warmer knows; ErrPending if that may get better.
@@ -237,9 +199,9 @@ func (w *warmer) run(t errand) {
 // ask asks without waiting for a search or inflation.
 func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	if kind == dataErrand {
-		a.variable, a.until, a.err = w.s.variable(w.expired, l)
+		a.variable, a.until, a.err = w.s.dataUntil(w.expired, l)
 	} else {
-		a.frames, a.until, a.err = w.s.code(w.expired, nil, l)
+		a.frames, a.until, a.err = w.s.codeUntil(w.expired, nil, l)
 	}
 	return a
 }

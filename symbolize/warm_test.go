@@ -41,7 +41,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 			f := test.fixture
 			entry := f.at(f.symbols(t)["entry"].Value)
 			table := f.at(f.symbols(t)["table"].Value + 4)
-			want, err := open(t, Options{}, oneFile{fixture: f}).Code(context.Background(), nil, entry)
+			want, err := open(t, Options{}, oneFile{fixture: f}).code(context.Background(), nil, entry)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,14 +57,14 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 				o.Finders = []Finder{counted{oneFile{fixture: f}, &asked}}
 				s := New(o)
 				defer s.Close()
-				if frames, err := s.AtOnce(nil, entry); err != ErrPending || len(frames) > 0 {
+				if frames, err := s.known(nil, entry); err != ErrPending || len(frames) > 0 {
 					t.Errorf("before: got %q, %v, want ErrPending", text(frames), err)
 				}
 				synctest.Wait() // the search has ended
 				e := s.cache.existing(f.id, "")
 				e.mu.Lock()
 				// Without an index, nothing was read that an answer needs.
-				if frames, err := s.AtOnce(nil, entry); (err == nil) != test.index || (len(frames) > 0) != test.index {
+				if frames, err := s.known(nil, entry); (err == nil) != test.index || (len(frames) > 0) != test.index {
 					t.Errorf("while another asks about the file: got %q, %v", text(frames), err)
 				}
 				if s.cache.memory.sections.Load() != 0 {
@@ -78,13 +78,13 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 				e.mu.Unlock()
 
 				again := entry
-				if !s.Warm(entry) || !s.Warm(again) || !s.WarmData(table) {
+				if !s.warmer.send(newErrand(codeErrand, entry)) || !s.warmer.send(newErrand(codeErrand, again)) || !s.warmer.send(newErrand(dataErrand, table)) {
 					t.Error("there is no room for three questions")
 				}
 				synctest.Wait()
 				e.mu.Lock() // whoever waits for the file waits for ever
 				defer e.mu.Unlock()
-				frames, err := s.AtOnce(nil, entry)
+				frames, err := s.known(nil, entry)
 				for i := range frames {
 					frames[i].Until = time.Time{}
 				}
@@ -94,7 +94,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 				if err != nil || !slices.Equal(frames, want) {
 					t.Errorf("afterwards: got %q, %v, want %q", text(frames), err, text(want))
 				}
-				if v, err := s.DataAtOnce(table); err != nil || v.Name != "table" || v.Offset != 4 {
+				if v, err := s.knownData(table); err != nil || v.Name != "table" || v.Offset != 4 {
 					t.Errorf("got the variable %+v, %v, want table and 4 bytes", v, err)
 				}
 				if e.module.dw != nil {
@@ -102,7 +102,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 				}
 				before := e.module.lookups
 				dst := make([]Frame, 0, 8)
-				if n := testing.AllocsPerRun(100, func() { dst, _ = s.AtOnce(dst[:0], entry) }); n != 0 {
+				if n := testing.AllocsPerRun(100, func() { dst, _ = s.known(dst[:0], entry) }); n != 0 {
 					t.Errorf("an answer that is known takes %v allocations", n)
 				}
 				if e.module.dw != nil {
@@ -134,15 +134,15 @@ func TestWarmingWaitsForTheSearch(t *testing.T) {
 				})
 				s := New(Options{Finders: local, Servers: []Finder{server}})
 				defer s.Close()
-				s.Warm(entry)
+				s.warmer.send(newErrand(codeErrand, entry))
 				synctest.Wait()
-				frames, err := s.AtOnce(nil, entry)
+				frames, err := s.known(nil, entry)
 				if want := len(local); err != ErrPending || len(frames) != want {
 					t.Errorf("meanwhile: got %q, %v, want %d frames and ErrPending", text(frames), err, want)
 				}
 				close(came)
 				synctest.Wait()
-				if frames, err := s.AtOnce(nil, entry); err != nil || text(frames) != "entry /src/shop.cc:17:35\n" {
+				if frames, err := s.known(nil, entry); err != nil || text(frames) != "entry /src/shop.cc:17:35\n" {
 					t.Errorf("afterwards: got %q, %v", text(frames), err)
 				}
 			})
@@ -159,21 +159,21 @@ func TestAMissIsKnownAtOnce(t *testing.T) {
 		}), &asked}}})
 		defer s.Close()
 		l := Location{ID: mustID(t, "aa00")}
-		s.WarmFile(l.ID, "")
+		s.warmer.search(l.ID, "")
 		synctest.Wait()
 		for range 3 {
-			if _, err := s.AtOnce(nil, l); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := s.known(nil, l); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("got %v, want a miss", err)
 			}
 		}
 		time.Sleep(retryMiss + 1)
-		s.AtOnce(nil, l)
+		s.known(nil, l)
 		synctest.Wait()
 		if asked != 2 {
 			t.Errorf("%d searches, want 2", asked)
 		}
 		s.Close()
-		if _, err := s.AtOnce(nil, l); !errors.Is(err, ErrClosed) || s.Warm(l) {
+		if _, err := s.known(nil, l); !errors.Is(err, ErrClosed) || s.warmer.send(newErrand(codeErrand, l)) {
 			t.Errorf("closed: got %v, want ErrClosed", err)
 		}
 	})
@@ -196,7 +196,7 @@ func TestWarmingIsBounded(t *testing.T) {
 		e.mu.Lock()
 		taken := 0
 		for i := range 3 * maxErrands {
-			if s.Warm(Location{ID: id, Addr: uint64(i)}) {
+			if s.warmer.send(newErrand(codeErrand, Location{ID: id, Addr: uint64(i)})) {
 				taken++
 			}
 		}

@@ -126,7 +126,7 @@ type addresses struct {
 // answer returns what is printed for the module-relative address addr, and whether a name was
 // found. The error is the reason why not; nil if no symbol covers the address.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
-	frames, err := a.Symbolizer.Code(a.ctx, nil, a.of.location(addr))
+	frames, err := a.Symbolizer.Ask(a.ctx, nil, a.of.location(addr), symbolize.Policy{})
 	recorded := frames
 	frames = slices.Clone(frames)
 	for i := range frames {
@@ -182,7 +182,7 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
 	}
-	v, err := a.Symbolizer.Data(a.ctx, a.of.location(addr))
+	v, err := a.Symbolizer.AskData(a.ctx, a.of.location(addr), symbolize.Policy{})
 	if err != nil || len(frames) > 0 && v.Member == "" {
 		return nil
 	}

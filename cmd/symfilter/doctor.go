@@ -189,7 +189,7 @@ func (x *examination) program(ctx context.Context, about *subject) {
 	}
 	alone := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.ModulePath{}, report.Files{}}})
 	defer alone.Close()
-	if _, err := alone.Code(ctx, nil, about.location(0)); err != nil {
+	if _, err := alone.Ask(ctx, nil, about.location(0), symbolize.Policy{}); err != nil {
 		x.wrong("cannot be used: %v", err)
 		return
 	}
@@ -219,7 +219,7 @@ func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Cl
 	sym := opened.Symbolizer
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
-	_, err = sym.Code(ctx, nil, about.location(0))
+	_, err = sym.Ask(ctx, nil, about.location(0), symbolize.Policy{})
 	r := sym.Report(about.id, about.path)
 	if r.Path != "" && r.Holds == symbolize.DebugInfo && r.Fault == "" {
 		x.good("%s holds %s", r.Path, r.Holds)

@@ -144,7 +144,7 @@ func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []filter.
 	for _, r := range sym.Reports() {
 		m := examinedModule{Unresolved: filter.Unresolved{ID: r.ID, Name: r.Name}}
 		if r.Pending || r.Path == "" {
-			_, m.Err = sym.Code(ctx, nil, symbolize.Location{ID: r.ID, Name: r.Name})
+			_, m.Err = sym.Ask(ctx, nil, symbolize.Location{ID: r.ID, Name: r.Name}, symbolize.Policy{})
 			r = sym.Report(r.ID, r.Name)
 		}
 		m.report = r

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/report"
@@ -68,7 +69,7 @@ type reports struct {
 	sym      *symbolize.Symbolizer
 	prefixes []filter.PrefixMap
 	profiles *report.Budget // the memory of all reports and profiles together
-	packed   *unpack.Memory  // the memory for all compressed inputs together
+	packed   *unpack.Memory // the memory for all compressed inputs together
 	c        *config
 
 	maps   []valgrind.Map // of Valgrind's reports
@@ -82,7 +83,7 @@ type reports struct {
 func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap) reports {
 	return reports{
 		sym: sym, prefixes: prefixes, maps: maps, c: c,
-		profiles: report.NewBudget(int64(c.maxMemory)/2, sym),
+		profiles: report.NewBudget(int64(c.maxMemory)/2, access.Symbolizer(sym).(report.Ledger)),
 		packed:   unpack.NewMemory(int64(c.maxMemory) / 2),
 	}
 }

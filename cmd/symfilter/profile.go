@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/profile"
@@ -206,7 +207,7 @@ func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 	}
 	read, err := profile.Read(p.content, profile.Options{
 		Options: o,
-		Budget:  report.NewBudget(int64(p.c.maxMemory)/2, p.Symbolizer),
+		Budget:  report.NewBudget(int64(p.c.maxMemory)/2, access.Symbolizer(p.Symbolizer).(report.Ledger)),
 		Places: func(program string) profile.Places {
 			return valgrind.NewPlaces(program, valgrind.Options{Options: o, Maps: biases})
 		},

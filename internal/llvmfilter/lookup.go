@@ -29,7 +29,7 @@ func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	}
 	final := true
 	err := f.ask(m, func(ctx context.Context) (answered bool, err error) {
-		f.frames, err = f.o.Symbolizer.Code(ctx, f.frames[:0], m.location(at))
+		f.frames, err = f.o.Symbolizer.Ask(ctx, f.frames[:0], m.location(at), symbolize.Policy{})
 		final = err == nil
 		return len(f.frames) > 0, err
 	})
@@ -60,7 +60,7 @@ func (f *Filter) keep(at place, frames []symbolize.Frame) {
 func (f *Filter) variable(m *module, at place) (string, error) {
 	var v symbolize.Variable
 	err := f.ask(m, func(ctx context.Context) (answered bool, err error) {
-		v, err = f.o.Symbolizer.Data(ctx, m.location(at))
+		v, err = f.o.Symbolizer.AskData(ctx, m.location(at), symbolize.Policy{})
 		return v.Name != "", err
 	})
 	return f.name(v.Name, v.Linkage), err

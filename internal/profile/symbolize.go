@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/stacks"
@@ -241,13 +242,18 @@ func (r *resolver) layout(s *site) {
 	}
 	ctx, cancel := context.WithTimeout(parent, layoutWait)
 	defer cancel()
-	l, err := symbolize.LayoutOf(ctx, r.o.Symbolizer, s.file.ID, s.file.Path)
+	segments, _, err := access.Symbolizer(r.o.Symbolizer).(layouts).Layout(ctx, nil, s.file.ID, s.file.Path)
 	if s.err = err; err == nil {
-		s.loads = slices.DeleteFunc(slices.Clone(l.Segments), func(s object.Segment) bool {
+		s.loads = slices.DeleteFunc(slices.Clone(segments), func(s object.Segment) bool {
 			return s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr
 		})
 		s.loads = s.loads[:min(len(s.loads), maxLoads)]
 	}
+}
+
+// layouts tells how the file of a module is loaded. The segments are those of the Symbolizer.
+type layouts interface {
+	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 }
 
 // pages are the sizes of pages of Linux.

@@ -51,7 +51,7 @@ func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
 	}
-	frames, err := a.o.Symbolizer.Code(a.expired, dst, f.location(rel))
+	frames, err := a.o.Symbolizer.Ask(a.expired, dst, f.location(rel), symbolize.Policy{})
 	return newAnswer(frames, err)
 }
 
@@ -66,7 +66,7 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	var frames []symbolize.Frame
 	var err error
 	a.await(f, l, func(ctx context.Context) error {
-		frames, err = a.o.Symbolizer.Code(ctx, dst, l)
+		frames, err = a.o.Symbolizer.Ask(ctx, dst, l, symbolize.Policy{})
 		return err
 	})
 	return newAnswer(frames, err)
@@ -81,7 +81,7 @@ func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error
 	}
 	l := f.location(rel)
 	a.await(f, l, func(ctx context.Context) error {
-		v, err = a.o.Symbolizer.Data(ctx, l)
+		v, err = a.o.Symbolizer.AskData(ctx, l, symbolize.Policy{})
 		return err
 	})
 	return v, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -165,6 +166,11 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	}
 }
 
+// An awaiter waits until a file was looked for everywhere but on servers.
+type awaiter interface {
+	AwaitLocal(ctx context.Context, l symbolize.Location)
+}
+
 // awaitLocal calls ask when the file of l has been looked for on this machine, and once more when a
 // file that was found there has been inflated. Either wait ends with ctx. ask waits for servers
 // until a time, which may be over.
@@ -172,7 +178,7 @@ func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for range 2 {
-		p.Symbolizer.AwaitLocal(ctx, l)
+		access.Symbolizer(p.Symbolizer).(awaiter).AwaitLocal(ctx, l)
 		if err = ask(short); !errors.Is(err, symbolize.ErrPending) || ctx.Err() != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -207,8 +208,8 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 	if errors.Is(err, symbolize.ErrPending) {
 		return &text{missing: err, retry: true}
 	}
-	if len(known.Text) > 0 {
-		t := newText(known.Text)
+	if len(known.text) > 0 {
+		t := newText(known.text)
 		t.origin, t.verified = "embedded", true
 		e.say(frame.File, "found in the debug information")
 		return t
@@ -235,18 +236,32 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 	return t
 }
 
+// compiled is what the debug information of a module has of the contents of a source file. The zero
+// value is that of most compilers: nothing.
+type compiled struct {
+	text   []byte // the whole file, a copy; nil: not embedded
+	md5    [md5.Size]byte
+	hasMD5 bool
+}
+
+// sources is what a Symbolizer knows of source files.
+type sources interface {
+	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
+}
+
 // known returns what debug information has of the contents of the file.
-func (f *Finder) known(l symbolize.Location, frame *symbolize.Frame) (symbolize.Source, error) {
+func (f *Finder) known(l symbolize.Location, frame *symbolize.Frame) (c compiled, err error) {
 	if f.o.Symbolizer == nil {
-		return symbolize.Source{}, nil
+		return c, nil
 	}
 	ctx, cancel := context.WithTimeout(f.ctx, f.o.Patience)
 	defer cancel()
-	return symbolize.SourceOf(ctx, f.o.Symbolizer, l, frame.File)
+	c.text, c.md5, c.hasMD5, err = access.Symbolizer(f.o.Symbolizer).(sources).Source(ctx, l, frame.File)
+	return c, err
 }
 
 // local returns the file at path below a root.
-func (f *Finder) local(path string, known *symbolize.Source) (*text, error) {
+func (f *Finder) local(path string, known *compiled) (*text, error) {
 	if len(f.o.Roots) == 0 {
 		return nil, errNoRoot
 	}
@@ -261,12 +276,12 @@ func (f *Finder) local(path string, known *symbolize.Source) (*text, error) {
 }
 
 // checked returns the text data, unless its checksum shows that it is another version.
-func checked(data []byte, origin string, known *symbolize.Source) (*text, error) {
-	if known.HasMD5 && md5.Sum(data) != known.MD5 {
+func checked(data []byte, origin string, known *compiled) (*text, error) {
+	if known.hasMD5 && md5.Sum(data) != known.md5 {
 		return nil, &changedError{origin}
 	}
 	t := newText(data)
-	t.origin, t.verified = origin, known.HasMD5
+	t.origin, t.verified = origin, known.hasMD5
 	return t, nil
 }
 

@@ -45,7 +45,7 @@ func shown(t *testing.T, o source.Options, l symbolize.Location) string {
 	o.Explain = func(s string) { fmt.Fprintln(&b, "explain:", s) }
 	f := source.NewFinder(o)
 	defer f.Close()
-	frames, err := o.Symbolizer.Code(t.Context(), nil, l)
+	frames, err := o.Symbolizer.Ask(t.Context(), nil, l, symbolize.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ var (
 )
 
 // remote returns the file from the servers. If it has not arrived in time the request continues.
-func (f *Finder) remote(l symbolize.Location, file string, known *symbolize.Source) (*text, error) {
+func (f *Finder) remote(l symbolize.Location, file string, known *compiled) (*text, error) {
 	if l.ID.IsZero() || file[0] != '/' {
 		return nil, errUnaskable
 	}

@@ -1,0 +1,140 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+)
+
+// A Policy is how a question is asked.
+type Policy struct {
+	Wait Wait
+}
+
+// A Wait is what a question waits for. Whatever it is, a question that does not get the best answer
+// fails with ErrPending, with the answer that there is, and a later one may get it.
+type Wait uint8
+
+const (
+	// Servers waits for the whole search for the module's file, until the context is done.
+	Servers Wait = iota
+	// Local waits for the files of this machine, until the context is done. The servers are asked
+	// in the background.
+	Local
+	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for
+	// other questions about the file. It answers from the index of a module that is open, and what
+	// was found out since the question was asked before; what is not known is found out in the
+	// background, for at most 1,024 locations at a time, and 64 of one module that is searched for.
+	Now
+)
+
+// Ask appends the frames at a code location to dst, innermost first. If nothing is known there, it
+// returns dst unchanged. Errors other than ErrPending are a *NotFoundError, a *FaultError or
+// ErrClosed. The strings are copies. A file without debug information answers until a better one is
+// found: [Frame.Until].
+func (s *Symbolizer) Ask(ctx context.Context, dst []Frame, l Location, p Policy) ([]Frame, error) {
+	switch p.Wait {
+	case Now:
+		return s.askNow(dst, l)
+	case Local:
+		frames, err := s.code(s.warmer.expired, dst, l)
+		if !errors.Is(err, ErrPending) {
+			return frames, err
+		}
+		s.awaitLocal(ctx, l)
+		return s.code(s.warmer.expired, dst, l)
+	}
+	return s.code(ctx, dst, l)
+}
+
+// AskData returns the variable at a location, or the function. If nothing is known there, it fails
+// with ErrNoSymbol; other errors are those of Ask. A symbol ends after its size; a symbol without a
+// size names only its own address, unless Options.Reaching is set.
+func (s *Symbolizer) AskData(ctx context.Context, l Location, p Policy) (Variable, error) {
+	switch p.Wait {
+	case Now:
+		return s.askDataNow(l)
+	case Local:
+		v, err := s.data(s.warmer.expired, l)
+		if !errors.Is(err, ErrPending) {
+			return v, err
+		}
+		s.awaitLocal(ctx, l)
+		return s.data(s.warmer.expired, l)
+	}
+	return s.data(ctx, l)
+}
+
+// code waits for the module's file until ctx is done.
+func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
+	dst, _, err := s.codeUntil(ctx, dst, l)
+	return dst, err
+}
+
+// data waits for the module's file until ctx is done.
+func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
+	v, _, err := s.dataUntil(ctx, l)
+	return v, err
+}
+
+// awaitLocal waits until a location's file has been looked for everywhere but on servers, its sections
+// have been inflated if that is being done, or ctx is done. It begins neither.
+func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
+	e := s.cache.existing(l.ID, l.Name)
+	if e == nil || !s.warmer.lock(ctx, e) {
+		return
+	}
+	t := e.task
+	e.mu.Unlock()
+	if t == nil {
+		return
+	}
+	select {
+	case <-t.local:
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+}
+
+// askNow is Ask with Now.
+func (s *Symbolizer) askNow(dst []Frame, l Location) ([]Frame, error) {
+	frames, err := s.known(dst, l)
+	if errors.Is(err, ErrPending) {
+		s.warmer.send(newErrand(codeErrand, l))
+	}
+	return frames, err
+}
+
+// askDataNow is AskData with Now.
+func (s *Symbolizer) askDataNow(l Location) (Variable, error) {
+	v, err := s.knownData(l)
+	if errors.Is(err, ErrPending) {
+		s.warmer.send(newErrand(dataErrand, l))
+	}
+	return v, err
+}
+
+// known returns the frames at l that are known without opening, inflating or parsing anything, and
+// without waiting. It fails with ErrPending if they may get better.
+func (s *Symbolizer) known(dst []Frame, l Location) ([]Frame, error) {
+	if e := s.cache.existing(l.ID, l.Name); e != nil {
+		if x := e.index.Load(); x != nil && s.o.byIndexAlone() {
+			frames, ok := x.code(dst, l.Addr)
+			if x.grown.Load() {
+				s.warmer.send(newErrand(ledgerErrand, Location{ID: l.ID, Name: l.Name}))
+			}
+			if ok {
+				e.used.Store(s.cache.clock.Add(1))
+				s.cache.counts.byIndex.Add(1)
+				return frames, nil
+			}
+		}
+	}
+	a, err := s.warmer.known(codeErrand, l)
+	return append(dst, a.frames...), err
+}
+
+// knownData is known for the variable at l.
+func (s *Symbolizer) knownData(l Location) (Variable, error) {
+	a, err := s.warmer.known(dataErrand, l)
+	return a.variable, err
+}

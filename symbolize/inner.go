@@ -1,0 +1,73 @@
+package symbolize
+
+import (
+	"context"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+func init() {
+	access.Symbolizer = func(s any) any { return (*inner)(s.(*Symbolizer)) }
+}
+
+// The methods of inner are for the packages of this module: see [access.Symbolizer].
+type inner Symbolizer
+
+// TryCode is tryCode: Ask if nothing has to be waited for.
+func (i *inner) TryCode(dst []Frame, l Location) ([]Frame, bool) {
+	return (*Symbolizer)(i).tryCode(dst, l)
+}
+
+// BesideCode is besideCode: Ask beside another question about the same file.
+func (i *inner) BesideCode(dst []Frame, l Location) ([]Frame, bool) {
+	return (*Symbolizer)(i).besideCode(dst, l)
+}
+
+// Code is Ask, ended by within, which may be nil: see codeWithin.
+func (i *inner) Code(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
+	return (*Symbolizer)(i).codeWithin(ctx, within, dst, l)
+}
+
+// Data is AskData, ended by within.
+func (i *inner) Data(ctx, within context.Context, l Location) (Variable, error) {
+	return (*Symbolizer)(i).dataWithin(ctx, within, l)
+}
+
+// Layout is layout, ended by within.
+func (i *inner) Layout(ctx, within context.Context, id buildid.ID, name string) ([]object.Segment, bool, error) {
+	return (*Symbolizer)(i).layoutWithin(ctx, within, id, name)
+}
+
+// Examine is examine, ended by within.
+func (i *inner) Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error {
+	return (*Symbolizer)(i).examineWithin(ctx, within, id, name, do)
+}
+
+// Source is source.
+func (i *inner) Source(ctx context.Context, l Location, file string) (text []byte, md5 [16]byte, hasMD5 bool, err error) {
+	s, err := (*Symbolizer)(i).source(ctx, l, file)
+	return s.text, s.md5, s.hasMD5, err
+}
+
+// AwaitLocal is awaitLocal: it waits until a file has been looked for everywhere but on servers.
+func (i *inner) AwaitLocal(ctx context.Context, l Location) { (*Symbolizer)(i).awaitLocal(ctx, l) }
+
+// Search starts to look for a module's file, and never waits.
+func (i *inner) Search(id buildid.ID, name string) { i.warmer.search(id, name) }
+
+// Faults returns how often a file has broken its reader, could not be used, or cost too much. From
+// then on the file may answer otherwise.
+func (i *inner) Faults() int64 { return i.cache.counts.faults.Load() }
+
+// Jobs returns how many goroutines may read the debug information of one file at once.
+func (i *inner) Jobs() int { return i.o.jobs() }
+
+// Take reports whether n more bytes of Options.MaxMemory are granted to the caller, for memory that
+// it holds beside the Symbolizer. It gives up the least recently used files for them if need be,
+// and never waits. The caller returns the bytes with Give. Many goroutines may call it.
+func (i *inner) Take(n int64) bool { return i.cache.lend(n) }
+
+// Give takes back n bytes that Take granted.
+func (i *inner) Give(n int64) { i.cache.memory.give(n, &i.cache.memory.work) }
