@@ -73,7 +73,7 @@ var errNotAtOnce = errors.New("not known at once")
 // lookAhead prepares to resolve b ahead, and begins if that is expected to save time.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
-	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || f.o.aheadSymbols().Jobs() < 2 {
+	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || f.o.symbolReaders().Jobs() < 2 {
 		return
 	}
 	if a == nil {
@@ -108,7 +108,7 @@ func (a *ahead) begin(of *space) {
 	if rest < aheadLeast {
 		return
 	}
-	s := a.opt.aheadSymbols()
+	s := a.opt.symbolReaders()
 	a.begun, a.faults = true, s.Faults()
 	n := s.Jobs() - 1
 	a.part = max(aheadLeast, min(aheadPart, rest/int64(4*n)))
@@ -131,7 +131,7 @@ func (a *ahead) begin(of *space) {
 // check discards what was found ahead if a file has broken its reader meanwhile, or cost too much:
 // from then on the symbolizer may answer otherwise, and the Filter has not come to these frames yet.
 func (a *ahead) check() {
-	if !a.begun || a.opt.aheadSymbols().Faults() == a.faults {
+	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
 		return
 	}
 	a.end()

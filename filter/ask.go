@@ -139,7 +139,7 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 // lasts.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
-		s := r.opt.aheadSymbols()
+		s := r.opt.symbolsAhead()
 		atOnce := s.TryCode
 		if m == r.aheadOf.asked.Load() {
 			atOnce = s.BesideCode
@@ -173,7 +173,7 @@ func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err
 	defer r.observe()()
 	at := symbolize.Location{ID: m.buildID(), Name: m.asked()}
 	err = r.question(m, at, func(ctx, within context.Context) (err error) {
-		segments, fixed, err = r.opt.symbols().Layout(ctx, within, at.ID, at.Name)
+		segments, fixed, err = r.opt.symbolFiles().Layout(ctx, within, at.ID, at.Name)
 		return err
 	})
 	return segments, fixed, err
@@ -184,7 +184,7 @@ func (r *asker) examine(m *module, do judge.Examination) {
 	// An error means that the file is not open: do is not called, which Image.Visit allows.
 	within, end := r.within()
 	defer end()
-	_ = r.opt.symbols().Examine(r.expired, within, m.buildID(), m.asked(), do)
+	_ = r.opt.symbolFiles().Examine(r.expired, within, m.buildID(), m.asked(), do)
 }
 
 // never reports whether the asker may not open and read files: see Patience.Never, Lines.Until.
@@ -232,7 +232,7 @@ func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
 	case r.never() || !r.until.IsZero():
-		r.opt.symbols().Search(m.buildID(), m.asked())
+		r.opt.symbolFiles().Search(m.buildID(), m.asked())
 	default:
 		s.Prefetch(m.buildID(), m.asked())
 	}

@@ -9,24 +9,36 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// symbols are the questions of a Filter to its Symbolizer. Those with a context within end with it,
-// if it is not nil, whatever a file costs.
+// symbols answer addresses. A question with a context within ends with it, if it is not nil, whatever a
+// file costs.
 type symbols interface {
 	Code(ctx, within context.Context, dst []symbolize.Frame, l symbolize.Location) ([]symbolize.Frame, error)
 	Data(ctx, within context.Context, l symbolize.Location) (symbolize.Variable, error)
+}
+
+// symbolFiles are the files of modules, and are asked as symbols are. Search waits for nothing.
+type symbolFiles interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 	Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error
 	Search(id buildid.ID, name string)
 }
 
-// aheadSymbols are the questions of other goroutines than that of the Filter: see ahead.
-type aheadSymbols interface {
+// symbolsAhead answer other goroutines than that of the Filter: see ahead.
+type symbolsAhead interface {
 	TryCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
 	BesideCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
-	Faults() int64 // a file may answer otherwise after each
-	Jobs() int     // goroutines that may read one file at once
 }
 
-// symbols and ahead return what is asked of the Symbolizer.
+// symbolReaders are what reads the files: how many goroutines read one at once, and how often one
+// has failed, after which its file may answer otherwise.
+type symbolReaders interface {
+	Jobs() int
+	Faults() int64
+}
+
 func (o *Options) symbols() symbols           { return access.Symbolizer(o.Symbolizer).(symbols) }
-func (o *Options) aheadSymbols() aheadSymbols { return access.Symbolizer(o.Symbolizer).(aheadSymbols) }
+func (o *Options) symbolFiles() symbolFiles   { return access.Symbolizer(o.Symbolizer).(symbolFiles) }
+func (o *Options) symbolsAhead() symbolsAhead { return access.Symbolizer(o.Symbolizer).(symbolsAhead) }
+func (o *Options) symbolReaders() symbolReaders {
+	return access.Symbolizer(o.Symbolizer).(symbolReaders)
+}

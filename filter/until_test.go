@@ -76,7 +76,7 @@ func TestRecordsWithATimeDoNotWaitForOtherQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var during []byte
-	if err := access.Symbolizer(s).(symbols).Examine(context.Background(), nil, id, "a.out", func(*object.File) {
+	if err := access.Symbolizer(s).(symbolFiles).Examine(context.Background(), nil, id, "a.out", func(*object.File) {
 		l.Until(time.Now().Add(10 * time.Millisecond))
 		during, _ = l.Append(nil, &c, []byte(untilFrames))
 	}); err != nil {

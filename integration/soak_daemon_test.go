@@ -37,6 +37,10 @@ type soakPlan struct {
 	mode     time.Duration // of the server of debug files
 }
 
+// soakHang is how long nothing may happen. It tells a daemon that hangs from one that gets no
+// processor: on a machine with a load of 80 a connection took more than a minute.
+const soakHang = 10 * time.Minute
+
 // TestDaemonSoak runs 8 pipelines for the time in TEST_SOAK (make soak), for 10 minutes under make
 // test-long, and otherwise for seconds.
 func TestDaemonSoak(t *testing.T) {
@@ -254,7 +258,7 @@ func (s *daemonSoak) connect(network, address string, one *soaked) error {
 			err = c.(interface{ CloseWrite() error }).CloseWrite()
 		}
 		if err == nil { // the daemon closes the connection when it has read all of it
-			c.SetReadDeadline(time.Now().Add(time.Minute))
+			c.SetReadDeadline(time.Now().Add(soakHang))
 			_, err = io.Copy(io.Discard, c)
 		}
 		c.Close()
@@ -445,8 +449,16 @@ func (s *daemonSoak) reload(variant func(int) string) (reloads, broken int) {
 
 // finish waits until all written lines were read from the outputs.
 func (s *daemonSoak) finish() {
-	patience := time.Now().Add(2 * time.Minute)
+	var before int64
+	patience := time.Now().Add(soakHang)
 	for {
+		var seen int64
+		for _, one := range s.all {
+			seen += one.seen.Load()
+		}
+		if seen != before {
+			before, patience = seen, time.Now().Add(soakHang)
+		}
 		late := slices.IndexFunc(s.all, func(one *soaked) bool { return one.seen.Load() != int64(one.written) })
 		if late < 0 {
 			return
