@@ -168,7 +168,7 @@ func thumbCall(w uint32) bool {
 func (f *File) x86Call(code []byte, addr uint64) bool {
 	n := len(code)
 	if n >= 5 && code[n-5] == 0xe8 {
-		target := f.wrap(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
+		target := f.header.wrap(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
 		if f.Type == elf.ET_REL || f.ExecCovers(target) { // the target of an object file is a relocation's
 			return true
 		}

@@ -314,6 +314,16 @@ func (f *File) listSections() {
 // zdebug is the prefix of compressed sections in the way that SHF_COMPRESSED replaced.
 const zdebug = ".zdebug_"
 
+// codeSection returns the executable section that covers addr.
+func (f *File) codeSection(addr uint64) *Section {
+	for _, i := range f.exec {
+		if s := &f.sections[i]; s.covers(addr) {
+			return s
+		}
+	}
+	return nil
+}
+
 // ExecCovers reports whether code is loaded at addr: whether an executable section covers it, or,
 // in a file without such sections, an executable PT_LOAD segment.
 func (f *File) ExecCovers(addr uint64) bool {

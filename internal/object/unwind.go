@@ -6,26 +6,10 @@ import (
 	"unsafe"
 )
 
-// Pointer encodings of .eh_frame and .eh_frame_hdr (Linux Standard Base 5.0, "DWARF Extensions").
-const (
-	pePointer  = 0x00
-	peULEB     = 0x01
-	peU2       = 0x02
-	peU4       = 0x03
-	peU8       = 0x04
-	peSLEB     = 0x09
-	peS2       = 0x0a
-	peS4       = 0x0b
-	peS8       = 0x0c
-	pePCRel    = 0x10
-	peDataRel  = 0x30
-	peIndirect = 0x80
-	peOmit     = 0xff
-)
-
-// unwind has the bounds of functions, from the information for unwinding.
+// An unwind has the bounds of functions, from the information for unwinding. Its zero value has not
+// looked for it.
 type unwind struct {
-	tried  bool
+	f      *File         // nil: not looked for
 	table  []byte        // the search table of .eh_frame_hdr, and what follows
 	count  uint64        // entries of that table; 0: none
 	base   uint64        // address that the entries are relative to
@@ -46,12 +30,17 @@ func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 		return 0, 0, false
 	}
 	u := &f.unwind
-	if !u.tried {
-		u.tried = true
-		f.findUnwind()
+	if u.f == nil {
+		u.f = f
+		u.find()
 	}
+	return u.at(addr)
+}
+
+// at returns the bounds of the function at addr.
+func (u *unwind) at(addr uint64) (start, end uint64, ok bool) {
 	if u.count > 0 {
-		return f.searchUnwindTable(addr)
+		return u.search(addr)
 	}
 	i, exact := slices.BinarySearchFunc(u.ranges, addr, func(r unwindRange, addr uint64) int {
 		switch {
@@ -80,10 +69,11 @@ func (f *File) unwindSeparates(start, addr uint64) bool {
 	return ok && addr >= end
 }
 
-// findUnwind finds the table, or makes one.
-func (f *File) findUnwind() {
+// find finds the table, or makes one.
+func (u *unwind) find() {
+	f := u.f
 	if f.Machine == elf.EM_ARM {
-		f.readExidx()
+		u.readExidx()
 		return
 	}
 	header := uint64(0)
@@ -98,8 +88,8 @@ func (f *File) findUnwind() {
 	}
 	frames := uint64(0)
 	if header != 0 {
-		frames = f.readUnwindHeader(header)
-		if f.unwind.count > 0 {
+		frames = u.readHeader(header)
+		if u.count > 0 {
 			return
 		}
 	}
@@ -110,34 +100,33 @@ func (f *File) findUnwind() {
 	} else if frames != 0 {
 		data = f.Loaded(frames)
 	}
-	f.walkFrames(data, frames)
+	u.walk(data, frames)
 }
 
-// readUnwindHeader reads .eh_frame_hdr at an address and returns the address of .eh_frame, or 0 if
+// readHeader reads .eh_frame_hdr at an address and returns the address of .eh_frame, or 0 if
 // it has none.
-func (f *File) readUnwindHeader(at uint64) (frames uint64) {
-	b := f.Loaded(at)
+func (u *unwind) readHeader(at uint64) (frames uint64) {
+	b := u.f.Loaded(at)
 	if len(b) < 4 || b[0] != 1 {
 		return 0
 	}
-	c := cursor{f: f, data: b, addr: at, base: at, at: 4}
+	c := cursor{h: &u.f.header, data: b, addr: at, base: at, at: 4}
 	frames = c.pointer(b[1])
 	count := c.pointer(b[2])
 	if c.bad || b[2] == peOmit || b[3] != peDataRel|peS4 || count == 0 || count > uint64(len(b)-c.at)/8 || count > maxUnwind {
 		return frames
 	}
-	f.unwind.table, f.unwind.count, f.unwind.base = b[c.at:], count, at
+	u.table, u.count, u.base = b[c.at:], count, at
 	return frames
 }
 
-// searchUnwindTable finds the entry whose function covers addr.
-func (f *File) searchUnwindTable(addr uint64) (start, end uint64, ok bool) {
-	u := &f.unwind
-	table := u.table
+// search finds the entry of the table whose function covers addr.
+func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
+	h, table := &u.f.header, u.table
 	if uint64(len(table)) < u.count*8 {
 		return 0, 0, false
 	}
-	place := func(b []byte) uint64 { return f.wrap(u.base + uint64(int64(int32(f.header.u32(b))))) }
+	place := func(b []byte) uint64 { return h.wrap(u.base + uint64(int64(int32(h.u32(b))))) }
 	lo, hi := uint64(0), u.count // the first above addr is in [lo, hi]
 	for lo < hi {
 		if mid := (lo + hi) / 2; place(table[mid*8:]) <= addr {
@@ -150,28 +139,28 @@ func (f *File) searchUnwindTable(addr uint64) (start, end uint64, ok bool) {
 		return 0, 0, false
 	}
 	at := place(table[(lo-1)*8+4:])
-	start, end, _, ok = f.frameAt(f.Loaded(at), at, 0, nil)
+	start, end, _, ok = u.frameAt(u.f.Loaded(at), at, 0, nil)
 	return start, end, ok && addr >= start && addr < end
 }
 
-// walkFrames makes a table of all functions in data, which is .eh_frame at an address.
-func (f *File) walkFrames(data []byte, addr uint64) {
+// walk makes a table of all functions in data, which is .eh_frame at an address.
+func (u *unwind) walk(data []byte, addr uint64) {
 	encodings := make(map[uint64]byte)
-	for at := uint64(0); at < uint64(len(data)) && len(f.unwind.ranges) < maxUnwind; {
-		start, end, next, ok := f.frameAt(data, addr, at, encodings)
+	for at := uint64(0); at < uint64(len(data)) && len(u.ranges) < maxUnwind; {
+		start, end, next, ok := u.frameAt(data, addr, at, encodings)
 		if ok {
-			f.unwind.ranges = append(f.unwind.ranges, unwindRange{start, end})
+			u.ranges = append(u.ranges, unwindRange{start, end})
 		}
 		if next <= at {
 			break
 		}
 		at = next
 	}
-	f.sortUnwind()
+	u.sort()
 }
 
-func (f *File) sortUnwind() {
-	slices.SortFunc(f.unwind.ranges, func(a, b unwindRange) int {
+func (u *unwind) sort() {
+	slices.SortFunc(u.ranges, func(a, b unwindRange) int {
 		switch {
 		case a.start < b.start:
 			return -1
@@ -184,14 +173,14 @@ func (f *File) sortUnwind() {
 		}
 		return 0
 	})
-	f.unwind.ranges = slices.Clip(f.unwind.ranges)
+	u.ranges = slices.Clip(u.ranges)
 }
 
 // frameAt reads the entry at data[at:], where data begins at addr: the bounds of its function, if
 // it has one, and the offset of the next entry; 0 if there is none. encodings, if not nil,
 // remembers those of common entries.
-func (f *File) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
-	c := cursor{f: f, data: data, addr: addr, at: int(at)}
+func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
+	c := cursor{h: &u.f.header, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())
 	if length == 0xffffffff {
 		length = c.u64()
@@ -211,9 +200,9 @@ func (f *File) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) 
 	if !known {
 		var ok bool
 		if common < idAt {
-			encoding, ok = f.frameEncoding(data, common)
+			encoding, ok = u.frameEncoding(data, common)
 		} else {
-			encoding, ok = f.frameEncoding(f.Loaded(addr+common), 0)
+			encoding, ok = u.frameEncoding(u.f.Loaded(addr+common), 0)
 		}
 		if !ok {
 			return 0, 0, next, false
@@ -224,13 +213,13 @@ func (f *File) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) 
 	}
 	start = c.pointer(encoding)
 	size := c.pointer(encoding & 0x0f)
-	end = f.wrap(start + size)
+	end = u.f.header.wrap(start + size)
 	return start, end, next, !c.bad && size != 0 && end > start && encoding&peIndirect == 0
 }
 
 // frameEncoding returns the pointer encoding of the functions of the common entry at data[at:].
-func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
-	c := cursor{f: f, data: data, at: int(at)}
+func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
+	c := cursor{h: &u.f.header, data: data, at: int(at)}
 	length := uint64(c.u32())
 	if length == 0xffffffff {
 		length = c.u64()
@@ -285,7 +274,8 @@ func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 
 // readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm
 // Architecture, 5): their starts.
-func (f *File) readExidx() {
+func (u *unwind) readExidx() {
+	f := u.f
 	var addr, size uint64
 	for i := range f.segments {
 		const ptArmExidx = 0x70000001
@@ -298,7 +288,7 @@ func (f *File) readExidx() {
 	var starts []uint64
 	for at := uint64(0); at+8 <= uint64(len(data)) && len(starts) < maxUnwind; at += 8 {
 		offset := int32(f.header.u32(data[at:])<<1) >> 1 // 31 bits, signed
-		starts = append(starts, f.wrap(addr+at+uint64(int64(offset)))&^1)
+		starts = append(starts, f.header.wrap(addr+at+uint64(int64(offset)))&^1)
 	}
 	slices.Sort(starts)
 	for i := range starts {
@@ -309,104 +299,8 @@ func (f *File) readExidx() {
 			end = s.Addr + s.Size
 		}
 		if f.ExecCovers(starts[i]) && end > starts[i] {
-			f.unwind.ranges = append(f.unwind.ranges, unwindRange{starts[i], end})
+			u.ranges = append(u.ranges, unwindRange{starts[i], end})
 		}
 	}
-	f.sortUnwind()
-}
-
-// codeSection returns the executable section that covers addr.
-func (f *File) codeSection(addr uint64) *Section {
-	for _, i := range f.exec {
-		if s := &f.sections[i]; s.covers(addr) {
-			return s
-		}
-	}
-	return nil
-}
-
-// wrap cuts an address to the width of the file's addresses.
-func (f *File) wrap(addr uint64) uint64 {
-	if f.header.is64 {
-		return addr
-	}
-	return addr & 0xffffffff
-}
-
-// A cursor reads numbers from data, which is loaded at addr. After the end it reads zeros, and is
-// bad.
-type cursor struct {
-	f    *File
-	data []byte
-	addr uint64
-	base uint64 // of pointers relative to data
-	at   int
-	bad  bool
-}
-
-func (c *cursor) take(n int) []byte {
-	if c.bad || c.at < 0 || len(c.data)-c.at < n {
-		c.bad = true
-		return make([]byte, 8)
-	}
-	b := c.data[c.at : c.at+n]
-	c.at += n
-	return b
-}
-
-func (c *cursor) u8() byte    { return c.take(1)[0] }
-func (c *cursor) u16() uint16 { return c.f.header.u16(c.take(2)) }
-func (c *cursor) u32() uint32 { return c.f.header.u32(c.take(4)) }
-func (c *cursor) u64() uint64 { return c.f.header.u64(c.take(8)) }
-
-// uleb reads an unsigned LEB128 number, or skips a signed one; at most ten bytes.
-func (c *cursor) uleb() (v uint64) {
-	for shift := 0; shift < 70; shift += 7 {
-		b := c.u8()
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v
-		}
-	}
-	c.bad = true
-	return 0
-}
-
-// pointer reads a pointer in an encoding.
-func (c *cursor) pointer(encoding byte) (v uint64) {
-	at := c.addr + uint64(c.at)
-	switch encoding & 0x0f {
-	case pePointer:
-		if c.f.header.is64 {
-			v = c.u64()
-		} else {
-			v = uint64(c.u32())
-		}
-	case peULEB:
-		v = c.uleb()
-	case peSLEB:
-		v = c.uleb() // only to skip it
-	case peU2:
-		v = uint64(c.u16())
-	case peS2:
-		v = uint64(int64(int16(c.u16())))
-	case peU4:
-		v = uint64(c.u32())
-	case peS4:
-		v = uint64(int64(int32(c.u32())))
-	case peU8, peS8:
-		v = c.u64()
-	default:
-		c.bad = true
-	}
-	switch encoding & 0x70 {
-	case 0:
-	case pePCRel:
-		v += at
-	case peDataRel:
-		v += c.base
-	default:
-		c.bad = true
-	}
-	return c.f.wrap(v)
+	u.sort()
 }

@@ -36,7 +36,7 @@ func TestUnwindRangesAreThoseOfReadelf(t *testing.T) {
 			want = append(want, unwindRange{start, end})
 		}
 		table, walk := open(t, path), open(t, path)
-		walk.unwind.tried = true
+		walk.unwind.f = walk
 		s, ok := walk.Section(".eh_frame")
 		if !ok || len(want) == 0 {
 			continue
@@ -45,7 +45,7 @@ func TestUnwindRangesAreThoseOfReadelf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		walk.walkFrames(data, s.Addr)
+		walk.unwind.walk(data, s.Addr)
 		if len(walk.unwind.ranges) == 0 || table.unwind.count != 0 {
 			t.Errorf("%s: %d functions by walking", path, len(walk.unwind.ranges))
 		}
