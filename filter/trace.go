@@ -86,14 +86,14 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.held) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether the next line, if no dialect reads it, only has to be counted: nothing is held
-// back that it may change. t may be nil.
+// isIdle reports whether the next line, if no dialect reads it, only has to be counted: nothing is
+// held back that it may change. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.held && !t.wants()
 }
 
-// firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware and
-// dialect.IsCounter.
+// firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware
+// and dialect.IsCounter.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
 // searchOf returns a search for the marks of b at which a dialect of t may match. t may be nil.
@@ -165,7 +165,8 @@ func locateFrames(t *tracer, frames []*judge.Frame) {
 	}
 }
 
-// reportFault reports a panic in package dialect or judge on the line after the given number of lines.
+// reportFault reports a panic in package dialect or judge on the line after the given number of
+// lines.
 func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
 		stack := debug.Stack()
@@ -180,8 +181,8 @@ func reportDoubt(t *tracer, m *judge.Image) {
 	}
 }
 
-// changesBefore reports whether an answer for one of the frames would change the first n bytes of their
-// line, which Flush has printed.
+// changesBefore reports whether an answer for one of the frames would change the first n bytes of
+// their line, which Flush has printed.
 func changesBefore(frames []dialect.Frame, n int) bool {
 	if n == 0 {
 		return false
@@ -198,33 +199,11 @@ func changesBefore(frames []dialect.Frame, n int) bool {
 
 // take filters b, the next line, with or without its line end. l has the frames and the map of b.
 func (t *tracer) take(b []byte, l *dialect.Line) {
-	if t.printed > 0 {
-		t.release() // a panic has interrupted the last release
-	}
-	if n := len(t.held); n > 0 {
-		last := &t.held[n-1]
-		last.listed = isListed(t.opt, t.text[last.from:last.to], b)
-	}
-	if t.listing {
-		t.release()
-	}
+	t.endLast(b)
 	number := t.next()
-	dropAnswered(t.held, b)
-	if l != nil && changesBefore(l.Frames, t.f.flushed.text) {
-		l.Frames = nil
-	}
-	isMap := l != nil && l.Map
-	frames := t.locator.frames[:0]
-	if l != nil {
-		frames = judge.Unplaced(frames, l.Frames)
-	}
-	t.locator.frames = frames
-	if t.maps.held && !isMap { // the maps are complete, unless another process logs between them
-		if t.maps.isNote(b) { // the log was filtered before
-			t.maps.unresolved = 0
-		}
-		t.release()
-		t.maps.passed = true
+	frames, isMap := t.framesOf(l), l != nil && l.Map
+	if t.maps.held && !isMap {
+		t.endMaps(b)
 	}
 	if isMap && t.mapLine(b, l.MapStart) {
 		return
@@ -236,44 +215,85 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.trace != nil && l == nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
 		t.last = number
 	}
-	if len(frames) == 0 || t.maps.await(frames) {
-		if len(t.held) == 0 {
-			t.full = false // the next stack may be held back
-			if !t.opt.NoHold && len(listingOf(t.opt, b).lines) > 0 {
-				t.begin()
-				t.hold(b, nil)
-				t.listing = true
-				return
-			}
-			passLine(t, b, false)
-			return
-		}
-		t.hold(b, nil)
-		if l != nil {
-			t.last = number // of the maps after the frames
-		}
-		if !t.promise && (number-t.last > gap(t) || len(t.held) >= maxStackStart) || t.late() {
-			t.release()
-		}
+	switch {
+	case len(frames) > 0 && !t.maps.await(frames):
+		t.takeFrames(b, frames, l.Holds)
+	case len(t.held) == 0:
+		t.takeOutside(b)
+	default:
+		t.takeWithin(b, l != nil)
+	}
+}
+
+// endLast ends what the lines before b have left open: b shows whether they have answers.
+func (t *tracer) endLast(b []byte) {
+	if t.printed > 0 {
+		t.release() // a panic has interrupted the last release
+	}
+	if n := len(t.held); n > 0 {
+		last := &t.held[n-1]
+		last.listed = isListed(t.opt, t.text[last.from:last.to], b)
+	}
+	if t.listing {
+		t.release()
+	}
+	dropAnswered(t.held, b)
+}
+
+// framesOf returns the frames of l, which are not located yet. It returns none if answers would
+// change what Flush has printed. They are valid until the next call.
+func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
+	c := &t.locator
+	c.frames = c.frames[:0]
+	if l != nil && !changesBefore(l.Frames, t.f.flushed.text) {
+		c.frames = judge.Unplaced(c.frames, l.Frames)
+	}
+	return c.frames
+}
+
+// endMaps ends the maps of a process, of which the last line is held back: they are complete,
+// unless another process logs between them.
+func (t *tracer) endMaps(b []byte) {
+	if t.maps.isNote(b) { // the log was filtered before
+		t.maps.unresolved = 0
+	}
+	t.release()
+	t.maps.passed = true
+}
+
+// takeOutside filters a line without frames while no line is held back.
+func (t *tracer) takeOutside(b []byte) {
+	t.full = false // the next stack may be held back
+	if t.opt.NoHold || len(listingOf(t.opt, b).lines) == 0 {
+		passLine(t, b, false)
 		return
 	}
-	if t.trace != nil && len(t.held) == 0 {
-		if number-t.last > maxTraceGap {
-			t.trace.EndStack()
-		}
-		if number-t.last > t.trace.Lasts() {
-			t.end()
-			t.reader.AgeMaps(t.last)
-		}
+	t.begin()
+	t.hold(b, nil)
+	t.listing = true
+}
+
+// takeWithin filters a line without frames after lines that are held back. isFact is set if it has
+// a map or another fact.
+func (t *tracer) takeWithin(b []byte, isFact bool) {
+	number := t.next()
+	t.hold(b, nil)
+	if isFact {
+		t.last = number
 	}
+	if !t.promise && (number-t.last > gap(t) || len(t.held) >= maxStackStart) || t.late() {
+		t.release()
+	}
+}
+
+// takeFrames filters a line with frames. holds is set if maps may follow them.
+func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
+	number := t.next()
+	t.endOld(number)
 	if number-t.last > 1 || len(t.held) > 0 && len(t.held[len(t.held)-1].frames) == 0 {
 		frames[0].Apart = true
 	}
-	sure := true
-	for i := range frames {
-		f := &frames[i]
-		sure = (f.PlaceByID() || t.trace != nil && t.trace.PlaceKnown(f)) && sure
-	}
+	sure := t.placeAlone(frames)
 	listed := frames[0].Below != "" || frames[0].PlaceBelow // in a filtered log the next line has the answers
 	if !sure || listed {
 		t.begin()
@@ -282,17 +302,10 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.last = number
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
-		for i := range frames {
-			// Without the next line it is not known whether the frame has its answer.
-			frames[i].Named = frames[i].Named || frames[i].PlaceBelow
-		}
-		if !sure {
-			locateFrames(t, pointers(frames))
-		}
-		t.print(b, frames)
+		t.printNow(b, frames, sure)
 		return
 	}
-	t.promise = t.promise || l.Holds
+	t.promise = t.promise || holds
 	if fits := t.hasRoom(len(b), len(frames)); listed && (!fits || t.late()) {
 		t.release() // not with this line, whose answers the next one may have
 		t.full = t.full || !fits && !t.trace.Apart()
@@ -301,6 +314,42 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.late() {
 		t.release()
 	}
+}
+
+// placeAlone places the frames that need no others, and reports whether all are placed.
+func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
+	sure = true
+	for i := range frames {
+		f := &frames[i]
+		sure = (f.PlaceByID() || t.trace != nil && t.trace.PlaceKnown(f)) && sure
+	}
+	return sure
+}
+
+// endOld ends the stack, and the trace, whose last frames are too many lines before a frame.
+func (t *tracer) endOld(number int64) {
+	if t.trace == nil || len(t.held) > 0 {
+		return
+	}
+	if number-t.last > maxTraceGap {
+		t.trace.EndStack()
+	}
+	if number-t.last > t.trace.Lasts() {
+		t.end()
+		t.reader.AgeMaps(t.last)
+	}
+}
+
+// printNow prints a line with frames that is not held back. sure is set if they are located.
+func (t *tracer) printNow(b []byte, frames []judge.Frame, sure bool) {
+	for i := range frames {
+		// Without the next line it is not known whether the frame has its answer.
+		frames[i].Named = frames[i].Named || frames[i].PlaceBelow
+	}
+	if !sure {
+		locateFrames(t, pointers(frames))
+	}
+	t.print(b, frames)
 }
 
 // begin begins a trace unless there is a current one.
