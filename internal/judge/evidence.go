@@ -18,7 +18,7 @@ const guessedCalls = 4
 
 // unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
 // calls could link to its neighbours in the same file, and do not: see [check.link].
-const unlinkedCalls = 4
+const unlinkedCalls = 6
 
 // youngerCalls is the number of return addresses after a call, and youngerLinks that of frames to
 // which such a call leads, that a stack needs in a file that was changed after the log was written.
@@ -98,10 +98,10 @@ type StackState struct {
 
 // next sets the stack of f, the next frame. Numbers rise within a stack, or they fall to 0.
 func (s *StackState) next(f *Frame) {
-	rises, falls := f.Number > s.Last, f.Number == s.Last-1 && (f.Number > 0 || s.Down)
+	rises, falls := s.Last >= 0 && f.Number > s.Last, f.Number == s.Last-1 && (f.Number > 0 || s.Down)
 	same := rises || falls
 	if f.Number < 0 {
-		same = s.Last < 0 && !f.Apart
+		same = s.Last <= 0 && !f.Apart // the first may have a number, as the place of a fault
 	}
 	if !same || f.Process != s.Process {
 		s.Stack++
