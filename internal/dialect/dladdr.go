@@ -105,7 +105,7 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 func matchMtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	n, end, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, 0, "@ ") || !hasAt(b, end, "] ") || at < 3 || !isOperation(b[end+2:]) {
+	if !ok || !hasAt(b, 0, "@ ") || !hasAt(b, end, "] ") || at < 3 || b[at-1] != '[' || !isOperation(b[end+2:]) {
 		return false
 	}
 	f := l.frame()
