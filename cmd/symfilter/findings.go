@@ -136,10 +136,10 @@ func (f *found) result() *publish.Result {
 	flags := &f.c.findings
 	r := &publish.Result{
 		Collection: f.Collection,
-		Version:  startup.Release(),
-		Empty:    f.gate.empty,
-		SARIF:    publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},
-		JUnit:    publish.JUnitOptions{ByFinding: flags.cases == caseFinding, Strict: flags.schema == junitXUnit},
+		Version:    startup.Release(),
+		Empty:      f.gate.empty,
+		SARIF:      publish.SARIFOptions{Category: flags.category, LineHash: flags.hash == hashLine},
+		JUnit:      publish.JUnitOptions{ByFinding: flags.cases == caseFinding, Strict: flags.schema == junitXUnit},
 	}
 	dir, err := os.Getwd()
 	if err != nil {
