@@ -58,6 +58,17 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
+// matchDladdr matches an address in brackets, of mtrace or of glibc, or a distance of libexecinfo:
+// +0x24.
+func matchDladdr(r *Reader, l *Line, at int) bool {
+	if l.Text[at-1] == '+' {
+		return matchExecinfo(r, l, at)
+	}
+	return matchBracketed(r, l, at)
+}
+
+var matchBracketed = anyOf(matchMtrace, matchGlibc)
+
 // matchExecinfo matches a frame of libexecinfo whose distance begins at at. A path with blanks does
 // not match, because a path with an answer after it looks the same.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
@@ -105,7 +116,7 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 func matchMtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	n, end, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, 0, "@ ") || !hasAt(b, end, "] ") || at < 3 || b[at-1] != '[' || !isOperation(b[end+2:]) {
+	if !ok || !hasAt(b, 0, "@ ") || !hasAt(b, end, "] ") || at < 3 || !isOperation(b[end+2:]) {
 		return false
 	}
 	f := l.frame()

@@ -31,7 +31,7 @@ const firstAddress = 0x10000
 func matchGlibc(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
-	if !ok || at == 0 || b[at-1] != '[' || !hasAt(b, end, "]") || addr < firstAddress {
+	if !ok || !hasAt(b, end, "]") || addr < firstAddress {
 		return false
 	}
 	end++
