@@ -415,19 +415,9 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether too few calls connect f with its neighbours in the file: none leads to
-// it or from it, though one could, or the only one of the file leads to it, and nothing shows that the
-// function is as it was. Footnotes have each address of many stacks once: the next one is no caller.
+// isUnconnected reports whether no call leads to f or from it, though one could. Footnotes have
+// each address of many stacks once: the next one is no caller.
 func (c *check) isUnconnected(f *Frame) bool {
 	v := c.of
-	switch calls := len(v.all.Called); {
-	case f.Footnote || v.image.Given || c.agreesAlone():
-		return false
-	case c.linked:
-		return c.verified == "" && calls < linkedCalls && v.all.Symbols == 0
-	case c.astray:
-		return true
-	default:
-		return c.beside && calls < unlinkedCalls
-	}
+	return !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given
 }

@@ -16,11 +16,6 @@ const (
 // its name alone. No address may refute it.
 const guessedCalls = 4
 
-// linkedCalls is the number of return addresses after a call that a file without symbols of the trace
-// needs for a frame to which one of them leads, if no call is before the frame itself: of a program
-// that was built again, the callers may be as they were, and the function they call may not.
-const linkedCalls = 2
-
 // unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
 // calls could link to its neighbours in the same file, and do not: see [check.link].
 const unlinkedCalls = 6
