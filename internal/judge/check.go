@@ -418,6 +418,9 @@ func (c *check) isTooYoung() bool {
 // isUnconnected reports whether no call leads to f or from it, though one could. Footnotes have
 // each address of many stacks once: the next one is no caller.
 func (c *check) isUnconnected(f *Frame) bool {
-	v := c.of
-	return !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < unlinkedCalls) && !c.agreesAlone() && !v.image.Given
+	v, needed := c.of, unlinkedCalls
+	if c.verified == "" {
+		needed = unlinkedFaultCalls
+	}
+	return !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < needed) && !c.agreesAlone() && !v.image.Given
 }

@@ -18,7 +18,8 @@ const guessedCalls = 4
 
 // unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
 // calls could link to its neighbours in the same file, and do not: see [check.link].
-const unlinkedCalls = 6
+// unlinkedFaultCalls is that for a frame that no call precedes either, as the place of a fault.
+const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // youngerCalls is the number of return addresses after a call, and youngerLinks that of frames to
 // which such a call leads, that a stack needs in a file that was changed after the log was written.
