@@ -241,7 +241,8 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	case before != nil && os.SameFile(before.info, info):
 		next.line, next.serial = before.line, before.serial
 	case before != nil:
-		next.serial = before.serial + 1
+		// a line that was begun in the file before goes on in this one
+		next.line, next.serial = before.line, before.serial+1
 		fallthrough
 	default:
 		if written.IsTorn(f) {

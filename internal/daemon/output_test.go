@@ -176,16 +176,39 @@ func TestFullDevicesAreLeftWhenTheyAreReplaced(t *testing.T) {
 	}
 }
 
-// A stream that has begun a line is waited for, unless it is silent or has ended: then its line is
-// ended first.
+// A stream that has begun a line is waited for, also if the file is rotated within the line, unless
+// it is silent or has ended: then its line is ended first.
 func TestStreamsShareAFileByWholeLines(t *testing.T) {
+	goOn := func(t *testing.T, o *fileOutput, from *session) {
+		put(t, o, from, " of a")
+		time.Sleep(100 * time.Millisecond)
+		put(t, o, from, " line\n")
+	}
+	rotate := func(t *testing.T, o *fileOutput) {
+		if err := os.Rename(filepath.Join(o.dir, "out"), filepath.Join(o.dir, "out.1")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, test := range map[string]struct {
 		then func(t *testing.T, o *fileOutput, from *session)
-		want string
+		want map[string]string
 	}{
-		"goes on":   {func(t *testing.T, o *fileOutput, from *session) { put(t, o, from, " of a line\n") }, "begin of a line\nother\n"},
-		"is silent": {func(*testing.T, *fileOutput, *session) {}, "begin\nother\n"},
-		"ends":      {func(_ *testing.T, _ *fileOutput, from *session) { from.over.Store(true) }, "begin\nother\n"},
+		"goes on":   {goOn, map[string]string{"out": "begin of a line\nother\n"}},
+		"is silent": {func(*testing.T, *fileOutput, *session) {}, map[string]string{"out": "begin\nother\n"}},
+		"ends":      {func(_ *testing.T, _ *fileOutput, from *session) { from.over.Store(true) }, map[string]string{"out": "begin\nother\n"}},
+		"goes on after a rotation": {func(t *testing.T, o *fileOutput, from *session) {
+			rotate(t, o)
+			time.Sleep(checkEvery)
+			goOn(t, o, from)
+		}, map[string]string{"out.1": "begin", "out": " of a line\nother\n"}},
+		"goes on after a hang-up": {func(t *testing.T, o *fileOutput, from *session) {
+			rotate(t, o)
+			if err := o.reopen(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(checkEvery)
+			goOn(t, o, from)
+		}, map[string]string{"out.1": "begin", "out": " of a line\nother\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -198,7 +221,7 @@ func TestStreamsShareAFileByWholeLines(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				test.then(t, o, first)
 				<-done
-				if diff := cmp.Diff(map[string]string{"out": test.want}, contents(t, dir)); diff != "" {
+				if diff := cmp.Diff(test.want, contents(t, dir)); diff != "" {
 					t.Error(diff)
 				}
 			})
