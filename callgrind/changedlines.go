@@ -83,7 +83,7 @@ func (t *changeTable) changedFiles() []*changedFile {
 					byName[name] = f
 				}
 				named[file] = f
-				if path := t.o.Place(g.m.r.Text(file)); len(f.paths[i]) < maxVersions && !slices.Contains(f.paths[i], path) {
+				if path := t.o.report().Place(g.m.r.Text(file)); len(f.paths[i]) < maxVersions && !slices.Contains(f.paths[i], path) {
 					f.paths[i] = append(f.paths[i], path)
 				}
 			}
@@ -164,7 +164,7 @@ func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byt
 		case errors.Is(err, source.ErrOutside):
 			return nil, "outside of " + roots.String() + ", not opened (--source-root names their folder):"
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			t.o.Report("--source: " + err.Error())
+			t.o.report().Report("--source: " + err.Error())
 			fallthrough
 		case err != nil:
 			return nil, "that are not there:"

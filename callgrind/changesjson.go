@@ -8,9 +8,9 @@ func (c *Comparison) json() {
 	p := &c.out
 	var measures [2][]measure
 	for i, r := range []*Report{c.Before, c.After} {
-		measures[i] = counted(r.Events())
-		for _, e := range r.Derived() {
-			if w, err := r.ev.weights(e); err == nil {
+		measures[i] = counted(r.reader.Events())
+		for _, e := range r.reader.Derived() {
+			if w, err := r.reader.ev.weights(e); err == nil {
 				measures[i] = append(measures[i], newMeasure(e, w))
 			}
 		}

@@ -54,8 +54,8 @@ func (c *Comparison) Failed() bool { return c.gate.failed }
 // Close prints the comparison. It does not close the writer. It returns the first error of reading,
 // of the writer, or of the options: an [EventError] or a [PartError].
 func (c *Comparison) Close() error {
-	defer c.Before.share.Release()
-	defer c.After.share.Release()
+	defer c.Before.reader.share.Release()
+	defer c.After.reader.share.Release()
 	err := cmp.Or(c.Before.endReading(), c.After.endReading())
 	if !c.comparable() {
 		return cmp.Or(err, c.Before.failed, c.After.failed)
@@ -82,8 +82,8 @@ func (c *Comparison) comparable() bool {
 		case r.chosen.missing(&r.failed):
 			r.failed = &PartError{fmt.Errorf("%s: %w", side, r.failed)}
 			ok = false
-		case r.m.head.parts == 0 || len(r.Events()) == 0:
-			c.o.Report(fmt.Sprintf("the side %s has no costs, so nothing is compared", side))
+		case r.m.head.parts == 0 || len(r.reader.Events()) == 0:
+			c.o.report().Report(fmt.Sprintf("the side %s has no costs, so nothing is compared", side))
 			c.gate.failed, ok = true, false
 		}
 		c.gate.incomplete(r, "--diff")
@@ -138,8 +138,8 @@ func (c *Comparison) match() {
 func (c *Comparison) common() (names []string, err error) {
 	a, b := c.Before, c.After
 	var idle []string
-	for i, e := range a.Events() {
-		if j := slices.IndexFunc(b.Events(), func(o Event) bool { return o.Name == e.Name }); j < 0 {
+	for i, e := range a.reader.Events() {
+		if j := slices.IndexFunc(b.reader.Events(), func(o Event) bool { return o.Name == e.Name }); j < 0 {
 			continue
 		} else if a.m.sums.total[i] == 0 && b.m.sums.total[j] == 0 {
 			idle = append(idle, e.Name)
@@ -148,7 +148,7 @@ func (c *Comparison) common() (names []string, err error) {
 		names = append(names, e.Name)
 	}
 	if names = append(names, idle...); len(names) == 0 {
-		err = &EventError{fmt.Errorf("the profiles have no event in common: %s before, %s after", a.ev.list(), b.ev.list())}
+		err = &EventError{fmt.Errorf("the profiles have no event in common: %s before, %s after", a.reader.ev.list(), b.reader.ev.list())}
 	}
 	return names, err
 }
@@ -159,8 +159,8 @@ func (c *Comparison) reportDifferences() {
 	a, b := c.Before, c.After
 	only := func(x, y *Report) string {
 		var names []string
-		for _, e := range x.Events() {
-			if !slices.ContainsFunc(y.Events(), func(o Event) bool { return o.Name == e.Name }) {
+		for _, e := range x.reader.Events() {
+			if !slices.ContainsFunc(y.reader.Events(), func(o Event) bool { return o.Name == e.Name }) {
 				names = append(names, e.Name)
 			}
 		}
@@ -168,7 +168,7 @@ func (c *Comparison) reportDifferences() {
 	}
 	for _, d := range []struct{ names, side string }{{only(a, b), "before"}, {only(b, a), "after"}} {
 		if d.names != "" {
-			c.o.Report(fmt.Sprintf("only the profile %s counts %s, which cannot be compared", d.side, d.names))
+			c.o.report().Report(fmt.Sprintf("only the profile %s counts %s, which cannot be compared", d.side, d.names))
 		}
 	}
 	caches := func(r *Report) (all []string) {
@@ -181,10 +181,10 @@ func (c *Comparison) reportDifferences() {
 		return slices.Compact(all)
 	}
 	if x, y := caches(a), caches(b); !slices.Equal(x, y) {
-		c.o.Report(fmt.Sprintf("the caches differ, and with them the misses: %s before, %s after", orNone(x), orNone(y)))
+		c.o.report().Report(fmt.Sprintf("the caches differ, and with them the misses: %s before, %s after", orNone(x), orNone(y)))
 	}
 	if x, y := calledAs(a.m.head.command), calledAs(b.m.head.command); x != y && x != "" && y != "" {
-		c.o.Report(fmt.Sprintf("the commands differ: %s before, %s after", x, y))
+		c.o.report().Report(fmt.Sprintf("the commands differ: %s before, %s after", x, y))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // If there is no memory to compare all functions, nothing is compared, and the memory is returned.
@@ -18,7 +19,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 		want error
 	}{{4 << 20, ErrMemory}, {32 << 20, nil}} {
 		budget := report.NewBudget(c.most, nil)
-		cmp := NewComparison(io.Discard, Options{Budget: budget})
+		cmp := NewComparison(io.Discard, Options{ReportOptions: symbolize.ReportOptions{Memory: budget}})
 		for _, r := range []*Report{cmp.Before, cmp.After} {
 			if err := r.Begin(Input{Label: "input"}); err != nil {
 				t.Fatal(err)

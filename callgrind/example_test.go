@@ -9,7 +9,6 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/callgrind"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -20,7 +19,7 @@ func ExampleNewReport() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(program)}})
 	defer s.Close()
 	r := callgrind.NewReport(os.Stdout, callgrind.Options{
-		Options: report.Options{
+		ReportOptions: symbolize.ReportOptions{
 			Symbolizer: s,
 			Wait:       time.Minute,
 			PrefixMap:  []buildid.PrefixMap{{Old: "/lib/prog.so", New: program}},

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // given collects the lines that are not of a profile.
@@ -43,7 +43,7 @@ func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 			var table bytes.Buffer
 			var lines given
 			diagnostics := ""
-			r := NewReport(&table, Options{Options: report.Options{Diagnose: func(s string) { diagnostics += s + "\n" }}, Foreign: &lines})
+			r := NewReport(&table, Options{ReportOptions: symbolize.ReportOptions{Diagnose: func(s string) { diagnostics += s + "\n" }}, Foreign: &lines})
 			inPieces(t, r, tt.in, block)
 			if table.Len() > 0 {
 				t.Errorf("%s: the table is printed before the end", tt.name)

@@ -40,7 +40,7 @@ func (r *Report) checkLimits(v *resolution) {
 	r.gate.incomplete(r, "--limit")
 	if v == nil {
 		r.gate.failed = true
-		r.o.Report("without costs no limit can be checked: --limit fails")
+		r.o.report().Report("without costs no limit can be checked: --limit fails")
 		return
 	}
 	sides, err := joinSides(v)
@@ -56,7 +56,7 @@ func (r *Report) checkLimits(v *resolution) {
 		r.gate.table(&listing{printer: &r.out, o: r.o})
 	default:
 		for _, line := range r.gate.lines() {
-			r.o.Report(line)
+			r.o.report().Report(line)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (g *gate) incomplete(r *Report, flag string) {
 	if n := len(names) - most; n > 0 {
 		names = append(slices.Clone(names[:most]), strconv.Itoa(n)+" more")
 	}
-	r.o.Report(fmt.Sprintf("%s fails, because costs may be missing: %s has no end", flag, strings.Join(names, ", ")))
+	r.o.report().Report(fmt.Sprintf("%s fails, because costs may be missing: %s has no end", flag, strings.Join(names, ", ")))
 }
 
 // judge checks limits against one profile, or against the second of two.

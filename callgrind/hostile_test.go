@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // many returns the size of a test: n with TEST_LONG=1, otherwise a hundredth of n.
@@ -103,7 +104,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, output := range []Output{Table, JSON, Profile} {
 				var diagnostics strings.Builder
-				o := Options{Output: output, Budget: report.NewBudget(int64(many(report.DefaultMaxMemory/2)), nil)}
+				o := Options{Output: output, ReportOptions: symbolize.ReportOptions{Memory: report.NewBudget(int64(many(report.DefaultMaxMemory/2)), nil)}}
 				o.Diagnose = func(s string) {
 					if diagnostics.Len() < 1<<20 {
 						diagnostics.WriteString(s + "\n")
@@ -180,7 +181,7 @@ func TestProfilesShareABudget(t *testing.T) {
 				var reports [2]*Report
 				var totals [2]totalOf
 				for i := range reports {
-					reports[i] = NewReport(&totals[i], Options{Output: output, Budget: budget})
+					reports[i] = NewReport(&totals[i], Options{Output: output, ReportOptions: symbolize.ReportOptions{Memory: budget}})
 					io.WriteString(reports[i], "positions: instr line\nevents: Ir\n")
 				}
 				for i := range lines {

@@ -37,9 +37,9 @@ type inputs struct {
 func (r *Report) Begin(in Input) error {
 	err := r.End()
 	r.in.last, r.in.open, r.in.costs = in.Label, true, false
-	r.o.Diagnose, r.o.Foreign, r.Reader.foreign = in.Diagnose, in.Foreign, nil
+	r.o.Diagnose, r.o.Foreign, r.reader.foreign = in.Diagnose, in.Foreign, nil
 	if r.o.Output == Table && in.Foreign != nil {
-		r.Reader.foreign = r.passForeign
+		r.reader.foreign = r.passForeign
 	}
 	return err
 }
@@ -50,22 +50,22 @@ func (r *Report) End() error {
 		return nil
 	}
 	r.in.open = false
-	err := r.Reader.Close()
+	err := r.reader.Close()
 	err = cmp.Or(err, r.endForeign())
 	r.endPart()
-	if n := r.Reader.number; n == 0 {
+	if n := r.reader.number; n == 0 {
 		r.in.empty = append(r.in.empty, r.in.last)
 	} else {
 		r.in.labels = append(r.in.labels, r.in.last)
 		r.in.lines += n
-		if len(r.Reader.columns) == 0 && !r.in.costs {
-			r.o.Report(errNoProfile)
+		if len(r.reader.columns) == 0 && !r.in.costs {
+			r.o.report().Report(errNoProfile)
 		}
 	}
-	if r.Reader.truncated || r.Reader.number > 0 && !r.in.costs && !r.Reader.summed {
+	if r.reader.truncated || r.reader.number > 0 && !r.in.costs && !r.reader.summed {
 		r.in.cut = append(r.in.cut, r.in.last)
 	}
-	r.Reader.restart()
+	r.reader.restart()
 	r.openLine = false
 	r.o.Diagnose = r.in.diagnose
 	return err
@@ -84,7 +84,7 @@ func (r *Report) endReading() error {
 		r.in.labels = r.in.empty
 	}
 	if n := len(r.m.head.commands); n > 1 && len(r.in.labels) > 1 {
-		r.o.Report(fmt.Sprintf("the profiles are of %d different commands, and are summed; without the word callgrind, each FILE has a table of its own", n))
+		r.o.report().Report(fmt.Sprintf("the profiles are of %d different commands, and are summed; without the word callgrind, each FILE has a table of its own", n))
 	}
 	return err
 }

@@ -44,8 +44,8 @@ func (r *Report) jsonPart() {
 		}
 		b.EndArray()
 	}
-	appendCosts(b, "total", counted(r.Events()), r.m.sums.ended)
-	appendCosts(b, "lines", counted(r.Events()), r.m.sums.lines)
+	appendCosts(b, "total", counted(r.reader.Events()), r.m.sums.ended)
+	appendCosts(b, "lines", counted(r.reader.Events()), r.m.sums.lines)
 	p.end(b)
 }
 
@@ -75,9 +75,9 @@ func (r *Report) json(g *graph) {
 	if r.failed = t.choose(); r.failed != nil {
 		return
 	}
-	j := &objectPrinter{listing: t, measures: counted(r.Events())}
-	for _, e := range r.Derived() {
-		if w, err := r.ev.weights(e); err == nil {
+	j := &objectPrinter{listing: t, measures: counted(r.reader.Events())}
+	for _, e := range r.reader.Derived() {
+		if w, err := r.reader.ev.weights(e); err == nil {
 			j.measures = append(j.measures, newMeasure(e, w))
 		}
 	}
@@ -116,7 +116,7 @@ func (j *objectPrinter) profile(r *Report) {
 	b.Int("parts", int64(h.parts))
 	b.Int("threads", int64(max(1, len(h.threads))))
 	b.Array("events")
-	for _, e := range append(slices.Clone(r.Events()), r.Derived()...) {
+	for _, e := range append(slices.Clone(r.reader.Events()), r.reader.Derived()...) {
 		b.Item()
 		b.String("name", e.Name)
 		b.Optional("long", e.Long)
@@ -178,7 +178,7 @@ func (j *objectPrinter) places() {
 			for i := range j.frames {
 				f := &j.frames[i]
 				if f.HasLine {
-					f.File = j.g.s.o.ShownFile(f.File)
+					f.File = j.g.s.o.report().ShownFile(f.File)
 				} else {
 					f.File = ""
 				}

@@ -20,9 +20,9 @@ import (
 // Close renders the rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
-	r.Reader = newReader(r.renderRecord, o.Report, o.Budget)
+	r.Reader = newReader(r.renderRecord, o.report().Report, o.Memory)
 	r.Reader.foreign = r.log
-	r.objects = newObjects(&o.Options, r.Reader)
+	r.objects = newObjects(o.report(), r.Reader)
 	return r
 }
 
@@ -57,7 +57,7 @@ func (r *renderer) Close() error {
 	for _, n := range slices.Sorted(maps.Keys(r.missing)) {
 		if f := r.objects.file(n); reported < maxDiagnostics && f != nil && f.Err != nil {
 			reported++
-			r.o.Report(f.Fault().Error() + "; its addresses remain unresolved")
+			r.o.report().Report(f.Fault().Error() + "; its addresses remain unresolved")
 		}
 	}
 	if err == nil {

@@ -68,17 +68,17 @@ func (all *objects) frames(dst []symbolize.Frame, f *objectFile, addr uint64) []
 }
 
 // report emits diagnostics for files that are missing, or of another build than the one that ran.
-func (all *objects) report(o *Options, unresolved []report.Unresolved) {
+func (all *objects) report(o *Options, unresolved []symbolize.Unresolved) {
 	for _, u := range unresolved {
 		if u.Err != nil && u.ID.IsZero() {
-			o.Report(fmt.Sprintf("%s: %v; it left %s without a name", u.Name, u.Err, functions(u.Frames)))
+			o.report().Report(fmt.Sprintf("%s: %v; it left %s without a name", u.Name, u.Err, functions(u.Frames)))
 		}
 	}
 	reported := 0
 	for _, n := range slices.Sorted(maps.Keys(all.byName)) {
 		if f := all.byName[n]; f != nil && f.outside > 0 && reported < maxDiagnostics {
 			reported++
-			o.Report(fmt.Sprintf("%s: %d of %d addresses are outside of its code: it is not the build that ran", f.Path, f.outside, f.asked))
+			o.report().Report(fmt.Sprintf("%s: %d of %d addresses are outside of its code: it is not the build that ran", f.Path, f.outside, f.asked))
 		}
 	}
 }

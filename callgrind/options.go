@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // Output is the form in which a report is printed.
@@ -30,14 +31,10 @@ const (
 
 // Options are the options of all readers of reports, and those of a profile's report. Unresolved
 // counts functions, not frames. With Elements, only addresses in files with a build ID become
-// elements.
+// elements. Memory is for
+// the names, places and calls of the profile: beyond it, new places count for their functions.
 type Options struct {
-	report.Options
-
-	// Budget bounds the heap for the names, places and calls of the profile. Beyond it, new places
-	// count for their functions, with a diagnostic. Profiles that are read at the same time may
-	// share a Budget. If it is nil, the profile has report.DefaultMaxMemory for itself.
-	Budget *report.Budget
+	symbolize.ReportOptions
 
 	// Foreign receives the lines that are not of a profile, unchanged. NewReport uses it with Table
 	// only, and closes it before the table is printed. NewMarkup renders such lines as text. If
@@ -94,3 +91,6 @@ type Options struct {
 	// Color adds colours for a terminal.
 	Color bool
 }
+
+// report returns the options that all readers share.
+func (o *Options) report() *report.Options { return (*report.Options)(&o.ReportOptions) }

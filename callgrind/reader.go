@@ -71,8 +71,8 @@ func NewReader(handle func(*Record) error, diagnose func(string)) *Reader {
 }
 
 // newReader is like NewReader, with a memory budget, which may be nil.
-func newReader(handle func(*Record) error, diagnose func(string), b *report.Budget) *Reader {
-	r := &Reader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(b)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
+func newReader(handle func(*Record) error, diagnose func(string), memory report.Ledger) *Reader {
+	r := &Reader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
 	return r
 }

@@ -16,13 +16,13 @@ import (
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
-	r.Reader = newReader(r.addRecord, o.Report, o.Budget)
-	r.m = newModel(r.Reader)
+	r.reader = newReader(r.addRecord, o.report().Report, o.Memory)
+	r.m = newModel(r.reader)
 	r.m.stacked = o.Output.isStacked()
-	r.s = newSymbols(r.Reader, &o)
+	r.s = newSymbols(r.reader, &o)
 	r.out = printer{w: w, members: o.Members}
 	if o.Foreign != nil && o.Output == Table {
-		r.Reader.foreign = r.passForeign
+		r.reader.foreign = r.passForeign
 	}
 	switch o.Output {
 	case JSON:
@@ -36,12 +36,12 @@ func NewReport(w io.Writer, o Options) *Report {
 
 // A Report sums a profile and prints its report. See [NewReport].
 type Report struct {
-	*Reader
-	o     *Options
-	m     *model
-	s     *symbols
-	out   printer
-	again *rewriter
+	reader *Reader
+	o      *Options
+	m      *model
+	s      *symbols
+	out    printer
+	again  *rewriter
 
 	in     inputs
 	chosen selection
@@ -52,6 +52,9 @@ type Report struct {
 	missing  report.Missing
 	failed   error
 }
+
+// Write reads the lines that end in p. It returns the first error of the output.
+func (r *Report) Write(p []byte) (int, error) { return r.reader.Write(p) }
 
 // addRecord adds a record to the report.
 func (r *Report) addRecord(rec *Record) error {
@@ -106,10 +109,10 @@ func (r *Report) passForeign(line []byte) error {
 // endForeign ends the lines that are not of the profile, so that the table begins at the start of a
 // line.
 func (r *Report) endForeign() error {
-	if r.Reader.foreign == nil {
+	if r.reader.foreign == nil {
 		return nil
 	}
-	if r.openLine && len(r.Events()) > 0 {
+	if r.openLine && len(r.reader.Events()) > 0 {
 		if _, err := io.WriteString(r.o.Foreign, "\n"); err != nil {
 			return err
 		}
@@ -120,14 +123,14 @@ func (r *Report) endForeign() error {
 // Close prints the report. It does not close the writer. It returns the first error of reading, of
 // the writer, or of the options: an [EventError] or a [PartError].
 func (r *Report) Close() error {
-	defer r.share.Release()
+	defer r.reader.share.Release()
 	err := r.endReading()
 	var v *resolution
 	switch {
 	case r.in.lines == 0:
-		r.o.Report("not a profile: the file is empty (with --separate-threads=yes, Callgrind writes one file for each thread: FILE-01 and so on)")
+		r.o.report().Report("not a profile: the file is empty (with --separate-threads=yes, Callgrind writes one file for each thread: FILE-01 and so on)")
 	case r.chosen.missing(&r.failed):
-	case len(r.Events()) == 0:
+	case len(r.reader.Events()) == 0:
 	case r.o.Output.isStacked():
 		v = r.resolved()
 		r.failed = r.stacks(v)
@@ -141,7 +144,7 @@ func (r *Report) Close() error {
 		}
 	default:
 		if r.again.lacking {
-			r.o.Report(errNoAddresses)
+			r.o.report().Report(errNoAddresses)
 		}
 		r.countMissing(r.again.unresolved, r.again.named)
 	}
@@ -159,7 +162,7 @@ func (r *Report) Close() error {
 
 // resolved looks up all functions and places, once everything is read.
 func (r *Report) resolved() *resolution {
-	r.m.widen(len(r.Events())) // the last events may have no costs
+	r.m.widen(len(r.reader.Events())) // the last events may have no costs
 	return resolve(r.m, r.s)
 }
 
@@ -168,15 +171,15 @@ func (r *Report) account(v *resolution) {
 	if v != nil {
 		r.countMissing(v.needed, v.named)
 		if v.lacksAddresses() {
-			r.o.Report(errNoAddresses)
+			r.o.report().Report(errNoAddresses)
 		}
 	}
-	if strings.HasPrefix(r.m.head.creator, "xtree-") && r.names.index[xtreeUnknown] != 0 {
-		r.o.Report(errNoFrames)
+	if strings.HasPrefix(r.m.head.creator, "xtree-") && r.reader.names.index[xtreeUnknown] != 0 {
+		r.o.report().Report(errNoFrames)
 	}
 	unresolved := r.missing.List()
 	r.s.objects.report(r.o, unresolved)
-	r.missing.Pass(&r.o.Options)
+	r.missing.Pass(r.o.report())
 }
 
 // errNoAddresses advises how to get more from stripped code.

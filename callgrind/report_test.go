@@ -17,7 +17,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
@@ -37,7 +36,7 @@ func testOptions(t testing.TB) Options {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(path)}})
 	t.Cleanup(func() { s.Close() })
 	return Options{
-		Options: report.Options{
+		ReportOptions: symbolize.ReportOptions{
 			Symbolizer: s,
 			PrefixMap:  []buildid.PrefixMap{{Old: "/lib/prog.so", New: path}},
 			Wait:       time.Minute,
@@ -287,7 +286,7 @@ func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
 	}
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}}})
 	t.Cleanup(func() { s.Close() })
-	o := Options{Options: report.Options{Symbolizer: s, PrefixMap: []buildid.PrefixMap{{Old: "/bin/fixed", New: path}}, Wait: time.Minute}, Output: Profile}
+	o := Options{ReportOptions: symbolize.ReportOptions{Symbolizer: s, PrefixMap: []buildid.PrefixMap{{Old: "/bin/fixed", New: path}}, Wait: time.Minute}, Output: Profile}
 	const nameless = "events: Ir\nob=/bin/fixed\nfl=???\nfn=0x00000000004010b0\n0 1\n"
 	for _, c := range []struct{ name, profile, want string }{
 		{"of Callgrind", "creator: callgrind-3.19.0\n" + nameless, "(below main)"},

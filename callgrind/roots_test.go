@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A profile may name any path: only files in folders that the operator named are opened, and the
@@ -77,7 +77,7 @@ func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 		{"/build/canary", nil, []buildid.PrefixMap{{Old: "/build/c", New: at("c")}}, "not opened"},
 		{at("canary"), nil, []buildid.PrefixMap{{Old: "/x", New: ""}}, "not opened"},
 	} {
-		o := Options{Options: report.Options{PrefixMap: tt.maps}, Source: true, SourceRoots: tt.roots, Threshold: 100}
+		o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: tt.maps}, Source: true, SourceRoots: tt.roots, Threshold: 100}
 		got := printed(t, []byte("events: Ir\nfl="+tt.name+"\nfn=f\n1 10\n"), 1<<20, false, o)
 		if !strings.Contains(got, tt.want) {
 			t.Errorf("%s, %q, %v: got\n%s\nwant %q in it", tt.name, tt.roots, tt.maps, got, tt.want)

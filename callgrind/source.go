@@ -74,13 +74,13 @@ func (t *listing) sources() {
 			break
 		}
 		sum = plus(sum, totals[f])
-		text, _, err := readSource(roots, t.o.Place(t.g.m.r.Text(f)))
+		text, _, err := readSource(roots, t.o.report().Place(t.g.m.r.Text(f)))
 		switch {
 		case errors.Is(err, source.ErrOutside):
 			outside = append(outside, f)
 			continue
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			t.o.Report("--source: " + err.Error())
+			t.o.report().Report("--source: " + err.Error())
 			fallthrough
 		case err != nil || shown == maxSources:
 			missing = append(missing, f)
@@ -104,7 +104,7 @@ func (o *Options) sourceRoots() source.Roots {
 	all, err := source.OpenRoots(named)
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			o.Report("--source: " + line)
+			o.report().Report("--source: " + line)
 		}
 	}
 	var targets []string

@@ -236,7 +236,7 @@ func (s *stacker) place(i uint32) uint32 {
 		}
 		if out := &s.frames[last]; out.HasLine {
 			line = out.Line
-			f.File = s.s.o.ShownFile(out.File)
+			f.File = s.s.o.report().ShownFile(out.File)
 		}
 	} else if file := s.file[i]; !s.isUnknown(file) {
 		if shown := s.s.file(file); shown != f.File { // code that was inlined: only its line is known
@@ -276,7 +276,7 @@ func (s *stacker) lineOf(f stacks.Function, file string, line uint32, known bool
 	if !known {
 		return stacks.Line{Function: s.p.AddFunction(f)}
 	}
-	f.File = s.s.o.ShownFile(file)
+	f.File = s.s.o.report().ShownFile(file)
 	return stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)}
 }
 

@@ -24,7 +24,7 @@ func (r *Report) stacks(v *resolution) error {
 	s.comment(&r.m.head, loss)
 	switch r.o.Output {
 	case Folded:
-		r.o.Report(guess)
+		r.o.report().Report(guess)
 		return s.p.WriteFolded(r.out.w, 0)
 	case Speedscope:
 		r.reportNegative(s.p)
@@ -44,13 +44,13 @@ const (
 
 // decompose makes the stacks of the profile for an output, in as much detail as there is memory for.
 func (r *Report) decompose(v *resolution, measures []measure, output Output) (*stacker, stacks.Loss) {
-	spare := r.share.Budget.Most() / 16
+	spare := r.reader.share.Budget.Most() / 16
 	d := byAddress
-	if !r.share.Take(int64(len(r.m.costs.keys))*placeStackCost+int64(len(r.m.calls.keys))*callStackCost, spare) {
+	if !r.reader.share.Take(int64(len(r.m.costs.keys))*placeStackCost+int64(len(r.m.calls.keys))*callStackCost, spare) {
 		d = byFunction
 	}
 	frames := maxFrames
-	for ; frames > minFrames && !r.share.Take(int64(frames)*frameCost, 0); frames /= 2 {
+	for ; frames > minFrames && !r.reader.share.Take(int64(frames)*frameCost, 0); frames /= 2 {
 	}
 	for ; ; d++ {
 		s := newStacker(v, measures, d)
@@ -65,13 +65,13 @@ func (r *Report) decompose(v *resolution, measures []measure, output Output) (*s
 		}
 		switch d {
 		case byLine:
-			r.o.Report("the stacks have no addresses: they exceed the memory for them (--max-memory)")
+			r.o.report().Report("the stacks have no addresses: they exceed the memory for them (--max-memory)")
 		case byFunction:
-			r.o.Report("the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)")
+			r.o.report().Report("the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)")
 		}
 		for i, n := range loss.Unplaced {
 			if n != 0 {
-				r.o.Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory of stacks (--max-memory)", n, s.p.Values[i].Name))
+				r.o.report().Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory of stacks (--max-memory)", n, s.p.Values[i].Name))
 			}
 		}
 		return s, loss
@@ -100,7 +100,7 @@ func (c *Comparison) stacks(found []*resolution, common []string) error {
 		sides[i] = s.p
 	}
 	if c.o.Output == Folded {
-		c.o.Report(guess)
+		c.o.report().Report(guess)
 		return stacks.WriteFoldedPair(c.out.w, sides[0], sides[1], 0)
 	}
 	return stacks.Difference(sides[0], sides[1]).WritePprof(c.out.w)
@@ -119,7 +119,7 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 			sum = plus(sum, min(0, p.Samples[j].Values[i]))
 		}
 		if sum < 0 {
-			r.o.Report(fmt.Sprintf("stacks with costs below 0 are left out, which speedscope refuses: %d %s", sum, v.Name))
+			r.o.report().Report(fmt.Sprintf("stacks with costs below 0 are left out, which speedscope refuses: %d %s", sum, v.Name))
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 // were counted. Folded stacks have one, by default the first event with costs.
 func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	if len(r.o.Show) == 0 {
-		all := counted(r.Events())
+		all := counted(r.reader.Events())
 		if r.o.Output == Folded {
 			i := max(0, slices.IndexFunc(r.m.sums.total, func(n int64) bool { return n != 0 }))
 			all = all[i:][:1]

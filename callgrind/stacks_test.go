@@ -18,6 +18,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // pprofText returns a profile in pprof's format as text, and the text after it.
@@ -70,7 +71,7 @@ func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		messages := ""
-		r := NewReport(&out, Options{Options: report.Options{Diagnose: func(s string) { messages += s + "\n" }, NoPaths: true}, Budget: report.NewBudget(test.budget, nil), Output: Pprof})
+		r := NewReport(&out, Options{ReportOptions: symbolize.ReportOptions{Diagnose: func(s string) { messages += s + "\n" }, NoPaths: true, Memory: report.NewBudget(test.budget, nil)}, Output: Pprof})
 		if _, err := io.WriteString(r, in.String()); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
 		if compared {
 			size *= 2
 		}
-		o := Options{Options: report.Options{Diagnose: func(s string) { messages += s + "\n" }, NoPaths: true}, Budget: report.NewBudget(size, nil), Output: Pprof}
+		o := Options{ReportOptions: symbolize.ReportOptions{Diagnose: func(s string) { messages += s + "\n" }, NoPaths: true, Memory: report.NewBudget(size, nil)}, Output: Pprof}
 		write := func(r *Report) {
 			if _, err := io.WriteString(r, in.String()); err != nil {
 				t.Fatal(err)
@@ -254,7 +255,7 @@ func TestStacksDoNotDependOnTheOrderOfAProfile(t *testing.T) {
 	}
 	write := func() string {
 		var out bytes.Buffer
-		r := NewReport(&out, Options{Options: report.Options{NoPaths: true}, Output: Pprof})
+		r := NewReport(&out, Options{ReportOptions: symbolize.ReportOptions{NoPaths: true}, Output: Pprof})
 		if _, err := io.WriteString(r, head+strings.Join(parts, "")); err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ type symbols struct {
 }
 
 func newSymbols(r *Reader, o *Options) *symbols {
-	return &symbols{r: r, o: o, objects: newObjects(&o.Options, r), index: make(map[physical]uint32), known: make(map[location]code)}
+	return &symbols{r: r, o: o, objects: newObjects(o.report(), r), index: make(map[physical]uint32), known: make(map[location]code)}
 }
 
 // maxKnown bounds the cached answers.
@@ -153,4 +153,4 @@ func (s *symbols) style(m *model) {
 }
 
 // file returns the name of a source file as the report shows it.
-func (s *symbols) file(n Name) string { return s.o.ShownFile(s.r.Text(n)) }
+func (s *symbols) file(n Name) string { return s.o.report().ShownFile(s.r.Text(n)) }

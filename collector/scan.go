@@ -1,6 +1,6 @@
 package collector
 
-import "github.com/symfilter/symfilter/filter"
+import "github.com/symfilter/symfilter/internal/marks"
 
 const (
 	noMark = -1 // the offset of a mark in a text without one
@@ -27,7 +27,7 @@ func (s *scan) add(text []byte) {
 	if len(text) >= scanAlone {
 		s.search()
 		at := int32(noMark)
-		if i, _ := filter.FindMark(text); i < len(text) {
+		if i, _ := marks.Find(text); i < len(text) {
 			at, s.found = int32(i), true
 		}
 		s.marks = append(s.marks, at)
@@ -45,7 +45,7 @@ func (s *scan) add(text []byte) {
 // search finds the marks of the texts that were added.
 func (s *scan) search() {
 	for i, from := 0, 0; from < len(s.lines); {
-		n, _ := filter.FindMark(s.lines[from:])
+		n, _ := marks.Find(s.lines[from:])
 		at := from + n
 		if at >= len(s.lines) {
 			break

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/marks"
 )
 
 // maxTexts bounds the texts that an idle worker has room for.
@@ -142,7 +143,7 @@ func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord, mark int32) {
 			continue
 		}
 		b := bytesOf(v.Str())
-		if at, _ := filter.FindMark(b); at < len(b) {
+		if at, _ := marks.Find(b); at < len(b) {
 			w.add(text{value: v, record: lr, resource: r, marked: true, alone: bytes.HasPrefix(b, reset)}, nil, 0)
 		}
 	}
@@ -209,7 +210,7 @@ func kinds(b []byte, at int) (raw, unclosed bool) {
 			return false, true
 		}
 		b = b[at+i:]
-		at, _ = filter.FindMark(b)
+		at, _ = marks.Find(b)
 	}
 	return false, false
 }

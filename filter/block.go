@@ -84,23 +84,6 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
-// FindMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
-// line ends before that offset. b begins at the beginning of a line. A Filter with dialects
-// does not need a line without a mark, unless [Filter.Wants] returns true, or colours are followed.
-func FindMark(b []byte) (at, lines int) { return marks.Find(b) }
-
-// HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
-// around which a frame of f's dialects may be. See [FindMark].
-func HasMark(f *Filter, b []byte) bool {
-	if f.tracer == nil {
-		at, _ := marks.FindOpen(b)
-		return at < len(b)
-	}
-	s := searchOf(f.tracer, b)
-	at, _ := s.NextOf(0)
-	return at < len(b)
-}
-
 // takeLine filters a line. means has the frames and the map of the line.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {

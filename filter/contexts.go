@@ -7,15 +7,16 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// Contexts holds the Contexts of the logs whose records [Lines] filter, by key. They stay within
-// [Limits]: the ones idle longest are dropped. One goroutine at a time may use Contexts.
-type Contexts struct{ all processes }
+// contexts holds the Contexts of the logs whose records [Lines] filter, by key, for
+// [access.Contexts]. They stay within the limits: the ones idle longest are dropped. One goroutine
+// at a time may use contexts.
+type contexts struct{ all processes }
 
-// NewContexts returns empty Contexts within the limits l. evicted is called as [Options.Evicted] is;
+// newContexts returns empty contexts within the limits l. evicted is called as [Options.Evicted] is;
 // it may be nil.
-func NewContexts(l Limits, evicted func(key, reason string)) *Contexts {
+func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	none := new(process)
-	return &Contexts{processes{
+	return &contexts{processes{
 		process: none, all: map[string]*process{"": none},
 		limits: l.orDefault(), evicted: evicted,
 	}}
@@ -23,7 +24,7 @@ func NewContexts(l Limits, evicted func(key, reason string)) *Contexts {
 
 // Of returns the Context with the given key, which is empty if there was none. It is valid until the
 // next call of Of.
-func (c *Contexts) Of(key []byte) *Context {
+func (c *contexts) Of(key []byte) *Context {
 	a := &c.all
 	if key = shortKey(key); a.process.key != string(key) {
 		a.change(key)
@@ -43,15 +44,14 @@ func shortKey(key []byte) []byte {
 	return hex.AppendEncode(key[:maxKey-2*len(hash):maxKey-2*len(hash)], hash[:])
 }
 
-// AppendProcesses appends all Contexts in the form of the function AppendProcesses.
-func (c *Contexts) AppendProcesses(dst []byte) []byte {
+// AppendProcesses appends all Contexts in the form of [inner.AppendProcesses].
+func (c *contexts) AppendProcesses(dst []byte) []byte {
 	a := &c.all
 	return checkpoint.Append(dst, savedFilter{Version: checkpoint.Version, Turn: a.turn, Process: a.process.saved(), Idle: a.savedIdle()})
 }
 
-// Restore sets c, which must be new, to the output of the function or the method AppendProcesses. It
-// fails as [Filter.Restore] does; then c is unchanged.
-func (c *Contexts) Restore(context []byte) error {
+// Restore sets c, which must be new, to the output of an AppendProcesses. It fails as [Filter.Restore] does; then c is unchanged.
+func (c *contexts) Restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {
 		return err

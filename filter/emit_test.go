@@ -88,7 +88,7 @@ func TestHeldAndInDict(t *testing.T) {
 		{"unfin", "6 6 false"},
 	} {
 		f.Write([]byte(step.in))
-		if got := fmt.Sprint(f.Line(), f.Held(), f.InDict()); got != step.want {
+		if got := fmt.Sprint(innerOf(f).Line(), innerOf(f).HeldModule(), innerOf(f).InDict()); got != step.want {
 			t.Errorf("after %q: got %s, want %s", step.in, got, step.want)
 		}
 	}

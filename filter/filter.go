@@ -151,13 +151,6 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// Unfinished reports whether the last line so far has no line end and was not printed yet, or frames
-// are held back, so that Flush may print them.
-func (f *Filter) Unfinished() bool {
-	tail, _ := f.cut.Unfinished()
-	return len(tail) > f.flushed.text || f.tracer.holds() || f.look.Held() > 0
-}
-
 // Flush prints an unfinished last line, such as a prompt, if its end cannot become part of an
 // element; the rest of the line follows when it is written. Flush does not print a line that
 // already holds an element, or one that may still merge into the module line that is collecting its
@@ -236,45 +229,6 @@ func (f *Filter) holdsElement(tail []byte) bool {
 	f.flushed.checked = len(tail)
 	return tail[len(tail)-1] == '\r' || markup.MayBecomeElement(tail[from:])
 }
-
-// Line returns the number of lines so far.
-func (f *Filter) Line() int64 {
-	if f.tracer != nil {
-		return f.tracer.next() - 1
-	}
-	return f.line
-}
-
-// HeldTrace returns the number of last lines that are held back because they belong to a raw
-// backtrace. They are printed in their order, after all lines before them.
-func (f *Filter) HeldTrace() int { return int(f.Line() - f.line) }
-
-// Release prints the lines that are held back because they belong to a raw backtrace, and the
-// module line that is still collecting its maps.
-func (f *Filter) Release() error {
-	f.tracer.release()
-	f.closeModule()
-	f.ready = f.look.EndTrace(f.ready)
-	f.send()
-	return f.err
-}
-
-// Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
-// for which HasMark reports false may be given to Text.
-func (f *Filter) Wants() bool { return f.openDicts > 0 || f.tracer.wants() || firmware(f.tracer) }
-
-// Held returns the number of the module line that is still collecting its maps, or 0 if there is
-// none. Lines that merge into it have no output of their own. Its output comes in one piece, before
-// the output of later lines.
-func (f *Filter) Held() int64 {
-	if f.open == nil {
-		return f.tracer.firstHeld()
-	}
-	return f.open.line
-}
-
-// InDict reports whether a process has an open hexdict. Then any next line may be part of it.
-func (f *Filter) InDict() bool { return f.openDicts > 0 }
 
 // Close prints the last line, if it is unfinished, and the module line that is collecting its maps.
 // It returns the first error of the writer.

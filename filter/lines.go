@@ -3,6 +3,8 @@ package filter
 import (
 	"bytes"
 	"time"
+
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // Lines filters records of many logs, each with the Context of its log, which the caller keeps. No
@@ -112,7 +114,9 @@ func (l *Lines) keepFacts() {
 }
 
 // Unresolved is [Filter.Unresolved] for all records.
-func (l *Lines) Unresolved() (modules []Unresolved, elements int64) { return l.f.Unresolved() }
+func (l *Lines) Unresolved() (modules []symbolize.Unresolved, elements int64) {
+	return l.f.Unresolved()
+}
 
 // enterContext makes c the Context of the current record.
 func (l *Lines) enterContext(c *Context) {

@@ -6,16 +6,18 @@ import (
 	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
 // A Look sets how frames are shown to people. The zero value is the form for programs. Width and
 // Fold have no effect on other forms of output than text, and with Options.Emit.
 type Look struct {
-	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]. If
-	// it is nil, every frame is own.
-	Own *findings.Own
+	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]:
+	// function is a linkage name, file the path of a source file, and object that of an object file;
+	// each is empty if it is unknown. If Own is nil, every frame is own.
+	Own interface {
+		Is(function, file, object string) bool
+	}
 
 	// ShortNames shows … in place of the arguments of templates in the names of functions.
 	ShortNames bool

@@ -72,7 +72,7 @@ func TestHeldFramesComeOutInTime(t *testing.T) {
 			if got := out.String(); got != test.atOnce {
 				t.Errorf("at once: got %q, want %q", got, test.atOnce)
 			}
-			if got, want := f.Unfinished(), test.more != "" || test.after != ""; got != want {
+			if got, want := innerOf(f).Unfinished(), test.more != "" || test.after != ""; got != want {
 				t.Errorf("unfinished: got %v, want %v", got, want)
 			}
 			out.Reset()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 	"github.com/symfilter/symfilter/symbolize"
@@ -140,7 +139,7 @@ type printing struct {
 	processKey   string // of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved
-	own          *findings.Own   // Look.Own
+	own          ownFrames       // Look.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
 

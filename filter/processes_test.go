@@ -37,7 +37,7 @@ func TestProcessesGoOnInAnotherStream(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := New(io.Discard, test.o)
 			io.WriteString(f, test.first)
-			context := AppendProcesses(f, nil)
+			context := innerOf(f).AppendProcesses(nil)
 			if got := bytes.Contains(context, []byte(`"facts":`)); got != (test.first == raw) {
 				t.Errorf("the context has facts: %t", got)
 			}
@@ -46,13 +46,13 @@ func TestProcessesGoOnInAnotherStream(t *testing.T) {
 			if err := g.Restore(context); err != nil {
 				t.Fatal(err)
 			}
-			if g.InDict() != f.InDict() {
-				t.Errorf("a hexdict is open: %t, want %t", g.InDict(), f.InDict())
+			if innerOf(g).InDict() != innerOf(f).InDict() {
+				t.Errorf("a hexdict is open: %t, want %t", innerOf(g).InDict(), innerOf(f).InDict())
 			}
-			if ProcessesChanged(g) {
+			if innerOf(g).ProcessesChanged() {
 				t.Error("the processes have changed before the first line")
 			}
-			if diff := cmp.Diff(string(context), string(AppendProcesses(g, nil))); diff != "" {
+			if diff := cmp.Diff(string(context), string(innerOf(g).AppendProcesses(nil))); diff != "" {
 				t.Errorf("the context (-), that of what was restored (+):\n%s", diff)
 			}
 			io.WriteString(g, test.after)
@@ -80,7 +80,7 @@ func TestChangesOfProcessesAreKnown(t *testing.T) {
 		{"[1] {{{reset}}}\n", true},
 	} {
 		io.WriteString(f, step.lines)
-		if got := ProcessesChanged(f); got != step.want {
+		if got := innerOf(f).ProcessesChanged(); got != step.want {
 			t.Errorf("after %q: %t, want %t", step.lines, got, step.want)
 		}
 	}
@@ -104,7 +104,7 @@ func TestChangesOfFactsAreKnown(t *testing.T) {
 		{"plain\n", false},
 	} {
 		io.WriteString(f, step.lines)
-		if got := ProcessesChanged(f); got != step.want {
+		if got := innerOf(f).ProcessesChanged(); got != step.want {
 			t.Errorf("a Filter after %q: %t, want %t", step.lines, got, step.want)
 		}
 		if _, got := l.Append(nil, &c, []byte(step.lines)); got.Changed != step.want {
@@ -122,7 +122,7 @@ func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 		{"2", "{{{pc:0x1234:pc}}}\n"},
 		{"1", "{{{pc:0x1234:pc}}}\n"},
 	} {
-		Enter(f, []byte(strings.Repeat("k", maxKey)+step[0]))
+		innerOf(f).Enter([]byte(strings.Repeat("k", maxKey) + step[0]))
 		io.WriteString(f, step[1])
 	}
 	f.Close()
@@ -143,7 +143,7 @@ func TestProcessesAreNamedByTheCaller(t *testing.T) {
 		{"two", "{{{pc:0x1234:pc}}}\n"},
 		{"", "{{{pc:0x1234:pc}}}\n"},
 	} {
-		Enter(f, []byte(step[0]))
+		innerOf(f).Enter([]byte(step[0]))
 		io.WriteString(f, step[1])
 	}
 	f.Close()
@@ -155,3 +155,6 @@ func TestProcessesAreNamedByTheCaller(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// innerOf returns the methods of f for the packages of this module.
+func innerOf(f *Filter) *inner { return (*inner)(f) }

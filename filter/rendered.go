@@ -9,7 +9,6 @@ import (
 
 	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -145,12 +144,17 @@ func (r *draft) size() int64 {
 // unknownFunc is printed for a function whose name is not known.
 const unknownFunc = "??"
 
+// ownFrames is the type of Look.Own.
+type ownFrames = interface {
+	Is(function, file, object string) bool
+}
+
 // A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
-	own     *findings.Own // nil: frames are not judged
-	short   bool          // Options.ShortNames
-	sources bool          // drafts have their sources
+	own     ownFrames // nil: frames are not judged
+	short   bool      // Options.ShortNames
+	sources bool      // drafts have their sources
 
 	// Scratch, valid until the next answer is rendered.
 	text  []byte

@@ -16,7 +16,7 @@ type resolver struct {
 	space   *space // of the current process
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
-	missing map[cacheModule]*Unresolved
+	missing map[cacheModule]*symbolize.Unresolved
 	failed  int64 // elements that stayed unresolved
 	answerCounts
 	uncounted bool // misses are not counted for their module: the value of a hexdict may be a number
@@ -33,17 +33,9 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.recent.epoch = 1
 }
 
-// Patience returns the Patience of the Filter, for a reader of reports that writes to it: see
-// [report.Options]. Only the goroutine that uses the Filter may use it.
-func (f *Filter) Patience() *report.Patience { return f.patience }
-
-// Unresolved are the elements in one module that stayed without a name. It is the type that the
-// readers of reports have, too.
-type Unresolved = report.Unresolved
-
 // Unresolved returns at most 1,024 modules with unresolved elements, in no particular order, and
 // the number of all unresolved elements, including those outside of any module.
-func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
+func (f *Filter) Unresolved() (modules []symbolize.Unresolved, elements int64) {
 	for _, u := range f.missing {
 		modules = append(modules, *u)
 	}
@@ -241,7 +233,7 @@ func (r *resolver) recordMiss(m *module, err error) {
 }
 
 // countMiss counts an unresolved address, and returns the counts of its module, nil if there are none.
-func (r *resolver) countMiss(k cacheModule, err error) *Unresolved {
+func (r *resolver) countMiss(k cacheModule, err error) *symbolize.Unresolved {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {
 		r.pending++
@@ -255,9 +247,9 @@ func (r *resolver) countMiss(k cacheModule, err error) *Unresolved {
 			return nil
 		}
 		if r.missing == nil {
-			r.missing = make(map[cacheModule]*Unresolved)
+			r.missing = make(map[cacheModule]*symbolize.Unresolved)
 		}
-		u = &Unresolved{ID: k.id, Name: k.name}
+		u = &symbolize.Unresolved{ID: k.id, Name: k.name}
 		r.missing[k] = u
 	}
 	u.Frames++

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
@@ -48,9 +47,9 @@ type Resolved struct {
 	Variable *symbolize.Variable
 	Err      error
 
-	own    *findings.Own // Look.Own
-	system uint32        // see renderedParts
-	found  *sources      // of Frames; nil if there are none
+	own    ownFrames // Look.Own
+	system uint32    // see renderedParts
+	found  *sources  // of Frames; nil if there are none
 	at     symbolize.Location
 	source func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
 }

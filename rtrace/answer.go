@@ -91,7 +91,7 @@ func (o *Options) line(f *symbolize.Frame, module string) (b []byte) {
 		}
 	}
 	if f.File != "" {
-		b = escape.AppendText(append(b, " at "...), o.ShownFile(f.File), "")
+		b = escape.AppendText(append(b, " at "...), o.report().ShownFile(f.File), "")
 		return strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
 	}
 	return fromModule(b, module)

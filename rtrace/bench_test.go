@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // largeReport returns a report of about size bytes: blocks that are allocated and freed, at places
@@ -45,7 +45,7 @@ func benchmark(b *testing.B, form string, o Options) {
 }
 
 func BenchmarkForms(b *testing.B) {
-	o := Options{Options: report.Options{Symbolizer: newSymbolizer(b), PrefixMap: fixtures(b), Wait: 1 << 40}}
+	o := Options{ReportOptions: symbolize.ReportOptions{Symbolizer: newSymbolizer(b), PrefixMap: fixtures(b), Wait: 1 << 40}}
 	for _, form := range []string{"rtrace", "json", "markup", "rtrace --leaks", "rtrace --compress", "rtrace --call-address=0x7f0000001372"} {
 		b.Run(form, func(b *testing.B) { benchmark(b, form, o) })
 	}

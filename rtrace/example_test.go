@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/rtrace"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -20,7 +19,7 @@ func ExampleNewReport() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(program)}})
 	defer s.Close()
 	w := rtrace.NewReport(os.Stdout, rtrace.Options{
-		Options: report.Options{
+		ReportOptions: symbolize.ReportOptions{
 			Symbolizer: s,
 			Wait:       time.Minute,
 			PrefixMap:  []buildid.PrefixMap{{Old: "/lib/prog.so", New: program}},

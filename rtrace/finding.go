@@ -9,13 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// NewFindings returns a writer that adds the leaks of the report written to it to s, with frames
-// resolved by the symbolizer of o, and the processes that the report is about. A leak is the
-// resources of one type that calls with one backtrace have allocated, and no call has freed; its kind
-// is the type. The fields Leaks and Compress of o.Processing are set, the others select calls. input
-// is the name of the report; own tells own frames from those of the system. Writes never fail. The
-// writer is for one goroutine, which must be that of s.
-func NewFindings(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
+// newFinder returns what NewFindings documents: see inner.
+func newFinder(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	o.Processing.Leaks, o.Processing.Compress = true, true
 	f := &finder{to: s, input: input, own: own, process: -1}
 	f.translator = newTranslator(&o, f.take)
@@ -172,7 +167,7 @@ func (t *translator) frame(dst []findings.TraceFrame, rec *Record) []findings.Tr
 		if a.better(rec) {
 			t.missing.Named++
 			for i := range a.Frames {
-				place.Frame = t.o.Shown(&a.Frames[i])
+				place.Frame = t.o.report().Shown(&a.Frames[i])
 				dst = append(dst, place)
 			}
 			return dst
@@ -186,7 +181,7 @@ func (t *translator) frame(dst []findings.TraceFrame, rec *Record) []findings.Tr
 			at := place
 			at.Func = strings.TrimSuffix(string(sym.function), "()")
 			at.Linkage = at.Func
-			at.File, at.Line, at.HasLine = t.o.ShownFile(string(sym.file)), uint32(min(sym.line, 1<<32-1)), sym.line > 0
+			at.File, at.Line, at.HasLine = t.o.report().ShownFile(string(sym.file)), uint32(min(sym.line, 1<<32-1)), sym.line > 0
 			at.Inlined = i < len(rec.Reported)-1
 			dst = append(dst, at)
 		}

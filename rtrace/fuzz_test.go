@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // forms are the outputs that FuzzRtrace makes from each input.
@@ -49,7 +49,7 @@ func FuzzRtrace(f *testing.F) {
 	}
 	f.Add([]byte("version=1,filter=compress\n" + strings.Repeat("1. a(1) = 0x1\n", 100) + strings.Repeat("\t0x1 f()\n\t0x1 g()\n", 50)))
 	f.Add([]byte(strings.Repeat(": /lib/prog64.so => 0x1000-0x2000\n: /lib/prog64.so => 0x2000-0x3000\n", 30)))
-	o := Options{Options: report.Options{Symbolizer: newSymbolizer(f), PrefixMap: fixtures(f), Wait: 1 << 40}}
+	o := Options{ReportOptions: symbolize.ReportOptions{Symbolizer: newSymbolizer(f), PrefixMap: fixtures(f), Wait: 1 << 40}}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		defer fuzztest.Watch(t, input)()
 		for _, form := range slices.Concat(forms, collected) {

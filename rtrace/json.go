@@ -289,7 +289,7 @@ func (j *jsonPrinter) site(b *jsonout.Buffer, rec *Record) {
 			named = true
 			if a.json == nil {
 				for i := range a.Frames {
-					shown := j.o.Shown(&a.Frames[i])
+					shown := j.o.report().Shown(&a.Frames[i])
 					a.json.Frame(&shown)
 				}
 			}

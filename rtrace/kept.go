@@ -77,9 +77,9 @@ type comment struct {
 	index uint64
 }
 
-func (k *kept) reset(p *Processing) {
+func (k *kept) reset() {
 	k.share.Release()
-	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(p.Budget)}
+	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(k.share.Budget)}
 }
 
 // fits reports whether the budget has size more bytes, and takes them.

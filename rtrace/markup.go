@@ -33,10 +33,10 @@ type translator struct {
 
 // newTranslator returns a translator that passes the records that remain after processing to use.
 func newTranslator(o *Options, use func(*Record) error) *translator {
-	t := &translator{o: o, diagnostics: &diagnostics{to: o.Diagnose}, answers: newAnswerer(&o.Options)}
+	t := &translator{o: o, diagnostics: &diagnostics{to: o.Diagnose}, answers: newAnswerer(o.report())}
 	t.space = newSpace(o, t.diagnostics)
 	if o.Processing.active() {
-		t.processor = newProcessor(&o.Processing, t.space, t.diagnostics, use)
+		t.processor = newProcessor(o, t.space, t.diagnostics, use)
 		use = t.processor.addRecord
 	}
 	t.Reader = NewReader(func(rec *Record) error {
@@ -76,7 +76,7 @@ func (t *translator) Close() error {
 			err = t.processor.rereader.Close()
 		}
 	}
-	t.missing.Pass(&t.o.Options)
+	t.missing.Pass(t.o.report())
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // live returns the bytes of the heap that are in use.
@@ -24,7 +25,7 @@ func live() int64 {
 func TestMemoryIsConstant(t *testing.T) {
 	input := largeReport(128 << 10)
 	begin := bytes.Index(input, []byte("\n1. ")) + 1
-	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}}
+	o := Options{ReportOptions: symbolize.ReportOptions{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}}
 	for _, form := range []string{"rtrace", "json", "markup", "rtrace --leaks", "json --call-address=0x7f0000001372", "rtrace --context=1 --depth=2"} {
 		w := translation(t, form, io.Discard, o)
 		w.Write(input[:begin])
@@ -54,8 +55,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	const most = 2 << 20
 	for _, form := range []string{"rtrace --leaks", "json --compress", "markup --leaks --compress"} {
 		var diagnostics []string
-		o := Options{Options: report.Options{Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
-		o.Processing.Budget = report.NewBudget(int64(most), nil)
+		o := Options{ReportOptions: symbolize.ReportOptions{Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
+		o.Memory = report.NewBudget(int64(most), nil)
 		var out strings.Builder
 		w := translation(t, form, &out, o)
 		before := live()
@@ -88,7 +89,7 @@ func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	missing := []byte("version=2.0, pid=312\n: /lib/prog64.so => 0x7f0000001000-0x7f0000002000\n")
 	missing = append(missing, bytes.Repeat([]byte("1. malloc(1) = 0x1\n\t0x1372\n\n"), (maxHold+1<<20)/29)...)
 	var diagnostics []string
-	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
+	o := Options{ReportOptions: symbolize.ReportOptions{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
 	var out bytes.Buffer
 	w := NewReport(&out, o)
 	before := live()
@@ -145,8 +146,8 @@ func TestHostileReportsAreBounded(t *testing.T) {
 		"frames of nobody":           repeat(n, "\t0x%x f()\n"),
 		"lines that look like calls": repeat(n, "%d. f(\n"),
 	}
-	o := Options{Options: report.Options{PrefixMap: fixtures(t), Symbolizer: newSymbolizer(t), Wait: 1 << 40}}
-	o.Processing.Budget = report.NewBudget(16<<20, nil)
+	o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: fixtures(t), Symbolizer: newSymbolizer(t), Wait: 1 << 40}}
+	o.Memory = report.NewBudget(16<<20, nil)
 	for name, input := range reports {
 		for _, form := range []string{"rtrace", "json", "markup --leaks", "rtrace --compress --call-address=0x1 --depth=3"} {
 			before := live()

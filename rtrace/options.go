@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // Output is the form in which a report is printed.
@@ -22,9 +23,10 @@ const (
 
 // Options are the options of all readers of reports, the output, and the processing of the records.
 // The zero value prints the report unchanged. Without Elements, and with a Symbolizer, a frame is
-// text if the report has more about it than the symbolizer.
+// text if the report has more about it than the symbolizer. Memory is for the calls that stacks, and
+// Leaks and Compress of Processing, keep.
 type Options struct {
-	report.Options
+	symbolize.ReportOptions
 
 	// Output is the form that NewReport or NewStacks prints.
 	Output Output
@@ -39,12 +41,12 @@ var (
 )
 
 // unresolved returns the count for one unresolved frame at s.
-func (s site) unresolved(err error) report.Unresolved {
+func (s site) unresolved(err error) symbolize.Unresolved {
 	switch {
 	case s.at == nil:
-		return report.Unresolved{Frames: 1}
+		return symbolize.Unresolved{Frames: 1}
 	case s.at.file == nil:
-		return report.Unresolved{Name: s.at.path, Frames: 1, Err: errNoFile}
+		return symbolize.Unresolved{Name: s.at.path, Frames: 1, Err: errNoFile}
 	case !s.at.placed:
 		err = errOtherFile
 	}
@@ -67,3 +69,6 @@ func (t *diagnostics) report(s string) {
 	t.seen[s] = struct{}{}
 	t.to(s)
 }
+
+// report returns the options that all readers share.
+func (o *Options) report() *report.Options { return (*report.Options)(&o.ReportOptions) }

@@ -47,10 +47,6 @@ type Processing struct {
 	// Compress groups calls with the same backtrace. Sort is the order of the groups.
 	Compress bool
 	Sort     Order
-
-	// Budget bounds the calls that Leaks and Compress keep; nil is report.DefaultMaxMemory for this
-	// report alone. Calls that exceed it are left out, with a diagnostic.
-	Budget *report.Budget
 }
 
 // active reports whether any step is selected.
@@ -144,11 +140,12 @@ type group struct {
 	epoch   int
 }
 
-func newProcessor(p *Processing, s *space, t *diagnostics, out func(*Record) error) *processor {
-	r := &processor{Processing: p, out: out, rereader: NewReader(out), space: s, diagnostics: t}
+func newProcessor(o *Options, s *space, t *diagnostics, out func(*Record) error) *processor {
+	r := &processor{Processing: &o.Processing, out: out, rereader: NewReader(out), space: s, diagnostics: t}
 	r.rereader.compressed, r.rereader.headed = true, true
 	r.lineEnd = "\n"
-	r.kept.reset(p)
+	r.kept.share = report.NewShare(o.Memory)
+	r.kept.reset()
 	r.group.hashes[0].SetSeed(maphash.MakeSeed())
 	r.group.hashes[1].SetSeed(maphash.MakeSeed())
 	return r
@@ -423,7 +420,7 @@ func (p *processor) end() error {
 		p.lost += int64(n)
 		p.diagnostics.report(fmt.Sprintf("%d calls exceed the %d MiB of memory allowed and are left out (--max-memory)", n, p.kept.mebibytes()))
 	}
-	p.kept.reset(p.Processing)
+	p.kept.reset()
 	return err
 }
 

@@ -106,7 +106,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 		case "--exclude":
 			p.Exclude, err = ReadIndexes(strings.NewReader(strings.ReplaceAll(value, ",", "\n")))
 		case "--max-memory":
-			p.Budget = report.NewBudget(int64(n), nil)
+			o.Memory = report.NewBudget(int64(n), nil)
 		case "--basenames":
 			o.Basenames = true
 		default:
@@ -124,7 +124,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 		return NewStacks(w, o)
 	case "findings":
 		s := findings.New(nil)
-		return &finding{NewFindings(s, "report", nil, o), s, w}
+		return &finding{newFinder(s, "report", nil, o), s, w}
 	case "json":
 		o.Output = JSON
 		return NewReport(w, o)
@@ -206,7 +206,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}}
+	o := Options{ReportOptions: symbolize.ReportOptions{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}}
 	plain := func(s string) string {
 		for _, m := range o.PrefixMap {
 			s = strings.ReplaceAll(s, m.New, m.Old)

@@ -35,7 +35,7 @@ type space struct {
 }
 
 func newSpace(o *Options, t *diagnostics) *space {
-	return &space{diagnostics: t, objects: report.NewObjects(&o.Options, maxFiles, false), files: make(map[string]*file), epoch: 1}
+	return &space{diagnostics: t, objects: report.NewObjects(o.report(), maxFiles, false), files: make(map[string]*file), epoch: 1}
 }
 
 // reset removes all mappings for a new process. The files stay known.

@@ -30,7 +30,7 @@ func NewStacks(w io.Writer, o Options) io.WriteCloser {
 	s := &stacker{w: w, live: make(map[resource]*held), mappings: make(map[*mapping]uint32), contexts: make(map[uint64]string)}
 	s.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}, {Name: "inuse_objects", Unit: "count"}, {Name: "inuse_space", Unit: "bytes"}}
 	s.p.Default = "inuse_space"
-	s.share = report.NewShare(o.Processing.Budget)
+	s.share = report.NewShare(o.Memory)
 	s.translator = newTranslator(&o, s.take)
 	return s
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // reportWith returns a report with one stack of addresses in /lib/prog.so.
@@ -62,7 +63,7 @@ func TestBiasIsInferredOrNotKnown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var diagnostics []string
-		o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}, Maps: tt.maps}
+		o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}, Maps: tt.maps}
 		out := reportOf(t, reportWith(tt.ips...), o)
 		got := strings.Join(diagnostics, "\n")
 		for _, m := range o.PrefixMap {
@@ -228,7 +229,7 @@ func TestSpecialCodeIsKnown(t *testing.T) {
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeELF(t, "large.so", elf.EM_X86_64, "", 256<<20)
 	const processes = 500
-	o := Options{Options: report.Options{PrefixMap: []buildid.PrefixMap{{Old: "/lib/prog.so", New: large}}}}
+	o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: []buildid.PrefixMap{{Old: "/lib/prog.so", New: large}}}}
 	tr := newTracker(&o)
 	tr.solver.allowed = maxWork >> 4
 	r := NewReader(func(rec *Record) error {

@@ -12,8 +12,6 @@
 // its code, the package chooses the one that the facts of the report and of the file agree with. If
 // they agree with several, the frames of the file stay unresolved; [Options] has the remedies.
 //
-// [Places] does the same for other files of Valgrind's tools, whose readers pass it their frames.
-//
 // The formats are protocols 1 to 4 as Valgrind's documentation has them (xml-output.txt,
 // xml-output-protocol4.txt), and protocols 5 and 6 as Valgrind 3.23 to 3.26 write them.
 package valgrind

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A report in ISO 8859-1 has its names and texts in UTF-8, as XML parsers read them. In another
@@ -63,7 +63,7 @@ func TestEncodingsOfReports(t *testing.T) {
 		}
 		var diagnostics []string
 		var out bytes.Buffer
-		w := NewXML(&out, Options{Options: report.Options{Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}})
+		w := NewXML(&out, Options{ReportOptions: symbolize.ReportOptions{Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}})
 		if _, err := w.Write([]byte(tt.declaration + body + tt.declaration + body)); err != nil {
 			t.Fatal(err)
 		}

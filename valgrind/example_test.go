@@ -10,7 +10,6 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -25,7 +24,7 @@ func ExampleNewMarkup() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(filepath.Join(sysroot, "debug"))}})
 	defer s.Close()
 	f := filter.New(os.Stdout, filter.Options{Symbolizer: s, Patience: filter.Patience{Local: time.Minute}})
-	r := valgrind.NewMarkup(f, valgrind.Options{Options: report.Options{Symbolizer: s, Sysroot: sysroot, Wait: time.Minute}})
+	r := valgrind.NewMarkup(f, valgrind.Options{ReportOptions: symbolize.ReportOptions{Symbolizer: s, Sysroot: sysroot, Wait: time.Minute}})
 	io.WriteString(r, errorInXML)
 	if err := r.Close(); err != nil {
 		log.Fatal(err)

@@ -10,11 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// NewFindings returns a writer that adds the errors of the report written to it to s, with frames
-// resolved by the symbolizer of o, and the processes that the report is about. input is the name of
-// the report; own tells own frames from those of the system. Writes never fail. The writer is for
-// one goroutine, which must be that of s.
-func NewFindings(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
+// newFinder returns what NewFindings documents: see inner.
+func newFinder(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	f := &finder{o: &o, t: newTracker(&o), to: s, input: input, own: own}
 	f.answers = f.t.answers
 	f.Reader = NewReader(f.take)

@@ -17,7 +17,7 @@ import (
 func findingsIn(t *testing.T, xml []byte, o Options) *findings.Collection {
 	t.Helper()
 	s := findings.New(nil)
-	w := NewFindings(s, "report.xml", nil, o)
+	w := newFinder(s, "report.xml", nil, o)
 	for len(xml) > 0 { // records are cut by writes
 		n := min(len(xml), 1000)
 		if _, err := w.Write(xml[:n]); err != nil {
@@ -166,7 +166,7 @@ func TestThreadsOfARaceAreTraces(t *testing.T) {
 func TestFindingsOfManyProcessesAreBounded(t *testing.T) {
 	const budget, processes = 1 << 20, 20000
 	s := findings.New(report.NewBudget(budget, nil))
-	w := NewFindings(s, "report.xml", nil, Options{}).(*finder)
+	w := newFinder(s, "report.xml", nil, Options{}).(*finder)
 	for i := range processes {
 		fmt.Fprintf(w, "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<pid>%d</pid>\n<args><argv><exe>./a</exe><arg>%s</arg></argv></args>\n%s</valgrindoutput>\n", i, strings.Repeat("x", 1000), errorXML(1, "a"))
 		if len(w.runs) > maxNesting+1 || len(w.byPID) > maxProcesses {

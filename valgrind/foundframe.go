@@ -211,7 +211,7 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 		f.t.missing.Named++
 		for i, all := 0, site.trace(len(got.frames)); i < len(all); i++ {
 			all[i] = place
-			all[i].Frame = f.o.Shown(&got.frames[i])
+			all[i].Frame = f.o.report().Shown(&got.frames[i])
 		}
 	case unnamed:
 		site.trace(1)[0] = place
@@ -242,7 +242,7 @@ func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbo
 		to.Linkage = to.Func
 	}
 	if from.File != nil {
-		to.File = f.o.ShownFile(text.source)
+		to.File = f.o.report().ShownFile(text.source)
 		to.Line, to.HasLine = uint32(min(from.Line, 1<<32-1)), from.Line > 0
 	}
 	return to

@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // marked returns a whole error, which must not be lost.
@@ -51,7 +51,7 @@ func FuzzValgrind(f *testing.F) {
 		if in := records(input, 7); in != whole {
 			t.Errorf("in blocks of 7 bytes:\n%s\nwhole:\n%s", in, whole)
 		}
-		o := Options{Options: report.Options{PrefixMap: maps}}
+		o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: maps}}
 		fuzztest.Growth(t, data, func(data []byte) { markupOf(t, []byte("<valgrindoutput>"+string(data)), 1<<20, o) })
 		text := markupOf(t, input, 64, o)
 		var out bytes.Buffer

@@ -317,7 +317,7 @@ func (r *renderer) renderPosition(f *Frame) {
 	if len(f.File)+len(f.Dir) == 0 && f.Line == 0 {
 		return
 	}
-	r.line = escape.AppendText(r.line, r.o.ShownFile(f.source()), "\t")
+	r.line = escape.AppendText(r.line, r.o.report().ShownFile(f.source()), "\t")
 	if f.Line != 0 {
 		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
 	}

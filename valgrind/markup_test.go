@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // fixtures maps the objects of the scripts' reports to ELF files.
@@ -78,7 +78,7 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 				input = unquoted(t, input)
 			}
 			var diagnostics []string
-			o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
+			o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
 			answer := func() string {
 				text := markupOf(t, input, len(input), o)
 				for _, s := range diagnostics {

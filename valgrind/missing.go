@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // The reasons why a frame has no place in a file.
@@ -44,7 +44,7 @@ func (t *tracker) countUnresolved(s *site, err error) {
 		f, err = t.cur.whyUnplaced(&s.frames[len(s.frames)-1])
 	}
 	if f == nil {
-		t.missing.Add(report.Unresolved{Frames: 1, Err: err})
+		t.missing.Add(symbolize.Unresolved{Frames: 1, Err: err})
 		return
 	}
 	t.missing.Add(f.Unresolved(1, err))

@@ -20,7 +20,7 @@ type namer struct {
 }
 
 func newNamer(o *Options, t *tracker) *namer {
-	return &namer{o: &o.Options, t: t, answers: t.answers}
+	return &namer{o: o.report(), t: t, answers: t.answers}
 }
 
 // all yields the sites of a stack with the frames that the symbolizer has for them, if these are

@@ -1,12 +1,15 @@
 package valgrind
 
-import "github.com/symfilter/symfilter/internal/report"
+import (
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
 
 // Options are the options of all readers of reports, and where object files were loaded. With a
 // Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about
 // it than the symbolizer.
 type Options struct {
-	report.Options
+	symbolize.ReportOptions
 
 	// Maps are the load biases that are known exactly. The load bias of any other file is inferred.
 	Maps []Map
@@ -15,3 +18,6 @@ type Options struct {
 	// nil, the load bias of a frame's file is inferred from the records up to that of the frame.
 	Ahead *Ahead
 }
+
+// report returns the options that all readers share.
+func (o *Options) report() *report.Options { return (*report.Options)(&o.ReportOptions) }

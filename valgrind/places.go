@@ -8,30 +8,29 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Places finds out where the object files of one process were loaded, and looks up the frames of a
+// places finds out where the object files of one process were loaded, and looks up the frames of a
 // file that has addresses in the process, like the XML, but no map: the files of DHAT and Massif.
 // One goroutine at a time may use it.
-type Places struct {
+type places struct {
 	t      *tracker
 	solved bool            // nothing was learned since the last search for biases
 	named  bool            // the search for the debug files of located objects has begun
 	wanted map[string]bool // objects with a frame that has no name
 }
 
-// NewPlaces returns the Places of a process that was started as program, which is empty if that is
-// not known. Maps and the report.Options of o apply.
-func NewPlaces(program string, o Options) *Places {
+// newPlaces returns the places of a process: see inner.
+func newPlaces(program string, o Options) *places {
 	o.Ahead, o.Elements = nil, false
 	t := newTracker(&o)
 	t.hasElements = true
 	t.cur.exe = t.cur.keepText([]byte(program))
-	return &Places{t: t, wanted: make(map[string]bool)}
+	return &places{t: t, wanted: make(map[string]bool)}
 }
 
 // Learn takes the fact that the address of f is in the code of its object. If f is a caller, inner
 // is the frame that it called, or the zero value if that is not known. Learn before Frames: a bias
 // is chosen by the facts known so far.
-func (p *Places) Learn(f, inner report.RawFrame) {
+func (p *places) Learn(f, inner report.RawFrame) {
 	var in *Frame
 	if !f.Exact && inner.Object != "" {
 		in = frameOf(&inner)
@@ -48,7 +47,7 @@ func (p *Places) Learn(f, inner report.RawFrame) {
 // they have more about f than the report: a name or a line. It returns no frames otherwise, and
 // counts f for Options.Unresolved if the report has no name either. It waits for debug files as the
 // Options allow. The frames must not be modified.
-func (p *Places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
+func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
 	t := p.t
 	if !p.solved {
 		t.solver.solveAll(t.cur)
@@ -84,7 +83,7 @@ func (p *Places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid
 
 // Close reports why frames have no names, for each object that was not located, passes the counts of
 // frames to the Options, and closes the object files.
-func (p *Places) Close() {
+func (p *places) Close() {
 	p.t.cur.order = slices.DeleteFunc(p.t.cur.order, func(o *loaded) bool { return !p.wanted[o.name] })
 	p.t.finish()
 }

@@ -71,7 +71,7 @@ func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 
 			var named int64
 			o.Named = func(n int64) { named = n }
-			p := NewPlaces(of.cur.exe, o)
+			p := newPlaces(of.cur.exe, o)
 			eachFrame(t, input, p.Learn)
 			functions := make(map[string]bool)
 			eachFrame(t, input, func(f, _ report.RawFrame) {
@@ -103,14 +103,14 @@ func (r *Reader) write(input []byte) error {
 // of an object that is missing, is counted.
 func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	var messages []string
-	var failed []report.Unresolved
-	o := Options{Options: report.Options{
+	var failed []symbolize.Unresolved
+	o := Options{ReportOptions: symbolize.ReportOptions{
 		Symbolizer: symbolize.New(symbolize.Options{}),
 		Diagnose:   func(message string) { messages = append(messages, message) },
-		Unresolved: func(all []report.Unresolved) { failed = all },
+		Unresolved: func(all []symbolize.Unresolved) { failed = all },
 	}}
 	defer o.Symbolizer.Close()
-	p := NewPlaces("/bin/a", o)
+	p := newPlaces("/bin/a", o)
 	unknown := report.RawFrame{Addr: 0x37}
 	missing := report.RawFrame{Addr: 0x109123, Object: "/lib/missing.so"}
 	known := report.RawFrame{Addr: 0x109124, Object: "/lib/other.so", Func: "f"} // stays as it is, without a message

@@ -17,7 +17,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -41,7 +40,7 @@ func recordedOptions(t *testing.T) (Options, string) {
 			t.Error(err)
 		}
 	})
-	return Options{Options: report.Options{Symbolizer: s, Sysroot: sysroot, Wait: time.Minute}}, sysroot
+	return Options{ReportOptions: symbolize.ReportOptions{Symbolizer: s, Sysroot: sysroot, Wait: time.Minute}}, sysroot
 }
 
 var (
@@ -203,7 +202,7 @@ func TestDoubtedFilesAreOtherFilesInTheEnd(t *testing.T) {
 		fmt.Fprintf(&frames, "<frame>\n<ip>%#X</ip>\n<obj>/lib/prog.so</obj>\n</frame>\n", at+rel)
 	}
 	var diagnostics []string
-	o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, path.Base(s)) }}}
+	o := Options{ReportOptions: symbolize.ReportOptions{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, path.Base(s)) }}}
 	reportOf(t, []byte("<valgrindoutput>\n<error>\n<stack>\n"+frames.String()+"</stack>\n</error>\n</valgrindoutput>\n"), o)
 	if want := "x86_64.elf: " + errOtherFile.Error(); !slices.Contains(diagnostics, want) {
 		t.Errorf("got %q, want %q", diagnostics, want)

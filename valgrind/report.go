@@ -274,7 +274,7 @@ func (r *reporter) printFrame(s *site) {
 	case got != nil && got.improvesOn(s):
 		if got.json == nil {
 			for i := range got.frames {
-				shown := r.o.Shown(&got.frames[i])
+				shown := r.o.report().Shown(&got.frames[i])
 				got.json.Frame(&shown)
 			}
 		}
@@ -328,7 +328,7 @@ func (r *reporter) printReportFrame(f *Frame, inlined bool, linkage string) {
 	r.out.Item()
 	r.out.Function(name, linkage)
 	if f.File != nil {
-		r.out.String("file", r.o.ShownFile(f.source()))
+		r.out.String("file", r.o.report().ShownFile(f.source()))
 		r.out.Uint("line", f.Line)
 	}
 	r.out.Bool("inlined", inlined)

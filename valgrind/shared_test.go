@@ -33,7 +33,7 @@ func distinctErrors(errors, depth int) []byte {
 // found returns the findings of a report.
 func found(xml []byte) *findings.Collection {
 	s := findings.New(nil)
-	w := NewFindings(s, "report.xml", nil, Options{})
+	w := newFinder(s, "report.xml", nil, Options{})
 	for rest := xml; len(rest) > 0; {
 		n := min(len(rest), 64<<10)
 		w.Write(rest[:n])

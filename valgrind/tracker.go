@@ -32,8 +32,8 @@ func newTracker(o *Options) *tracker {
 	if o.Ahead != nil {
 		t.ahead, t.files, t.answers = o.Ahead.processes, o.Ahead.files, o.Ahead.answers
 	} else {
-		t.files = &files{objects: report.NewObjects(&o.Options, maxOpen, true)}
-		t.answers = newAnswerer(&o.Options)
+		t.files = &files{objects: report.NewObjects(o.report(), maxOpen, true)}
+		t.answers = newAnswerer(o.report())
 	}
 	if o.Symbolizer != nil {
 		t.solver.answers = t.answers
@@ -204,7 +204,7 @@ func (t *tracker) finish() {
 	if !t.hasElements {
 		t.reportOnce("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
-	t.missing.Pass(&t.o.Options)
+	t.missing.Pass(t.o.report())
 	t.files.close()
 }
 
@@ -212,7 +212,7 @@ func (t *tracker) finish() {
 func (t *tracker) reportOnce(message string) {
 	if !t.told[message] && len(t.told) < maxNames {
 		t.told[message] = true
-		t.o.Report(message)
+		t.o.report().Report(message)
 	}
 }
 

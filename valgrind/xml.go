@@ -357,7 +357,7 @@ func (x *rewriter) appendNames(dst []byte, f *symbolize.Frame, named bool, separ
 	if f.File == "" {
 		return dst
 	}
-	file := x.o.ShownFile(f.File)
+	file := x.o.report().ShownFile(f.File)
 	if i := lastSlash([]byte(file)); i > 0 {
 		field("dir", file[:max(1, i-1)])
 		file = file[i:]

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // xmlOf returns the XML of a report that is written in blocks of a size.
@@ -188,7 +188,7 @@ func FuzzXML(f *testing.F) {
 			t.Errorf("0xfeed2 is lost")
 		}
 		var out bytes.Buffer
-		w := NewXMLDocuments(func() (Document, error) { return following{&out}, nil }, Options{Options: report.Options{}})
+		w := NewXMLDocuments(func() (Document, error) { return following{&out}, nil }, Options{ReportOptions: symbolize.ReportOptions{}})
 		w.Write(data)
 		w.Close()
 	})

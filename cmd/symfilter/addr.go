@@ -71,7 +71,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
 		if !found {
-			c := counts{modules: []report.Unresolved{of.unresolved(1, err)}, failed: 1}
+			c := counts{modules: []symbolize.Unresolved{of.unresolved(1, err)}, failed: 1}
 			if _, outside := errors.AsType[*outsideError](err); outside {
 				last = append(last, c)
 			} else {

@@ -47,18 +47,17 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	f := &r.c.callgrind
 	o := callgrind.Options{
-		Options:   r.options(at),
-		Budget:    r.profiles,
-		Label:     at.label,
-		Tree:      map[string]callgrind.Tree{"caller": callgrind.Callers, "calling": callgrind.Calling, "both": callgrind.Callers | callgrind.Calling}[f.tree],
-		Inclusive: f.inclusive,
-		Show:      splitWords(f.show),
-		Sort:      splitWords(f.sort),
-		Parts:     f.parts,
-		Threads:   f.threads,
-		Limits:    r.c.changes.limits,
-		Source:    r.c.source.lines.on || len(r.c.source.roots) > 0,
-		Color:     r.color,
+		ReportOptions: r.options(at),
+		Label:         at.label,
+		Tree:          map[string]callgrind.Tree{"caller": callgrind.Callers, "calling": callgrind.Calling, "both": callgrind.Callers | callgrind.Calling}[f.tree],
+		Inclusive:     f.inclusive,
+		Show:          splitWords(f.show),
+		Sort:          splitWords(f.sort),
+		Parts:         f.parts,
+		Threads:       f.threads,
+		Limits:        r.c.changes.limits,
+		Source:        r.c.source.lines.on || len(r.c.source.roots) > 0,
+		Color:         r.color,
 	}
 	o.FunctionNames, o.FileNames = r.c.changes.functions, r.c.changes.files
 	o.SourceRoots = r.c.source.roots

@@ -61,7 +61,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		x.wrong("it %s", hint)
 	}
 	var help advice
-	var without []filter.Unresolved
+	var without []symbolize.Unresolved
 	for _, m := range all {
 		if x.module(&m); !m.hasDebugFile() {
 			help.add(c.next(m.Unresolved, m.report), m.Name)
@@ -129,8 +129,8 @@ func (c *config) examine(ctx context.Context, opened *symfilter.Opened, in *os.F
 
 // An examinedModule is a module that a log names.
 type examinedModule struct {
-	filter.Unresolved // Frames is 0 if all its addresses have names
-	report            symbolize.Report
+	symbolize.Unresolved // Frames is 0 if all its addresses have names
+	report               symbolize.Report
 }
 
 // hasDebugFile reports whether the module has a debug file that can be used.
@@ -140,9 +140,9 @@ func (m *examinedModule) hasDebugFile() bool {
 
 // modulesOf returns the modules that sym was asked for, after the search for their files, and those
 // that stayed unresolved: the ones with the most unresolved addresses first.
-func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []filter.Unresolved) (all []examinedModule) {
+func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symbolize.Unresolved) (all []examinedModule) {
 	for _, r := range sym.Reports() {
-		m := examinedModule{Unresolved: filter.Unresolved{ID: r.ID, Name: r.Name}}
+		m := examinedModule{Unresolved: symbolize.Unresolved{ID: r.ID, Name: r.Name}}
 		if r.Pending || r.Path == "" {
 			_, m.Err = sym.Ask(ctx, nil, symbolize.Location{ID: r.ID, Name: r.Name}, symbolize.Policy{})
 			r = sym.Report(r.ID, r.Name)

@@ -84,7 +84,7 @@ func (s *stream) printRests(r filter.Rests) {
 }
 
 // nameOf returns how a module is called in reports.
-func nameOf(u filter.Unresolved) string {
+func nameOf(u symbolize.Unresolved) string {
 	switch {
 	case u.Name == "" && u.ID.IsZero():
 		return "addresses without a module"
@@ -109,7 +109,7 @@ func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum count
 }
 
 // because returns why a module stayed unresolved.
-func because(u filter.Unresolved, r symbolize.Report) string {
+func because(u symbolize.Unresolved, r symbolize.Report) string {
 	outside, is := errors.AsType[*outsideError](u.Err)
 	switch {
 	case is && r.Fault == "":
@@ -137,7 +137,7 @@ func isReason(err error) bool {
 }
 
 // next returns what the user can do about a module that stayed unresolved, or an empty string.
-func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
+func (c *config) next(u symbolize.Unresolved, r symbolize.Report) string {
 	var missing *symbolize.NotFoundError
 	var outside *outsideError
 	switch {

@@ -85,6 +85,11 @@ type foundOutput struct {
 }
 
 // collect makes the collection of findings, whose memory budget bounds.
+// A findingsReader has the Options of a reader of reports: see [access.Valgrind].
+type findingsReader interface {
+	NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser
+}
+
 func (f *found) collect(c *config, budget *report.Budget) (err error) {
 	f.c = c
 	f.gate.flags, f.prints = &c.gates, c.findingsPrinter

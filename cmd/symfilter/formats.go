@@ -89,19 +89,20 @@ func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefi
 }
 
 // options returns the options that all readers of reports have.
-func (r *reports) options(at *arrival) report.Options {
-	return report.Options{
+func (r *reports) options(at *arrival) symbolize.ReportOptions {
+	return symbolize.ReportOptions{
 		Symbolizer: r.sym,
 		Elements:   r.output == outputMarkup,
 		Sysroot:    r.c.sysroot,
 		PrefixMap:  r.prefixes,
 		Basenames:  r.c.basenames,
 		NoPaths:    r.c.noPaths,
-		Patience:   at.filter.Patience(),
+		Filter:     at.filter,
+		Memory:     r.profiles,
 		Members:    at.members,
 		Diagnose:   at.diagnose,
 		Named:      func(n int64) { at.add(counts{asked: n}) },
-		Unresolved: func(all []report.Unresolved) { at.add(unresolvedCounts(all)) },
+		Unresolved: func(all []symbolize.Unresolved) { at.add(unresolvedCounts(all)) },
 	}
 }
 

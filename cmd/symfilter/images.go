@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // imageWord returns the value of --image, as a word of a shell, that names the candidate of u.
-func imageWord(u filter.Unresolved) string {
+func imageWord(u symbolize.Unresolved) string {
 	word := u.Candidate
 	if folder, err := os.Getwd(); err == nil {
 		if short, err := filepath.Rel(folder, word); err == nil && filepath.IsLocal(short) {
@@ -31,7 +31,7 @@ func imageWord(u filter.Unresolved) string {
 }
 
 // nameForImage returns the name of a module with which --image names it, or an empty string.
-func nameForImage(u filter.Unresolved) string {
+func nameForImage(u symbolize.Unresolved) string {
 	switch {
 	case u.Name == "":
 		return ""
@@ -55,7 +55,7 @@ func shellWord(word string) string {
 
 // unusedImages returns the files of --image that were used for no frame, each as a part of a sentence.
 // modules stayed unresolved.
-func (r *remedier) unusedImages(modules []filter.Unresolved) (all []string) {
+func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 	var names []string // of the modules for which --image can name a file
 	for _, u := range modules {
 		if name := nameForImage(u); name != "" && u.ID.IsZero() && !slices.Contains(names, name) {

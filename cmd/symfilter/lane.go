@@ -10,7 +10,6 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/faults"
-	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/page"
@@ -35,13 +34,13 @@ type lane struct {
 // paths for people. The first lane and those like it keep the Cache of the run. Own frames are
 // judged in all lanes if one shows them, so that these may share a Cache.
 func shareCaches(lanes []*lane, maxMemory int64) {
-	type look struct{ clean, links bool }
-	of := func(l *lane) look { return look{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
-	caches := make(map[look]*filter.Cache)
-	var own *findings.Own
+	type cached struct{ clean, links bool }
+	of := func(l *lane) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
+	caches := make(map[cached]*filter.Cache)
+	var look filter.Look
 	for _, l := range lanes {
-		if own == nil {
-			own = l.options.Look.Own
+		if look.Own == nil {
+			look.Own = l.options.Look.Own
 		}
 		if at := of(l); caches[at] == nil {
 			if len(caches) > 0 {
@@ -52,7 +51,7 @@ func shareCaches(lanes []*lane, maxMemory int64) {
 	}
 	for _, l := range lanes {
 		l.options.Cache = caches[of(l)]
-		l.options.Look.Own = own
+		l.options.Look.Own = look.Own
 	}
 }
 

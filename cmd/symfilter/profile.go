@@ -92,7 +92,7 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		Symbolizer: p.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: c.wait.of(true).Local,
 		Diagnose:   func(message string) { p.diag.printf("%s: %s", p.label, oneLine(message)) },
 		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
-		Unresolved: func(all []report.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
+		Unresolved: func(all []symbolize.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
 	})
 	if err != nil {
 		return exitIO, err
@@ -205,11 +205,12 @@ func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Memory = report.NewBudget(int64(p.c.maxMemory)/2, access.Symbolizer(p.Symbolizer).(report.Ledger))
 	read, err := profile.Read(p.content, profile.Options{
 		Options: o,
-		Budget:  report.NewBudget(int64(p.c.maxMemory)/2, access.Symbolizer(p.Symbolizer).(report.Ledger)),
 		Places: func(program string) profile.Places {
-			return valgrind.NewPlaces(program, valgrind.Options{Options: o, Maps: biases})
+			o := valgrind.Options{ReportOptions: symbolize.ReportOptions(o), Maps: biases}
+			return access.Valgrind(&o).(interface{ NewPlaces(string) any }).NewPlaces(program).(profile.Places)
 		},
 	})
 	if err != nil {
@@ -319,7 +320,7 @@ func otherFile(err error, start []byte, label string) string {
 }
 
 // unresolvedCounts returns the counts of the addresses of a report that have no name.
-func unresolvedCounts(all []report.Unresolved) (c counts) {
+func unresolvedCounts(all []symbolize.Unresolved) (c counts) {
 	for _, u := range all {
 		c.failed += u.Frames
 		if u.Name != "" {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
@@ -65,7 +64,7 @@ func (c *config) remedier(sym *symbolize.Symbolizer, sum counts, quick bool) *re
 }
 
 // remedies returns what would help with the modules, which are sorted, as parts of a sentence.
-func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
+func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	var unused []string
 	if len(modules) > 0 {
 		unused = r.unusedImages(modules)
@@ -84,17 +83,17 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 
 // needs are what modules need to be resolved.
 type needs struct {
-	without  []filter.Unresolved // modules with a build ID, without debug information
-	misfiled []string            // places of debug files that are named otherwise
-	packages []string            // with debug files of programs that say which package they are of
-	images   []string            // words of --image
+	without  []symbolize.Unresolved // modules with a build ID, without debug information
+	misfiled []string               // places of debug files that are named otherwise
+	packages []string               // with debug files of programs that say which package they are of
+	images   []string               // words of --image
 
 	pending, elsewhere, kernel bool
 	reason                     string // with advice, of the module with the most addresses
 }
 
 // needsOf returns what the modules, which are sorted, need.
-func (r *remedier) needsOf(modules []filter.Unresolved) (n needs) {
+func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)
 		switch {
@@ -186,7 +185,7 @@ func (r *remedier) servers(n needs) (all []string) {
 }
 
 // isKernel reports whether a module is the kernel, or no file of its kernel is here.
-func isKernel(u filter.Unresolved) bool {
+func isKernel(u symbolize.Unresolved) bool {
 	return u.Name == dialect.KernelImage || errors.Is(u.Err, judge.ErrKernel)
 }
 
@@ -219,7 +218,7 @@ func debugPackage(kind, name string) string {
 // installers returns the packages with the debug files of Debian packages that are installed and
 // have files with the build IDs of the first modules. It reads dpkg's lists for files that are
 // called as these modules.
-func installers(lists string, modules []filter.Unresolved) (packages []string, err error) {
+func installers(lists string, modules []symbolize.Unresolved) (packages []string, err error) {
 	var wanted [][]byte
 	var ids []buildid.ID // zero: found
 	opened := 0

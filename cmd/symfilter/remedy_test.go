@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -53,45 +52,45 @@ func TestRemedies(t *testing.T) {
 		"lists/libc6:amd64.md5sums":  dir + "/bin/inventory\n",
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
-	app := filter.Unresolved{ID: mustID(t, inventoryID), Name: "/opt/inventory", Frames: 2}
-	lib := filter.Unresolved{ID: mustID(t, "aabbcc"), Name: "libc.so.6", Frames: 1}
+	app := symbolize.Unresolved{ID: mustID(t, inventoryID), Name: "/opt/inventory", Frames: 2}
+	lib := symbolize.Unresolved{ID: mustID(t, "aabbcc"), Name: "libc.so.6", Frames: 1}
 	late := lib
 	late.Err = fmt.Errorf("build ID aabbcc: %w", symbolize.ErrPending)
-	gone := filter.Unresolved{Name: "/opt/app", Frames: 1, Err: report.ErrNoFile}
-	kernel := filter.Unresolved{Name: "vmlinux", Frames: 1, Err: judge.ErrKernel}
+	gone := symbolize.Unresolved{Name: "/opt/app", Frames: 1, Err: report.ErrNoFile}
+	kernel := symbolize.Unresolved{Name: "vmlinux", Frames: 1, Err: judge.ErrKernel}
 	fedora := map[string]symbolize.Report{"libc.so.6": {Path: "/lib64/libc.so.6", Package: symbolize.Package{Type: "rpm", Name: "glibc"}}}
 	for _, test := range []struct {
 		name    string
 		c       config
-		modules []filter.Unresolved
+		modules []symbolize.Unresolved
 		known   map[string]symbolize.Report
 		lists   string
 		urls    string
 		want    string
 	}{
-		{name: "nothing is known", modules: []filter.Unresolved{lib}, want: "--debug-file-directory and --symbol-path name folders of debug files"},
+		{name: "nothing is known", modules: []symbolize.Unresolved{lib}, want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "no module", want: ""},
-		{name: "folders that are trees, and one that is not", modules: []filter.Unresolved{lib},
+		{name: "folders that are trees, and one that is not", modules: []symbolize.Unresolved{lib},
 			c:    config{debugFlags: debugFlags{debugDirs: []string{at("tree"), at("tree/.build-id"), at("symsorter"), at("wrong"), at("nowhere")}}},
 			want: "--debug-file-directory " + at("wrong") + " has no .build-id folder"},
-		{name: "a package of Debian, by the build ID of an installed file", modules: []filter.Unresolved{lib, app}, lists: "lists", want: "install inventory-dbgsym"},
-		{name: "an installed file of another build", modules: []filter.Unresolved{{ID: lib.ID, Name: app.Name}}, lists: "lists",
+		{name: "a package of Debian, by the build ID of an installed file", modules: []symbolize.Unresolved{lib, app}, lists: "lists", want: "install inventory-dbgsym"},
+		{name: "an installed file of another build", modules: []symbolize.Unresolved{{ID: lib.ID, Name: app.Name}}, lists: "lists",
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
-		{name: "a package that is noted in the file", modules: []filter.Unresolved{app, lib}, known: fedora, lists: "lists", want: "install glibc-debuginfo inventory-dbgsym"},
-		{name: "packages do not help without the system's folder", modules: []filter.Unresolved{app}, lists: "lists",
+		{name: "a package that is noted in the file", modules: []symbolize.Unresolved{app, lib}, known: fedora, lists: "lists", want: "install glibc-debuginfo inventory-dbgsym"},
+		{name: "packages do not help without the system's folder", modules: []symbolize.Unresolved{app}, lists: "lists",
 			c: config{debugFlags: debugFlags{noDefaultDirs: true}}, want: "--debug-file-directory and --symbol-path name folders of debug files"},
-		{name: "a file with debug information is enough", modules: []filter.Unresolved{app}, lists: "lists", urls: "urls",
+		{name: "a file with debug information is enough", modules: []symbolize.Unresolved{app}, lists: "lists", urls: "urls",
 			known: map[string]symbolize.Report{app.Name: {Path: "x", Holds: symbolize.DebugInfo}}, want: ""},
-		{name: "servers of the distribution", modules: []filter.Unresolved{lib}, urls: "urls",
+		{name: "servers of the distribution", modules: []symbolize.Unresolved{lib}, urls: "urls",
 			want: "--debuginfod asks https://debuginfod.debian.net https://debuginfod.elfutils.org/"},
-		{name: "servers are asked", modules: []filter.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{urls: []string{"http://x"}}},
+		{name: "servers are asked", modules: []symbolize.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{urls: []string{"http://x"}}},
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
-		{name: "no network", modules: []filter.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{offline: true}},
+		{name: "no network", modules: []symbolize.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{offline: true}},
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
-		{name: "files that are still looked for", modules: []filter.Unresolved{late}, want: "--wait 90s waits longer for debug files"},
-		{name: "a kernel from another machine", modules: []filter.Unresolved{kernel}, lists: "lists", urls: "urls",
+		{name: "files that are still looked for", modules: []symbolize.Unresolved{late}, want: "--wait 90s waits longer for debug files"},
+		{name: "a kernel from another machine", modules: []symbolize.Unresolved{kernel}, lists: "lists", urls: "urls",
 			want: "--image vmlinux names the file of the kernel, --image MODULE=FILE that of a module"},
-		{name: "a report from another machine", modules: []filter.Unresolved{gone}, lists: "lists", urls: "urls", want: "--sysroot names the folder of files from another machine"},
+		{name: "a report from another machine", modules: []symbolize.Unresolved{gone}, lists: "lists", urls: "urls", want: "--sysroot names the folder of files from another machine"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := remedier{c: &test.c, urls: at("none"), module: func(_ buildid.ID, name string) symbolize.Report { return test.known[name] }}
@@ -137,7 +136,7 @@ func TestFewFilesOfPackagesAreOpened(t *testing.T) {
 		"few/p.list":  strings.Repeat("/nowhere/README\n", maxOpened-1) + last + "\n",
 		"many/p.list": strings.Repeat("/nowhere/README\n", maxOpened) + last + "\n",
 	})
-	readme := []filter.Unresolved{{ID: mustID(t, inventoryID), Name: "README"}}
+	readme := []symbolize.Unresolved{{ID: mustID(t, inventoryID), Name: "README"}}
 	for lists, want := range map[string][]string{"few": {"p-dbgsym"}, "many": nil} {
 		got, err := installers(filepath.Join(dir, lists), readme)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {

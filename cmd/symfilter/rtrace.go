@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/rtrace"
 )
@@ -66,10 +67,9 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 
 // rtrace returns the translator of a report of sp-rtrace.
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
-	o := rtrace.Options{Options: r.options(at), Processing: r.c.rtrace.processing}
-	o.Processing.Budget = r.profiles
+	o := rtrace.Options{ReportOptions: r.options(at), Processing: r.c.rtrace.processing}
 	if r.found != nil {
-		return rtrace.NewFindings(r.found.Collection, at.label, r.found.own, o)
+		return access.Rtrace(&o).(findingsReader).NewFindings(r.found.Collection, at.label, r.found.own)
 	}
 	if isStacked(r.output) {
 		return r.tracedStacks(at, o)

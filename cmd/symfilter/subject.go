@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -97,6 +96,6 @@ func (s *subject) location(addr uint64) symbolize.Location {
 }
 
 // unresolved returns the subject with n addresses that have no name because of err.
-func (s *subject) unresolved(n int64, err error) filter.Unresolved {
-	return filter.Unresolved{ID: s.id, Name: s.path, Frames: n, Err: err}
+func (s *subject) unresolved(n int64, err error) symbolize.Unresolved {
+	return symbolize.Unresolved{ID: s.id, Name: s.path, Frames: n, Err: err}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 const (
@@ -22,17 +23,17 @@ const (
 
 // counts are the addresses of one input.
 type counts struct {
-	modules []filter.Unresolved // in which addresses stayed unresolved
-	failed  int64               // addresses that stayed unresolved, with those in no module
-	asked   int64               // all addresses
-	rests   filter.Rests        // the proofs of the answers for raw backtraces
-	wild    filter.Wild         // addresses of raw backtraces at which there is no code
-	taken   map[string]bool     // paths of the files of --image that were taken for modules
+	modules []symbolize.Unresolved // in which addresses stayed unresolved
+	failed  int64                  // addresses that stayed unresolved, with those in no module
+	asked   int64                  // all addresses
+	rests   filter.Rests           // the proofs of the answers for raw backtraces
+	wild    filter.Wild            // addresses of raw backtraces at which there is no code
+	taken   map[string]bool        // paths of the files of --image that were taken for modules
 }
 
 // countsOf returns the counts of a log.
 func countsOf(f interface {
-	Unresolved() ([]filter.Unresolved, int64)
+	Unresolved() ([]symbolize.Unresolved, int64)
 	Stats() filter.Stats
 }) counts {
 	modules, failed := f.Unresolved()
@@ -44,7 +45,7 @@ func countsOf(f interface {
 // concurrent use.
 type tally struct {
 	mu        sync.Mutex
-	modules   map[moduleName]*filter.Unresolved
+	modules   map[moduleName]*symbolize.Unresolved
 	nameBytes int // of modules
 	failed    int64
 	asked     int64
@@ -78,9 +79,9 @@ func (t *tally) add(c counts) {
 				continue
 			}
 			if t.modules == nil {
-				t.modules = make(map[moduleName]*filter.Unresolved)
+				t.modules = make(map[moduleName]*symbolize.Unresolved)
 			}
-			known = &filter.Unresolved{ID: u.ID, Name: u.Name}
+			known = &symbolize.Unresolved{ID: u.ID, Name: u.Name}
 			t.modules[key] = known
 			t.nameBytes += len(u.Name)
 		}
@@ -108,8 +109,8 @@ func (t *tally) all() counts {
 
 // sorted returns the modules with unresolved addresses, those with the most first, and the number
 // of addresses in no module.
-func (c counts) sorted() (modules []filter.Unresolved, outside int64) {
-	modules = slices.SortedFunc(slices.Values(c.modules), func(a, b filter.Unresolved) int {
+func (c counts) sorted() (modules []symbolize.Unresolved, outside int64) {
+	modules = slices.SortedFunc(slices.Values(c.modules), func(a, b symbolize.Unresolved) int {
 		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
 	})
 	outside = c.failed
@@ -150,7 +151,7 @@ func (c counts) String() string {
 }
 
 // shortName returns the name of a module without its folders, or its build ID if it has none.
-func shortName(u filter.Unresolved) string {
+func shortName(u symbolize.Unresolved) string {
 	name := path.Base(u.Name)
 	switch {
 	case u.Name == "" && u.ID.IsZero():

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 func mustID(t *testing.T, digits string) buildid.ID {
@@ -23,34 +23,34 @@ func mustID(t *testing.T, digits string) buildid.ID {
 // The counts of inputs are added up by module, and printed by name.
 func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 	one, two := mustID(t, "aabb"), mustID(t, "ccdd")
-	in := func(id buildid.ID, name string, n int64) filter.Unresolved {
-		return filter.Unresolved{ID: id, Name: name, Frames: n}
+	in := func(id buildid.ID, name string, n int64) symbolize.Unresolved {
+		return symbolize.Unresolved{ID: id, Name: name, Frames: n}
 	}
 	for _, test := range []struct {
 		name   string
 		inputs []counts
 		want   string
 	}{
-		{"a log", []counts{{failed: 14, asked: 22, modules: []filter.Unresolved{in(two, "/lib/libc.so.6", 5), in(one, "/opt/inventory", 9)}}},
+		{"a log", []counts{{failed: 14, asked: 22, modules: []symbolize.Unresolved{in(two, "/lib/libc.so.6", 5), in(one, "/opt/inventory", 9)}}},
 			"14 of 22 addresses stayed unresolved: inventory (9), libc.so.6 (5)"},
 		{"two logs", []counts{
-			{failed: 1, asked: 2, modules: []filter.Unresolved{in(one, "app", 1)}},
-			{failed: 3, asked: 3, modules: []filter.Unresolved{in(two, "libc", 2), in(one, "app", 1)}},
+			{failed: 1, asked: 2, modules: []symbolize.Unresolved{in(one, "app", 1)}},
+			{failed: 3, asked: 3, modules: []symbolize.Unresolved{in(two, "libc", 2), in(one, "app", 1)}},
 		}, "4 of 5 addresses stayed unresolved: app (2), libc (2)"},
-		{"two builds of a module", []counts{{failed: 3, asked: 3, modules: []filter.Unresolved{in(one, "/a/app", 1), in(two, "/b/app", 2)}}},
+		{"two builds of a module", []counts{{failed: 3, asked: 3, modules: []symbolize.Unresolved{in(one, "/a/app", 1), in(two, "/b/app", 2)}}},
 			"3 of 3 addresses stayed unresolved: app (3)"},
-		{"addresses in no module", []counts{{failed: 3, asked: 9, modules: []filter.Unresolved{in(one, "app", 1)}}},
+		{"addresses in no module", []counts{{failed: 3, asked: 9, modules: []symbolize.Unresolved{in(one, "app", 1)}}},
 			"3 of 9 addresses stayed unresolved: no module (2), app (1)"},
-		{"a module without a name", []counts{{failed: 1, asked: 1, modules: []filter.Unresolved{in(one, "", 1)}}},
+		{"a module without a name", []counts{{failed: 1, asked: 1, modules: []symbolize.Unresolved{in(one, "", 1)}}},
 			"1 of 1 address stayed unresolved: aabb (1)"},
 		{"a report, which counts what gets a name separately", []counts{
 			{asked: 7},
-			{failed: 2, asked: 2, modules: []filter.Unresolved{in(one, "app", 2)}},
+			{failed: 2, asked: 2, modules: []symbolize.Unresolved{in(one, "app", 2)}},
 		}, "2 of 9 addresses stayed unresolved: app (2)"},
-		{"many modules", []counts{{failed: 21, asked: 21, modules: []filter.Unresolved{
+		{"many modules", []counts{{failed: 21, asked: 21, modules: []symbolize.Unresolved{
 			in(one, "a", 1), in(one, "b", 2), in(one, "c", 3), in(one, "d", 4), in(one, "e", 5), in(one, "f", 6)}}},
 			"21 of 21 addresses stayed unresolved: f (6), e (5), d (4), c (3), 2 more (3)"},
-		{"a long name", []counts{{failed: 1, asked: 1, modules: []filter.Unresolved{in(one, strings.Repeat("x", 5000), 1)}}},
+		{"a long name", []counts{{failed: 1, asked: 1, modules: []symbolize.Unresolved{in(one, strings.Repeat("x", 5000), 1)}}},
 			"1 of 1 address stayed unresolved: " + strings.Repeat("x", 64) + "… (1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestTalliesAreBounded(t *testing.T) {
 			const n = 2 * maxRemember
 			var all tally
 			for i := range n {
-				all.add(counts{failed: 1, asked: 2, modules: []filter.Unresolved{{Name: fmt.Sprintf("%0*d", test.length, i), Frames: 1}}})
+				all.add(counts{failed: 1, asked: 2, modules: []symbolize.Unresolved{{Name: fmt.Sprintf("%0*d", test.length, i), Frames: 1}}})
 			}
 			got := all.all()
 			if len(got.modules) != test.modules || got.failed != n || got.asked != 2*n {

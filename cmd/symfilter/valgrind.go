@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/markup"
@@ -50,10 +51,10 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 
 // valgrind returns the translator of a report of Valgrind.
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
-	o := valgrind.Options{Options: r.options(at), Maps: r.maps}
+	o := valgrind.Options{ReportOptions: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, r.packed, o)
 	if r.found != nil {
-		return valgrind.NewFindings(r.found.Collection, at.label, r.found.own, o)
+		return access.Valgrind(&o).(findingsReader).NewFindings(r.found.Collection, at.label, r.found.own)
 	}
 	switch {
 	case r.output == outputJSON:

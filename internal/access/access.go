@@ -9,4 +9,16 @@ package access
 var (
 	// Symbolizer returns the methods of a *symbolize.Symbolizer.
 	Symbolizer func(s any) any
+
+	// Filter returns the methods of a *filter.Filter, or nil if f is none.
+	Filter func(f any) any
+
+	// Valgrind and Rtrace return what the *Options of a reader of reports make besides its output:
+	// NewFindings and, for Valgrind, NewPlaces, which returns a profile.Places.
+	Valgrind, Rtrace func(o any) any
+
+	// Contexts returns the contexts of many logs by their keys, within the filter.Limits l, for the
+	// records that a filter.Lines filters: Of(key []byte) *filter.Context, AppendProcesses and
+	// Restore. evicted is called as filter.Options.Evicted is; it may be nil.
+	Contexts func(l any, evicted func(key, reason string)) any
 )

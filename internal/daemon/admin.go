@@ -32,7 +32,7 @@ type admin struct {
 
 // openAdmin opens the listener of c. It answers from serve on.
 func (d *Daemon) openAdmin(c Admin) (*admin, error) {
-	all, err := d.house.ports.listen(c.Listen, access{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"http/1.1"}})
+	all, err := d.house.ports.listen(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"http/1.1"}})
 	if err != nil {
 		return nil, err
 	}

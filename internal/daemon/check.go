@@ -170,7 +170,7 @@ func (p *parser) listener(path, name, address string, datagrams, remote bool, tl
 			}
 		}
 		if tls == nil || datagrams {
-			if err := a.mayListen(access{allowRemote: remote}); err != nil {
+			if err := a.mayListen(admission{allowRemote: remote}); err != nil {
 				p.fault(n, key, "%v", err)
 			}
 		}

@@ -44,7 +44,7 @@ func openDatagrams(p *pipeline, c Input) (runner, error) {
 	if p.stage.Load().out == nil { // Parse does not know what the sockets of systemd:NAME are
 		return nil, errors.New("output.peer: a sender of datagrams reads no answer: set another output")
 	}
-	all, err := p.house.ports.packets(c.Listen, access{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
+	all, err := p.house.ports.packets(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {
 		return nil, err
 	}

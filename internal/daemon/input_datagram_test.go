@@ -48,7 +48,7 @@ func TestDatagramsAreFiltered(t *testing.T) {
 func TestDroppedDatagramsAreCounted(t *testing.T) {
 	testenv.OnlyOn(t, "linux") // other kernels do not count them
 	p := newPorts(nil)
-	all, err := p.packets(anyUDP, access{})
+	all, err := p.packets(anyUDP, admission{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestDroppedDatagramsAreCounted(t *testing.T) {
 	}
 
 	// a new input of the socket counts none of them again
-	again, err := p.packets(anyUDP, access{})
+	again, err := p.packets(anyUDP, admission{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func openListen(p *pipeline, c Input) (runner, error) {
 		return nil, err
 	}
 	s := &stream{p: p, conf: c, framing: way}
-	a := access{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode, stream: true}
+	a := admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode, stream: true}
 	s.listeners, err = p.house.ports.listen(c.Listen, a)
 	if err != nil {
 		return nil, err

@@ -65,8 +65,8 @@ type use struct {
 	once   sync.Once
 }
 
-// An access is the rule for connections: which peers may connect, and whether with TLS.
-type access struct {
+// An admission is the rule for connections: which peers may connect, and whether with TLS.
+type admission struct {
 	tls         *TLS
 	allowRemote bool
 	protocols   []string // of TLS, for ALPN
@@ -80,7 +80,7 @@ const defaultSocketMode Mode = 0o660
 // listen returns listeners on an address: HOST:PORT, tcp:HOST:PORT or unix:PATH, with one listener,
 // or systemd:NAME, with one for each socket of that name. The caller closes them. An address that is
 // open already, for another input or for the same one before a reload, is shared.
-func (p *ports) listen(address string, a access) (listeners, error) {
+func (p *ports) listen(address string, a admission) (listeners, error) {
 	opened, err := p.use(address, a, false)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (p *ports) listen(address string, a access) (listeners, error) {
 }
 
 // packets is listen for the addresses of datagrams: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
-func (p *ports) packets(address string, a access) (all []*packets, err error) {
+func (p *ports) packets(address string, a admission) (all []*packets, err error) {
 	if a.tls != nil {
 		return nil, fmt.Errorf("%s: there is no tls for datagrams; use tcp:, or leave tls out", address)
 	}
@@ -115,7 +115,7 @@ func (p *ports) packets(address string, a access) (all []*packets, err error) {
 }
 
 // use returns a use of each socket of an address.
-func (p *ports) use(address string, a access, datagrams bool) (all []*use, err error) {
+func (p *ports) use(address string, a admission, datagrams bool) (all []*use, err error) {
 	at, err := parseAddress(address, datagrams)
 	if err == nil && at.network != "systemd" {
 		err = at.mayListen(a)
@@ -495,7 +495,7 @@ func parseAddress(s string, datagrams bool) (address, error) {
 const maxSocketPath = 103
 
 // mayListen reports an error if an address is open to other machines, and a does not allow that.
-func (a address) mayListen(to access) error {
+func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil
 	}
@@ -505,7 +505,7 @@ func (a address) mayListen(to access) error {
 }
 
 // mayAccept is mayListen for an open socket.
-func mayAccept(name string, local net.Addr, to access) error {
+func mayAccept(name string, local net.Addr, to admission) error {
 	var ip net.IP
 	switch l := local.(type) {
 	case *net.TCPAddr:
@@ -518,7 +518,7 @@ func mayAccept(name string, local net.Addr, to access) error {
 	return remoteRefused(fmt.Sprintf("%s (%v)", name, local), !ip.IsLoopback(), to)
 }
 
-func remoteRefused(name string, remote bool, to access) error {
+func remoteRefused(name string, remote bool, to admission) error {
 	switch {
 	case !remote || to.allowRemote || to.tls != nil:
 		return nil

@@ -15,7 +15,7 @@ const staleTime = time.Second
 
 // listen opens the socket of an address that is not systemd's. release removes its file; it is nil
 // if there is none.
-func (a address) listen(to access) (s socket, release func(), err error) {
+func (a address) listen(to admission) (s socket, release func(), err error) {
 	unix := a.network == "unix" || a.network == "unixgram"
 	mode := to.mode
 	if mode == 0 {

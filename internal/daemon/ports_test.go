@@ -63,19 +63,19 @@ func TestOtherMachinesNeedTLSOrPermission(t *testing.T) {
 	const remedy = ": other machines can connect to it: listen on 127.0.0.1 or on a unix socket, or set tls with certificate and key, or allow_remote: true"
 	for _, tt := range []struct {
 		address string
-		access  access
+		access  admission
 		want    string
 	}{
-		{"tcp:127.0.0.1:0", access{}, ""},
-		{"tcp:[::1]:0", access{}, ""},
-		{"tcp:localhost:0", access{}, ""},
-		{"unix:/run/a", access{}, ""},
-		{"tcp::0", access{}, "tcp::0" + remedy},
-		{"tcp:0.0.0.0:0", access{}, "tcp:0.0.0.0:0" + remedy},
-		{"tcp:log.example:0", access{}, "tcp:log.example:0" + remedy},
-		{"tcp::0", access{allowRemote: true}, ""},
-		{"tcp::0", access{tls: &TLS{}}, ""},
-		{"udp::0", access{}, "udp::0: other machines can send to it, and datagrams can be forged: listen on 127.0.0.1, or set allow_remote: true"},
+		{"tcp:127.0.0.1:0", admission{}, ""},
+		{"tcp:[::1]:0", admission{}, ""},
+		{"tcp:localhost:0", admission{}, ""},
+		{"unix:/run/a", admission{}, ""},
+		{"tcp::0", admission{}, "tcp::0" + remedy},
+		{"tcp:0.0.0.0:0", admission{}, "tcp:0.0.0.0:0" + remedy},
+		{"tcp:log.example:0", admission{}, "tcp:log.example:0" + remedy},
+		{"tcp::0", admission{allowRemote: true}, ""},
+		{"tcp::0", admission{tls: &TLS{}}, ""},
+		{"udp::0", admission{}, "udp::0: other machines can send to it, and datagrams can be forged: listen on 127.0.0.1, or set allow_remote: true"},
 	} {
 		a, err := parseAddress(tt.address, strings.HasPrefix(tt.address, "udp"))
 		if err == nil {
@@ -86,11 +86,11 @@ func TestOtherMachinesNeedTLSOrPermission(t *testing.T) {
 		}
 	}
 	for _, local := range []net.Addr{&net.TCPAddr{IP: net.IPv6zero}, &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)}} {
-		if err := mayAccept("systemd:app", local, access{}); err == nil {
+		if err := mayAccept("systemd:app", local, admission{}); err == nil {
 			t.Errorf("an inherited socket on %v is taken", local)
 		}
 	}
-	if err := mayAccept("systemd:app", &net.UnixAddr{Name: "/run/app"}, access{}); err != nil {
+	if err := mayAccept("systemd:app", &net.UnixAddr{Name: "/run/app"}, admission{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestFilesInThePlaceOfASocket(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s")
 	address := "unix:" + path
-	open := func() (listeners, error) { return newPorts(nil).listen(address, access{mode: 0o600}) }
+	open := func() (listeners, error) { return newPorts(nil).listen(address, admission{mode: 0o600}) }
 
 	first, err := open()
 	if err != nil {
@@ -153,7 +153,7 @@ func TestFilesInThePlaceOfASocket(t *testing.T) {
 // wait in it are served.
 func TestListenersAreHandedOver(t *testing.T) {
 	p := newPorts(nil)
-	before, err := p.listen("tcp:127.0.0.1:0", access{})
+	before, err := p.listen("tcp:127.0.0.1:0", admission{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestListenersAreHandedOver(t *testing.T) {
 		accepted <- err
 	}()
 	address := before[0].Addr().String()
-	after, err := p.listen("tcp:127.0.0.1:0", access{})
+	after, err := p.listen("tcp:127.0.0.1:0", admission{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	conf, first := certificate(t, dir, "first")
 	p := newPorts(nil)
-	all, err := p.listen("tcp:127.0.0.1:0", access{tls: conf})
+	all, err := p.listen("tcp:127.0.0.1:0", admission{tls: conf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func certificate(t *testing.T, dir, name string) (*TLS, *x509.CertPool) {
 func TestALateConnectionBeginsTLSOnce(t *testing.T) {
 	conf, _ := certificate(t, t.TempDir(), "one")
 	p := newPorts(nil)
-	all, err := p.listen("tcp:127.0.0.1:0", access{tls: conf})
+	all, err := p.listen("tcp:127.0.0.1:0", admission{tls: conf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/input"
 )
 
@@ -92,7 +93,7 @@ func (s *session) Write(lines []byte) (int, error) {
 	s.adopt()
 	s.wake()
 	if s.stage.options.ProcessKey != nil || s.stage.conf.Input.Journal != "" {
-		filter.SetLimits(s.filter, s.p.house.contexts.limits(s))
+		access.Filter(s.filter).(weighed).SetLimits(s.p.house.contexts.limits(s))
 	}
 	s.used = time.Now()
 	if s.quiet && s.in.Format() == input.Markup && s.in.Passes() {

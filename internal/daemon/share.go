@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/input"
 )
 
@@ -95,14 +96,14 @@ func (s *session) weigh() error {
 	s.note()
 	c := s.p.house.contexts
 	if !c.enter(s) {
-		if n, _ := filter.Held(s.filter); n > 0 {
+		if n, _ := weigh(s.filter); n > 0 {
 			s.p.house.measures.evicted[evictedLimit].Add(1)
 		}
 		return s.drop()
 	}
 	if now := time.Now(); s.changed && (!changed || s.memory == nil || s.processes < manyProcesses || now.Sub(s.weighed) > silence) {
 		s.weighed = now
-		n, bytes := filter.Held(s.filter)
+		n, bytes := weigh(s.filter)
 		if !c.set(s, max(1, n), bytes) {
 			s.p.house.measures.evicted[evictedLimit].Add(1)
 			return s.drop()
@@ -113,6 +114,14 @@ func (s *session) weigh() error {
 	}
 	return nil
 }
+
+// weighed has the methods of a Filter that hold it to limits: see [access.Filter].
+type weighed interface {
+	Weigh() (processes int, bytes int64)
+	SetLimits(filter.Limits)
+}
+
+func weigh(f *filter.Filter) (processes int, bytes int64) { return access.Filter(f).(weighed).Weigh() }
 
 // drop prints the lines that are held back, and drops the context.
 func (s *session) drop() error {
@@ -132,7 +141,7 @@ func (s *session) keepSnapshot() {
 	s.changed = false
 	var context []byte
 	if s.in != nil {
-		if n, _ := filter.Held(s.filter); n > 0 {
+		if n, _ := weigh(s.filter); n > 0 {
 			context, _ = s.in.AppendProcesses(nil)
 		}
 	}
@@ -178,7 +187,7 @@ func (s *session) revived() []byte {
 	if w.Restore(s.parked) != nil {
 		return nil // the session will report why
 	}
-	if n, _ := filter.Held(f); n == 0 {
+	if n, _ := weigh(f); n == 0 {
 		return nil
 	}
 	context, _ := w.AppendProcesses(nil)

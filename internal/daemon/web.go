@@ -76,7 +76,7 @@ func (s *webs) open(address string, c *Input) (*web, error) {
 	defer s.mu.Unlock()
 	w := s.all[key]
 	if w == nil {
-		all, err := s.ports.listen(address, access{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"h2", "http/1.1"}, mode: c.Mode})
+		all, err := s.ports.listen(address, admission{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"h2", "http/1.1"}, mode: c.Mode})
 		if err != nil {
 			return nil, err
 		}

@@ -67,12 +67,12 @@ func (e *equalFindings) turnTo(process int) {
 	e.process, e.count = process, e.counts[process]
 }
 
-// New returns an empty collection whose findings take their memory from budget; see
-// [report.NewShare].
-func New(budget *report.Budget) *Collection {
+// New returns an empty collection whose findings take their memory from memory; see
+// [report.BudgetOf].
+func New(memory report.Ledger) *Collection {
 	return &Collection{
 		equal: make(map[string]*equalFindings),
-		share: report.NewShare(budget),
+		share: report.NewShare(memory),
 	}
 }
 

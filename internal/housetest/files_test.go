@@ -193,7 +193,7 @@ func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
 	}
 }
 
-// The only thing that a package does when a program starts is to set its variable of package access.
+// The only thing that a package does when a program starts is to set its variables of package access.
 func TestNoFileHasAnInit(t *testing.T) {
 	parseGo(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {
@@ -204,21 +204,22 @@ func TestNoFileHasAnInit(t *testing.T) {
 	})
 }
 
-// setsAccess reports whether a body does nothing but assign to a variable of package access.
+// setsAccess reports whether a body does nothing but assign functions to variables of package
+// access.
 func setsAccess(body *ast.BlockStmt) bool {
-	if len(body.List) != 1 {
-		return false
-	}
-	set, ok := body.List[0].(*ast.AssignStmt)
-	if !ok || len(set.Lhs) != 1 {
-		return false
-	}
-	to, ok := set.Lhs[0].(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	of, ok := to.X.(*ast.Ident)
-	return ok && of.Name == "access"
+	return !slices.ContainsFunc(body.List, func(s ast.Stmt) bool {
+		set, ok := s.(*ast.AssignStmt)
+		if !ok || len(set.Lhs) != 1 {
+			return true
+		}
+		_, isFunc := set.Rhs[0].(*ast.FuncLit)
+		to, ok := set.Lhs[0].(*ast.SelectorExpr)
+		if !ok || !isFunc {
+			return true
+		}
+		of, ok := to.X.(*ast.Ident)
+		return !ok || of.Name != "access"
+	})
 }
 
 // An interface lists what its consumer needs, so it is small. A struct of functions in its place is

@@ -22,15 +22,15 @@ const module = "github.com/symfilter/symfilter"
 // ARCHITECTURE.md. The command and the programs for development may import every package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
-	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack"},
+	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack", "internal/access"},
 	"internal/dialect":    {"buildid"},
 	"internal/judge":      {"internal/dialect", "buildid", "internal/object", "internal/disasm"},
-	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/findings", "internal/appearance", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm", "internal/access", "internal/object"},
+	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/appearance", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm", "internal/access", "internal/object"},
 	"internal/marks":      {"internal/dialect"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
-	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
+	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape", "internal/access"},
 	"callgrind":           {"markup", "internal/report", "symbolize", "internal/source", "internal/stacks", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
-	"rtrace":              {"markup", "internal/findings", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
+	"rtrace":              {"markup", "internal/findings", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/access"},
 	"internal/profile":    {"internal/report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle", "internal/access"},
 	"markup":              {"buildid"},
 	"internal/appearance": {"sgr", "internal/escape"},
@@ -84,7 +84,7 @@ var direction = map[string][]string{
 	"internal/walkthrough": {},                    // only tests may import it
 	"internal/follow":      {"internal/unpack"},
 	// a binary of its own: what it links does not slow the start of the command
-	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}

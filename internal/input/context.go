@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
@@ -73,30 +74,21 @@ type processKeeper interface {
 	Restore(context []byte) error
 }
 
-// A log is a Filter as a processKeeper.
-type log struct{ *filter.Filter }
-
-func (l log) AppendProcesses(dst []byte) []byte { return filter.AppendProcesses(l.Filter, dst) }
-func (l log) ProcessesChanged() bool            { return filter.ProcessesChanged(l.Filter) }
-
 // processes returns the processes of the input, or nil if it has none.
 func (w *Writer) processes() processKeeper {
 	if w.packed != nil {
 		return nil
 	}
-	switch dst := w.dst.(type) {
-	case *Envelope:
-		return log{dst.f}
-	case *filter.Filter:
-		return log{dst}
-	case *Reply:
-		return dst
+	if e, ok := w.dst.(*Envelope); ok {
+		return access.Filter(e.Filter()).(processKeeper)
 	}
-	return nil
+	p, _ := w.inner().(processKeeper)
+	return p
 }
 
-// AppendProcesses appends the context of the processes of the input so far; see
-// [filter.AppendProcesses]. It returns false if there is none: while the format is unknown,
+// AppendProcesses appends the context of the processes of the input so far: their modules, maps and
+// open hexdicts, without unfinished and held lines, for an input that is a stream of its own. It
+// returns false if there is none: while the format is unknown,
 // for a compressed input, and for formats that are not logs.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	if p := w.processes(); p != nil {

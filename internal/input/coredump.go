@@ -3,8 +3,6 @@ package input
 import (
 	"bytes"
 	"encoding/json"
-
-	"github.com/symfilter/symfilter/filter"
 )
 
 // The fields of systemd-coredump in a journal that name the files of the frames in MESSAGE.
@@ -17,10 +15,10 @@ const (
 func (e *Envelope) learnField(name string, value []byte) {
 	switch name {
 	case coredumpProgram:
-		filter.KnowProgram(e.f, string(value))
+		e.f.AddProgram(string(value))
 	case coredumpPackages:
 		if len(value) <= maxLine {
-			filter.KnowPackages(e.f, value)
+			e.f.AddPackages(value)
 		}
 	}
 }

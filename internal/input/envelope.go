@@ -27,7 +27,7 @@ type Envelope struct {
 	c      container
 	names  []string  // the members of JSON that are filtered
 	keys   keyReader // names the process of a record; without names, there is one process
-	f      *filter.Filter
+	f      filtering
 	out    sealer
 
 	search   bool // lines without markup need not be passed to the filter one by one
@@ -143,7 +143,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 	} else {
 		o.Members = e.out.members
 	}
-	e.f = filter.New(nil, o)
+	e.f = filteringWith(o)
 	if p, ok := o.Printer.(prefixer); ok {
 		p.SetPrefix(e.out.prefix)
 	}
@@ -153,7 +153,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 
 // Filter returns the Filter of the Envelope, for its unresolved frames. Callers must not write to
 // it.
-func (e *Envelope) Filter() *filter.Filter { return e.f }
+func (e *Envelope) Filter() *filter.Filter { return e.f.Filter }
 
 // Write filters p. When it returns, every complete line in p has been written, except for a module
 // line that the filter holds and for parts of an unfinished line that may contain an element.
@@ -235,7 +235,7 @@ func (e *Envelope) catchUp() {
 // number of the module line that it holds.
 func (e *Envelope) done() (done, module int64) {
 	done = e.f.Line() - int64(e.f.HeldTrace())
-	if module = e.f.Held(); module > done {
+	if module = e.f.HeldModule(); module > done {
 		module = 0
 	}
 	return done, module
@@ -368,7 +368,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	e.passOn(s, flush)
 	marked := e.every || e.dict || e.marked(text)
 	if p.whole && !s.begun && !(len(text) > 0 && text[0] == '{') { // the line has no envelope of its own
-		marked = e.every || e.dict || filter.HasMark(e.f, text)
+		marked = e.every || e.dict || e.f.HasMark(text)
 	}
 	switch {
 	case !s.begun && p.whole, s.long:
@@ -406,7 +406,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 // unchanged.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)
-	if !e.each && !filter.HasMark(e.f, line) {
+	if !e.each && !e.f.HasMark(line) {
 		return false
 	}
 	flush() // a hexdict that begins or ends with the line changes how the next line is read

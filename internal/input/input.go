@@ -320,7 +320,7 @@ func (w *Writer) Unfinished() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Unfinished)
 	}
-	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && f.Unfinished() {
+	if f, ok := w.inner().(interface{ Unfinished() bool }); ok && f.Unfinished() {
 		return true
 	}
 	return w.Undecided() || w.decoder != nil && w.decoder.unfinished()
@@ -355,7 +355,7 @@ func (w *Writer) Release() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if r, ok := w.dst.(interface{ Release() error }); ok {
+	if r, ok := w.inner().(interface{ Release() error }); ok {
 		return r.Release()
 	}
 	return nil

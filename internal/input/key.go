@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-
-	"github.com/symfilter/symfilter/filter"
 )
 
 // KeyBy lets the values of these members of a record name its process, which has its own modules and
@@ -27,7 +25,7 @@ func (e *Envelope) enter(record []byte) {
 	} else {
 		e.key = e.keys.append(e.key[:0], record)
 	}
-	filter.Enter(e.f, e.key)
+	e.f.Enter(e.key)
 }
 
 // keyBlank separates the values of a key.

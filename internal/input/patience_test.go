@@ -15,7 +15,6 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/rtrace"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
@@ -85,11 +84,11 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 		}
 		return b.String()
 	}
-	asText := func(w io.Writer, o report.Options) *filter.Filter {
+	asText := func(w io.Writer, o symbolize.ReportOptions) *filter.Filter {
 		return filter.New(w, filter.Options{Symbolizer: o.Symbolizer, Patience: filter.Patience{Local: o.Wait, Servers: o.Wait}})
 	}
-	valgrindOptions := func(o report.Options, names []string) valgrind.Options {
-		v := valgrind.Options{Options: o}
+	valgrindOptions := func(o symbolize.ReportOptions, names []string) valgrind.Options {
+		v := valgrind.Options{ReportOptions: o}
 		for i, name := range names {
 			v.Maps = append(v.Maps, valgrind.Bias(name, base(i)))
 		}
@@ -98,35 +97,35 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		in   func(names []string) string
-		out  func(w io.Writer, o report.Options, names []string) []io.WriteCloser // closed in this order
+		out  func(w io.Writer, o symbolize.ReportOptions, names []string) []io.WriteCloser // closed in this order
 	}{
-		{"valgrind/json", valgrindReport, func(w io.Writer, o report.Options, names []string) []io.WriteCloser {
+		{"valgrind/json", valgrindReport, func(w io.Writer, o symbolize.ReportOptions, names []string) []io.WriteCloser {
 			return []io.WriteCloser{valgrind.NewReport(w, valgrindOptions(o, names))}
 		}},
-		{"valgrind/text", valgrindReport, func(w io.Writer, o report.Options, names []string) []io.WriteCloser {
+		{"valgrind/text", valgrindReport, func(w io.Writer, o symbolize.ReportOptions, names []string) []io.WriteCloser {
 			f := asText(w, o)
-			o.Patience = f.Patience()
+			o.Filter = f
 			return []io.WriteCloser{valgrind.NewMarkup(f, valgrindOptions(o, names)), f}
 		}},
-		{"callgrind/json", profile, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
-			return []io.WriteCloser{callgrind.NewReport(w, callgrind.Options{Options: o, Output: callgrind.JSON})}
+		{"callgrind/json", profile, func(w io.Writer, o symbolize.ReportOptions, _ []string) []io.WriteCloser {
+			return []io.WriteCloser{callgrind.NewReport(w, callgrind.Options{ReportOptions: o, Output: callgrind.JSON})}
 		}},
-		{"callgrind/table", profile, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
-			return []io.WriteCloser{callgrind.NewReport(w, callgrind.Options{Options: o})}
+		{"callgrind/table", profile, func(w io.Writer, o symbolize.ReportOptions, _ []string) []io.WriteCloser {
+			return []io.WriteCloser{callgrind.NewReport(w, callgrind.Options{ReportOptions: o})}
 		}},
-		{"callgrind/profile", profile, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
-			return []io.WriteCloser{callgrind.NewReport(w, callgrind.Options{Options: o, Output: callgrind.Profile})}
+		{"callgrind/profile", profile, func(w io.Writer, o symbolize.ReportOptions, _ []string) []io.WriteCloser {
+			return []io.WriteCloser{callgrind.NewReport(w, callgrind.Options{ReportOptions: o, Output: callgrind.Profile})}
 		}},
-		{"rtrace/json", trace, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
-			return []io.WriteCloser{rtrace.NewReport(w, rtrace.Options{Options: o, Output: rtrace.JSON})}
+		{"rtrace/json", trace, func(w io.Writer, o symbolize.ReportOptions, _ []string) []io.WriteCloser {
+			return []io.WriteCloser{rtrace.NewReport(w, rtrace.Options{ReportOptions: o, Output: rtrace.JSON})}
 		}},
-		{"rtrace/own form", trace, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
-			return []io.WriteCloser{rtrace.NewReport(w, rtrace.Options{Options: o})}
+		{"rtrace/own form", trace, func(w io.Writer, o symbolize.ReportOptions, _ []string) []io.WriteCloser {
+			return []io.WriteCloser{rtrace.NewReport(w, rtrace.Options{ReportOptions: o})}
 		}},
-		{"rtrace/text", trace, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
+		{"rtrace/text", trace, func(w io.Writer, o symbolize.ReportOptions, _ []string) []io.WriteCloser {
 			f := asText(w, o)
-			o.Patience = f.Patience()
-			return []io.WriteCloser{rtrace.NewMarkup(f, rtrace.Options{Options: o}), f}
+			o.Filter = f
+			return []io.WriteCloser{rtrace.NewMarkup(f, rtrace.Options{ReportOptions: o}), f}
 		}},
 	} {
 		for _, n := range []int{1, 2, 6} {
@@ -136,7 +135,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 					s := symbolize.New(symbolize.Options{Servers: []symbolize.Finder{hangs{}}})
 					defer s.Close()
 					var out bytes.Buffer
-					writers := test.out(&out, report.Options{Symbolizer: s, Wait: wait}, names)
+					writers := test.out(&out, symbolize.ReportOptions{Symbolizer: s, Wait: wait}, names)
 					start := time.Now()
 					for line := range strings.Lines(test.in(names)) {
 						if _, err := io.WriteString(writers[0], line); err != nil {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/symfilter/symfilter/filter"
 )
 
 // A field is a value of a record that is filtered. A record is a line of JSON or an entry of the
@@ -102,7 +100,7 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	if !ok || e.ascii && !harmless(line, fields) {
 		return e.bareLine(line, flush)
 	}
-	if !e.every && !e.each && !slices.ContainsFunc(fields, func(f field) bool { return string(f.text) == notFiltered || filter.HasMark(e.f, f.text) }) {
+	if !e.every && !e.each && !slices.ContainsFunc(fields, func(f field) bool { return string(f.text) == notFiltered || e.f.HasMark(f.text) }) {
 		return false
 	}
 	e.passOn(nil, flush)

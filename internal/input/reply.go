@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
@@ -22,7 +23,7 @@ type Reply struct {
 	names    []string  // the members that are filtered
 	keys     keyReader // names the process of a line
 	lines    *filter.Lines
-	contexts *filter.Contexts
+	contexts contexts
 	changed  bool // the contexts have changed since the last call of ProcessesChanged
 
 	cut    lines.Cutter
@@ -34,6 +35,13 @@ type Reply struct {
 	path   []byte  // scratch: of a jsonScan
 	key    []byte  // scratch
 	edits  []field // scratch: the fields that change
+}
+
+// contexts are the contexts of the processes by their keys: see [access.Contexts].
+type contexts interface {
+	Of(key []byte) *filter.Context // valid until the next call
+	AppendProcesses(dst []byte) []byte
+	Restore(context []byte) error
 }
 
 // noChange is the reply for a line that stays as it is.
@@ -48,7 +56,7 @@ func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 		r.names = DefaultFields()
 	}
 	o.Output, o.Printer, o.Terminal = filter.Text, nil, false
-	r.lines, r.contexts = filter.NewLines(o), filter.NewContexts(o.Limits, o.Evicted)
+	r.lines, r.contexts = filter.NewLines(o), access.Contexts(o.Limits, o.Evicted).(contexts)
 	return r
 }
 
@@ -143,7 +151,7 @@ func (r *Reply) line(line []byte) {
 	r.out = append(c.append(r.out), '\n')
 }
 
-// AppendProcesses appends the contexts of all processes; see [filter.AppendProcesses].
+// AppendProcesses appends the contexts of all processes, in a form that Restore reads.
 func (r *Reply) AppendProcesses(dst []byte) []byte { return r.contexts.AppendProcesses(dst) }
 
 // ProcessesChanged reports whether the contexts have changed since its last call.

@@ -16,8 +16,13 @@ import (
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
-	own  *findings.Own // Look.Own of the Filter
-	text []byte        // what is hashed: a hash of bytes takes a fifth of the time of one of values
+	own  ownFrames // Look.Own of the Filter
+	text []byte    // what is hashed: a hash of bytes takes a fifth of the time of one of values
+}
+
+// ownFrames is the type of Look.Own.
+type ownFrames interface {
+	Is(function, file, object string) bool
 }
 
 // A verdict has the results for a backtrace.
@@ -117,7 +122,7 @@ func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 }
 
 // kindOf returns the kind of the i-th row of a stack, whose frame is fr.
-func kindOf(s *backtrace.Stack, i int, fr *findings.TraceFrame, rules *findings.Own) html.Kind {
+func kindOf(s *backtrace.Stack, i int, fr *findings.TraceFrame, rules ownFrames) html.Kind {
 	own := false
 	r := &s.Rows[i]
 	switch {

@@ -11,6 +11,6 @@
 // object files were loaded, and [Own] prints them again as these tools do for programs with debug
 // information.
 //
-// Memory for a profile comes from Options.Budget. Numbers of a profile are never trusted: each list
+// Memory for a profile comes from Options.Memory. Numbers of a profile are never trusted: each list
 // is bounded by the bytes that it takes in the file.
 package profile

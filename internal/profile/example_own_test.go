@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/profile"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -31,7 +32,8 @@ func Example_own() {
 	p, err := profile.Read(strings.NewReader(dhat), profile.Options{
 		Options: o,
 		Places: func(program string) profile.Places {
-			return valgrind.NewPlaces(program, valgrind.Options{Options: o})
+			o := valgrind.Options{ReportOptions: symbolize.ReportOptions(o)}
+			return access.Valgrind(&o).(interface{ NewPlaces(string) any }).NewPlaces(program).(profile.Places)
 		},
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func checkProfile(t *testing.T, data []byte) {
 	const most = 64 << 20
 	defer fuzztest.Watch(t, data)()
 	budget := report.NewBudget(most, nil)
-	p, err := Read(bytes.NewReader(data), Options{Budget: budget})
+	p, err := Read(bytes.NewReader(data), Options{Options: report.Options{Memory: budget}})
 	if err != nil {
 		if n := budget.Used(); n != 0 {
 			t.Errorf("%d bytes are still taken", n)

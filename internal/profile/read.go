@@ -39,9 +39,6 @@ type Options struct {
 	// Places makes the Places of the process that a file of DHAT or Massif is about, from the program's
 	// name on its command line, which may be empty. If it is nil, no frame of such a file gets a name.
 	Places func(program string) Places
-
-	// Budget is the memory for the profile; nil is report.DefaultMaxMemory for this one.
-	Budget *report.Budget
 }
 
 // View selects what Text and Folded print of a profile.
@@ -112,7 +109,7 @@ type Profile struct {
 // other errors are those of in. If in is a regular file of DHAT or Massif, which may be of any size,
 // Write reads it again. The caller closes the Profile.
 func Read(in io.Reader, o Options) (*Profile, error) {
-	p := &Profile{m: &memory{share: report.NewShare(o.Budget)}}
+	p := &Profile{m: &memory{share: report.NewShare(o.Memory)}}
 	if err := p.read(in, &o); err != nil {
 		p.Close()
 		return nil, err

@@ -132,7 +132,7 @@ func TestProfilesStayWithinTheirMemory(t *testing.T) {
 			if tt.want == ErrCut {
 				budget = report.NewBudget(1<<30, nil)
 			}
-			_, err := Read(bytes.NewReader(tt.data), Options{Budget: budget})
+			_, err := Read(bytes.NewReader(tt.data), Options{Options: report.Options{Memory: budget}})
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("got the error %v, want %v", err, tt.want)
 			}
@@ -156,7 +156,7 @@ func TestTreesOfStacksStayWithinTheirMemory(t *testing.T) {
 		heap.WriteString("\n")
 	}
 	budget := report.NewBudget(16<<20, nil)
-	p, err := Read(strings.NewReader(heap.String()), Options{Budget: budget})
+	p, err := Read(strings.NewReader(heap.String()), Options{Options: report.Options{Memory: budget}})
 	if err != nil {
 		t.Fatal(err)
 	}

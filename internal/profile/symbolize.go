@@ -94,7 +94,7 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			continue
 		}
 		if l.Mapping == 0 || r.o.Symbolizer == nil {
-			r.missing.Add(report.Unresolved{Frames: 1})
+			r.missing.Add(symbolize.Unresolved{Frames: 1})
 			continue
 		}
 		if err := r.location(p, l, sites[l.Mapping-1]); err != nil {
@@ -146,7 +146,7 @@ func (r *resolver) location(p *stacks.Profile, l *stacks.Location, s *site) erro
 	}
 	lines, cost := r.lines(p, a.Frames)
 	if len(lines) == 0 {
-		r.missing.Add(report.Unresolved{ID: s.file.ID, Name: s.file.Path, Frames: 1, Err: err})
+		r.missing.Add(symbolize.Unresolved{ID: s.file.ID, Name: s.file.Path, Frames: 1, Err: err})
 		return nil
 	}
 	r.missing.Named++

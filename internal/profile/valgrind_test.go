@@ -189,11 +189,11 @@ func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
 func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
 	file := `{"dhatFileVersion":2,"pps":[` + strings.Repeat(`{"fs":[1]},`, 1<<20)
 	budget := report.NewBudget(32<<20, nil)
-	_, err := Read(iotest.OneByteReader(strings.NewReader(file[:4<<10])), Options{Budget: budget})
+	_, err := Read(iotest.OneByteReader(strings.NewReader(file[:4<<10])), Options{Options: report.Options{Memory: budget}})
 	if err != nil {
 		t.Error(err)
 	}
-	_, err = Read(strings.NewReader(file), Options{Budget: budget})
+	_, err = Read(strings.NewReader(file), Options{Options: report.Options{Memory: budget}})
 	const want = "too large for the memory limit; raise it by --max-memory: it has more than 8 MiB; a file that is given by its name may have any size"
 	if !errors.Is(err, ErrTooLarge) || err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)

@@ -3,8 +3,10 @@ package report
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -26,14 +28,29 @@ type Answer struct {
 
 // NewAsker returns an Asker with the Options of a report.
 func NewAsker(o *Options) *Asker {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	p := o.Patience
+	p := patienceOf(o.Filter)
 	if p == nil {
 		p = &Patience{Symbolizer: o.Symbolizer, Local: o.Wait, Servers: o.Wait, Context: o.Context}
 	}
+	return newAsker(o, p)
+}
+
+func newAsker(o *Options, p *Patience) *Asker {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
 	p.endBlock() // of a log before the report
 	return &Asker{o: o, expired: ctx, patience: p}
+}
+
+// patienceOf returns the Patience of a *filter.Filter, or nil if f is none.
+func patienceOf(f io.Writer) *Patience {
+	if access.Filter == nil { // no program without the filter's package has one
+		return nil
+	}
+	if of, ok := access.Filter(f).(interface{ Patience() *Patience }); ok {
+		return of.Patience()
+	}
+	return nil
 }
 
 // Prefetch starts the search for the debug file of f at its first call. The time that may be spent

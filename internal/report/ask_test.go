@@ -106,8 +106,8 @@ func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
 		defer s.Close()
 		p := &Patience{Symbolizer: s, Local: wait, Servers: wait, PerMinute: 10 * time.Second}
 		p.Block()
-		o := &Options{Symbolizer: s, Patience: p}
-		objects, asker := NewObjects(o, 10, false), NewAsker(o)
+		o := &Options{Symbolizer: s}
+		objects, asker := NewObjects(o, 10, false), newAsker(o, p)
 		defer objects.Close()
 		for _, name := range names {
 			f := objects.Named(name)
@@ -227,12 +227,12 @@ func TestMissingCountsByPath(t *testing.T) {
 	f := &Object{Path: "/lib/a.so"}
 	m.Add(f.Unresolved(2, nil))
 	m.Add(f.Unresolved(1, fs.ErrNotExist))
-	m.Add(Unresolved{Frames: 4})
+	m.Add(symbolize.Unresolved{Frames: 4})
 	for i := range maxMissing {
-		m.Add(Unresolved{Name: fmt.Sprintf("/z/%05d", i), Frames: 1})
+		m.Add(symbolize.Unresolved{Name: fmt.Sprintf("/z/%05d", i), Frames: 1})
 	}
 	all := m.List()
-	if got := fmt.Sprint(len(all), all[0], all[1]); got != fmt.Sprint(maxMissing, Unresolved{Frames: 4 + 2}, Unresolved{Name: "/lib/a.so", Frames: 3, Err: fs.ErrNotExist}) {
+	if got := fmt.Sprint(len(all), all[0], all[1]); got != fmt.Sprint(maxMissing, symbolize.Unresolved{Frames: 4 + 2}, symbolize.Unresolved{Name: "/lib/a.so", Frames: 3, Err: fs.ErrNotExist}) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -13,9 +13,9 @@ const DefaultMaxMemory = 512 << 20
 // entries does not ask for each.
 const ledgerStep = 1 << 20
 
-// A Ledger grants memory from a budget that others share. [symbolize.Symbolizer] is one: memory for
-// reports and for debug files then comes from --max-memory. Its methods may be called from several
-// goroutines at once.
+// A Ledger grants memory from a budget that others share: see [symbolize.ReportOptions]. The
+// [symbolize.Symbolizer] is one: memory for reports and for debug files then comes from
+// --max-memory. Its methods may be called from several goroutines at once.
 type Ledger interface {
 	Take(n int64) bool // reports whether n more bytes are granted
 	Give(n int64)      // returns n granted bytes to the ledger
@@ -35,6 +35,15 @@ type Budget struct {
 // NewBudget returns a Budget of the given size in bytes. If ledger is not nil, it must grant each
 // byte as well.
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
+
+// BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget of
+// DefaultMaxMemory for one report, for which memory, which may be nil, must grant each byte.
+func BudgetOf(memory Ledger) *Budget {
+	if b, ok := memory.(*Budget); ok {
+		return b
+	}
+	return NewBudget(DefaultMaxMemory, memory)
+}
 
 // Most returns the size of the Budget, in bytes.
 func (b *Budget) Most() int64 { return b.most }
@@ -62,8 +71,21 @@ func (b *Budget) covers(used int64) bool {
 	return false
 }
 
-// give returns n bytes to the Budget, and to the ledger the steps that are no longer needed.
-func (b *Budget) give(n int64) {
+// Take reports whether n more bytes are granted.
+func (b *Budget) Take(n int64) bool { return b.take(n, 0) }
+
+// take is Take if spare bytes are left after that.
+func (b *Budget) take(n, spare int64) bool {
+	used := b.used.Add(n)
+	if used > b.most-spare || !b.covers(used) {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+// Give returns n bytes to the Budget, and to the ledger the steps that are no longer needed.
+func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {
 		return
@@ -82,14 +104,8 @@ type Share struct {
 	taken  int64
 }
 
-// NewShare returns an empty Share of b. If b is nil, the Share has a Budget of DefaultMaxMemory for
-// this report alone.
-func NewShare(b *Budget) Share {
-	if b == nil {
-		b = NewBudget(DefaultMaxMemory, nil)
-	}
-	return Share{Budget: b}
-}
+// NewShare returns an empty Share of the Budget of memory: see [BudgetOf].
+func NewShare(memory Ledger) Share { return Share{Budget: BudgetOf(memory)} }
 
 // Taken returns the size of the Share, in bytes.
 func (s *Share) Taken() int64 { return s.taken }
@@ -97,9 +113,7 @@ func (s *Share) Taken() int64 { return s.taken }
 // Take adds n bytes to the Share, and reports true, if the Budget has them and keeps spare bytes
 // after that.
 func (s *Share) Take(n, spare int64) bool {
-	used := s.Budget.used.Add(n)
-	if used > s.Budget.most-spare || !s.Budget.covers(used) {
-		s.Budget.used.Add(-n)
+	if !s.Budget.take(n, spare) {
 		return false
 	}
 	s.taken += n
@@ -116,7 +130,7 @@ func (s *Share) Reserve(n int64) bool {
 // Release returns all bytes of the Share to the Budget.
 func (s *Share) Release() {
 	if s.taken > 0 {
-		s.Budget.give(s.taken)
+		s.Budget.Give(s.taken)
 		s.taken = 0
 	}
 }

@@ -1,0 +1,177 @@
+package filter
+
+import (
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/marks"
+	"github.com/symfilter/symfilter/internal/report"
+)
+
+func init() {
+	access.Filter = func(f any) any {
+		if f, ok := f.(*Filter); ok {
+			return (*inner)(f)
+		}
+		return nil
+	}
+	access.Contexts = func(l any, evicted func(key, reason string)) any { return newContexts(l.(Limits), evicted) }
+}
+
+// The methods of inner are for the packages of this module: see [access.Filter]. Like the Filter's,
+// they are for one goroutine.
+type inner Filter
+
+// Line returns the number of lines so far.
+func (i *inner) Line() int64 {
+	if i.tracer != nil {
+		return i.tracer.next() - 1
+	}
+	return i.line
+}
+
+// HeldTrace returns the number of last lines that are held back because they belong to a raw
+// backtrace. They are printed in their order, after all lines before them.
+func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
+
+// HeldModule returns the number of the module line that is still collecting its maps, or of the
+// first line of a raw backtrace that is held back, or 0 if there is neither. Lines that merge into a
+// module line have no output of their own. Its output comes in one piece, before the output of later
+// lines.
+func (i *inner) HeldModule() int64 {
+	if i.open == nil {
+		return i.tracer.firstHeld()
+	}
+	return i.open.line
+}
+
+// Unfinished reports whether the last line so far has no line end and was not printed yet, or frames
+// are held back, so that Flush may print them.
+func (i *inner) Unfinished() bool {
+	tail, _ := i.cut.Unfinished()
+	return len(tail) > i.flushed.text || i.tracer.holds() || i.look.Held() > 0
+}
+
+// Release prints the lines that are held back because they belong to a raw backtrace, and the
+// module line that is still collecting its maps.
+func (i *inner) Release() error {
+	i.tracer.release()
+	i.closeModule()
+	i.ready = i.look.EndTrace(i.ready)
+	(*Filter)(i).send()
+	return i.err
+}
+
+// InDict reports whether a process has an open hexdict. Then any next line may be part of it.
+func (i *inner) InDict() bool { return i.openDicts > 0 }
+
+// Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
+// for which HasMark reports false may be given to Text.
+func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
+
+// HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
+// around which a frame of the dialects may be.
+func (i *inner) HasMark(b []byte) bool {
+	if i.tracer == nil {
+		at, _ := marks.FindOpen(b)
+		return at < len(b)
+	}
+	s := searchOf(i.tracer, b)
+	at, _ := s.NextOf(0)
+	return at < len(b)
+}
+
+// Enter names the process of the next lines by its key; [Options.ProcessKey] is not used from then
+// on. Callers call it between lines, the first time before the first line and before
+// [Filter.Restore]. If the key differs from that of the current process, the lines of that process
+// that are held back are printed first.
+func (i *inner) Enter(key []byte) {
+	i.entered, i.o.ProcessKey = true, nil
+	if key = shortKey(key); i.process.key != string(key) {
+		i.tracer.release()
+		i.closeModule()
+	}
+	enterKey(&i.lineFilter, key)
+}
+
+// AddPackages adds the build IDs in text, the field COREDUMP_PACKAGE_JSON of an entry of
+// systemd-coredump in the journal, to the facts for the raw backtraces around the current line.
+// Other text has no effect.
+func (i *inner) AddPackages(text []byte) {
+	if i.tracer != nil {
+		i.tracer.reader.AddPackages(text)
+	}
+}
+
+// AddProgram adds the path of the program to the facts for the raw backtraces around the current
+// line.
+func (i *inner) AddProgram(path string) {
+	if strings.HasPrefix(path, "/") && i.tracer != nil {
+		i.tracer.reader.AddModule(dialect.ModuleFact{Name: path, Main: true})
+	}
+}
+
+// AppendProcesses appends the context of the processes so far, in a form that Restore reads:
+// modules, maps, open hexdicts, and facts about modules of raw backtraces. It leaves out the
+// unfinished last line, lines that are held back, and line numbers. So it is for a log whose next
+// part is a stream of its own, as of a pipe whose reader is started again.
+func (i *inner) AppendProcesses(dst []byte) []byte {
+	s := savedFilter{
+		Version: checkpoint.Version,
+		Turn:    i.turn, Grown: i.grown, Began: i.began,
+		Process: i.process.saved(),
+		Idle:    i.savedIdle(),
+	}
+	if i.tracer != nil {
+		s.Facts = factsSaved(i.tracer.reader.Facts())
+	}
+	return checkpoint.Append(dst, s)
+}
+
+// ProcessesChanged reports whether the output of AppendProcesses has changed since the last call of
+// ProcessesChanged, other than by the order in which processes were used. It costs little.
+func (i *inner) ProcessesChanged() bool {
+	changed := i.changed
+	i.changed = false
+	if i.tracer != nil {
+		n := i.tracer.reader.Facts().Changes()
+		changed = changed || n != i.factsAt
+		i.factsAt = n
+	}
+	return changed
+}
+
+// Restore is [Filter.Restore].
+func (i *inner) Restore(context []byte) error { return (*Filter)(i).Restore(context) }
+
+// Weigh returns the number of processes that have modules, maps or an open hexdict, and about how
+// many bytes of memory their contexts and the facts about raw backtraces take. It looks at all
+// processes.
+func (i *inner) Weigh() (processes int, bytes int64) {
+	count := func(p *process) {
+		if p.space.n > 0 || len(p.space.modules) > 0 || p.hex != nil {
+			processes++
+			bytes += int64(p.Size())
+		}
+	}
+	if i.all == nil {
+		count(i.process)
+	}
+	for _, p := range i.all {
+		count(p)
+	}
+	if i.tracer != nil && !i.tracer.reader.Facts().Empty() {
+		processes = max(1, processes)
+		bytes += int64(i.tracer.reader.Facts().Size())
+	}
+	return processes, bytes
+}
+
+// SetLimits replaces [Options.Limits] for the processes that come from now on.
+func (i *inner) SetLimits(l Limits) { i.limits = l.orDefault() }
+
+// Patience returns the Patience of the Filter, for a reader of reports that writes to it: the two
+// do not wait one after the other.
+func (i *inner) Patience() *report.Patience { return i.patience }

@@ -1,0 +1,120 @@
+package housetest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// publicPackages are the packages that other modules may import: see docs/compatibility.md.
+var publicPackages = []string{".", "buildid", "callgrind", "debuginfod", "filter", "markup", "rtrace", "sgr", "symbolize", "valgrind"}
+
+// No exported declaration of a public package names a type of an internal one: another module could
+// not make a value of it, and its documentation is not shown.
+func TestExportedDeclarationsNameNoInternalType(t *testing.T) {
+	for _, dir := range publicPackages {
+		names, err := filepath.Glob(filepath.Join(root(t), dir, "*.go"))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: no files of Go: %v", dir, err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, leak := range internalTypesOf(file) {
+				t.Errorf("%s: %s", filepath.Join(dir, filepath.Base(name)), leak)
+			}
+		}
+	}
+}
+
+// internalTypesOf returns the types of internal packages that exported declarations of a file name,
+// each after the name that is declared.
+func internalTypesOf(file *ast.File) (found []string) {
+	internal := make(map[string]bool) // the names by which the file knows internal packages
+	for _, spec := range file.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		if !strings.HasPrefix(p, module+"/internal/") {
+			continue
+		}
+		name := p[strings.LastIndexByte(p, '/')+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		internal[name] = true
+	}
+	look := func(declared string, in ast.Node) {
+		ast.Inspect(in, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if p, ok := s.X.(*ast.Ident); ok && internal[p.Name] {
+					found = append(found, declared+" names "+p.Name+"."+s.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && (d.Recv == nil || isExportedType(d.Recv.List[0].Type)) {
+				look(d.Name.Name, d.Type)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					if spec.Name.IsExported() {
+						lookAtType(spec, look)
+					}
+				case *ast.ValueSpec:
+					if spec.Type != nil && spec.Names[0].IsExported() {
+						look(spec.Names[0].Name, spec.Type)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// lookAtType looks at a declared type, and at the exported and the embedded fields of a struct.
+func lookAtType(spec *ast.TypeSpec, look func(declared string, in ast.Node)) {
+	s, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		look(spec.Name.Name, spec.Type)
+		return
+	}
+	for _, f := range s.Fields.List {
+		if len(f.Names) == 0 && isExportedType(f.Type) {
+			look(spec.Name.Name, f.Type)
+		}
+		for _, name := range f.Names {
+			if name.IsExported() {
+				look(spec.Name.Name+"."+name.Name, f.Type)
+			}
+		}
+	}
+}
+
+// isExportedType reports whether the name of a receiver's or an embedded field's type is exported.
+func isExportedType(of ast.Expr) bool {
+	switch of := of.(type) {
+	case *ast.StarExpr:
+		return isExportedType(of.X)
+	case *ast.IndexExpr:
+		return isExportedType(of.X)
+	case *ast.SelectorExpr:
+		return of.Sel.IsExported()
+	case *ast.Ident:
+		return of.IsExported()
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package input
+
+import (
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
+)
+
+// filtering is a Filter with the methods that drive it line by line: see [access.Filter].
+type filtering struct {
+	*filter.Filter
+	position
+	expecting
+	subject
+	releaser
+}
+
+// A position is how far the Filter is.
+type position interface {
+	Line() int64
+	HeldTrace() int
+	HeldModule() int64
+}
+
+// expecting tells which lines the Filter must get.
+type expecting interface {
+	InDict() bool
+	Wants() bool
+	HasMark(line []byte) bool
+}
+
+// A subject takes what a record says about the process of its lines.
+type subject interface {
+	Enter(key []byte)
+	AddProgram(path string)
+	AddPackages(text []byte)
+}
+
+type releaser interface{ Release() error }
+
+// filteringWith returns the Filter with the options o, which must have an Emit.
+func filteringWith(o filter.Options) filtering {
+	f := filter.New(nil, o)
+	inner := access.Filter(f)
+	return filtering{f, inner.(position), inner.(expecting), inner.(subject), inner.(releaser)}
+}
+
+// inner returns the translator or, if it is a Filter, its methods for this module.
+func (w *Writer) inner() any {
+	if f, ok := w.dst.(*filter.Filter); ok {
+		return access.Filter(f)
+	}
+	return w.dst
+}
