@@ -138,7 +138,7 @@ func (l *Lines) enterContext(c *Context) {
 		l.last = nil
 	}
 	if f.tracer != nil && p.facts != nil {
-		f.tracer.reader.Know(*p.facts)
+		f.tracer.reader.SetEarlierFacts(*p.facts)
 	}
 	f.process, f.space, f.openDicts = &l.process, &p.space, 0
 	if p.hex != nil {

@@ -228,7 +228,7 @@ func (f *Filter) restore(context []byte) error {
 		if err != nil {
 			return err
 		}
-		f.tracer.reader.Know(facts)
+		f.tracer.reader.SetEarlierFacts(facts)
 		f.factsAt = facts.Changes()
 	}
 	f.changed = false

@@ -67,7 +67,7 @@ func matchABRT(r *Reader, l *Line, at int) bool {
 		}
 		var frame abrtFrame
 		if json.Unmarshal(b[open:close+1], &frame) == nil {
-			r.abrtFrame(l, &frame, number, open, len(bytes.TrimRight(b[:close], " \t")))
+			r.modules.abrtFrame(l, &frame, number, open, len(bytes.TrimRight(b[:close], " \t")))
 		}
 		next := bytes.Index(b[close:], []byte(before+"d_o"+after))
 		if next < 0 {
@@ -103,17 +103,17 @@ func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	if begins := bytes.TrimRight(past[:open], " \t\r\n"); bytes.HasSuffix(begins, []byte("[")) {
 		number = 0
 	}
-	return r.abrtFrame(l, &frame, number, from, end)
+	return r.modules.abrtFrame(l, &frame, number, from, end)
 }
 
 // abrtFrame adds a frame to whose JSON members can be added at end.
-func (r *Reader) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bool {
+func (c *modules) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bool {
 	id, err := buildid.Parse(bytes.ToLower([]byte(frame.BuildID)))
 	if err != nil || frame.Offset == nil || frame.Source != "" || len(frame.File) > maxPath {
 		return false
 	}
 	f := l.frame()
-	f.Module, f.ID, f.Kind, f.Value, f.Addr = r.name([]byte(frame.File)), id, BaseOffset, *frame.Offset, frame.Address
+	f.Module, f.ID, f.Kind, f.Value, f.Addr = c.name([]byte(frame.File)), id, BaseOffset, *frame.Offset, frame.Address
 	f.Number, f.Start, f.Inline, f.Call = number, start, Innermost, Return
 	if number == 0 {
 		f.Call = Exact

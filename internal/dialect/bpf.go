@@ -38,7 +38,7 @@ func matchBPFtrace(r *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.Start, f.Kind, f.Value, f.Addr = from, Runtime, addr, addr
 	path, f.Deleted = bytes.CutSuffix(path, []byte(" (deleted)"))
-	f.Module = r.name(path)
+	f.Module = r.modules.name(path)
 	f.Symbol = Symbol{Name: string(b[end+1 : digits-1]), Offset: int64(offset)}
 	f.Call = r.bpfCall(offset == 0)
 	l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
@@ -59,7 +59,7 @@ func matchBPFUnknown(r *Reader, l *Line, at int) bool {
 	switch module := b[end+len(" (") : to-1]; {
 	case len(module) > 0 && module[0] == '/':
 		module, f.Deleted = bytes.CutSuffix(module, []byte(" (deleted)"))
-		f.Module = r.name(module)
+		f.Module = r.modules.name(module)
 	case string(module) != "[unknown]":
 		return false
 	}
@@ -86,7 +86,7 @@ func matchBCC(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Start, f.Kind, f.Value, f.Addr = at, Runtime, addr, addr
-	f.Module = r.name(b[open+len(" [") : to-1])
+	f.Module = r.modules.name(b[open+len(" [") : to-1])
 	switch symbol, offset, ok := offsetAtEnd(b[name:open]); {
 	case string(b[name:open]) == unknown:
 		l.edit(f, Edit{Span{name, open}, "", Name, ""})

@@ -75,7 +75,7 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	if len(module) == 0 || len(module) > maxPath {
 		return false
 	}
-	f.Module = r.name(module)
+	f.Module = r.modules.name(module)
 	l.edit(f, Edit{place, " [", AtSpaced, "]"})
 	return true
 }

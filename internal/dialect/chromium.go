@@ -17,7 +17,7 @@ var chromium = Dialect{
 
 // matchChromium matches a frame whose address begins at at.
 func matchChromium(r *Reader, l *Line, at int) bool {
-	h, ok := r.hashFrame(l.Text, at)
+	h, ok := r.modules.hashFrame(l.Text, at)
 	if !ok || h.name.From != h.name.To || (h.addr-1-h.place.offset)%PageSize != 0 {
 		return false
 	}
@@ -94,7 +94,7 @@ func matchNode(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start
-	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(path), Runtime, addr, addr, Return
+	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.modules.name(path), Runtime, addr, addr, Return
 	if len(text) > 0 {
 		f.Symbol = Symbol{Name: string(text), Inside: true}
 	}

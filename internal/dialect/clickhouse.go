@@ -53,14 +53,14 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 		if bytes.IndexByte(path, ' ') >= 0 {
 			return false // a path with blanks looks like a path with an answer after it
 		}
-		f.Module = r.name(path)
+		f.Module = r.modules.name(path)
 	default:
 		return false
 	}
-	if r.signalAt > 0 && r.number-r.signalAt < maxDump && !bytes.Contains(function, []byte("StackTrace::StackTrace(")) {
+	if r.clickHouseSignal > 0 && r.number-r.clickHouseSignal < maxDump && !bytes.Contains(function, []byte("StackTrace::StackTrace(")) {
 		f.Call = Exact // ClickHouse leaves out the frames of the signal handler
 	}
-	r.signalAt = 0
+	r.clickHouseSignal = 0
 	f.Inline = InlineNumbered
 	l.edit(f, Edit{Span{name.From, name.From}, "", AtLine, ": "})
 	if string(function) == "?" {
@@ -111,12 +111,12 @@ func clickhouseBuild(r *Reader, b []byte, at int) {
 		return
 	}
 	from := at + len("build id: ")
-	id, ok := r.parseID(b[from:hexDigits(b, from)])
+	id, ok := r.modules.id(b[from:hexDigits(b, from)])
 	if !ok {
 		id = buildid.ID{}
 	}
 	r.facts.AddModule(ModuleFact{Name: clickhouse.Name, ID: id, Main: true})
 	if bytes.Contains(b[at:], []byte(") Received signal ")) {
-		r.signalAt = r.factsAt
+		r.clickHouseSignal = r.facts.at
 	}
 }

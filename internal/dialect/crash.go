@@ -34,42 +34,53 @@ const (
 	MinValues = 4   // different units that a listing must have, because padding proves nothing
 )
 
-// crash returns the Crash for a frame of the current line.
-func (r *Reader) crash(start, size uint64) *Crash {
+// deaths holds the last processes that the kernel has killed.
+type deaths struct {
+	crashes []*Crash // oldest first, at most maxCrashes
+	at      int64    // line of the last one; 0: none
+}
+
+// add returns a new Crash for a frame of the current line.
+func (d *deaths) add(start, size uint64) *Crash {
 	c := &Crash{Start: start, Size: size}
-	if len(r.crashes) == maxCrashes {
-		copy(r.crashes, r.crashes[1:])
-		r.crashes = r.crashes[:maxCrashes-1]
+	if len(d.crashes) == maxCrashes {
+		copy(d.crashes, d.crashes[1:])
+		d.crashes = d.crashes[:maxCrashes-1]
 	}
-	r.crashes = append(r.crashes, c)
+	d.crashes = append(d.crashes, c)
 	return c
 }
 
-// codeLine adds the listing of a line to the crashes before it.
-func codeLine(r *Reader, b []byte, at int) {
-	if r.listsKernel(b[at+len("ode: "):]) {
+// addCode adds a listing to the crashes.
+func (d *deaths) addCode(text []byte) {
+	if len(d.crashes) == 0 {
 		return
 	}
-	if len(r.crashes) == 0 || r.inPast {
-		return
-	}
-	listing, ok := parseCode(b[at+len("ode: "):])
+	listing, ok := parseCode(text)
 	if !ok {
 		return
 	}
-	for _, c := range r.crashes {
+	for _, c := range d.crashes {
 		if len(c.Codes) < maxCodes {
 			c.Codes = append(c.Codes, listing)
 		}
 	}
 }
 
+// codeLine takes the listing of a line for the last frame of a kernel, or the crashes before it.
+func codeLine(r *Reader, b []byte, at int) {
+	text := b[at+len("ode: "):]
+	if !r.kernel.takeCode(text, r.number, r.inPast) && !r.inPast {
+		r.deaths.addCode(text)
+	}
+}
+
 // counterLine sets the address of the last crash from the program counter of a dump of registers.
 func counterLine(r *Reader, b []byte, at int) {
-	if len(r.crashes) == 0 || r.inPast {
+	if len(r.deaths.crashes) == 0 || r.inPast {
 		return
 	}
-	c := r.crashes[len(r.crashes)-1]
+	c := r.deaths.crashes[len(r.deaths.crashes)-1]
 	from := bytes.IndexByte(b[at:], ':') + at + 2
 	addr, _, ok := hexAt(b, from)
 	if ok && c.Addr == 0 && addr-c.Start < c.Size {

@@ -62,7 +62,7 @@ func matchHostFrame(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	if p.module != nil {
-		f := r.hostFrame(l, &p, p.module, p.start)
+		f := r.modules.hostFrame(l, &p, p.module, p.start)
 		place := Span{p.open, p.open}
 		if len(p.function) > 0 {
 			l.edit(f, Edit{place, " in ", AtLine, ""})
@@ -86,14 +86,14 @@ func matchHostFrame(r *Reader, l *Line, at int) bool {
 	if len(module) == len(p.function) {
 		p.function = nil
 	}
-	l.after(r.hostFrame(l, &p, module, p.start), p.end)
+	l.after(r.modules.hostFrame(l, &p, module, p.start), p.end)
 	return true
 }
 
 // hostFrame adds a frame in module.
-func (r *Reader) hostFrame(l *Line, p *hostPlace, module []byte, start int) *Frame {
+func (c *modules) hostFrame(l *Line, p *hostPlace, module []byte, start int) *Frame {
 	f := l.frame()
-	f.Module, f.Kind, f.Value, f.Call, f.Start = r.name(module), BaseOffset, p.offset, Return, start
+	f.Module, f.Kind, f.Value, f.Call, f.Start = c.name(module), BaseOffset, p.offset, Return, start
 	if len(p.function) > 0 {
 		f.Symbol = Symbol{Name: string(p.function), Inside: true}
 	}
@@ -117,7 +117,7 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	if !ok || p.module != nil || isAnswered(p.function) {
 		return false
 	}
-	l.after(r.hostFrame(l, &p, b[from:to], in), to)
+	l.after(r.modules.hostFrame(l, &p, b[from:to], in), to)
 	return true
 }
 

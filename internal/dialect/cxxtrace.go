@@ -52,7 +52,7 @@ func matchBoost(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start
-	f.Module, f.Kind, f.Addr, f.Value, f.Call = r.name(b[path:to]), Runtime, addr, addr, Return
+	f.Module, f.Kind, f.Addr, f.Value, f.Call = r.modules.name(b[path:to]), Runtime, addr, addr, Return
 	l.edit(f, Edit{Span{at, end}, "", Name, ""})
 	l.edit(f, Edit{Span{end, to}, " at ", AtLine, ""})
 	return true
@@ -115,7 +115,7 @@ func matchBackward(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start
-	f.Module, f.Kind, f.Addr, f.Value, f.Call = r.name(path), Runtime, addr, addr, Adjusted
+	f.Module, f.Kind, f.Addr, f.Value, f.Call = r.modules.name(path), Runtime, addr, addr, Adjusted
 	f.Inline = InlinedByBefore
 	end += len(in)
 	to := max(end, len(bytes.TrimRight(b, " \t")))
@@ -153,7 +153,7 @@ func matchCpptrace(r *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.Number, f.Start = number, digits.From-1
 	f.Kind, f.Addr, f.Value, f.Call = Runtime, addr, addr, Adjusted
-	f.Module = r.name(path)
+	f.Module = r.modules.name(path)
 	if hasAt(b, end, " in ") && place > end+len(" in ") {
 		f.Symbol = Symbol{Name: string(b[end+len(" in ") : place]), Inside: true}
 	} else if place != end {

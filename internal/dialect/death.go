@@ -130,7 +130,7 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	f.Number = 0
 	f.Module = string(bytes.TrimSuffix(b[name:open], []byte(" (deleted)")))
 	f.Addr, f.Call = addr, Exact
-	f.Crash, r.diedAt, r.awaits = r.crash(first, size), r.number, nil
+	f.Crash, r.deaths.at, r.kernel.code = r.deaths.add(first, size), r.number, nil
 	switch {
 	case hasOffset:
 		f.Kind, f.Value = FileOffset, offset

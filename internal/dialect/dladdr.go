@@ -47,7 +47,7 @@ func matchPython(r *Reader, l *Line, at int) bool {
 		if len(name) == 0 || len(name) > maxPath || !f.inParentheses(place) {
 			return false
 		}
-		f.Module = r.name(name)
+		f.Module = r.modules.name(name)
 	case endsWith(b, at, nameless):
 		start = at - len(nameless)
 	default:
@@ -104,7 +104,7 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 	if string(name) != "???" {
 		f.Symbol = Symbol{Name: string(name), Offset: offset}
 	}
-	f.Module, f.Start = r.name(path), from
+	f.Module, f.Start = r.modules.name(path), from
 	l.after(f, close+len(mark)+len(path))
 	return true
 }
@@ -132,7 +132,7 @@ func matchMtrace(r *Reader, l *Line, at int) bool {
 		if to--; to-2 > maxPath || b[to] != ':' {
 			return false
 		}
-		f.Module = r.name(b[2:to])
+		f.Module = r.modules.name(b[2:to])
 	}
 	f.Call, f.Value, f.Apart = Return, n, true
 	if f.Kind = BaseOffset; n>>32 != 0 {

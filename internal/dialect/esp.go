@@ -44,8 +44,8 @@ func matchESP(r *Reader, l *Line, at int) bool {
 			break // a reset has cut the line
 		}
 		call := Adjusted
-		if len(l.Frames) == 0 && r.number-r.fault32At <= espRegisters {
-			switch r.fault32 {
+		if len(l.Frames) == 0 && r.number-r.device.at <= espRegisters {
+			switch r.device.pc {
 			case addr:
 				call = Exact
 			case addr + ESPLess:

@@ -63,6 +63,51 @@ type Facts struct {
 	old     bool   // a trace has ended since the maps came: see AgeMaps
 }
 
+// A factLog holds the Facts of the lines so far, and where they come from, in numbers of lines.
+type factLog struct {
+	Facts
+	at       int64  // the last line with a fact
+	mapAt    int64  // the last line with a map; -1: none
+	mapStart uint64 // address of that map
+}
+
+// touch forgets the facts about processes if they are older than FactLines, and restarts that count.
+func (f *factLog) touch(number int64) {
+	if number-f.at > FactLines {
+		program := f.program // a device prints it only when it starts
+		f.Facts.Reset()
+		f.SetProgram(program)
+	}
+	f.at = number
+}
+
+// forget forgets everything that was read.
+func (f *factLog) forget() {
+	f.Facts.Reset()
+	f.mapAt, f.mapStart = -1, 0
+}
+
+// addListed adds a mapping of the list that this process logs, one to a line. It forgets the list of
+// another process.
+func (f *factLog) addListed(m Map, process uint64, number int64) {
+	f.touch(number)
+	if m.Start < f.mapStart || number-f.mapAt > maxMapGap || process != f.process {
+		f.ForgetMaps()
+		f.SetMapsOf(process, false)
+	}
+	f.mapAt, f.mapStart = number, m.Start
+	f.AddMap(m)
+}
+
+// addProgram sets the path of the program, or the name that it was called by. A name does not replace
+// a path that ends with it.
+func (f *Facts) addProgram(name []byte) {
+	known := f.main.Name
+	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {
+		f.AddModule(ModuleFact{Name: string(name), Main: true})
+	}
+}
+
 // Changes returns a number that differs from that of an earlier call if f has changed in between.
 func (f *Facts) Changes() int { return f.changes }
 
@@ -101,7 +146,7 @@ func (f *Facts) ForgetMaps() {
 // AgeMaps notes that the trace has ended whose last line has this number. The next one may be of
 // another process: then maps that came no later must be proved by several frames together.
 func (r *Reader) AgeMaps(last int64) {
-	if r.mapAt <= last {
+	if r.facts.mapAt <= last {
 		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)
 	}
 }
@@ -286,19 +331,13 @@ func (r *Reader) mapLine(b []byte) bool {
 			rest, m.Deleted = cut, true
 		}
 		if len(rest) > 0 && rest[0] == '/' && len(rest) <= maxPath {
-			m.Path = r.name(rest)
+			m.Path = r.modules.name(rest)
 		}
-		r.touchFacts(r.number)
-		process := processIn(b[:from])
-		if m.Start < r.mapStart || r.number-r.mapAt > maxMapGap || process != r.facts.process { // the list of another process
-			r.facts.ForgetMaps()
-			r.facts.SetMapsOf(process, false)
-		}
-		r.mapAt, r.mapStart, r.line.MapStart = r.number, m.Start, from
+		r.facts.addListed(m, processIn(b[:from]), r.number)
+		r.line.MapStart = from
 		if !r.inPast {
 			r.holdsUntil = -1 // the maps that the header promised have come
 		}
-		r.facts.AddMap(m)
 		return true
 	}
 }

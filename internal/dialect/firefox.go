@@ -43,7 +43,7 @@ func matchFirefox(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, hash
-	f.Module, f.Kind, f.Value, f.Call = r.name(b[open+1:to]), BaseOffset, offset, Return
+	f.Module, f.Kind, f.Value, f.Call = r.modules.name(b[open+1:to]), BaseOffset, offset, Return
 	name := Span{colon + len(": "), blanksBefore(b, open)}
 	l.edit(f, Edit{name, "", Func, ""})
 	l.edit(f, Edit{Span{name.To, end + 1}, " (", AtLine, ")"})

@@ -60,7 +60,7 @@ var registerNames = sync.OnceValue(func() map[string]register {
 // matchRegisters matches a line with registers.
 func matchRegisters(r *Reader, l *Line, _ int) bool {
 	b := l.Text
-	if r.diedAt > 0 && r.number-r.diedAt < maxDump {
+	if r.deaths.at > 0 && r.number-r.deaths.at < maxDump {
 		return false // the kernel prints the registers of a process
 	}
 	if isGoFrame(b) {
@@ -100,6 +100,12 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 	return len(l.Frames) > 0
 }
 
+// A deviceFault is the program counter of the last dump of registers.
+type deviceFault struct {
+	pc uint64
+	at int64 // its line
+}
+
 // register adds the value of a register.
 func (l *Line) register(r *Reader, value uint64, reg register) {
 	if isExceptionReturn(value) || value == 0 {
@@ -109,7 +115,7 @@ func (l *Line) register(r *Reader, value uint64, reg register) {
 		value = value&^windowBits | codeRegion
 	}
 	if reg.call == Exact {
-		r.fault32, r.fault32At = value, r.number
+		r.device.pc, r.device.at = value, r.number
 		r.open(windowESPRust, r.number) // of exceptions
 	}
 	f := l.address(value, reg.call)

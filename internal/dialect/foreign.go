@@ -61,7 +61,7 @@ func matchCrashReport(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	l.unread(start, addr, ErrMachO)
-	l.Frames[0].Module = r.name(b[from:to])
+	l.Frames[0].Module = r.modules.name(b[from:to])
 	return true
 }
 
@@ -80,7 +80,7 @@ func matchMacSample(r *Reader, l *Line, at int) bool {
 	}
 	offset, _, ok := hexAt(b, end+5)
 	l.unread(in, offset, ErrMachO)
-	l.Frames[0].Module = r.name(b[in+len("???  (in ") : close])
+	l.Frames[0].Module = r.modules.name(b[in+len("???  (in ") : close])
 	return ok
 }
 
@@ -97,7 +97,7 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	l.unread(tick-8, offset, ErrPE)
-	l.Frames[0].Module = r.name(b[from : at-1])
+	l.Frames[0].Module = r.modules.name(b[from : at-1])
 	return true
 }
 

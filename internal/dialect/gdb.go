@@ -25,8 +25,8 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 	if !ok {
 		return false
 	}
-	if number <= r.gdbSignal { // another stack
-		r.gdbSignal = -1
+	if number <= r.gdb.frame { // another stack
+		r.gdb.frame = -1
 	}
 	addr, end, ok := prefixedHex(b, at)
 	const in, args, from = " in ", " ()", " () from /"
@@ -61,7 +61,7 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 func (r *Reader) gdbFrame(l *Line, number int, addr uint64, name, module []byte) *Frame {
 	f := l.frame()
 	f.Number = number
-	f.Module, f.Program, f.Wraps = r.name(module), module == nil, module == nil
+	f.Module, f.Program, f.Wraps = r.modules.name(module), module == nil, module == nil
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
 	if string(name) != "??" {
 		f.Symbol = Symbol{Name: string(name), Inside: true}
@@ -146,29 +146,40 @@ func (r *Reader) afterSignal(n int) bool {
 	if !r.Wants(r.number) {
 		r.readPast()
 	}
-	if r.gdbSignal == anyFrame {
-		return r.number == r.gdbSignalAt+1
+	return r.gdb.isBefore(n, r.number)
+}
+
+// A gdbSignal is the last frame that gdb printed as that of a signal handler.
+type gdbSignal struct {
+	frame int   // its number; -1: none, or of another stack
+	at    int64 // its line
+}
+
+// isBefore reports whether the handler is the frame before the one with the number n in this line.
+func (s *gdbSignal) isBefore(n int, line int64) bool {
+	if s.frame == anyFrame {
+		return line == s.at+1
 	}
-	return n > 0 && r.gdbSignal == n-1 && r.number-r.gdbSignalAt < WindowLines
+	return n > 0 && s.frame == n-1 && line-s.at < WindowLines
 }
 
 // anyFrame is the number of a frame that KDE's DrKonqi has replaced by "[KCrash Handler]".
 const anyFrame = -2
 
-func crashHandler(r *Reader, _ []byte, _ int) { r.gdbSignal, r.gdbSignalAt = anyFrame, r.factsAt }
+func crashHandler(r *Reader, _ []byte, _ int) { r.gdb.frame, r.gdb.at = anyFrame, r.facts.at }
 
 // gdbHandler notes the frame "#N  <signal handler called>", whose "<" is at at.
 func gdbHandler(r *Reader, b []byte, at int) {
 	if n, _, ok := stackNumberBefore(b, at); ok {
-		r.gdbSignal, r.gdbSignalAt = n, r.factsAt
+		r.gdb.frame, r.gdb.at = n, r.facts.at
 	}
 }
 
 // gdbThread notes the line before the stack of another thread: "Thread 2 (LWP 4712):". A signal
 // handler before this line belongs to another thread.
 func gdbThread(r *Reader, _ []byte, _ int) {
-	if r.factsAt > r.gdbSignalAt {
-		r.gdbSignal = -1
+	if r.facts.at > r.gdb.at {
+		r.gdb.frame = -1
 	}
 }
 
@@ -194,7 +205,7 @@ func gdbProgramAt(r *Reader, b []byte, at int) {
 		path = path[:end]
 	}
 	if len(path) > 0 && len(path) <= maxPath {
-		r.program(path)
+		r.facts.addProgram(path)
 	}
 }
 
@@ -232,7 +243,7 @@ func gdbMap(r *Reader, l *Line, at int) bool {
 	if len(path) > 0 && path[0] == '/' && len(path) <= maxPath {
 		m.Path = string(path)
 	}
-	r.touchFacts(r.number)
+	r.facts.touch(r.number)
 	r.facts.AddMap(m)
 	return true
 }
@@ -263,7 +274,7 @@ func gdbLibrary(r *Reader, l *Line, at int) bool {
 	if path < 0 || len(b)-at-path > maxPath {
 		return false
 	}
-	r.touchFacts(r.number)
+	r.facts.touch(r.number)
 	r.facts.AddModule(ModuleFact{Name: string(bytes.TrimRight(b[at+path:], " \t\r")), Text: start})
 	return true
 }

@@ -35,28 +35,63 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	end++
-	rest := blanksAfter(b, end)
-	godot := end+1 == rest && (hasAt(b, rest, "(??:0)") || hasAt(b, rest, "(??:?)")) && onlyBlanks(b, rest+6)
-	if rest < len(b) && !godot {
+	unknown, ok := placeOfGodot(b, end)
+	if !ok && !onlyBlanks(b, end) {
 		return false
 	}
 	f := l.frame()
 	f.Addr, f.Call, f.Kind, f.Value = addr, Return, Runtime, addr
-	to := at - 1 // the end of the path
+	to, group, parsed := r.symbolOfGlibc(f, b, at)
+	if !parsed || !r.moduleOfGlibc(f, b, to, group) {
+		return false
+	}
+	f.Process = processIn(b[:f.Start])
+	if r.exactFrame(f) {
+		f.Call = Exact
+	}
+	if ok {
+		l.edit(f, Edit{Span{end, end}, " ", Name, ""})
+		l.edit(f, Edit{unknown, "", AtLine, ""})
+		return true
+	}
+	l.after(f, len(bytes.TrimRight(b, " \t")))
+	return true
+}
+
+// placeOfGodot returns the place of a file and a line that Godot does not know, which is the rest of the
+// line: " (??:0)".
+func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
+	open := blanksAfter(b, at)
+	if open != at+1 || !hasAt(b, open, "(??:0)") && !hasAt(b, open, "(??:?)") {
+		return unknown, false
+	}
+	unknown = Span{open + 1, open + 5}
+	return unknown, onlyBlanks(b, unknown.To+1)
+}
+
+// symbolOfGlibc parses the parentheses before the address at at, and returns the end of the path before
+// them. group is set if there are parentheses.
+func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bool) {
+	to = at - 1
 	if to > 0 && b[to-1] == ' ' {
 		to--
 	}
-	group := to > 0 && b[to-1] == ')'
-	switch open := 0; {
-	case group:
-		open = openingOf(b, to-1)
-		if open >= 0 && r.resolvedFrame(b[:open], b[open+1:to-1]) || open < 0 || !f.inParentheses(b[open+1:to-1]) {
-			return false
+	if to <= 0 || b[to-1] != ')' {
+		if to < at-1 {
+			to++ // "path[0x…" has no blank: no path
 		}
-		to = open
-	case to < at-1:
-		to++ // "path[0x…" has no blank: no path
+		return to, false, true
 	}
+	open := openingOf(b, to-1)
+	if open < 0 || r.glibc.resolved(b[:open], b[open+1:to-1], r.number) {
+		return to, true, false
+	}
+	return open, true, f.inParentheses(b[open+1 : to-1])
+}
+
+// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text is not
+// that of a frame.
+func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
 		f.Start = to
@@ -64,56 +99,44 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 			return false
 		}
 	}
-	switch name := b[f.Start:to]; {
+	name := b[f.Start:to]
+	switch {
 	case len(name) > maxPath:
 		return false
-	case len(name) == 0: // only an address or an offset: it is a frame only near other frames
-		if f.Symbol.Name != "" || group && !r.inTrace() {
-			return false
-		}
-		if !r.inTrace() && !r.addressBefore(f.Start) {
-			if f.Start > 0 && !r.Firmware {
-				return false
-			}
-			f.Optional = true
-		}
-	case name[len(name)-1] == ' ' || name[len(name)-1] == '\t':
-		return false
-	case !group && !isPath(name) && !r.inTrace(): // "name[0x…]" may be an element of an array
-		return false
-	case to > 0 && isWord(b[to-1]) || group || isPath(name):
-		path, deleted := bytes.CutSuffix(name, []byte(" (deleted)"))
-		f.Module, f.Deleted = r.name(path), deleted
-	default:
+	case len(name) == 0:
+		return r.mayLackModule(f, group)
+	}
+	last := name[len(name)-1]
+	if last == ' ' || last == '\t' {
 		return false
 	}
-	f.Process = processIn(b[:f.Start])
-	if r.exactFrame(f) {
-		f.Call = Exact
+	if !group && !isPath(name) && (!isWord(last) || !r.inTrace()) { // "name[0x…]" may be an element of an array
+		return false
 	}
-	if godot {
-		l.edit(f, Edit{Span{end, end}, " ", Name, ""})
-		l.edit(f, Edit{Span{rest + 1, rest + 5}, "", AtLine, ""})
-		return true
-	}
-	l.after(f, len(bytes.TrimRight(b, " \t")))
+	path, deleted := bytes.CutSuffix(name, []byte(" (deleted)"))
+	f.Module, f.Deleted = r.modules.name(path), deleted
 	return true
 }
 
-// addressBefore reports whether the line before has an address in brackets at start, and nothing after
-// it. All frames of a program that is linked statically are like that.
-func (r *Reader) addressBefore(start int) bool {
-	if r.Past == nil {
+// mayLackModule reports whether f, only an address or an offset, may be a frame: it is one near other
+// frames. It sets Optional if only the file can tell.
+func (r *Reader) mayLackModule(f *Frame, group bool) bool {
+	near := r.inTrace()
+	if f.Symbol.Name != "" || group && !near {
 		return false
 	}
-	before := bytes.TrimRight(r.lastLines(1), " \t\r\n")
-	digits := hexBefore(before, max(0, len(before)-len("]")))
-	return endsWith(before, len(before), "]") && endsWith(before, digits, "[0x") && digits-len("[0x") == start
+	if !near && !r.addressBefore(f.Start) {
+		f.Optional = true
+		return f.Start == 0 || r.Firmware
+	}
+	return true
 }
 
-// inTrace reports whether a frame was found shortly before. Then text that also occurs elsewhere in
-// logs may be a frame.
-func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
+// A glibcFault notes that the next frame of glibc is the place of a fault. Both are numbers of lines.
+type glibcFault struct {
+	exactAfter int64 // the line after which the frame comes; 0: none
+	dumpAt     int64 // the last line at which a program began to print its registers
+}
 
 // openingOf returns the offset of the parenthesis that the one at close closes, or -1. A demangled
 // name has parentheses of its own.
@@ -262,18 +285,18 @@ func processIn(b []byte) uint64 {
 	}
 }
 
-// resolvedFrame reports whether a frame has its file and line, as MariaDB prints it:
+// resolved reports whether a frame has its file and line, as MariaDB prints it:
 //
 //	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
 //
 // A signal has interrupted the frame after that one.
-func (r *Reader) resolvedFrame(place, function []byte) bool {
+func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	_, from, ok := decimalBefore(place, len(place))
 	if !ok || from == 0 || place[from-1] != ':' || len(function) == 0 || bytes.Contains(function, []byte("+0x")) {
 		return false
 	}
-	if r.exactAfter = 0; string(function) == "__restore_rt" {
-		r.exactAfter = r.number
+	if g.exactAfter = 0; string(function) == "__restore_rt" {
+		g.exactAfter = line
 	}
 	return true
 }
@@ -283,8 +306,8 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	if !r.inTrace() {
 		r.readPast()
 	}
-	exact := r.exactAfter > 0 && r.number-r.exactAfter <= 2
-	r.exactAfter = 0
+	exact := r.glibc.exactAfter > 0 && r.number-r.glibc.exactAfter <= 2
+	r.glibc.exactAfter = 0
 	// If libSegFault does not find the frame of the fault, the trace begins with its own frames.
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
@@ -293,20 +316,20 @@ func (r *Reader) exactFrame(f *Frame) bool {
 // line with only "EIP:".
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {
-		r.exactAfter = r.factsAt
+		r.glibc.exactAfter = r.facts.at
 	}
 }
 
 // dumpsRegisters marks the first frame after the next "Backtrace:" as the place of a fault, as in
 // reports of libSegFault.
-func dumpsRegisters(r *Reader, _ []byte, _ int) { r.dumpAt = r.factsAt }
+func dumpsRegisters(r *Reader, _ []byte, _ int) { r.glibc.dumpAt = r.facts.at }
 
 const maxDump = 64 // lines of the registers that libSegFault or the kernel prints
 
 // beginsBacktrace reads the line "Backtrace:".
 func beginsBacktrace(r *Reader, b []byte, at int) {
-	if after := r.factsAt - r.dumpAt; r.dumpAt > 0 && after > 0 && after < maxDump && onlyBlanks(b, at+len("Backtrace:")) {
-		r.exactAfter = r.factsAt
+	if after := r.facts.at - r.glibc.dumpAt; r.glibc.dumpAt > 0 && after > 0 && after < maxDump && onlyBlanks(b, at+len("Backtrace:")) {
+		r.glibc.exactAfter = r.facts.at
 	}
 }
 

@@ -44,7 +44,7 @@ func matchGlog(r *Reader, l *Line, at int) bool {
 	if f == nil {
 		return false
 	}
-	return r.failureName(l, f, end)
+	return r.modules.failureName(l, f, end)
 }
 
 // matchAbsl matches a frame of Abseil whose address begins at at.
@@ -63,7 +63,7 @@ func matchAbsl(r *Reader, l *Line, at int) bool {
 			return false
 		}
 	}
-	return r.failureName(l, f, size+stackWidth)
+	return r.modules.failureName(l, f, size+stackWidth)
 }
 
 // glogAddress parses the text before the name, and returns the frame and the end of the address. f
@@ -103,7 +103,7 @@ func matchFolly(r *Reader, l *Line, at int) bool {
 		l.edit(f, Edit{Span{len(b), len(b)}, " ", AtLine, ""})
 		return true
 	}
-	if !r.failureName(l, f, end) {
+	if !r.modules.failureName(l, f, end) {
 		return false
 	}
 	f.PlaceBelow = f.Symbol.Name != ""
@@ -111,7 +111,7 @@ func matchFolly(r *Reader, l *Line, at int) bool {
 }
 
 // failureName parses the name of f from at on, up to the end of the line.
-func (r *Reader) failureName(l *Line, f *Frame, at int) bool {
+func (c *modules) failureName(l *Line, f *Frame, at int) bool {
 	b := l.Text
 	from, to := blanksAfter(b, at), len(bytes.TrimRight(b, " \t"))
 	if from == at || from > at+2 || from >= to {
@@ -124,7 +124,7 @@ func (r *Reader) failureName(l *Line, f *Frame, at int) bool {
 		l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
 		return true
 	case name[0] == '(' && !bytes.HasPrefix(name, []byte("(anonymous namespace)")):
-		m, ok := r.modulePlus(b, from)
+		m, ok := c.plus(b, from)
 		if !ok || m.end != to {
 			return false
 		}

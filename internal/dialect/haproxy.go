@@ -63,16 +63,16 @@ func matchHAProxy(r *Reader, l *Line, at int) bool {
 	f.Start, f.Kind, f.Value, f.Addr, f.Call = bar, Runtime, addr, addr, Return
 	f.Module, f.Code = "haproxy", listed
 	if i := bytes.IndexByte(place, ':'); i > 0 && !hasAt(place, i, "::") {
-		f.Module, place = r.name(place[:i]), place[i+1:]
+		f.Module, place = r.modules.name(place[:i]), place[i+1:]
 	}
 	if !f.nameAndOffset(place) {
 		return false
 	}
-	if r.exactAfter > 0 && r.exactAfter == r.number-1 {
+	if r.glibc.exactAfter > 0 && r.glibc.exactAfter == r.number-1 {
 		f.Call = Exact
 	}
-	if r.exactAfter = 0; bytes.HasPrefix([]byte(RestoreRT), listed) {
-		r.exactAfter = r.number
+	if r.glibc.exactAfter = 0; bytes.HasPrefix([]byte(RestoreRT), listed) {
+		r.glibc.exactAfter = r.number
 	}
 	l.after(f, to)
 	return true

@@ -28,7 +28,7 @@ var jvm = Dialect{
 const jvmLines = 8192
 
 // nativeFrames is called for the header of the native frames: the next line is the first one.
-func nativeFrames(r *Reader, _ []byte, _ int) { r.firstFrame = r.headerAt + 1 }
+func nativeFrames(r *Reader, _ []byte, _ int) { r.jvmFrame = r.facts.at + 1 }
 
 // matchJVM matches a frame with a module, the "0x" of whose offset is at at.
 func matchJVM(r *Reader, l *Line, at int) bool {
@@ -44,14 +44,14 @@ func matchJVM(r *Reader, l *Line, at int) bool {
 	}
 	end++
 	f := l.frame()
-	f.Module, f.Kind, f.Value, f.Call = r.name(name), BaseOffset, offset, Return
+	f.Module, f.Kind, f.Value, f.Call = r.modules.name(name), BaseOffset, offset, Return
 	f.Start = open - 3
 	r.readPast()
 	head := f.Start > 1 && b[f.Start-1] == ' ' && b[f.Start-2] == '#'
 	if head {
 		f.Start -= 2
 	}
-	if head || r.number == r.firstFrame {
+	if head || r.number == r.jvmFrame {
 		f.Call, f.Number = Exact, 0
 	}
 	rest := len(bytes.TrimRight(b, " \t"))
@@ -90,7 +90,7 @@ func matchJVMAddress(r *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
 	f.Start = at - 3
-	if head := f.Start > 1 && b[f.Start-2] == '#'; head || r.number == r.firstFrame {
+	if head := f.Start > 1 && b[f.Start-2] == '#'; head || r.number == r.jvmFrame {
 		f.Call, f.Number = Exact, 0
 	}
 	l.edit(f, Edit{Span{end, end}, "  ", Name, ""})
@@ -117,7 +117,7 @@ func matchOpenJ9(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(b[open+1:at-1]), BaseOffset, offset, addr, Either
+	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.modules.name(b[open+1:at-1]), BaseOffset, offset, addr, Either
 	name := bytes.TrimSpace(b[start+len(mark) : from-3])
 	if i := bytes.LastIndex(name, []byte("+0x")); i > 0 {
 		if n, to, ok := hexAt(name, i+3); ok && to == len(name) && n>>62 == 0 {

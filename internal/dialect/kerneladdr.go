@@ -36,35 +36,13 @@ var returnMarks = [][]byte{[]byte("lr : "), []byte("LR is at "), []byte("ra : ")
 // matchKernelAddress matches the address at at.
 func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	addr, end, ok := prefixedHex(b, at)
-	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
+	addr, end, ok := kernelAddress(b, at)
+	if !ok {
 		return false
 	}
-	if end < len(b) && b[end] != '\r' && !onlyBlanks(b, end) {
+	call, unsure, ok := kernelCall(b, at)
+	if !ok {
 		return false
-	}
-	call, unsure := Return, false
-	switch before := b[:at]; {
-	case at > 0 && b[at-1] == ':':
-		if seg := segment(b, at); seg == "" || seg == "0033" || seg == "0023" {
-			return false
-		}
-		call = Exact
-	case endsWithAny(before, exactBefore):
-		call = Exact
-	case endsWithAny(before, returnMarks):
-	default:
-		last := blanksBefore(b, at)
-		if last == at && at > 0 {
-			return false
-		}
-		if last > 0 && b[last-1] == '?' {
-			unsure = true
-			last = blanksBefore(b, last-1)
-		}
-		if last > 0 && bytes.IndexByte([]byte("]>:;"), b[last-1]) < 0 {
-			return false
-		}
 	}
 	k := r.kernelOf(b[:at])
 	if call == Return && k.Named().Release == "" {
@@ -73,7 +51,7 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.Kind, f.Value, f.Call, f.Module = InKernel, addr, call, KernelImage
 	f.Kernel, f.Unsure = k, unsure
-	f.Load = r.kernelLoad()
+	f.Load = r.kernel.loadOf(r.number)
 	f.Start, f.Inline = at, InlineMarked
 	l.after(f, end)
 	if call == Exact {
@@ -83,6 +61,41 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 		r.holdsUntil = max(r.holdsUntil, r.number+maxToOffset)
 	}
 	return true
+}
+
+// kernelAddress parses the address of a kernel at at, which nothing follows, and returns its end. Error
+// codes, the highest addresses, are none.
+func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
+	addr, end, ok = prefixedHex(b, at)
+	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
+		return 0, at, false
+	}
+	return addr, end, end < len(b) && b[end] == '\r' || onlyBlanks(b, end)
+}
+
+// kernelCall returns what the address at at is by the text before it. unsure is set for an address after
+// "?". ok is false if the address is not in code of the kernel, or of something else.
+func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
+	before := b[:at]
+	if at > 0 && b[at-1] == ':' {
+		seg := segment(b, at)
+		return Exact, false, seg != "" && seg != "0033" && seg != "0023" // those are of processes
+	}
+	if endsWithAny(before, exactBefore) {
+		return Exact, false, true
+	}
+	if endsWithAny(before, returnMarks) {
+		return Return, false, true
+	}
+	last := blanksBefore(b, at)
+	if last == at && at > 0 {
+		return Return, false, false
+	}
+	if last > 0 && b[last-1] == '?' {
+		unsure = true
+		last = blanksBefore(b, last-1)
+	}
+	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
 // ofKernel makes f, the value of a register, an address of a kernel, if the log is one of Linux: the
@@ -95,7 +108,7 @@ func (r *Reader) ofKernel(f *Frame) {
 	if k.Named().Release == "" {
 		return
 	}
-	f.Kind, f.Addr, f.Module, f.Kernel, f.Load = InKernel, 0, KernelImage, k, r.kernelLoad()
+	f.Kind, f.Addr, f.Module, f.Kernel, f.Load = InKernel, 0, KernelImage, k, r.kernel.loadOf(r.number)
 	f.Unsure = true
 }
 
@@ -109,24 +122,24 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// kernelLoad returns the place of the kernel that logs the current line. After many lines without a frame
-// it may be another one.
-func (r *Reader) kernelLoad() *KernelLoad {
-	if r.loaded == nil || r.number-r.loadedAt > WindowLines {
-		r.loaded = new(KernelLoad)
+// loadOf returns the place of the kernel that logs this line. After many lines without a frame it may
+// be another one.
+func (n *kernelLog) loadOf(line int64) *KernelLoad {
+	if n.load == nil || line-n.loadAt > WindowLines {
+		n.load = new(KernelLoad)
 	}
-	r.loadedAt = r.number
-	return r.loaded
+	n.loadAt = line
+	return n.load
 }
 
 // kernelOffset takes the distance from "Kernel Offset: …", for the frames before it.
 func kernelOffset(r *Reader, b []byte, at int) {
-	if r.inPast || r.loaded == nil {
+	if r.inPast || r.kernel.load == nil {
 		return
 	}
 	at += len(offsetMark)
 	if hasAt(b, at, "disabled") {
-		*r.kernelLoad() = KernelLoad{Known: true}
+		*r.kernel.loadOf(r.number) = KernelLoad{Known: true}
 		return
 	}
 	offset, end, ok := prefixedHex(b, at)
@@ -134,7 +147,7 @@ func kernelOffset(r *Reader, b []byte, at int) {
 		return
 	}
 	if from, _, ok := prefixedHex(b, end+len(" from ")); ok {
-		*r.kernelLoad() = KernelLoad{offset, from, true}
+		*r.kernel.loadOf(r.number) = KernelLoad{offset, from, true}
 	}
 }
 

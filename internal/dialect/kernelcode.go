@@ -13,23 +13,23 @@ const maxToCode = 96
 // instruction.
 func (r *Reader) awaitCode(f *Frame) {
 	f.Listed = new(Code)
-	r.awaits, r.awaitsAt = f.Listed, r.number
+	r.kernel.code, r.kernel.codeAt = f.Listed, r.number
 	r.openUntil(windowTrace, r.number+maxToCode)
 }
 
-// listsKernel takes the code of a line for the last frame of a kernel that awaits it, and reports
-// whether there is one.
-func (r *Reader) listsKernel(b []byte) bool {
-	k := r.awaits
-	r.awaits = nil
-	if k == nil || r.inPast || r.number-r.awaitsAt > maxToCode {
+// takeCode takes the code in text for the last frame that awaits it, and reports whether there is
+// one. Nothing is taken from lines of the past.
+func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
+	awaited := n.code
+	n.code = nil
+	if awaited == nil || inPast || line-n.codeAt > maxToCode {
 		return false
 	}
-	if c, ok := parseCode(b); ok {
-		*k = c
+	if c, ok := parseCode(text); ok {
+		*awaited = c
 	}
 	return true
 }
 
 // userCounter notes that the next code is that of a process.
-func userCounter(r *Reader, _ []byte, _ int) { r.awaits = nil }
+func userCounter(r *Reader, _ []byte, _ int) { r.kernel.code = nil }

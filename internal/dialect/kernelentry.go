@@ -51,8 +51,8 @@ func isListed(before []byte) bool {
 // isStopped reports whether an interrupt or a fault has stopped the code in the function
 // b[from:end]: the function is in the line after one of entries, or after the name of one as arm
 // prints it ("__irq_svc from do_idle+0x1c/0x110"), or it has the mark of arm64 for it.
-func (r *Reader) isStopped(b []byte, from, end int) bool {
-	if r.entryAt > 0 && r.entryAt == r.number-1 {
+func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
+	if n.entryAt > 0 && n.entryAt == line-1 {
 		last := blanksBefore(b, from)
 		return (last == 0 || b[last-1] != '?') && !isListed(b[:from])
 	}

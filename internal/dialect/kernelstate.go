@@ -13,34 +13,34 @@ type savedKernel struct {
 	EntryAt int64  `json:"entry_at,omitempty"` // the last line with a function that saves the registers of stopped code
 }
 
-// saveKernel sets s to what r remembers of the kernel.
-func (r *Reader) saveKernel(s *savedKernel) {
-	if r.kernel == nil {
+// save sets s to the state of n.
+func (n *kernelLog) save(s *savedKernel) {
+	if n.named == nil {
 		*s = savedKernel{}
 		return
 	}
-	k := r.kernel.Named()
-	s.At, s.Release, s.ID, s.Open = r.kernelAt, k.Release, k.digits, r.kernel.Release == ""
-	s.Fault, s.FaultAt, s.EntryAt = r.fault, 0, r.entryAt
-	if r.fault != "" {
-		s.FaultAt = r.faultAt
+	k := n.named.Named()
+	s.At, s.Release, s.ID, s.Open = n.at, k.Release, k.digits, n.named.Release == ""
+	s.Fault, s.FaultAt, s.EntryAt = n.fault, 0, n.entryAt
+	if n.fault != "" {
+		s.FaultAt = n.faultAt
 	}
 }
 
-// setKernel makes r remember s.
-func (r *Reader) setKernel(s *savedKernel) {
-	r.kernel, r.kernelAt = nil, s.At
-	r.fault, r.faultAt, r.entryAt = s.Fault, s.FaultAt, s.EntryAt
+// restore sets the state of n to s.
+func (n *kernelLog) restore(s *savedKernel) {
+	n.named, n.at = nil, s.At
+	n.fault, n.faultAt, n.entryAt = s.Fault, s.FaultAt, s.EntryAt
 	if s.At == 0 {
 		return
 	}
-	r.kernel = &Kernel{}
+	n.named = &Kernel{}
 	if isRelease([]byte(s.Release)) {
-		r.kernel.Release = s.Release
-		r.kernel.ID, _ = buildid.Parse([]byte(s.ID))
-		r.kernel.digits = r.kernel.ID.String()
+		n.named.Release = s.Release
+		n.named.ID, _ = buildid.Parse([]byte(s.ID))
+		n.named.digits = n.named.ID.String()
 	}
-	if s.Open && r.kernel.Release != "" {
-		r.kernel = &Kernel{before: r.kernel}
+	if s.Open && n.named.Release != "" {
+		n.named = &Kernel{before: n.named}
 	}
 }

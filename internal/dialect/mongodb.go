@@ -76,7 +76,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 		}
 		return r.mongoFrame(l, line.Attr.Frame)
 	}
-	r.touchFacts(r.number)
+	r.facts.touch(r.number)
 	for i := range trace.ProcessInfo.Somap {
 		m := &trace.ProcessInfo.Somap[i]
 		base, ok := mongoHex(m.Base)

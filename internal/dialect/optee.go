@@ -101,12 +101,3 @@ func (f *Facts) below(addr uint64) (m ModuleFact, ok bool) {
 	}
 	return m, ok
 }
-
-// lineBeforeHas reports whether the line before the current one has this text.
-func (r *Reader) lineBeforeHas(text string) bool {
-	if r.Past == nil {
-		return false
-	}
-	past := bytes.TrimRight(r.lastLines(1), "\r\n")
-	return bytes.Contains(past[bytes.LastIndexByte(past, '\n')+1:], []byte(text))
-}

@@ -88,7 +88,7 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 		}
 	}
 	path, f.Deleted = bytes.CutSuffix(path, []byte(" (deleted)"))
-	f.Module = r.name(path)
+	f.Module = r.modules.name(path)
 	if event || !r.follows(perfFrame) {
 		f.Call = System
 	}
@@ -109,24 +109,6 @@ func perfStart(b []byte) (start int, event bool) {
 		return blanksAfter(b, i+1), true
 	}
 	return blanksAfter(b, 0), false
-}
-
-// follows reports whether is returns true for the line before the current one.
-func (r *Reader) follows(is func(b []byte) bool) bool {
-	if r.frameAt == r.number-1 {
-		return true
-	}
-	before := r.before()
-	return len(before) <= maxLine && is(before)
-}
-
-// before returns the line before the current one without its end, or nothing.
-func (r *Reader) before() []byte {
-	if r.Past == nil {
-		return nil
-	}
-	past := bytes.TrimRight(r.lastLines(1), "\r\n")
-	return past[bytes.LastIndexByte(past, '\n')+1:]
 }
 
 // perfFrame reports whether b is a frame of perf script in user space.
@@ -175,9 +157,9 @@ func matchPerfMap(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	m := Map{Start: start, End: start + size, Offset: offset, Path: string(b[mode+5:]), Code: b[mode+2] == 'x'}
-	r.touchFacts(r.number)
+	r.facts.touch(r.number)
 	r.facts.AddMap(m)
-	if id, ok := r.parseID(digits); ok {
+	if id, ok := r.modules.id(digits); ok {
 		r.facts.AddModule(ModuleFact{Name: m.Path, ID: id})
 	}
 	return true
@@ -208,7 +190,7 @@ func matchStrace(r *Reader, l *Line, at int) bool {
 	if open > close || len(path) > maxPath || !f.inParentheses(b[open+1:close]) {
 		return false
 	}
-	f.Module, f.Deleted, f.Start = r.name(path), gone, from
+	f.Module, f.Deleted, f.Start = r.modules.name(path), gone, from
 	f.Kind, f.Value, f.Addr, f.Call = FileOffset, offset, 0, Return
 	if !r.follows(straceFrame) {
 		f.Call = System

@@ -39,7 +39,7 @@ func matchPyTorch(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start
-	f.Module, f.Addr, f.Call = r.name(b[path:close]), addr, Return
+	f.Module, f.Addr, f.Call = r.modules.name(b[path:close]), addr, Return
 	if name := b[from:to]; string(name) == "<unknown function>" {
 		f.Kind, f.Value = BaseOffset, offset
 	} else {

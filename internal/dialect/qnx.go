@@ -44,7 +44,7 @@ func matchQNX(r *Reader, l *Line, at int) bool {
 	if len(name) == 0 || len(name) > maxPath {
 		return false
 	}
-	f.Module = r.name(name)
+	f.Module = r.modules.name(name)
 	f.Addr, f.Kind, f.Value, f.Call = addr, FileOffset, value, Exact
 	f.Start = at
 	l.after(f, len(bytes.TrimRight(b, " \t")))

@@ -83,7 +83,7 @@ func matchRuby(r *Reader, l *Line, at int) bool {
 		}
 	}
 	f := l.frame()
-	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(b[from:open]), Runtime, addr, addr, Return
+	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.modules.name(b[from:open]), Runtime, addr, addr, Return
 	if number != addr {
 		f.Kind, f.Value = BaseOffset, number
 	}
@@ -115,7 +115,7 @@ func matchXorg(r *Reader, l *Line, at int) bool {
 		f.Number, f.Start = number, digits
 		f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
 		if b[from] != '?' {
-			f.Module = r.name(b[from:path])
+			f.Module = r.modules.name(b[from:path])
 		}
 		name, offset, ok := offsetAtEnd(b[open+1 : close])
 		if !ok {
@@ -150,7 +150,7 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 		if len(path) == 0 || !isPath(path) {
 			return false
 		}
-		f.Module = r.name(path)
+		f.Module = r.modules.name(path)
 	} else if len(rest) > 0 {
 		return false
 	}
@@ -211,7 +211,7 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	if !ok || !hasAt(b, rest, " sigcode=") {
 		return false
 	}
-	r.signalPC = addr
+	r.goSignal = addr
 	r.open(windowGo, r.number)
 	// Other values may follow. A name after them is the answer of an earlier run: the line is not that of
 	// a register either.
@@ -243,7 +243,7 @@ func matchCgoFrame(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Addr, f.Call, f.Start = Runtime, addr, addr, Return, start
-	if addr == r.signalPC {
+	if addr == r.goSignal {
 		f.Call = Exact
 	}
 	l.after(f, end)

@@ -49,13 +49,13 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	if !ok || !hasAt(b, end, " ") {
 		return false
 	}
-	t := r.tails.find(b[end:])
+	t := r.ends.find(b[end:])
 	if t == nil {
-		parsed, ok := r.sanitizerTail(b[end:])
+		parsed, ok := r.modules.sanitizerEnd(b[end:])
 		if !ok {
 			return false
 		}
-		t = r.tails.add(b[end:], parsed)
+		t = r.ends.add(b[end:], parsed)
 	}
 	if t.name.To == 1 && !hasAt(b, digits.From-3, "  #") {
 		return false // "#1 0x7f31 (L+0x1153)" is a frame of Chromium, LLVM or symfilter
@@ -72,9 +72,9 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// sanitizerTail parses the text after the address of a frame: "  (MODULE+0xOFFSET)" or
+// sanitizerEnd parses the text after the address of a frame: "  (MODULE+0xOFFSET)" or
 // " in FUNCTION (MODULE+0xOFFSET)", with or without a build ID.
-func (r *Reader) sanitizerTail(b []byte) (t tail, ok bool) {
+func (c *modules) sanitizerEnd(b []byte) (t frameEnd, ok bool) {
 	open := blanksAfter(b, 0)
 	if open > 2 || open == len(b) {
 		return t, false
@@ -86,7 +86,7 @@ func (r *Reader) sanitizerTail(b []byte) (t tail, ok bool) {
 		}
 		t.name.To = open
 	}
-	t.place, ok = r.modulePlus(b, open)
+	t.place, ok = c.plus(b, open)
 	return t, ok && onlyBlanks(b, t.end)
 }
 
@@ -143,7 +143,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	if open < 4 || b[open-1] != ' ' {
 		return false
 	}
-	m, ok := r.modulePlus(b, open)
+	m, ok := r.modules.plus(b, open)
 	if !ok || !onlyBlanks(b, m.end) {
 		return false
 	}
@@ -200,7 +200,7 @@ func matchLocation(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	addr, end, ok := hexAt(b, close+len(after))
-	m, ok2 := r.modulePlus(b, end+1)
+	m, ok2 := r.modules.plus(b, end+1)
 	if !ok || !ok2 || !hasAt(b, end, " (") || !onlyBlanks(b, m.end) || at > m.end || addr == 0 {
 		return false
 	}
@@ -234,7 +234,7 @@ func (r *Reader) idBefore(module string) (id buildid.ID) {
 			break
 		}
 		line, _, _ := bytes.Cut(past[i:], []byte("\n"))
-		if m, ok := r.modulePlus(line, 0); ok && !m.id.IsZero() {
+		if m, ok := r.modules.plus(line, 0); ok && !m.id.IsZero() {
 			return m.id
 		}
 		past = past[:i]
@@ -255,7 +255,7 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	if open < 0 {
 		return false
 	}
-	m, ok := r.modulePlus(b, open)
+	m, ok := r.modules.plus(b, open)
 	if !ok {
 		return false
 	}
@@ -263,7 +263,7 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	f.Module, f.ID, f.Prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
 	f.Number = 0 // it is the first frame of the report
 	if _, known := r.facts.Module(path.Base(m.module)); !known && m.module[0] == '/' {
-		r.touchFacts(r.number) // the frames of ThreadSanitizer have only the last part of the path
+		r.facts.touch(r.number) // the frames of ThreadSanitizer have only the last part of the path
 		r.facts.AddModule(ModuleFact{Name: m.module})
 	}
 	f.Start = mark
@@ -321,8 +321,8 @@ type place struct {
 	end    int // offset in the line after the place
 }
 
-// modulePlus parses a place in a module whose "(" is at open.
-func (r *Reader) modulePlus(b []byte, open int) (m place, ok bool) {
+// plus parses a place in a module whose "(" is at open.
+func (c *modules) plus(b []byte, open int) (m place, ok bool) {
 	if !hasAt(b, open, "(") {
 		return m, false
 	}
@@ -349,8 +349,8 @@ func (r *Reader) modulePlus(b []byte, open int) (m place, ok bool) {
 	if len(name) == 0 || name[0] == '<' {
 		return m, false
 	}
-	m.module, m.close = r.name(name), close+1
-	m.id, m.end, ok = r.buildIDAfter(b, close+1)
+	m.module, m.close = c.name(name), close+1
+	m.id, m.end, ok = c.idAfter(b, close+1)
 	if m.id.IsZero() {
 		if prefix, cut := cutIDAfter(b, close+1); cut {
 			m.prefix, m.end, ok = prefix, len(b), true

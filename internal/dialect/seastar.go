@@ -49,7 +49,7 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	f.Kind, f.Value, f.Call = Vaddr, value, Adjusted
 	if len(module) > 0 {
-		f.Module = r.name(module[:len(module)-1])
+		f.Module = r.modules.name(module[:len(module)-1])
 	}
 }
 
@@ -95,7 +95,7 @@ func matchSeastarList(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	if id >= 0 {
-		of, _, ok := r.buildIDAfter(b, end)
+		of, _, ok := r.modules.idAfter(b, end)
 		if !ok {
 			return false
 		}

@@ -45,7 +45,7 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 	const mark = " (BuildId: "
 	if i := bytes.LastIndex(b[path:end], []byte(mark)); i >= 0 {
 		to := 0
-		if f.ID, to, ok = r.buildIDAfter(b, path+i); !ok || to != end {
+		if f.ID, to, ok = r.modules.idAfter(b, path+i); !ok || to != end {
 			return false
 		}
 		place = path + i
@@ -61,7 +61,7 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f.Number, f.Start = number, from-1
-	f.Module, f.Kind, f.Value, f.Call = r.name(name), Offsetted, pc, Adjusted
+	f.Module, f.Kind, f.Value, f.Call = r.modules.name(name), Offsetted, pc, Adjusted
 	if !named {
 		l.edit(f, Edit{Span{place, place}, " (", Decimal, ")"})
 	} else {

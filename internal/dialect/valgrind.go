@@ -51,7 +51,7 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	}
 	name.To = in
 	f := l.frame()
-	f.Module = r.name(b[in+len(" (in ") : to-1])
+	f.Module = r.modules.name(b[in+len(" (in ") : to-1])
 	f.Process = process
 	f.Start = start
 	f.Inline = InlineFrames

@@ -100,11 +100,11 @@ type StackState struct {
 // next sets the stack of f, the next frame. Numbers rise within a stack, or they fall to 0.
 func (s *StackState) next(f *Frame) {
 	rises, falls := s.Last >= 0 && f.Number > s.Last, f.Number == s.Last-1 && (f.Number > 0 || s.Down)
-	same := rises || falls
+	oneStack := rises || falls
 	if f.Number < 0 {
-		same = s.Last <= 0 && !f.Apart // the first may have a number, as the place of a fault
+		oneStack = s.Last <= 0 && !f.Apart // the first may have a number, as the place of a fault
 	}
-	if !same || f.Process != s.Process {
+	if !oneStack || f.Process != s.Process {
 		s.Stack++
 		falls = false
 	}

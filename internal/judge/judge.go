@@ -194,7 +194,7 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 		if c.conclude(f); c.runs && f.Place.Err == nil {
 			t.useRun(c)
 		}
-		t.know(f)
+		t.rememberPlace(f)
 		t.inGiven = t.inGiven || f.Place.Err == nil && f.Place.Image != nil && f.Place.Image.Given
 	}
 	for _, f := range frames {

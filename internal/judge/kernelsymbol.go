@@ -82,8 +82,8 @@ func identifyModules(frames []*Frame) {
 	}
 }
 
-// know remembers the place of f, which was judged.
-func (t *Trace) know(f *Frame) {
+// rememberPlace remembers the place of f, which was judged.
+func (t *Trace) rememberPlace(f *Frame) {
 	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {
 		return
 	}

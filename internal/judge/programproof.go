@@ -26,19 +26,19 @@ func IsOtherProgram(err error) bool { return err == ErrHash || err == ErrBuild |
 // false if the file shows nothing about the fact.
 var programEvidence = []struct {
 	err   error
-	match func(p *dialect.Program, m *Image) (same, known bool)
+	match func(p *dialect.Program, m *Image) (equal, known bool)
 }{
-	{ErrHash, func(p *dialect.Program, m *Image) (same, known bool) {
+	{ErrHash, func(p *dialect.Program, m *Image) (equal, known bool) {
 		if p.Hash == "" || m.Hash == nil {
 			return false, false
 		}
 		sum := m.Hash()
 		return strings.HasPrefix(sum, p.Hash), sum != ""
 	}},
-	{ErrBuild, func(p *dialect.Program, m *Image) (same, known bool) {
+	{ErrBuild, func(p *dialect.Program, m *Image) (equal, known bool) {
 		return strings.HasPrefix(m.ID.String(), p.ID), p.ID != "" && !m.ID.IsZero()
 	}},
-	{ErrVersion, func(p *dialect.Program, m *Image) (same, known bool) {
+	{ErrVersion, func(p *dialect.Program, m *Image) (equal, known bool) {
 		if p.Version == "" || m.File == nil {
 			return false, false
 		}
@@ -58,9 +58,9 @@ func (t *Trace) judgePrograms(p dialect.Program) {
 		found := false
 		for _, v := range t.modules {
 			if v.image.Given && v.image.Err == nil {
-				same, known := e.match(&p, v.image)
-				found = found || same && known
-				if known && !same && !v.image.Forced {
+				equal, known := e.match(&p, v.image)
+				found = found || equal && known
+				if known && !equal && !v.image.Forced {
 					refuted = append(refuted, v)
 				}
 			}

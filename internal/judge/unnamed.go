@@ -12,19 +12,19 @@ import (
 // a fixed address, or the operator gives its base, or the names of exported functions in the trace
 // show it. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
-	var unnamed, own []*Frame
+	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
 		switch {
 		case f.isUnnamed():
 			unnamed = append(unnamed, f)
 		case f.isOfProgram():
-			own = append(own, f)
+			ofProgram = append(ofProgram, f)
 		}
 	}
-	if len(unnamed)+len(own) == 0 || t.Unnamed == nil {
+	if len(unnamed)+len(ofProgram) == 0 || t.Unnamed == nil {
 		return
 	}
-	files, programs, fixed := t.tryUnnamed(unnamed, own)
+	files, programs, fixed := t.tryUnnamed(unnamed, ofProgram)
 	for i, f := range frames {
 		switch {
 		case f.isOfProgram() && len(programs) == 1:
@@ -36,9 +36,9 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 }
 
 // tryUnnamed tries the files for frames without a module. It returns the files with a known load
-// bias, and those in which the addresses of own, frames of the program, may be. fixed is set if the
+// bias, and those in which the addresses of ofProgram may be. fixed is set if the
 // operator has named a file whose load bias is known.
-func (t *Trace) tryUnnamed(unnamed, own []*Frame) (files, programs []*verdict, fixed bool) {
+func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (files, programs []*verdict, fixed bool) {
 	var tried []*verdict
 	for _, m := range t.Unnamed() {
 		if m.Err != nil || m.File == nil {
@@ -53,7 +53,7 @@ func (t *Trace) tryUnnamed(unnamed, own []*Frame) (files, programs []*verdict, f
 			if len(unnamed) > 0 {
 				t.biasOfUnnamed(v, unnamed)
 			}
-			if len(own) > 0 && v.mayHave(own) {
+			if len(ofProgram) > 0 && v.mayHave(ofProgram) {
 				programs = append(programs, v)
 			}
 		})

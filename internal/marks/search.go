@@ -90,7 +90,7 @@ func (s *Search) Next(at int) (mark, lines int) {
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
-		entries = len(s.reader.Sift(s.b, at, s.sets, s.list[:entries]))
+		entries = len(s.reader.Prefilter(s.b, at, s.sets, s.list[:entries]))
 	}
 	s.from, s.to, s.lines, s.first, s.after = at, at+n, lines, 0, entries
 	s.span = min(2*s.span, mostSpan)

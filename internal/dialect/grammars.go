@@ -15,8 +15,8 @@ func allGrammars() []grammar {
 		{dialect: &chromium, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(<", match: anyOf(matchChromium, matchChromiumUnknown)},
 		{dialect: &node, direct: " ", before: "0", back: ":", shape: freeNumber, next: " ", match: matchNode},
 		{dialect: &firefox, direct: "+ ", before: " ", back: "+", next: "])", then: "\n", match: matchFirefox},
-		{dialect: &own, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: anyOf(matchOwn, matchOwnSentence)},
-		{dialect: &own, direct: "+", next: " ", then: "(", match: matchOwnSentence},
+		{dialect: &symfilter, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: anyOf(matchSymfilter, matchSymfilterSentence)},
+		{dialect: &symfilter, direct: "+", next: " ", then: "(", match: matchSymfilterSentence},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchCoredump},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, window: windowCoredump, next: " ", match: matchOldCoredump},
 		{dialect: &gdb, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchGDB},
@@ -166,7 +166,7 @@ func allHeaders() []header {
 // All returns all dialects, in the order in which they are documented.
 func All() []*Dialect {
 	return []*Dialect{
-		&sanitizer, &tsan, &own,
+		&sanitizer, &tsan, &symfilter,
 		&android,
 		&coredump,
 		&glibc, &python,

@@ -202,8 +202,8 @@ func (c *check) compareSymbol(_ *Trace, f *Frame) bool {
 		if len(all) > 0 && !differs {
 			c.weigh(nameBits(all))
 		}
-	} else if same, has := m.symbolAt(f.Symbol, c.addr); has && !c.derived {
-		if differs = !same; same {
+	} else if equal, has := m.symbolAt(f.Symbol, c.addr); has && !c.derived {
+		if differs = !equal; equal {
 			c.agree()
 			c.verified = BySymbol
 		}

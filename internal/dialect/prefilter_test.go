@@ -37,10 +37,10 @@ func numbersOf(b []byte, from int, more bool) (steps []Step) {
 	return steps
 }
 
-// sifted returns the offsets in b that Sift leaves of those from from on.
-func sifted(r *Reader, b []byte, from int, more bool) map[int]bool {
+// prefiltered returns the offsets in b that Prefilter leaves of those from from on.
+func prefiltered(r *Reader, b []byte, from int, more bool) map[int]bool {
 	all := make(map[int]bool)
-	for _, s := range r.Sift(b, from, numberMarks, numbersOf(b, from, more)) {
+	for _, s := range r.Prefilter(b, from, numberMarks, numbersOf(b, from, more)) {
 		for i := range 64 {
 			if s.Marks>>i&1 != 0 {
 				all[from+s.At+i] = true
@@ -65,11 +65,11 @@ func otherWord(r *Reader, b []byte, mark int) bool {
 	return set != 0
 }
 
-// checkSift checks that Sift leaves all marks of b at which MayMatch returns true, but for numbers after
+// checkSift checks that Prefilter leaves all marks of b at which MayMatch returns true, but for numbers after
 // other words.
 func checkSift(t *testing.T, r *Reader, b []byte, from int) {
 	t.Helper()
-	left, more := sifted(r, b, from, false), sifted(r, b, from, true)
+	left, more := prefiltered(r, b, from, false), prefiltered(r, b, from, true)
 	for i := from; i+2 < len(b); i++ {
 		if numberMarks.Begin(b[i:i+3]) && r.MayMatch(b, i) && !(left[i] && more[i]) && !otherWord(r, b, i) {
 			t.Fatalf("%q has lost its mark", b[max(0, i-24):min(len(b), i+24)])
@@ -78,7 +78,7 @@ func checkSift(t *testing.T, r *Reader, b []byte, from int) {
 }
 
 // Each mark of the samples, and of samples with a byte changed, is left if a grammar may match there.
-func TestSiftLosesNoFrame(t *testing.T) {
+func TestPrefilterLosesNoFrame(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := NewReader(nil)
 	r.load()
@@ -120,7 +120,7 @@ func TestKindsOfMarks(t *testing.T) {
 }
 
 // Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has sifted.
-func TestSiftKeepsNoMemory(t *testing.T) {
+func TestPrefilterKeepsNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, most = 1000, 1536
 	log := bytes.Repeat([]byte("a line with the numbers 0x1000 and 0x2000\n"), 100)
@@ -136,7 +136,7 @@ func TestSiftKeepsNoMemory(t *testing.T) {
 	before := heap()
 	for i := range readers {
 		readers[i] = NewReader(nil)
-		readers[i].Sift(log, 0, numberMarks, slices.Clone(steps))
+		readers[i].Prefilter(log, 0, numberMarks, slices.Clone(steps))
 	}
 	if got := int(heap()-before) / count; got > most {
 		t.Errorf("a Reader takes %d bytes, want at most %d", got, most)
@@ -161,7 +161,7 @@ func TestFlattenListsEachMark(t *testing.T) {
 		var got []int32
 		for rest := steps; len(rest) > 0; {
 			var list []int32
-			list, rest = flatten(make([]int32, 0, siftSize), rest)
+			list, rest = flatten(make([]int32, 0, prefilterSize), rest)
 			got = append(got, list...)
 		}
 		if !slices.Equal(got, want) {
@@ -200,7 +200,7 @@ var bootLines = []string{
 }
 
 // The numbers of a kernel's log cost little: none of them is looked at closely, and nothing is allocated.
-func TestSiftLeavesNoNumberOfABoot(t *testing.T) {
+func TestPrefilterLeavesNoNumberOfABoot(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 4))
 	var log strings.Builder
 	for i := range 5000 {
@@ -211,7 +211,7 @@ func TestSiftLeavesNoNumberOfABoot(t *testing.T) {
 	r := NewReader(nil)
 	steps := numbersOf(b, 0, true)
 	const ends = 96 // bytes at both ends of a block in which all marks are left
-	for at := range sifted(r, b, 0, true) {
+	for at := range prefiltered(r, b, 0, true) {
 		if at > ends && at < len(b)-ends && numberMarks.Begin(b[at:]) {
 			t.Errorf("a mark is left in %q", b[at-24:at+24])
 		}
@@ -219,7 +219,7 @@ func TestSiftLeavesNoNumberOfABoot(t *testing.T) {
 	again := make([]Step, len(steps))
 	if n := testing.AllocsPerRun(10, func() {
 		copy(again, steps)
-		r.Sift(b, 0, numberMarks, again)
+		r.Prefilter(b, 0, numberMarks, again)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

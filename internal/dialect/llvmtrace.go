@@ -24,7 +24,7 @@ var llvm = Dialect{
 // matchLLVM matches a frame with the path of its module, whose address begins at at.
 func matchLLVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	h, ok := r.hashFrame(b, at)
+	h, ok := r.modules.hashFrame(b, at)
 	if !ok || !h.padded || (h.addr-h.place.offset)%PageSize != 0 {
 		return false
 	}
@@ -49,7 +49,7 @@ type hashFrame struct {
 }
 
 // hashFrame parses the frame whose address begins at at.
-func (r *Reader) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
+func (c *modules) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
 	if h.number, h.digits, ok = numberBefore(b, at); !ok {
 		return h, false
 	}
@@ -62,7 +62,7 @@ func (r *Reader) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
 		h.open = lastModule(b, end)
 	}
 	h.name = Span{end + 1, h.open}
-	h.place, ok = r.modulePlus(b, h.open)
+	h.place, ok = c.plus(b, h.open)
 	return h, ok && h.place.id.IsZero() && onlyBlanks(b, h.place.end)
 }
 
@@ -118,7 +118,7 @@ func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start
-	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(b[from:to]), Runtime, addr, addr, Return
+	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.modules.name(b[from:to]), Runtime, addr, addr, Return
 	stop := len(bytes.TrimRight(b, " \t\r"))
 	if stop > end {
 		const plus = " + "

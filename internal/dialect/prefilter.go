@@ -52,40 +52,40 @@ func (m *MarkBytes) Begin(b []byte) bool {
 // hashOf returns the place in kinds of three bytes as a number.
 func hashOf(mark uint32) uint32 { return mark * 0x9e3779b1 >> 19 }
 
-// Sift removes the offsets from steps at which no mark of marks is, and most of those at which no grammar
+// Prefilter removes the offsets from steps at which no mark of marks is, and most of those at which no grammar
 // matches. It returns the steps that have others, in the memory of steps. The offsets are from from on in
 // b, which is whole lines.
 //
 // Nearly each number of a log without frames is rejected here, by the few bytes around it. Each loop
 // looks at all numbers that the one before it has left, without a jump, which would be guessed wrong more
 // often than not: a number takes 2.5 ns in the first loop, 3 in the second, and 12 in the last.
-func (r *Reader) Sift(b []byte, from int, marks *MarkBytes, steps []Step) []Step {
+func (r *Reader) Prefilter(b []byte, from int, marks *MarkBytes, steps []Step) []Step {
 	r.load()
 	if len(steps) == 0 || len(b) < nearSize {
 		return steps
 	}
 	f := &r.of[anchor0x]
-	var memory [siftSize]int32
+	var memory [prefilterSize]int32
 	left := steps[:0]
 	for len(steps) > 0 {
 		var list []int32
 		list, steps = flatten(memory[:0], steps)
-		left = f.sift(b, from, marks, list, left)
+		left = f.prefilter(b, from, marks, list, left)
 	}
 	return left
 }
 
-// siftSize bounds the offsets that are sifted together; most blocks have fewer. Their memory is on the
+// prefilterSize bounds the offsets that are filtered together; most blocks have fewer. Their memory is on the
 // stack: a Reader would hold it for as long as its log is followed.
-const siftSize = 256
+const prefilterSize = 256
 
-// sift is Sift for the offsets in list. It appends the steps to steps.
-func (f *fits) sift(b []byte, from int, marks *MarkBytes, list []int32, steps []Step) []Step {
-	left, unsure := f.siftWords(b, from, marks, list)
+// prefilter is Prefilter for the offsets in list. It appends the steps to steps.
+func (f *fits) prefilter(b []byte, from int, marks *MarkBytes, list []int32, steps []Step) []Step {
+	left, unsure := f.prefilterWords(b, from, marks, list)
 	if unsure < len(left) {
-		left = siftWhole(b, from, left)
+		left = prefilterWhole(b, from, left)
 	}
-	left = f.siftNumbers(b, from, left)
+	left = f.prefilterNumbers(b, from, left)
 	for _, at := range left {
 		n, first := len(steps), int(at)&^63
 		if n == 0 || steps[n-1].At != first {
@@ -110,7 +110,7 @@ const (
 // blank0x is the mark of most numbers, as a number of three bytes.
 const blank0x = ' ' | '0'<<8 | 'x'<<16
 
-// setNear makes the tables for Sift, which looks at 16 digits of a number and two bytes after them: other
+// setNear makes the tables for Prefilter, which looks at 16 digits of a number and two bytes after them: other
 // digits, a colour and a second blank may have any grammar after them.
 func (f *fits) setNear() {
 	f.nearNext, f.nearThen = f.next, f.then
@@ -148,7 +148,7 @@ func (f *fits) hasWord(set uint64, before, back byte) bool {
 	return false
 }
 
-// Classes of bytes, for Sift.
+// Classes of bytes, for Prefilter.
 const (
 	endsColor = 1 << iota // an escape sequence may end with it
 	freeByte              // no letter
@@ -216,9 +216,9 @@ func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 // unsureMark is set in an entry of a list if not only grammars of wordNumber may have the number.
 const unsureMark = math.MinInt32
 
-// siftWords is Sift by the bytes before a number after one blank. It sets unsureMark, and returns the
+// prefilterWords is Prefilter by the bytes before a number after one blank. It sets unsureMark, and returns the
 // number of entries with it.
-func (f *fits) siftWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
+func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
 	n := 0
 	for _, at := range list {
 		list[n] = at
@@ -241,8 +241,8 @@ func (f *fits) siftWords(b []byte, base int, marks *MarkBytes, list []int32) (le
 	return list[:n], unsure
 }
 
-// siftWhole is Sift by the bytes before the word before a number, for entries without unsureMark.
-func siftWhole(b []byte, base int, list []int32) []int32 {
+// prefilterWhole is Prefilter by the bytes before the word before a number, for entries without unsureMark.
+func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {
 		list[n] = entry
@@ -257,8 +257,8 @@ func siftWhole(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// siftNumbers is Sift by the numbers, and the bytes after them. It clears unsureMark.
-func (f *fits) siftNumbers(b []byte, base int, list []int32) []int32 {
+// prefilterNumbers is Prefilter by the numbers, and the bytes after them. It clears unsureMark.
+func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {
 		at := entry &^ unsureMark

@@ -74,9 +74,9 @@ func (s *ProgramSearch) Next(b []byte, at int) int {
 	return first
 }
 
-// programFacts takes the facts about the program from a line.
-func (r *Reader) programFacts(line []byte) {
-	p := r.facts.program
+// deviceLine takes the facts about the program from a line.
+func (f *factLog) deviceLine(line []byte, number int64) {
+	p := f.program
 	if at := bytes.Index(line, espHashMark); at >= 0 {
 		digitsAt(&p.Hash, line, at+len(espHashMark)) // 8 to 64 digits, as ESP-IDF is configured
 	}
@@ -88,14 +88,14 @@ func (r *Reader) programFacts(line []byte) {
 	if at := bytes.Index(line, zephyrMark); at >= 0 {
 		versionAt(&p.Version, line, at+len(zephyrMark))
 	}
-	if p != r.facts.program {
-		r.touchFacts(r.number)
-		r.facts.SetProgram(p)
+	if p != f.program {
+		f.touch(number)
+		f.SetProgram(p)
 	}
 }
 
-// programLine is programFacts as the fact of a header.
-func programLine(r *Reader, line []byte, _ int) { r.programFacts(line) }
+// programLine is deviceLine as the fact of a header.
+func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
 // digitsAt sets digits to the hexadecimal digits at at, after blanks, if there are enough.
 func digitsAt(digits *string, line []byte, at int) {

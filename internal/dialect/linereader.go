@@ -2,12 +2,9 @@ package dialect
 
 import (
 	"bytes"
-	"hash/maphash"
 	"math/bits"
 	"slices"
 	"strings"
-
-	"github.com/symfilter/symfilter/buildid"
 )
 
 const (
@@ -33,7 +30,7 @@ type grammar struct {
 	before, next, then string
 	shape              shape
 
-	// words, if not empty, are the bytes of before and back that may be together, for [Reader.Sift].
+	// words, if not empty, are the bytes of before and back that may be together, for [Reader.Prefilter].
 	words []string
 
 	// window is set for a weak grammar, which may match only while this window is open. Each frame
@@ -61,14 +58,6 @@ type Line struct {
 
 // A Reader finds the frames in the lines of one log. One goroutine at a time may use it.
 type Reader struct {
-	// Past, if not nil, returns the last n lines before the current one, each with its end. It may
-	// return more or fewer lines.
-	Past func(n int64) []byte
-
-	// RawPast is Past for lines that may still have their envelopes, such as strings of JSON. If it
-	// is nil, Past is used.
-	RawPast func(n int64) []byte
-
 	// Firmware is set if the operator has named a file for the addresses of a log that name no module.
 	// Then registers and lists of addresses are read, for which [NextFirmware] finds the lines.
 	Firmware bool
@@ -81,65 +70,35 @@ type Reader struct {
 	*tables          // nil until the first line is read, which in most logs never happens
 	only    []string // names of the dialects; nil for all
 
-	line   Line
-	bare   bare  // the line, if it has colours
-	number int64 // number of the current line
-	readTo int64 // number of the last line that was read
-	pastAt int64 // the line before which the past was read last
+	history
+	windows
+	producers
+	facts factLog
+	quota Quota
 
-	// sought holds, for each window, the line before which the past was last searched for its
-	// headers.
-	sought [maxWindows]int64
+	line    Line
+	bare    bare // the line, if it has colours
+	modules modules
+	ends    frameEnds
+}
 
-	until      [maxWindows]int64 // number of the line up to which each window is open
-	latest     int64             // the largest of until
-	holdsUntil int64             // frames up to this line wait for maps
+// producers holds what lines of single dialects have that later lines of the dialect need.
+type producers struct {
+	kernel kernelLog
+	deaths deaths
+	glibc  glibcFault
+	gdb    gdbSignal
+	device deviceFault
 
-	headerAt   int64  // the line of the header whose fact is taken
-	firstFrame int64  // the line after the last header of native frames
-	signalPC   uint64 // address of the last signal in C code of a Go program
+	clickHouseSignal int64  // line at which ClickHouse has reported a signal; 0: none, or its frames were read
+	jvmFrame         int64  // the line after the last header of native frames
+	goSignal         uint64 // address of the last signal in C code of a Go program
+}
 
-	mapAt    int64  // the last line with a map
-	mapStart uint64 // address of that map
-
-	facts   Facts
-	factsAt int64 // the last line with a fact
-	quota   Quota
-
-	crashes []*Crash // the last crashes
-	inPast  bool     // set while lines before the current one are searched for headers
-
-	kernel   *Kernel     // the kernel of the last frames of a kernel; nil if not known
-	kernelAt int64       // the line that named kernel, or its first frame
-	loaded   *KernelLoad // of the last kernel that has started, or logs; nil if no frame needs it
-	loadedAt int64       // the last line with a frame or a distance of loaded
-	awaits   *Code       // of the last frame that awaits code; nil if none does
-	awaitsAt int64       // line of that frame
-	fault    string      // the last function of a kernel that was named as the place of an instruction
-	faultAt  int64       // line of fault
-	entryAt  int64       // the last line with a function of a kernel that saves the registers of stopped code; 0: none
-
-	diedAt int64 // line of the last process that the kernel has killed; 0: none
-
-	fault32   uint64 // the program counter of the last dump of registers
-	fault32At int64  // its line
-
-	kernelTexts *[1 << kernelTextBits]kernelText // nil until the first frame of a kernel
-	kernelSeed  maphash.Seed
-	kernelName  string     // the release and
-	kernelID    buildid.ID // the build ID of the kernel that the texts are of
-
-	exactAfter  int64 // line after which the next frame of glibc is the place of a fault; 0: none
-	dumpAt      int64 // last line at which a program began to print its registers
-	signalAt    int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
-	frameAt     int64 // the last line with a frame
-	gdbSignal   int   // number of the last frame that gdb printed as that of a signal handler
-	gdbSignalAt int64 // line of that frame
-
-	idDigits []byte // digits of id, the last build ID
-	id       buildid.ID
-	module   string // the last name of a module
-	tails    tails
+// forget forgets all lines that were read.
+func (p *producers) forget() {
+	*p = producers{kernel: p.kernel, gdb: gdbSignal{frame: -1}, jvmFrame: -1}
+	p.kernel.forget()
 }
 
 // NewReader returns a Reader for the named dialects; nil means all.
@@ -151,16 +110,10 @@ func NewReader(only []string) *Reader {
 
 // Reset forgets all lines that were read. The next line may have any number.
 func (r *Reader) Reset() {
-	r.number, r.readTo, r.pastAt, r.latest, r.holdsUntil = -1, -1, -1, -1, -1
-	for i := range r.until {
-		r.until[i], r.sought[i] = -1, -1
-	}
-	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
-	r.fault32, r.fault32At, r.diedAt = 0, 0, 0
-	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
-	r.facts.Reset()
-	r.crashes, r.kernel, r.fault, r.entryAt, r.awaits, r.loaded = nil, nil, "", 0, nil, nil
-	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
+	r.history.reset()
+	r.windows.reset()
+	r.producers.forget()
+	r.facts.forget()
 }
 
 // Line reads text, the line with this number, without its end. It returns nil if the line has
@@ -212,7 +165,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	case found:
 	case !wants:
 		if r.Firmware {
-			r.programFacts(l.Text)
+			r.facts.deviceLine(l.Text, r.number)
 		}
 		return nil
 	case r.mapLine(l.Text):
@@ -333,11 +286,8 @@ func (r *Reader) inWindow(w window) bool {
 	return true
 }
 
-// lastLines returns the last n lines before the current one, without colours.
-func (r *Reader) lastLines(n int64) []byte { return WithoutColors(r.Past(n)) }
-
 // Facts returns the facts of the log about the process. They change with later lines.
-func (r *Reader) Facts() *Facts { return &r.facts }
+func (r *Reader) Facts() *Facts { return &r.facts.Facts }
 
 // Quota returns the Quota of the log, to which each line adds that has a frame or for which
 // [Reader.Wants] returns true. Reset does not change it.
@@ -361,13 +311,4 @@ func (l *Line) edit(f *Frame, e Edit) {
 func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", Name, ""})
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})
-}
-
-// name returns the name of a module as a string. It keeps the last one, because frames of one
-// module often follow each other.
-func (r *Reader) name(b []byte) string {
-	if string(b) != r.module {
-		r.module = string(b)
-	}
-	return r.module
 }

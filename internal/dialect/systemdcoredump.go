@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"path"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -80,7 +79,7 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start
-	f.Module, f.Deleted, f.Kind, f.Value, f.Addr = r.name(module), gone, BaseOffset, offset, addr
+	f.Module, f.Deleted, f.Kind, f.Value, f.Addr = r.modules.name(module), gone, BaseOffset, offset, addr
 	f.Call = Return
 	if number == 0 {
 		f.Call = Exact
@@ -113,7 +112,7 @@ func matchOldCoredump(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	f.Number, f.Start, f.Module = number, start, r.name(module)
+	f.Number, f.Start, f.Module = number, start, r.modules.name(module)
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
 	if number == 0 {
 		f.Call = Exact
@@ -163,7 +162,7 @@ func coredumpModule(r *Reader, b []byte, at int) {
 	}
 	name, _, _ := bytes.Cut(b[from+len(before):at], []byte(" from "))
 	name = bytes.TrimSuffix(bytes.TrimSuffix(name, []byte(", ")), []byte(" with "))
-	id, ok := r.parseID(b[digits:hexDigits(b, digits)])
+	id, ok := r.modules.id(b[digits:hexDigits(b, digits)])
 	if len(name) == 0 || len(name) > maxPath || !ok {
 		return
 	}
@@ -177,16 +176,7 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
 		return
 	}
-	r.program(bytes.TrimRight(b[at+i:], " \t"))
-}
-
-// program sets the path of the program, or the name that it was called by. A name does not replace
-// a path that ends with it.
-func (r *Reader) program(name []byte) {
-	known := r.facts.main.Name
-	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {
-		r.facts.AddModule(ModuleFact{Name: string(name), Main: true})
-	}
+	r.facts.addProgram(bytes.TrimRight(b[at+i:], " \t"))
 }
 
 // matchEuStack matches the second line of a frame of eu-stack -b, whose module's base begins at at.
@@ -205,7 +195,7 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 	if !ok || !onlyBlanks(b, end) || !standsFree(b, from-1) {
 		return false
 	}
-	id, ok := r.parseID(b[from:to])
+	id, ok := r.modules.id(b[from:to])
 	if !ok {
 		return false
 	}
@@ -280,13 +270,13 @@ func unstripModule(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	m := ModuleFact{Name: string(parts[3]), Base: base, HasBase: true, End: base + size}
-	if m.ID, ok = r.parseID(digits); !ok || m.End < base {
+	if m.ID, ok = r.modules.id(digits); !ok || m.End < base {
 		return false
 	}
 	if path := parts[1]; len(path) > 0 && path[0] == '/' {
 		m.Name = string(path)
 	}
-	r.touchFacts(r.number)
+	r.facts.touch(r.number)
 	r.facts.AddModule(m)
 	r.facts.AddMap(Map{Start: base, End: m.End, Path: m.Name, Code: true})
 	return true

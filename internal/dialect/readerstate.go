@@ -33,55 +33,49 @@ type State struct {
 
 // State returns the state of r.
 func (r *Reader) State() State {
-	n := len(r.until)
-	for n > 0 && r.until[n-1] < 0 {
-		n--
-	}
 	var s State
 	r.Mark(&s)
-	s.Until = slices.Clone(r.until[:n])
+	s.Until = r.windows.saved()
 	return s
 }
 
 // Mark sets s to the state of r without Until. It takes a few nanoseconds, for each line with a frame.
 func (r *Reader) Mark(s *State) {
-	s.Number, s.ReadTo, s.PastAt, s.HoldsUntil, s.FactsAt, s.Until = r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, nil
-	s.ExactAfter, s.DumpAt, s.FirstFrame, s.MapAt, s.MapStart = r.exactAfter, r.dumpAt, r.firstFrame, r.mapAt, r.mapStart
-	s.SignalAt, s.FrameAt, s.SignalPC, s.DiedAt = r.signalAt, r.frameAt, r.signalPC, r.diedAt
-	s.GDBSignal[0], s.GDBSignal[1] = int64(r.gdbSignal), r.gdbSignalAt
-	s.Fault32, s.Fault32At, s.Searched = r.fault32, r.fault32At, r.quota.used
-	r.saveKernel(&s.Kernel)
+	s.Number, s.ReadTo, s.PastAt, s.FrameAt = r.number, r.readTo, r.pastAt, r.frameAt
+	s.HoldsUntil, s.Until = r.holdsUntil, nil
+	s.FactsAt, s.MapAt, s.MapStart = r.facts.at, r.facts.mapAt, r.facts.mapStart
+	s.ExactAfter, s.DumpAt = r.glibc.exactAfter, r.glibc.dumpAt
+	s.SignalAt, s.FirstFrame, s.SignalPC = r.clickHouseSignal, r.jvmFrame, r.goSignal
+	s.GDBSignal[0], s.GDBSignal[1] = int64(r.gdb.frame), r.gdb.at
+	s.DiedAt, s.Fault32, s.Fault32At, s.Searched = r.deaths.at, r.device.pc, r.device.at, r.quota.used
+	r.kernel.save(&s.Kernel)
 }
 
 // SetState sets the state of r to one that State has returned. It ignores windows that do not
 // exist.
 func (r *Reader) SetState(s State) {
-	r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt = s.Number, s.ReadTo, s.PastAt, s.HoldsUntil, s.FactsAt
-	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
-	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
-	r.gdbSignal, r.gdbSignalAt, r.signalPC = int(s.GDBSignal[0]), s.GDBSignal[1], s.SignalPC
-	r.diedAt, r.fault32, r.fault32At = s.DiedAt, s.Fault32, s.Fault32At
+	r.number, r.readTo, r.pastAt, r.frameAt = s.Number, s.ReadTo, s.PastAt, s.FrameAt
+	r.holdsUntil = s.HoldsUntil
+	r.windows.restore(s.Until, s.Number)
+	r.facts.at, r.facts.mapAt, r.facts.mapStart = s.FactsAt, s.MapAt, s.MapStart
+	r.glibc = glibcFault{exactAfter: s.ExactAfter, dumpAt: s.DumpAt}
+	r.clickHouseSignal, r.jvmFrame, r.goSignal = s.SignalAt, s.FirstFrame, s.SignalPC
+	r.gdb = gdbSignal{frame: int(s.GDBSignal[0]), at: s.GDBSignal[1]}
+	r.deaths.at, r.device = s.DiedAt, deviceFault{pc: s.Fault32, at: s.Fault32At}
 	r.quota.used = min(max(s.Searched, 0), 2*MaxLogSteps)
-	r.setKernel(&s.Kernel)
-	for i := range r.until {
-		r.until[i] = -1
-		if i < len(s.Until) {
-			r.until[i] = min(s.Until[i], s.Number+maxWindow)
-		}
-		r.latest = max(r.latest, r.until[i])
-	}
+	r.kernel.restore(&s.Kernel)
 }
 
 // SetFacts replaces the Facts of r. Facts must not be used by two Readers.
-func (r *Reader) SetFacts(f Facts) { r.facts = f }
+func (r *Reader) SetFacts(f Facts) { r.facts.Facts = f }
 
-// Know sets the facts of earlier lines of the log. r must be new or reset, and becomes the owner of
+// SetEarlierFacts sets the facts of earlier lines of the log. r must be new or reset, and becomes the owner of
 // their memory.
-func (r *Reader) Know(f Facts) { r.facts, r.factsAt = f, 0 }
+func (r *Reader) SetEarlierFacts(f Facts) { r.facts.Facts, r.facts.at = f, 0 }
 
 // AddModule adds a module that the log names around the current line, but not in a line of its own.
 func (r *Reader) AddModule(m ModuleFact) {
-	r.touchFacts(r.number)
+	r.facts.touch(r.number)
 	r.facts.AddModule(m)
 }
 

@@ -15,14 +15,14 @@ import "bytes"
 // data elements have, in sentences:
 //
 //	… bad access in inventory+0x14a654 (BuildId: 3a0a920c…)
-var own = Dialect{
+var symfilter = Dialect{
 	Name: "symfilter", Who: "symfilter, for frames that it could not resolve",
 	Needs:  "the build ID in the frame",
 	Sample: "    #1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c3f1b7c55)",
 }
 
-// matchOwn matches a frame on a line of its own, whose runtime address begins at at.
-func matchOwn(r *Reader, l *Line, at int) bool {
+// matchSymfilter matches a frame on a line that has only the frame, whose runtime address begins at at.
+func matchSymfilter(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "   " // for the depth of an inlined call
 	if !endsWith(b, at-1, before) {
@@ -32,7 +32,7 @@ func matchOwn(r *Reader, l *Line, at int) bool {
 	if !ok {
 		return false
 	}
-	addr, m, open, ok := r.ownFrame(b, at)
+	addr, m, open, ok := r.modules.symfilterFrame(b, at)
 	if !ok {
 		return false
 	}
@@ -47,14 +47,14 @@ func matchOwn(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOwnSentence matches the frames and the addresses in a sentence. The runtime address of the
+// matchSymfilterSentence matches the frames and the addresses in a sentence. The runtime address of the
 // first frame, or the offset of the first address, is at at.
-func matchOwnSentence(r *Reader, l *Line, at int) bool {
+func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
-		end, ok := r.inSentence(l, at)
+		end, ok := r.modules.frameInSentence(l, at)
 		if !ok {
-			end, ok = r.addressInSentence(l, at)
+			end, ok = r.modules.addressInSentence(l, at)
 		}
 		switch {
 		case ok:
@@ -73,13 +73,13 @@ func matchOwnSentence(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// inSentence adds the frame whose runtime address begins at at, and returns its end.
-func (r *Reader) inSentence(l *Line, at int) (end int, ok bool) {
+// frameInSentence adds the frame whose runtime address begins at at, and returns its end.
+func (c *modules) frameInSentence(l *Line, at int) (end int, ok bool) {
 	number, digits, ok := numberBefore(l.Text, at)
 	if !ok {
 		return at, false
 	}
-	addr, m, open, ok := r.ownFrame(l.Text, at)
+	addr, m, open, ok := c.symfilterFrame(l.Text, at)
 	if !ok {
 		return at, false
 	}
@@ -94,22 +94,22 @@ func (r *Reader) inSentence(l *Line, at int) (end int, ok bool) {
 	return m.end, true
 }
 
-// ownFrame parses a frame from its address on: "0xADDRESS (MODULE+0xOFFSET) (BuildId: HEX)". The
+// symfilterFrame parses a frame from its address on: "0xADDRESS (MODULE+0xOFFSET) (BuildId: HEX)". The
 // "(" of the module is at open.
-func (r *Reader) ownFrame(b []byte, at int) (addr uint64, m place, open int, ok bool) {
+func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open int, ok bool) {
 	addr, end, ok := prefixedHex(b, at)
 	open = end + 1
 	if !ok || !hasAt(b, end, " (") {
 		return addr, m, open, false
 	}
-	m, ok = r.modulePlus(b, open)
+	m, ok = c.plus(b, open)
 	return addr, m, open, ok && !m.id.IsZero()
 }
 
 // addressInSentence adds the address of code or data whose offset begins at at, and returns its end:
 // MODULE+0xOFFSET (BuildId: HEX). What is before the name of the module is not known: its name ends
 // at a blank or a mark, although it might have one.
-func (r *Reader) addressInSentence(l *Line, at int) (end int, ok bool) {
+func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	plus := at - 1
 	if plus < 1 || b[plus] != '+' {
@@ -120,13 +120,13 @@ func (r *Reader) addressInSentence(l *Line, at int) (end int, ok bool) {
 	if !ok || from == plus || !hasAt(b, digits, " (") {
 		return at, false
 	}
-	id, end, ok := r.buildIDAfter(b, digits)
+	id, end, ok := c.idAfter(b, digits)
 	if !ok || id.IsZero() {
 		return at, false
 	}
 	f := l.frame()
 	f.Number = -1
-	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call, f.Unframed = r.name(b[from:plus]), id, Vaddr, offset, offset, Exact, true
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call, f.Unframed = c.name(b[from:plus]), id, Vaddr, offset, offset, Exact, true
 	f.Start = from
 	l.edit(f, Edit{Span{from, end}, "", Name, ""})
 	return end, true

@@ -22,54 +22,7 @@ type header struct {
 	fact func(r *Reader, b []byte, at int)
 }
 
-// A window is a set of kinds of traces, each of which had a header or a frame within the last
-// WindowLines lines.
-type window uint32
-
-// windowTrace is open after each frame whose build ID is not known. While it is open every line is
-// read, because it may have maps or modules.
-const windowTrace window = 1
-
-// The windows of single dialects.
-const (
-	windowJVM window = windowTrace << (iota + 1)
-	windowEnvoy
-	windowSeastar
-	windowCpptrace
-	windowLLVM
-	windowGo
-	windowHeap
-	windowFortran
-	windowBreakpad
-	windowCuda
-	windowCoredump
-	windowABRT
-	windowEuStack
-	windowGDB // at the next line alone
-	windowESPRust
-	windowFirmware // always open if [Reader.Firmware] is set, and OnX86 is not
-	windowX86      // always open if both are set
-)
-
-const (
-	WindowLines = 256      // lines for which a window stays open
-	maxWindow   = 16384    // most lines for which a header may keep a window open
-	maxPast     = 16 << 10 // bytes before the first frame of a trace that are searched for headers
-	maxWindows  = 32
-)
-
-// open opens the windows w at the line with this number.
-func (r *Reader) open(w window, number int64) { r.openUntil(w, number+WindowLines) }
-
-// openUntil opens the windows w up to the line with the number last.
-func (r *Reader) openUntil(w window, last int64) {
-	for i := range r.until {
-		if w&(1<<i) != 0 {
-			r.until[i] = max(r.until[i], last)
-			r.latest = max(r.latest, r.until[i])
-		}
-	}
-}
+const maxPast = 16 << 10 // bytes before the first frame of a trace that are searched for headers
 
 // opened returns the windows that are open at the current line.
 func (r *Reader) opened() (w window) {
@@ -79,16 +32,12 @@ func (r *Reader) opened() (w window) {
 	case r.Firmware:
 		w = windowFirmware
 	}
-	if r.number > r.latest {
-		return w
-	}
-	for i, until := range r.until {
-		if r.number <= until {
-			w |= 1 << i
-		}
-	}
-	return w
+	return w | r.openAt(r.number)
 }
+
+// inTrace reports whether a frame was found shortly before. Then text that also occurs elsewhere in
+// logs may be a frame.
+func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
 // Wants reports whether every line has to be read up to the line with this number, since windows
 // are open.
@@ -137,21 +86,9 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 		r.holdsUntil = max(r.holdsUntil, number+lasts)
 	}
 	if h.fact != nil {
-		r.touchFacts(number)
-		r.headerAt = number
+		r.facts.touch(number)
 		h.fact(r, line, at)
 	}
-}
-
-// touchFacts forgets the facts about processes if they are older than FactLines, and restarts that
-// count.
-func (r *Reader) touchFacts(number int64) {
-	if number-r.factsAt > FactLines {
-		program := r.facts.program // a device prints it only when it starts
-		r.facts.Reset()
-		r.facts.SetProgram(program)
-	}
-	r.factsAt = number
 }
 
 // pastOpens reports whether the lines before the current one may have a header that opens w, a single
@@ -166,7 +103,7 @@ func (r *Reader) pastOpens(w window) bool {
 	if past == nil || r.pastAt == r.number || *sought == r.number {
 		return false
 	}
-	text := WithoutColors(past(r.number - max(r.pastAt-1, r.readTo, *sought-1) - 1))
+	text := WithoutColors(past(r.unread(*sought - 1)))
 	*sought = r.number
 	for i := range r.headers {
 		if h := &r.headers[i]; h.opens&w != 0 && bytes.Contains(text, h.plain) {
@@ -192,7 +129,7 @@ func (r *Reader) readPast() {
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
-	lines := r.number - max(r.pastAt-1, r.readTo) - 1 // the line pastAt itself was not read at that time
+	lines := r.unread(-1) // the line pastAt itself was not read at that time
 	if r.pastAt = r.number; lines > 0 {
 		r.readLast(lines)
 	}

@@ -11,9 +11,25 @@ const (
 	maxID = 64 // bytes; see buildid.ID
 )
 
-// buildIDAfter parses " (BuildId: HEX)" in b from at on, with any number of blanks before it, and
+// modules makes names and build IDs of the bytes of lines. It keeps the last of each, because frames
+// of one module often follow each other.
+type modules struct {
+	lastName   string
+	lastDigits []byte // of lastID
+	lastID     buildid.ID
+}
+
+// name returns the name of a module as a string.
+func (c *modules) name(b []byte) string {
+	if string(b) != c.lastName {
+		c.lastName = string(b)
+	}
+	return c.lastName
+}
+
+// idAfter parses " (BuildId: HEX)" in b from at on, with any number of blanks before it, and
 // returns its end. If there is none, it returns at and true; ok is false if the ID is malformed.
-func (r *Reader) buildIDAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
+func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "
 	if open == at || !hasAt(b, open, mark) {
@@ -24,7 +40,7 @@ func (r *Reader) buildIDAfter(b []byte, at int) (id buildid.ID, end int, ok bool
 	if !hasAt(b, to, ")") {
 		return id, at, false
 	}
-	id, ok = r.parseID(b[from:to])
+	id, ok = c.id(b[from:to])
 	return id, to + 1, ok
 }
 
@@ -48,14 +64,13 @@ func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
 	return prefix, true
 }
 
-// parseID returns the build ID with these hexadecimal digits. It keeps the ID of the last call,
-// because the frames of a trace are in few modules.
-func (r *Reader) parseID(digits []byte) (id buildid.ID, ok bool) {
+// id returns the build ID with these hexadecimal digits.
+func (c *modules) id(digits []byte) (id buildid.ID, ok bool) {
 	if len(digits) == 0 {
 		return id, false
 	}
-	if bytes.Equal(digits, r.idDigits) {
-		return r.id, true
+	if bytes.Equal(digits, c.lastDigits) {
+		return c.lastID, true
 	}
 	if len(digits)%2 != 0 || len(digits) < 2*minID || len(digits) > 2*maxID {
 		return id, false
@@ -64,6 +79,6 @@ func (r *Reader) parseID(digits []byte) (id buildid.ID, ok bool) {
 	if err != nil {
 		return id, false
 	}
-	r.idDigits, r.id = append(r.idDigits[:0], digits...), id
+	c.lastDigits, c.lastID = append(c.lastDigits[:0], digits...), id
 	return id, true
 }

@@ -1,0 +1,69 @@
+package dialect
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// frameEnds caches the parsed ends of frames: in a log with many traces most frames are in few places,
+// and only their numbers and addresses differ.
+type frameEnds struct {
+	seed  maphash.Seed
+	slots *[1 << frameEndBits]frameEnd // nil until the first frame
+	keys  uint64               // the last Frame.Key
+}
+
+// A frameEnd is the text of a line after the address of a frame. Offsets are from its beginning.
+type frameEnd struct {
+	text []byte
+	name Span // the text that the function replaces
+	place
+	key uint64 // see Frame.Key; 0 if the end has no build ID
+}
+
+const (
+	frameEndBits = 10      // 1,024 slots, 140 KiB
+	maxFrameEnd  = 1 << 10 // bytes of the longest end that is cached
+)
+
+// pair returns the two slots in which a text may be.
+func (t *frameEnds) pair(text []byte) (first, second *frameEnd) {
+	if t.slots == nil {
+		t.seed, t.slots = maphash.MakeSeed(), new([1 << frameEndBits]frameEnd)
+	}
+	i := maphash.Bytes(t.seed, text) >> (64 - frameEndBits)
+	return &t.slots[i], &t.slots[i^1]
+}
+
+// find returns the end with this text, or nil if the cache does not have it. It is valid until the
+// next add.
+func (t *frameEnds) find(text []byte) *frameEnd {
+	first, second := t.pair(text)
+	switch {
+	case bytes.Equal(first.text, text):
+		return first
+	case bytes.Equal(second.text, text):
+		return second
+	}
+	return nil
+}
+
+// add adds an end with a copy of this text, which is not empty, and returns it.
+func (t *frameEnds) add(text []byte, parsed frameEnd) *frameEnd {
+	if len(text) > maxFrameEnd {
+		long := parsed
+		return &long
+	}
+	slot, second := t.pair(text)
+	if len(slot.text) > 0 && len(second.text) == 0 {
+		slot = second
+	}
+	kept := slot.text[:0]
+	*slot = parsed
+	if slot.key = 0; !parsed.id.IsZero() {
+		t.keys++
+		slot.key = t.keys
+	}
+	slot.text = append(kept, text...)
+	return slot
+}

@@ -1,0 +1,180 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs
+// to the Reader of the frame.
+type Kernel struct {
+	Release string     // "6.1.0-56-amd64"; empty if it is not known
+	ID      buildid.ID // of vmlinux; zero if it is not known
+
+	digits string  // of ID; empty if it is not known
+	before *Kernel // the kernel of earlier lines, which is meant if the log has not named this one
+}
+
+const maxRelease = 64 // bytes: __NEW_UTS_LEN of Linux
+
+// Named returns k, or the kernel of earlier lines if the log has not named k.
+func (k *Kernel) Named() *Kernel {
+	if k.Release == "" && k.before != nil {
+		return k.before
+	}
+	return k
+}
+
+// titles are the beginnings of the first line of a report. The line that names the kernel follows.
+var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
+
+// A kernelLog is what the lines so far have of the kernel that logs them. Lines are numbers of lines.
+type kernelLog struct {
+	named *Kernel // the kernel of the last frames; nil if not known
+	at    int64   // the line that named it, or its first frame
+
+	fault   string // the last function that was named as the place of an instruction
+	faultAt int64  // line of fault
+	entryAt int64  // the last line with a function that saves the registers of stopped code; 0: none
+
+	load   *KernelLoad // of the last kernel that has started, or logs; nil if no frame needs it
+	loadAt int64       // the last line with a frame or a distance of load
+
+	code   *Code // of the last frame that awaits code; nil if none does
+	codeAt int64 // line of that frame
+
+	texts kernelTexts
+}
+
+// forget forgets the kernel, but not the texts that were parsed.
+func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
+
+// of returns the kernel of a frame in this line that has this text before it.
+func (n *kernelLog) of(before []byte, line int64) *Kernel {
+	if n.named != nil && line-n.at > FactLines {
+		n.named = nil
+	}
+	title := false
+	if bytes.IndexByte(before, 'G') >= 0 {
+		for _, text := range titles {
+			title = title || bytes.Contains(before, text)
+		}
+	}
+	if n.named == nil || title && n.named.Release != "" {
+		n.named, n.at = &Kernel{before: n.named}, line
+	}
+	return n.named
+}
+
+// kernelOf returns the kernel of a frame that has this text before it.
+func (r *Reader) kernelOf(before []byte) *Kernel {
+	if !r.Wants(r.number) || r.kernel.named == nil { // after a restart windows are open, but the past is unread
+		r.readPast()
+	}
+	return r.kernel.of(before, r.number)
+}
+
+// isFault reports whether text, a function with its module, is the place of the instruction that
+// the report is about. The trace may begin with it, or have it as a value on the stack.
+func (n *kernelLog) isFault(text []byte, line int64) bool {
+	return len(n.fault) > 0 && line-n.faultAt <= WindowLines && n.fault == string(text)
+}
+
+// kernelNamed takes the kernel of a report from "6.1.0-56-amd64 #1", which is before or after "Not
+// tainted" or "Tainted: G", and the build ID at the end of the line.
+func kernelNamed(r *Reader, b []byte, _ int) {
+	for at := 0; ; {
+		n := bytes.Index(b[at:], []byte(" #"))
+		if n < 0 {
+			return
+		}
+		at += n + 2
+		if at == len(b) || !isDigit(b[at]) {
+			continue
+		}
+		end := at - 2
+		from := wordStart(b, end)
+		if from == end || !isRelease(b[from:end]) {
+			continue
+		}
+		if r.kernel.namedAfter(r.facts.at) {
+			return
+		}
+		trimmed := bytes.TrimRight(b, " \t\r")
+		last := trimmed[wordStart(trimmed, len(trimmed)):]
+		identified := len(last) >= 2*minKernelID && hexDigits(last, 0) == len(last)
+		if !identified && r.kernel.isNamed(b[from:end]) {
+			r.kernel.at = r.facts.at
+			return
+		}
+		k := Kernel{Release: string(b[from:end])}
+		if identified {
+			k.ID, _ = r.modules.id(last)
+			k.digits = k.ID.String()
+		}
+		r.kernel.setName(&k, r.facts.at)
+		return
+	}
+}
+
+const minKernelID = 16 // bytes, as an MD5 has; the IDs of kernels are SHA-1 sums of 20 bytes
+
+// kernelBoots takes the kernel from "Linux version 6.1.0-56-amd64 (…) …".
+func kernelBoots(r *Reader, b []byte, at int) {
+	if r.kernel.loadAt < r.facts.at {
+		r.kernel.load = nil
+	}
+	from := at + len("Linux version ")
+	end := from
+	for end < len(b) && b[end] != ' ' {
+		end++
+	}
+	if isRelease(b[from:end]) && !r.kernel.namedAfter(r.facts.at) {
+		r.kernel.named = nil
+		r.kernel.setName(&Kernel{Release: string(b[from:end])}, r.facts.at)
+	}
+}
+
+// namedAfter reports whether a line after the one of a header, line, has named the kernel: lines of
+// the past are not read in their order.
+func (n *kernelLog) namedAfter(line int64) bool {
+	return n.named != nil && n.named.Release != "" && line < n.at
+}
+
+// isNamed reports whether nothing changes if the current line names the kernel by its release alone, as it
+// is in each of many reports.
+func (n *kernelLog) isNamed(release []byte) bool {
+	k := n.named
+	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id
+}
+
+// setName sets the kernel that a line names, also for the frames before the line that have no kernel
+// yet.
+func (n *kernelLog) setName(k *Kernel, line int64) {
+	n.at = line
+	if k.ID.IsZero() && n.named != nil && n.texts.release == k.Release {
+		k.ID = n.texts.id // lines of hung tasks and of lockdep name the release alone
+		k.digits = k.ID.String()
+	}
+	n.texts.setKernel(k)
+	switch known := n.named; {
+	case known == nil, known.Release != "" && (known.Release != k.Release || known.ID != k.ID && !known.ID.IsZero()):
+		n.named = k
+	case known.Release == "" || known.ID.IsZero():
+		*known = *k
+	}
+}
+
+// isRelease reports whether b is the release of a kernel, and may be part of a path.
+func isRelease(b []byte) bool {
+	if len(b) == 0 || len(b) > maxRelease || !isDigit(b[0]) || bytes.IndexByte(b, '.') < 0 || bytes.Contains(b, []byte("..")) {
+		return false
+	}
+	for _, c := range b {
+		if !isWord(c) && bytes.IndexByte([]byte(".+-~"), c) < 0 {
+			return false
+		}
+	}
+	return true
+}

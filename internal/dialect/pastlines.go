@@ -1,0 +1,68 @@
+package dialect
+
+import "bytes"
+
+// A history is the place of a Reader in its log, in numbers of lines, with access to the lines before.
+type history struct {
+	// Past, if not nil, returns the last n lines before the current one, each with its end. It may
+	// return more or fewer lines.
+	Past func(n int64) []byte
+
+	// RawPast is Past for lines that may still have their envelopes, such as strings of JSON. If it
+	// is nil, Past is used.
+	RawPast func(n int64) []byte
+
+	number  int64 // of the current line
+	readTo  int64 // the last line that was read
+	pastAt  int64 // the line before which the past was read last
+	frameAt int64 // the last line with a frame
+	inPast  bool  // lines before the current one are being searched for headers
+}
+
+// reset forgets the place in the log.
+func (h *history) reset() { h.number, h.readTo, h.pastAt, h.frameAt = -1, -1, -1, -1 }
+
+// lastLines returns the last n lines before the current one, without colours.
+func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
+
+// unread returns the number of lines before the current one that no search for headers has read, if
+// lines up to to were searched too.
+func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
+
+// follows reports whether is returns true for the line before the current one.
+func (h *history) follows(is func(b []byte) bool) bool {
+	if h.frameAt == h.number-1 {
+		return true
+	}
+	before := h.before()
+	return len(before) <= maxLine && is(before)
+}
+
+// before returns the line before the current one without its end, or nothing.
+func (h *history) before() []byte {
+	if h.Past == nil {
+		return nil
+	}
+	past := bytes.TrimRight(h.lastLines(1), "\r\n")
+	return past[bytes.LastIndexByte(past, '\n')+1:]
+}
+
+// addressBefore reports whether the line before has an address in brackets at start, and nothing after
+// it. All frames of a program that is linked statically are like that.
+func (h *history) addressBefore(start int) bool {
+	if h.Past == nil {
+		return false
+	}
+	before := bytes.TrimRight(h.lastLines(1), " \t\r\n")
+	digits := hexBefore(before, max(0, len(before)-len("]")))
+	return endsWith(before, len(before), "]") && endsWith(before, digits, "[0x") && digits-len("[0x") == start
+}
+
+// lineBeforeHas reports whether the line before the current one has this text.
+func (h *history) lineBeforeHas(text string) bool {
+	if h.Past == nil {
+		return false
+	}
+	past := bytes.TrimRight(h.lastLines(1), "\r\n")
+	return bytes.Contains(past[bytes.LastIndexByte(past, '\n')+1:], []byte(text))
+}

@@ -1,0 +1,105 @@
+package dialect
+
+import "slices"
+
+// A window is a set of kinds of traces, each of which had a header or a frame within the last
+// WindowLines lines.
+type window uint32
+
+// windowTrace is open after each frame whose build ID is not known. While it is open every line is
+// read, because it may have maps or modules.
+const windowTrace window = 1
+
+// The windows of single dialects.
+const (
+	windowJVM window = windowTrace << (iota + 1)
+	windowEnvoy
+	windowSeastar
+	windowCpptrace
+	windowLLVM
+	windowGo
+	windowHeap
+	windowFortran
+	windowBreakpad
+	windowCuda
+	windowCoredump
+	windowABRT
+	windowEuStack
+	windowGDB // at the next line alone
+	windowESPRust
+	windowFirmware // always open if [Reader.Firmware] is set, and OnX86 is not
+	windowX86      // always open if both are set
+)
+
+const (
+	WindowLines = 256      // lines for which a window stays open
+	maxWindow   = 16384    // most lines for which a header may keep a window open
+	maxWindows  = 32
+)
+
+// windows holds up to which line each window is open.
+type windows struct {
+	until      [maxWindows]int64 // number of the line up to which each window is open
+	latest     int64             // the largest of until
+	holdsUntil int64             // frames up to this line wait for maps
+
+	// sought holds, for each window, the line before which the past was last searched for its
+	// headers.
+	sought [maxWindows]int64
+}
+
+// reset closes all windows.
+func (w *windows) reset() {
+	w.latest, w.holdsUntil = -1, -1
+	for i := range w.until {
+		w.until[i], w.sought[i] = -1, -1
+	}
+}
+
+// open opens some windows at the line with this number.
+func (w *windows) open(some window, number int64) { w.openUntil(some, number+WindowLines) }
+
+// openUntil opens some windows up to the line with the number last.
+func (w *windows) openUntil(some window, last int64) {
+	for i := range w.until {
+		if some&(1<<i) != 0 {
+			w.until[i] = max(w.until[i], last)
+			w.latest = max(w.latest, w.until[i])
+		}
+	}
+}
+
+// openAt returns the windows that a header or a frame keeps open at the line with this number.
+func (w *windows) openAt(number int64) (all window) {
+	if number > w.latest {
+		return 0
+	}
+	for i, until := range w.until {
+		if number <= until {
+			all |= 1 << i
+		}
+	}
+	return all
+}
+
+// saved returns the last line of each window that was opened.
+func (w *windows) saved() []int64 {
+	n := len(w.until)
+	for n > 0 && w.until[n-1] < 0 {
+		n--
+	}
+	return slices.Clone(w.until[:n])
+}
+
+// restore sets the last lines of windows at the line with this number. It ignores windows that do
+// not exist.
+func (w *windows) restore(until []int64, number int64) {
+	w.latest = -1
+	for i := range w.until {
+		w.until[i] = -1
+		if i < len(until) {
+			w.until[i] = min(until[i], number+maxWindow)
+		}
+		w.latest = max(w.latest, w.until[i])
+	}
+}
