@@ -18,9 +18,9 @@ const (
 	minWords    = 4  // instructions of AArch64 that must count; a kernel lists five
 )
 
-// compareCode compares the listing with the code of the file around addr. equal is set if the file has
+// compareCode compares the listing with the code of the file around addr. matches is set if the file has
 // that code, other if it has other code there. If too little of the code counts, neither is.
-func compareCode(file *object.File, c *dialect.Code, addr uint64) (equal, other bool) {
+func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, other bool) {
 	code, start := file.Code(addr)
 	want, before := c.Bytes(file.Order), uint64(c.At*c.Width)
 	if addr-start >= uint64(len(code)) {
@@ -44,7 +44,7 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (equal, other 
 
 // compareX86 compares code of a file with that of a log. At least three quarters of the bytes that
 // count must be the same; if half of them are not, the file has other code.
-func compareX86(code, want []byte, unlinked bool) (equal, other bool) {
+func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
 	count, equal := 0, 0
 	var seen [256]bool
@@ -142,7 +142,7 @@ func relativeToX86(code []byte) int {
 // compareArm64 compares code of a file with that of a log: five instructions as a rule; four of
 // them must be the same. Other code has no instruction in common with the log, apart from
 // instructions that kernels patch: nop, branches and calls.
-func compareArm64(code, want []byte) (equal, other bool) {
+func compareArm64(code, want []byte) (matches, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32
 	differ := false
@@ -174,10 +174,10 @@ func (c *check) compareListed(f *Frame) {
 	if f.Listed == nil || len(f.Listed.Units) == 0 || c.of.identifies(f) {
 		return
 	}
-	equal, other := false, false
-	c.of.image.visit(func(file *object.File) { equal, other = compareCode(file, f.Listed, c.addr) })
+	matches, other := false, false
+	c.of.image.visit(func(file *object.File) { matches, other = compareCode(file, f.Listed, c.addr) })
 	switch {
-	case equal:
+	case matches:
 		c.agree()
 		c.verified = ByCode
 	case other && !c.of.image.Forced:
