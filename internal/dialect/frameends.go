@@ -10,7 +10,7 @@ import (
 type frameEnds struct {
 	seed  maphash.Seed
 	slots *[1 << frameEndBits]frameEnd // nil until the first frame
-	keys  uint64               // the last Frame.Key
+	keys  uint64                       // the last Frame.Key
 }
 
 // A frameEnd is the text of a line after the address of a frame. Offsets are from its beginning.

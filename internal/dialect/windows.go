@@ -32,8 +32,8 @@ const (
 )
 
 const (
-	WindowLines = 256      // lines for which a window stays open
-	maxWindow   = 16384    // most lines for which a header may keep a window open
+	WindowLines = 256   // lines for which a window stays open
+	maxWindow   = 16384 // most lines for which a header may keep a window open
 	maxWindows  = 32
 )
 
