@@ -57,7 +57,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		shown: report.Options{PrefixMap: prefixes, Basenames: c.basenames},
 		json:  c.output == outputJSON,
 	}
-	if a.own, err = findings.NewOwn(c.look.rules); err != nil {
+	if a.own, err = findings.NewOwn(c.frames.rules); err != nil {
 		return exitUsage, err
 	}
 	if a.sources, err = c.sources(s.Symbolizer, s.servers, prefixes, false, s.diag); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
@@ -134,12 +135,12 @@ frame that is not sure stays as it is, and --explain prints the reason.
 
 `)
 	for _, d := range dialect.All() {
-		fmt.Fprintf(&b, "  %-*s  %s\n", nameWidth, d.Name, wrap(d.Who, nameWidth+4))
+		fmt.Fprintf(&b, "  %-*s  %s\n", nameWidth, d.Name, cli.Wrap(d.Who, nameWidth+4))
 		sample := strings.TrimSpace(d.Sample)
-		if most := helpWidth - nameWidth - 4; len(sample) > most {
+		if most := cli.HelpWidth - nameWidth - 4; len(sample) > most {
 			sample = sample[:most-3] + "..."
 		}
-		fmt.Fprintf(&b, "%*s%s\n%*s%s\n", nameWidth+4, "", sample, nameWidth+4, "", wrap("Needs "+d.Needs+".", nameWidth+4))
+		fmt.Fprintf(&b, "%*s%s\n%*s%s\n", nameWidth+4, "", sample, nameWidth+4, "", cli.Wrap("Needs "+d.Needs+".", nameWidth+4))
 	}
 	return b.String()
 }

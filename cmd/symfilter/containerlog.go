@@ -128,9 +128,9 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 		return exitUsage, err
 	}
 	shared := newReports(c, r.Symbolizer, nil, maps)
-	l := &lane{form: c.output, w: io.Discard, c: c, options: options, reports: &shared}
+	l := &pipeline{form: c.output, w: io.Discard, c: c, options: options, reports: &shared}
 	shared.output = c.output
-	r.lanes = []*lane{l}
+	r.pipelines = []*pipeline{l}
 	r.stream = &stream{out: std.out, diag: r.diag, stop: stop}
 	signals := make(chan os.Signal, 1)
 	signal.Ignore(syscall.SIGHUP) // each write looks whether the file was moved

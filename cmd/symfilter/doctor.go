@@ -22,6 +22,7 @@ const patienceOfDoctor = 15 * time.Second
 
 // An examination prints for each place whether debug files can be found there.
 type examination struct {
+	*session
 	w   io.Writer
 	bad int // places that are out of order
 }
@@ -55,36 +56,35 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
-	c.examining = true
-	diag := &diagnostics{w: std.err, quiet: true}
-	client, err := c.client(os.Getenv, diag, &statusLine{})
+	c.examining, c.quiet = true, true // the examination itself reports
+	s, err := c.session(std)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer c.close()
+	defer s.close()
 
-	x := &examination{w: std.text}
-	x.cache(client)
+	x := &examination{session: s, w: std.text}
+	x.cache()
 	if about.word != "" && len(c.urls) > 0 {
 		sandbox.MakeFolder(c.downloads) // not possible once the doctor is confined
 	}
-	x.sandbox(c, diag, args)
+	x.sandbox(args)
 	if err := about.examine(); err != nil {
 		return exitIO, err
 	}
-	x.folders(ctx, c)
-	x.servers(ctx, c, client, about.id)
+	x.folders(ctx)
+	x.askServers(ctx, about.id)
 	switch {
 	case about.core:
 		x.head("file " + about.word)
 		x.wrong("is a core file: gdb reads it")
 	case about.elf:
 		x.program(ctx, &about)
-		x.find(ctx, c, client, &about)
+		x.find(ctx, &about)
 	case !about.id.IsZero():
-		x.find(ctx, c, client, &about)
+		x.find(ctx, &about)
 	case about.word != "":
-		if err := x.log(ctx, c, client, &about, std.in); err != nil {
+		if err := x.log(ctx, &about, std.in); err != nil {
 			return exitIO, err
 		}
 	}
@@ -95,7 +95,8 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 }
 
 // cache examines debuginfod's cache.
-func (x *examination) cache(client *debuginfod.Client) {
+func (x *examination) cache() {
+	client := x.session.servers
 	x.head("cache of debuginfod")
 	info := client.Cache().Info()
 	for _, problem := range info.Problems {
@@ -139,9 +140,9 @@ func creatable(dir string) error {
 
 // sandbox confines the doctor as it would confine a run, and reports the restrictions in force. A
 // restriction that this system does not have is not a fault.
-func (x *examination) sandbox(c *config, diag *diagnostics, files []string) {
+func (x *examination) sandbox(files []string) {
 	x.head("sandbox")
-	s := c.confine(diag, files, false)
+	s := x.c.confine(x.diag, files, false)
 	if len(s.Missing) > 0 {
 		x.none("%s", s)
 	} else {
@@ -149,9 +150,10 @@ func (x *examination) sandbox(c *config, diag *diagnostics, files []string) {
 	}
 }
 
-// servers examines all servers at once: each is asked for the file of id or, if id is zero, for a
+// askServers examines all servers at once: each is asked for the file of id or, if id is zero, for a
 // file that no server has.
-func (x *examination) servers(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
+func (x *examination) askServers(ctx context.Context, id buildid.ID) {
+	c, client := x.c, x.session.servers
 	x.head("servers")
 	all := client.Servers()
 	switch {
@@ -204,22 +206,21 @@ func (x *examination) program(ctx context.Context, about *subject) {
 }
 
 // find searches for the file of a program as for a module of a log.
-func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, about *subject) {
+func (x *examination) find(ctx context.Context, about *subject) {
+	c := x.c
 	if about.id.IsZero() {
 		x.head("debug file")
 	} else {
 		x.head("build ID " + about.id.String())
 	}
-	opened, err := c.symbols(client).Open()
-	if err != nil {
+	if err := x.openSymbols(); err != nil {
 		x.wrong("%v", err)
 		return
 	}
-	defer opened.Close()
-	sym := opened.Symbolizer
+	sym := x.Symbolizer
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
-	_, err = sym.Ask(ctx, nil, about.location(0), symbolize.Policy{})
+	_, err := sym.Ask(ctx, nil, about.location(0), symbolize.Policy{})
 	r := sym.Report(about.id, about.path)
 	if r.Path != "" && r.Holds == symbolize.DebugInfo && r.Fault == "" {
 		x.good("%s holds %s", r.Path, r.Holds)

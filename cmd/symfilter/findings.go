@@ -97,7 +97,7 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 	if c.gates.diff {
 		f.gate.before = findings.New(budget)
 	}
-	f.own, err = findings.NewOwn(c.look.rules)
+	f.own, err = findings.NewOwn(c.frames.rules)
 	return err
 }
 

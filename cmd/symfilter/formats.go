@@ -73,13 +73,13 @@ type reports struct {
 	c        *config
 
 	maps   []valgrind.Map // of Valgrind's reports
-	joined *jointProfile  // nil: each profile is one of its own
+	joined *joinedProfile // nil: each profile is one of its own
 	traced bool           // the stacks of a report of sp-rtrace are the output
 	folder *outputFolder  // takes the documents of processes; nil: the output is a file
 	found  *found         // takes the findings; nil: the output is not of findings
 }
 
-// newReports returns what the reports of all lanes share.
+// newReports returns what the reports of all pipelines share.
 func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap) reports {
 	return reports{
 		sym: sym, prefixes: prefixes, maps: maps, c: c,
@@ -117,7 +117,7 @@ type arrival struct {
 	options  filter.Options           // of filter
 	batch    *batch
 	cut      atomic.Bool  // the reading was stopped before the end; set while another goroutine may unpack
-	silent   bool         // another lane reports what this one does
+	silent   bool         // another pipeline reports what this one does
 	elements bool         // everything that can be resolved passes through filter, which counts it
 	unpacked bool         // the input is not unpacked, whatever it begins with
 	members  []byte       // of each object of JSON

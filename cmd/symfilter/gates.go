@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/input"
@@ -100,7 +101,7 @@ func kindsHelp() string {
 		of    string
 		kinds []string
 	}{{"Valgrind", gate.ValgrindKinds()}, {"logs", gate.LogKinds()}} {
-		fmt.Fprintf(&b, "\nThe kinds of %s:\n\n  %s\n", list.of, wrap(strings.Join(list.kinds, ", "), 2))
+		fmt.Fprintf(&b, "\nThe kinds of %s:\n\n  %s\n", list.of, cli.Wrap(strings.Join(list.kinds, ", "), 2))
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
 	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
@@ -47,13 +48,13 @@ Accepted, without effect on markup, as by llvm-symbolizer: -a -i -p --adjust-vma
 // llvmHelp returns what --filter-markup --help prints.
 func llvmHelp() string {
 	var own []string
-	for o := range allOptions() {
-		name := "--" + o.name
-		if _, theirs := llvmAlone()[name]; o.in&ofLLVM != 0 && !theirs && !llvmTakes(name) {
+	for o := range commandLine().Flags() {
+		name := "--" + o.Name
+		if _, theirs := llvmAlone()[name]; o.In&ofLLVM != 0 && !theirs && !llvmTakes(name) {
 			own = append(own, name)
 		}
 	}
-	return llvmText + wrap("symfilter's own flags: "+strings.Join(own, ", ")+". --explain with --verbose also lists the files used.", 0) +
+	return llvmText + cli.Wrap("symfilter's own flags: "+strings.Join(own, ", ")+". --explain with --verbose also lists the files used.", 0) +
 		"\nExits with 0 whatever the log contains, and with 1 for a wrong option.\n"
 }
 
@@ -65,7 +66,8 @@ func runLLVM(args []string, std standard) int {
 	stdout, stderr := std.out, std.err
 	c := newConfig()
 	o := &llvmOptions{own: pflag.NewFlagSet("symfilter", pflag.ContinueOnError)}
-	c.define(o.own, ofLLVM)
+	line := commandLine()
+	line.Define(o.own, c, ofLLVM)
 	o.parse(expand(append(shellWords(os.Getenv(llvmEnv)), args...), 0))
 	if lines := o.errors(); len(lines) > 0 {
 		for _, line := range lines {
@@ -81,7 +83,7 @@ func runLLVM(args []string, std standard) int {
 		fmt.Fprintf(stdout, "symfilter %s\n", startup.Version())
 		return exitOK
 	}
-	if err := fromEnvironment(o.own, os.LookupEnv); err != nil {
+	if err := line.FromEnvironment(o.own, os.LookupEnv); err != nil {
 		fmt.Fprintf(stderr, "symfilter: %s; see symfilter --filter-markup --help\n", oneLine(err.Error()))
 		return exitUsage
 	}

@@ -31,7 +31,7 @@ func runProgram(t *testing.T, dir, stdin string, env []string, name string, args
 	cmd.Dir = dir
 	cmd.Stdin = strings.NewReader(stdin)
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "DEBUGINFOD_") && !strings.HasPrefix(v, "LLVM_") && !strings.HasPrefix(v, envPrefix) {
+		if !strings.HasPrefix(v, "DEBUGINFOD_") && !strings.HasPrefix(v, "LLVM_") && !strings.HasPrefix(v, "SYMFILTER_") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}

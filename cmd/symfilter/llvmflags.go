@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -97,12 +98,13 @@ type llvmOptions struct {
 // other flags.
 func inStyle(args []string, lookup func(string) (string, bool)) bool {
 	style := ""
-	if v, ok := lookup(envPrefix + "FILTER_MARKUP"); ok {
+	variable := commandLine().Variable
+	if v, ok := lookup(variable("filter-markup")); ok {
 		if on, err := strconv.ParseBool(v); err == nil && on {
 			style = styleLLVM
 		}
 	}
-	if v, _ := lookup(envPrefix + "STYLE"); v != "" {
+	if v, _ := lookup(variable("style")); v != "" {
 		style = v
 	}
 	for i, word := range args {
@@ -315,7 +317,7 @@ func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""
 	for flag := range llvmAlone() {
-		if len(strings.TrimLeft(flag, "-")) >= 4 && oneApart(word, flag) && (best == "" || flag < best) {
+		if len(strings.TrimLeft(flag, "-")) >= 4 && cli.OneApart(word, flag) && (best == "" || flag < best) {
 			best = flag
 		}
 	}
@@ -323,7 +325,7 @@ func nearest(word string) string {
 		return best
 	}
 	for flag, spaced := range llvmValued() {
-		if (has && value != "" || !has && spaced && len(flag) >= 6) && oneApart(name, flag) && (best == "" || flag < best) {
+		if (has && value != "" || !has && spaced && len(flag) >= 6) && cli.OneApart(name, flag) && (best == "" || flag < best) {
 			best = flag
 		}
 	}
@@ -331,24 +333,6 @@ func nearest(word string) string {
 		best += "=" + value
 	}
 	return best
-}
-
-// oneApart reports whether a and b differ by one inserted, deleted or replaced byte.
-func oneApart(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(b) && a[i] == b[i] {
-		i++
-	}
-	switch len(a) - len(b) {
-	case 0:
-		return i < len(a) && a[i+1:] == b[i+1:]
-	case 1:
-		return a[i+1:] == b[i:]
-	}
-	return false
 }
 
 // expand replaces each word @FILE by the words of the file. If the file cannot be read, the word

@@ -91,7 +91,7 @@ func (c *config) pickOutput() error {
 		}
 		main = i
 	}
-	if main > 0 { // the main output is the first lane
+	if main > 0 { // the main output is the first pipeline
 		o := c.outputs[main]
 		c.outputs = slices.Insert(slices.Delete(c.outputs, main, main+1), 0, o)
 	}

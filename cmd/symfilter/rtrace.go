@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/rtrace"
 )
@@ -110,6 +111,8 @@ func (d depth) Set(s string) error {
 
 // ranges are a flag of addresses, and of address ranges as maps have them.
 type ranges []rtrace.Range
+
+func (*ranges) Type() string { return cli.Repeated }
 
 func (r *ranges) Set(s string) error {
 	from, to, is := strings.Cut(s, "-")

@@ -95,10 +95,10 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 	}
 }
 
-// pursue returns the sink of a followed file that is written to out, and its pursuit.
-func pursue(t *testing.T, out io.Writer) (*follow.Sink, *pursuit) {
+// pursue returns the sink of a followed file that is written to out, and its followRun.
+func pursue(t *testing.T, out io.Writer) (*follow.Sink, *followRun) {
 	t.Helper()
-	p := &pursuit{stream: &stream{}, c: &config{}}
+	p := &followRun{stream: &stream{}, c: &config{}}
 	p.out = commonOutput{w: out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine { return engineTo(w) }
 	sink, err := p.sink("log")

@@ -41,7 +41,7 @@ func callgrindOutput(form string) callgrind.Output {
 
 // hasNoStacks reports whether the file of an output should have stacks, and is empty: no input was a
 // profile.
-func (l *lane) hasNoStacks() bool {
+func (l *pipeline) hasNoStacks() bool {
 	if !isStacked(l.form) || l.file == nil || l.file.whole == nil {
 		return false
 	}

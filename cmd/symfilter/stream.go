@@ -30,12 +30,12 @@ type stream struct {
 	rate     int                                                  // rate of serial ports, in baud
 	finish   func(code int) int                                   // prints what the inputs are together, and returns the exit code; may be nil
 
-	keeper *keeper // of the context of standard input; nil: it is not kept
+	contextSaver *contextSaver // of the context of standard input; nil: it is not kept
 
 	announces bool // standard error is a terminal: a port is named before its device sends something
 
-	unresolved tally // of the inputs that have ended
-	current    int   // index of the current input; unless files are followed
+	unresolved unresolvedSum // of the inputs that have ended
+	current    int           // index of the current input; unless files are followed
 
 	unwritten bool // the output could not be written
 	unread    bool // the reader of the output is gone
@@ -175,11 +175,11 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 // run filters what it reads from in by the engine. Writers of a live input may be silent for a
 // while.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
-	p := &pass{engine: e, keeper: s.keeper, done: make(chan struct{})}
-	if s.keeper != nil {
-		s.keeper.begin(p)
-		s.stop.hangups.onHangup(s.keeper.save, p.done)
-		s.stop.last.Store(s.keeper.await)
+	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
+	if s.contextSaver != nil {
+		s.contextSaver.begin(p)
+		s.stop.hangups.onHangup(s.contextSaver.save, p.done)
+		s.stop.last.Store(s.contextSaver.await)
 	}
 	if live && p.flush != nil {
 		p.silence = time.AfterFunc(silence, p.silent)
@@ -211,10 +211,10 @@ type pass struct {
 	readErr  error
 	writeErr error
 
-	keeper  *keeper     // nil: the context is not kept
-	silence *time.Timer // nil: the input is never silent
-	done    chan struct{}
-	once    sync.Once
+	contextSaver *contextSaver // nil: the context is not kept
+	silence      *time.Timer   // nil: the input is never silent
+	done         chan struct{}
+	once         sync.Once
 }
 
 // read filters in until its end or an error.
@@ -247,7 +247,7 @@ func (p *pass) write(b []byte, err error) bool {
 		}
 		return false
 	}
-	p.keeper.look()
+	p.contextSaver.look()
 	if p.silence != nil {
 		if p.unfinished() {
 			p.silence.Reset(silence)
@@ -270,7 +270,7 @@ func (p *pass) silent() {
 	} else if p.input != nil && p.input.Undecided() { // compressed input may not be decompressed yet
 		p.silence.Reset(silence)
 	}
-	p.keeper.look()
+	p.contextSaver.look()
 }
 
 func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
@@ -290,7 +290,7 @@ func (p *pass) stop(signaled bool) {
 	if err := p.Close(); p.writeErr == nil {
 		p.writeErr = err
 	}
-	p.keeper.end()
+	p.contextSaver.end()
 	if p.end != nil {
 		p.end()
 	}

@@ -76,7 +76,7 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 	}
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"TERM", "NO_COLOR", "CLICOLOR_FORCE"}, name) || strings.HasPrefix(name, envPrefix)
+		return slices.Contains([]string{"TERM", "NO_COLOR", "CLICOLOR_FORCE"}, name) || strings.HasPrefix(name, "SYMFILTER_")
 	})
 	cmd.Env = append(append(cmd.Env, "TERM=xterm", asCommand+"=1"), env...)
 	if err := cmd.Start(); err != nil {

@@ -1,62 +1,22 @@
 package main
 
-import (
-	"strings"
-)
+import "github.com/symfilter/symfilter/internal/cli"
 
-// A topic is a page of help that no command prints: a row of the table of topics.
-type topic struct {
-	name    string
-	about   string // for completion, and for the list of topics
-	section string // the title in the manual page; empty: the manual page has its content elsewhere
-	text    string // lines of at most helpWidth; those that begin with blanks are examples and lists
-}
-
-// topics is the table of topics, in the order of their lists. Below its text, a page has the groups
-// of flags that name the topic.
-func topics() []topic {
-	return []topic{
-		{name: "elements", about: "what is read in a log, and what is printed for it", section: "ELEMENTS", text: elementsText},
-		{name: "dialects", about: "the backtraces without markup that are resolved", section: "BACKTRACES WITHOUT MARKUP", text: dialectsText()},
-		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
-		{name: "source", about: "source lines below frames, and links to them", section: "SOURCE LINES AND LINKS", text: sourceHelp},
-		{name: "findings", about: "errors of programs as results that builds read", section: "RESULTS FOR BUILDS", text: findingsHelp},
-		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
-		{name: "collectors", about: "rsyslog, syslog-ng, containerd and other programs", section: "IN OTHER PROGRAMS' PIPELINES", text: collectorsText},
-		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
-		{name: "gates", about: "what lets a build fail: new errors, limits of costs", section: "GATES", text: gatesText + kindsHelp()},
-		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
-		{name: allFlags, about: "all flags"},
+// topics is the table of topics, in the order of their lists.
+func topics() []cli.Topic {
+	return []cli.Topic{
+		{Name: "elements", About: "what is read in a log, and what is printed for it", Section: "ELEMENTS", Text: elementsText},
+		{Name: "dialects", About: "the backtraces without markup that are resolved", Section: "BACKTRACES WITHOUT MARKUP", Text: dialectsText()},
+		{Name: "finding", About: "how debug files are found", Section: "FINDING DEBUG FILES", Text: findingText},
+		{Name: "source", About: "source lines below frames, and links to them", Section: "SOURCE LINES AND LINKS", Text: sourceHelp},
+		{Name: "findings", About: "errors of programs as results that builds read", Section: "RESULTS FOR BUILDS", Text: findingsHelp},
+		{Name: "follow", About: "files that are still being written", Section: "FOLLOWING FILES", Text: followText},
+		{Name: "collectors", About: "rsyslog, syslog-ng, containerd and other programs", Section: "IN OTHER PROGRAMS' PIPELINES", Text: collectorsText},
+		{Name: "devices", About: "logs of serial ports, firmware and kernels", Section: "DEVICES", Text: devicesText},
+		{Name: "gates", About: "what lets a build fail: new errors, limits of costs", Section: "GATES", Text: gatesText + kindsHelp()},
+		{Name: "exit-status", About: "what the exit status means", Section: "EXIT STATUS", Text: exitText},
+		{Name: cli.AllFlags, About: "all flags"},
 	}
-}
-
-// page returns what symfilter help prints for the topic.
-func (t *topic) page() string {
-	if t.name == allFlags {
-		return flagsPage()
-	}
-	var b strings.Builder
-	b.WriteString(t.text)
-	listFlags(&b, func(g *group, _ *option) bool { return g.topic == t.name }, false)
-	return b.String()
-}
-
-// topicNamed returns the topic called name, or nil.
-func topicNamed(name string) *topic {
-	for _, t := range topics() {
-		if t.name == name {
-			return &t
-		}
-	}
-	return nil
-}
-
-// topicNames returns the names of all topics.
-func topicNames() (names []string) {
-	for _, t := range topics() {
-		names = append(names, t.name)
-	}
-	return names
 }
 
 const (

@@ -1,5 +1,3 @@
-// Package cli writes what the two commands make of their help for other programs: pages for man,
-// and what the library's scripts for completion lack.
 package cli
 
 import "strings"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/input"
 )
 
@@ -69,10 +70,10 @@ func flagHint(err error, set *pflag.FlagSet) error {
 		return err
 	}
 	name := unknown.GetSpecifiedName()
-	if o := find(name, ofAll); o != nil && set.Lookup(name) == nil {
+	if o := commandLine().Flag(name, ofAll); o != nil && set.Lookup(name) == nil {
 		for _, cmd := range commands() {
-			if o.in&cmd.in != 0 {
-				return fmt.Errorf("--%s is a flag of %s", name, strings.TrimSpace("symfilter "+cmd.name))
+			if o.In&cmd.In != 0 {
+				return fmt.Errorf("--%s is a flag of %s", name, strings.TrimSpace("symfilter "+cmd.Name))
 			}
 		}
 	}
@@ -87,7 +88,7 @@ func flagHint(err error, set *pflag.FlagSet) error {
 		hint = "flags of llvm-symbolizer need --filter-markup"
 	}
 	if hint == "" && len(name) > 1 {
-		if near := nearFlag(name, set); near != "" {
+		if near := cli.NearFlag(name, set); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
 	}
@@ -97,68 +98,7 @@ func flagHint(err error, set *pflag.FlagSet) error {
 	return fmt.Errorf("%w: %s", err, hint)
 }
 
-// oneDash returns an error if a word of args is a long flag after one dash, which would be read as
-// a group of short flags.
-func oneDash(args []string, set *pflag.FlagSet) error {
-	for i := 0; i < len(args) && args[i] != "--"; i++ {
-		word := args[i]
-		name, isFlag := strings.CutPrefix(word, "-")
-		if !isFlag || name == "" {
-			continue
-		}
-		long, isLong := strings.CutPrefix(name, "-")
-		var flag *pflag.Flag
-		switch {
-		case isLong:
-			flag = set.Lookup(long)
-		case len(name) == 1:
-			flag = set.ShorthandLookup(name)
-		default:
-			known, _, _ := strings.Cut(name, "=")
-			if len(known) > 1 && set.Lookup(known) != nil {
-				return fmt.Errorf("%s: write -%s, with two dashes", word, word)
-			}
-		}
-		if flag != nil && flag.NoOptDefVal == "" {
-			i++ // its value
-		}
-	}
-	return nil
-}
-
 func llvmTakes(flag string) bool { _, ok := llvmValued()[flag]; return ok }
-
-// nearFlag returns the flag of set that begins with name, or differs from name by one letter or one
-// exchange of neighbours; "" if there is none, or more than one.
-func nearFlag(name string, set *pflag.FlagSet) string {
-	var heads, apart []string
-	set.VisitAll(func(f *pflag.Flag) {
-		if strings.HasPrefix(f.Name, name) {
-			heads = append(heads, f.Name)
-		}
-		if oneApart(f.Name, name) || exchanged(f.Name, name) {
-			apart = append(apart, f.Name)
-		}
-	})
-	for _, found := range [][]string{heads, apart} {
-		if len(found) == 1 {
-			return found[0]
-		}
-	}
-	return ""
-}
-
-// exchanged reports whether a and b differ by one exchange of neighbouring bytes.
-func exchanged(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-}
 
 // openError returns why name could not be opened, and what may have been meant.
 func openError(name string, err error) string {
@@ -192,8 +132,8 @@ func openError(name string, err error) string {
 func nearCommand(word string) string {
 	word = strings.ToLower(word)
 	for _, cmd := range commands() {
-		if len(cmd.name) > 3 && (cmd.name == word || oneApart(cmd.name, word) || exchanged(cmd.name, word)) {
-			return cmd.name
+		if len(cmd.Name) > 3 && (cmd.Name == word || cli.OneSlip(cmd.Name, word)) {
+			return cmd.Name
 		}
 	}
 	return ""

@@ -1,23 +1,21 @@
 package main
 
-import (
-	"fmt"
-	"strings"
+import "github.com/symfilter/symfilter/internal/cli"
 
-	"github.com/symfilter/symfilter/internal/cli"
-)
+// environmentOfFlags is in the page of all flags, in the manual page and in the reference.
+const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH; those of --limit, --mod-funcname and --mod-filename by line ends. The command line takes precedence. A variable of such a name that stands for no flag is reported."
 
 // The sections of the manual page after the flags and the topics.
-var manSections = [...]struct{ title, text string }{
-	{"ENVIRONMENT", environmentOfFlags + `
+var manSections = [...]cli.Section{
+	{Title: "ENVIRONMENT", Text: environmentOfFlags + `
 
 NO_COLOR, CLICOLOR_FORCE and TERM are respected unless --color is given; with --style=llvm only TERM. LLVM_SYMBOLIZER_OPTS holds words of the command line, for --style=llvm only.
 
 DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache. These and the other variables whose names begin with DEBUGINFOD_ are read as gdb and elfutils read them.`},
-	{"FILES", `$XDG_CACHE_HOME/symfilter, or ~/.cache/symfilter: indexes of debug files, and what was learned about folders.
+	{Title: "FILES", Text: `$XDG_CACHE_HOME/symfilter, or ~/.cache/symfilter: indexes of debug files, and what was learned about folders.
 
 $XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: files downloaded from servers. /etc/debuginfod: the system's servers.`},
-	{"CHECKPOINTS", `The file of --state records how much of each followed file was printed. A checkpoint is written within 100 ms of output, and after each MiB, unless that takes more than 2 % of the time. If symfilter is killed, the next run prints again what was printed since the last checkpoint; no line is lost.
+	{Title: "CHECKPOINTS", Text: `The file of --state records how much of each followed file was printed. A checkpoint is written within 100 ms of output, and after each MiB, unless that takes more than 2 % of the time. If symfilter is killed, the next run prints again what was printed since the last checkpoint; no line is lost.
 
 On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader 0.4 s to read it. symfilter does not know of lines that the reader has read and then lost; a byte sent over a network counts as read once the other machine has received it.
 
@@ -26,7 +24,7 @@ Every 5 s, if there was output, and at the end, symfilter syncs the output, if t
 A symbolic link, or a file that holds anything but a checkpoint, is refused with status 1 and not changed.
 
 If the disk of the output is full, symfilter --follow waits for space, and retries at least every 5 s. Other errors end it with status 1, with a checkpoint of what was written.`},
-	{"ROTATION", `A file belongs to a log if its name is one that rotation gives: numbers, dates, times and words such as old, after the log's name or before its last dot. All such files that appeared since the last check are read, the oldest first. A renamed file is read until it is removed, or for --rotate-wait after its last line, so that late lines are printed; at most 8 renamed files of one log are kept open.
+	{Title: "ROTATION", Text: `A file belongs to a log if its name is one that rotation gives: numbers, dates, times and words such as old, after the log's name or before its last dot. All such files that appeared since the last check are read, the oldest first. A renamed file is read until it is removed, or for --rotate-wait after its last line, so that late lines are printed; at most 8 renamed files of one log are kept open.
 
 A file that is removed or truncated before symfilter has seen it is lost. The loss is reported, with its size if that is known: bytes that were seen and not read, and files that had the name for too short a time. With --poll, and on network file systems, a file that appears and disappears between two checks leaves no trace.
 
@@ -35,42 +33,7 @@ If a log was copied and truncated, the part that was not read is read from the c
 A file that was renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end is read on in the compressed file: the text at its beginning and before the place up to which it was read shows which one it is, whether its time was kept or not. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. What is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
 
 If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
-	{"SIGNALS", `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination signal it prints what is complete, and ends. A second signal ends it at once.
+	{Title: "SIGNALS", Text: `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination signal it prints what is complete, and ends. A second signal ends it at once.
 
 A hang-up signal (SIGHUP) does not end a run that follows files or reads from a pipe or socket, since log collectors and logrotate send it to have files opened again: with --follow all files are examined at once. It ends such a run if the terminal at which it was started is gone, or goes within a second; other runs always. With nohup it is ignored.`},
-}
-
-// manPage renders the tables of commands and flags as a manual page in the language of troff: the
-// same bytes for the same version and date.
-func manPage(version, date string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses replaced by function, file and line\n.SH SYNOPSIS\n.nf\n", date, cli.TroffEscape("symfilter "+version))
-	for _, cmd := range commands() {
-		b.WriteString(cli.TroffEscape(cmd.usage()) + "\n")
-	}
-	b.WriteString(".fi\n.SH DESCRIPTION\n" + cli.Troff(filterText) + ".SH COMMANDS\n")
-	for _, cmd := range commands()[1:] {
-		b.WriteString(".SS " + cli.TroffEscape(cmd.usage()) + "\n" + cli.Troff(cmd.text))
-	}
-	b.WriteString(".SH OPTIONS\n")
-	for _, g := range options {
-		b.WriteString(".SS " + cli.TroffEscape(g.title) + "\n")
-		for i := range g.flags {
-			o := &g.flags[i]
-			b.WriteString(".TP\n.B " + cli.TroffEscape(o.spelling()) + "\n" + cli.TroffEscape(o.fullText()+o.remarks()) + "\n")
-		}
-		if g.note != "" {
-			b.WriteString(".P\n" + cli.TroffEscape(g.note) + "\n")
-		}
-	}
-	for _, t := range topics() {
-		if t.section != "" {
-			b.WriteString(".SH " + t.section + "\n" + cli.Troff(t.text))
-		}
-	}
-	for _, section := range manSections {
-		b.WriteString(".SH " + section.title + "\n" + cli.Troff(section.text))
-	}
-	b.WriteString(".SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
-	return b.String()
 }

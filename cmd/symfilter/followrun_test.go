@@ -113,7 +113,7 @@ func TestTornLinesAreEnded(t *testing.T) {
 func TestQuietLines(t *testing.T) {
 	var out bytes.Buffer
 	c := config{}
-	p := &pursuit{stream: &stream{}, c: &c}
+	p := &followRun{stream: &stream{}, c: &c}
 	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		f := filter.New(w, filter.Options{})
@@ -158,7 +158,7 @@ func TestQuietLines(t *testing.T) {
 // before those of the next file.
 func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	var out bytes.Buffer
-	p := &pursuit{stream: &stream{}, c: &config{}}
+	p := &followRun{stream: &stream{}, c: &config{}}
 	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
@@ -192,7 +192,7 @@ func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
 	var out bytes.Buffer
 	var begun, closed int
-	p := &pursuit{stream: &stream{}, c: &config{}}
+	p := &followRun{stream: &stream{}, c: &config{}}
 	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		begun++
@@ -231,7 +231,7 @@ func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
 		start := time.Now()
 		var out bytes.Buffer
 		var printed []string
-		p := &pursuit{stream: &stream{}, c: &config{}}
+		p := &followRun{stream: &stream{}, c: &config{}}
 		p.out = commonOutput{w: &out}
 		p.remindOf = func(sum counts) { printed = append(printed, time.Since(start).String()+": "+sum.String()) }
 		p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {

@@ -41,9 +41,9 @@ func countsOf(f interface {
 	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests, wild: stats.Wild}
 }
 
-// A tally adds up the counts of inputs. Its zero value is empty. Its methods are safe for
+// An unresolvedSum adds up the counts of inputs. Its zero value is empty. Its methods are safe for
 // concurrent use.
-type tally struct {
+type unresolvedSum struct {
 	mu        sync.Mutex
 	modules   map[moduleName]*symbolize.Unresolved
 	nameBytes int // of modules
@@ -60,7 +60,7 @@ type moduleName struct {
 }
 
 // add adds the counts of an input. The last reason given for a module is kept.
-func (t *tally) add(c counts) {
+func (t *unresolvedSum) add(c counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failed += c.failed
@@ -94,10 +94,10 @@ func (t *tally) add(c counts) {
 }
 
 // take notes that a file of --image was taken for a module.
-func (t *tally) take(path string) { t.add(counts{taken: map[string]bool{path: true}}) }
+func (t *unresolvedSum) take(path string) { t.add(counts{taken: map[string]bool{path: true}}) }
 
 // all returns the sum of what was added.
-func (t *tally) all() counts {
+func (t *unresolvedSum) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests, wild: t.wild, taken: maps.Clone(t.taken)}

@@ -68,8 +68,8 @@ func (s *startAt) Set(value string) (err error) {
 	return err
 }
 
-// A pursuit follows files, and filters each with an engine of its own.
-type pursuit struct {
+// A followRun follows files, and filters each with an engine of its own.
+type followRun struct {
 	*stream
 	c      *config
 	w      io.Writer // to standard output
@@ -77,8 +77,8 @@ type pursuit struct {
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
 	packed *unpack.Memory // for rotated files that were compressed
 
-	one  sync.Mutex             // guards live, and the moves of counts from it to the tally of the stream
-	live map[*followed]struct{} // whose counts are not in the tally yet
+	one  sync.Mutex             // guards live, and the moves of counts from it to the sum of the stream
+	live map[*followed]struct{} // whose counts are not in the sum yet
 	out  commonOutput
 
 	remindOf func(counts) // prints what stayed unresolved so far
@@ -88,7 +88,7 @@ type pursuit struct {
 
 // follow follows files until a signal comes, or the reader of the output is gone. It returns the
 // exit code.
-func (p *pursuit) follow(files []string) int {
+func (p *followRun) follow(files []string) int {
 	code := p.run(files)
 	if sig := p.stop.end(); sig != 0 {
 		return exitSignal + sig
@@ -96,7 +96,7 @@ func (p *pursuit) follow(files []string) int {
 	return code
 }
 
-func (p *pursuit) run(files []string) int {
+func (p *followRun) run(files []string) int {
 	flags := &p.c.follow
 	self, err := p.stream.out.Stat()
 	if err != nil {
@@ -177,7 +177,7 @@ const (
 )
 
 // remind prints what stayed unresolved so far, if there is more than in the last such line.
-func (p *pursuit) remind(ctx context.Context) {
+func (p *followRun) remind(ctx context.Context) {
 	printed := int64(0)
 	for wait := remindFirst; ; {
 		select {
@@ -194,9 +194,9 @@ func (p *pursuit) remind(ctx context.Context) {
 }
 
 // soFar returns the counts of all files.
-func (p *pursuit) soFar() counts {
+func (p *followRun) soFar() counts {
 	p.one.Lock()
-	sum := tally{}
+	sum := unresolvedSum{}
 	sum.add(p.unresolved.all())
 	live := slices.Collect(maps.Keys(p.live))
 	p.one.Unlock()
@@ -218,7 +218,7 @@ func followError(err error) string {
 }
 
 // tell prints an event of the followed files; routine events only with --verbose.
-func (p *pursuit) tell(e follow.Event) {
+func (p *followRun) tell(e follow.Event) {
 	if e.Routine && !p.diag.verbose {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -89,7 +90,7 @@ type outputFlags struct {
 	raw, noDemangle, noInlines, basenames, noModules bool
 	moduleLines                                      string
 
-	look     lookFlags
+	frames   frameFlags
 	source   sourceFlags
 	findings findingsFlags
 }
@@ -124,7 +125,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	var err error
 	switch {
 	case d.asked != "":
-		err = d.complete(std)
+		err = commandLine().Complete(&d.command.Command, d.asked, d.args, std.text, std.err)
 	case d.llvm:
 		return runLLVM(args, std)
 	default:
@@ -139,7 +140,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "symfilter: %s; see %s --help\n", oneLine(usage.Error()), strings.TrimSpace("symfilter "+d.command.name))
+		fmt.Fprintf(stderr, "symfilter: %s; see %s --help\n", oneLine(usage.Error()), strings.TrimSpace("symfilter "+d.command.Name))
 		return exitUsage
 	case err != nil:
 		fmt.Fprintf(stderr, "symfilter: %s\n", oneLine(err.Error()))
@@ -171,11 +172,11 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 		d.args = line
 	}
 	if len(d.args) > 0 && d.args[0] != "" {
-		if cmd := commandNamed(d.args[0]); cmd != nil && !(cmd.name == "help" && isLog(d.args)) {
+		if cmd := commandNamed(d.args[0]); cmd != nil && !(cmd.Name == "help" && isLog(d.args)) {
 			d.command, d.args = cmd, d.args[1:]
 		}
 	}
-	d.llvm = d.asked == "" && d.command.in&ofRuns != 0 && inStyle(args, lookup)
+	d.llvm = d.asked == "" && d.command.In&ofRuns != 0 && inStyle(args, lookup)
 	return d
 }
 
@@ -198,11 +199,12 @@ func exists(path string) bool {
 func (d dispatched) run(std standard) (int, error) {
 	c := newConfig()
 	if d.command.isReport() {
-		c.input, c.command = d.command.name, d.command.name
+		c.input, c.command = d.command.Name, d.command.Name
 	}
 	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
-	c.define(set, d.command.in)
-	if err := oneDash(d.args, set); err != nil {
+	line := commandLine()
+	line.Define(set, c, d.command.In)
+	if err := cli.OneDash(d.args, set); err != nil {
 		return 0, usageError{err}
 	}
 	if err := set.Parse(d.args); err != nil {
@@ -211,7 +213,7 @@ func (d dispatched) run(std standard) (int, error) {
 	c.dash = set.ArgsLenAtDash()
 	switch {
 	case c.help:
-		_, err := io.WriteString(std.text, helpPage(d.command))
+		_, err := io.WriteString(std.text, line.Page(&d.command.Command))
 		return exitOK, err
 	case c.version:
 		_, err := fmt.Fprintf(std.text, "symfilter %s\n", startup.Version())
@@ -224,17 +226,19 @@ func (d dispatched) run(std standard) (int, error) {
 		set.Lookup("input").Changed = true // the command takes precedence over the environment
 	}
 	words := c.runFlags
-	if err := fromEnvironment(set, os.LookupEnv); err != nil {
+	if err := line.FromEnvironment(set, os.LookupEnv); err != nil {
 		return 0, usageError{err}
 	}
 	if c.quiet && c.verbose {
 		c.quiet, c.verbose = words.quiet, words.verbose // the command line takes precedence
 	}
 	if !c.quiet {
-		tellUnknown(std.err, os.Environ(), set)
+		for _, message := range line.UnknownVariables(os.Environ(), set) {
+			fmt.Fprintf(std.err, "symfilter: %s\n", oneLine(message))
+		}
 	}
-	if err := d.command.check(set.Args()); err != nil {
-		return 0, err
+	if err := line.CheckArgs(&d.command.Command, set.Args()); err != nil {
+		return 0, usageError{err}
 	}
 	return d.command.run(c, set.Args(), std)
 }

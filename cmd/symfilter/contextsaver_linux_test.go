@@ -73,8 +73,8 @@ func TestContextsAreMadeAtMostOnceASecond(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return filter.New(io.Discard, filter.Options{}) }})
-		k := &keeper{file: file, diag: &diagnostics{w: os.Stderr}}
-		p := &pass{engine: engine{WriteCloser: w, input: w}, keeper: k, done: make(chan struct{})}
+		k := &contextSaver{file: file, diag: &diagnostics{w: os.Stderr}}
+		p := &pass{engine: engine{WriteCloser: w, input: w}, contextSaver: k, done: make(chan struct{})}
 		k.begin(p)
 		var made []time.Duration
 		begin, saves := time.Now(), int64(0)

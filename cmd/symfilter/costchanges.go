@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/symfilter/symfilter/callgrind"
+	"github.com/symfilter/symfilter/internal/cli"
 )
 
 // changeFlags are the flags about how the costs of a profile change, and may.
@@ -51,6 +51,8 @@ func (f *changeFlags) check(c *config, files []string) error {
 // A limitList is a flag of limits of costs.
 type limitList []callgrind.Limit
 
+func (*limitList) Type() string { return cli.EachLine }
+
 func (l *limitList) Set(s string) error {
 	limit, err := callgrind.ParseLimit(s)
 	if err == nil {
@@ -62,6 +64,8 @@ func (l *limitList) Set(s string) error {
 // A substitutionList is a flag of changes of names.
 type substitutionList []callgrind.Substitution
 
+func (*substitutionList) Type() string { return cli.EachLine }
+
 func (l *substitutionList) Set(s string) error {
 	one, err := callgrind.ParseSubstitution(s)
 	if err == nil {
@@ -70,9 +74,19 @@ func (l *substitutionList) Set(s string) error {
 	return err
 }
 
-// eachLine is the kind of values that are lists, of which a variable of the environment has one on
-// each line: a colon belongs to the value. Completion offers their flags again.
-const eachLine = "lineArray"
+// noDash is the value of config.dash if the command line has no word --.
+const noDash = -1
 
-// isRepeated reports whether a flag whose value is of this kind may be repeated.
-func isRepeated(kind string) bool { return strings.HasSuffix(kind, "Array") }
+// sides returns the inputs on both sides of a comparison: those before and those after the word --,
+// of which each side has at least one. Without it there must be two inputs, one for each side.
+func (c *config) sides(files []string) (before, after []string, err error) {
+	if c.dash != noDash && c.dash <= len(files) {
+		before, after = files[:c.dash], files[c.dash:]
+	} else if len(files) == 2 {
+		before, after = files[:1], files[1:]
+	}
+	if len(before) == 0 || len(after) == 0 {
+		return nil, nil, usageError{fmt.Errorf("--diff compares OLD with NEW: name two files, or any number on both sides of a word --, as in --diff old/* -- new/*")}
+	}
+	return before, after, nil
+}

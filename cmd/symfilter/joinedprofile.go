@@ -17,9 +17,9 @@ func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
-// A jointProfile is the profile that several inputs make together, or the two that they make before
+// A joinedProfile is the profile that several inputs make together, or the two that they make before
 // and after a change.
-type jointProfile struct {
+type joinedProfile struct {
 	r      *reports
 	run    *filterRun
 	before *callgrind.Report // nil before the first input
@@ -36,7 +36,7 @@ type printer interface {
 }
 
 // add returns the translator of one more input.
-func (j *jointProfile) add(at *arrival) io.WriteCloser {
+func (j *joinedProfile) add(at *arrival) io.WriteCloser {
 	if j.printer == nil {
 		j.first = at.label
 		j.open(at)
@@ -51,11 +51,11 @@ func (j *jointProfile) add(at *arrival) io.WriteCloser {
 		at.batch.on = true
 		in.Foreign = logLines{at}
 	}
-	return &jointInput{report: report, at: at, err: report.Begin(in)}
+	return &joinedInput{report: report, at: at, err: report.Begin(in)}
 }
 
 // open makes what prints the inputs.
-func (j *jointProfile) open(at *arrival) {
+func (j *joinedProfile) open(at *arrival) {
 	o := j.r.profileOptions(at)
 	if j.r.c.changes.diff {
 		o.Diagnose = func(message string) {
@@ -78,14 +78,14 @@ func (j *jointProfile) open(at *arrival) {
 	j.before, j.after, j.printer = r, r, r
 }
 
-// finish prints in each lane what the inputs are together, and returns the exit code of a run that
+// finish prints in each pipeline what the inputs are together, and returns the exit code of a run that
 // has the given code until now.
 func (r *filterRun) finish(code int) int {
 	if r.stream.unread || r.stream.unwritten {
 		return code
 	}
 	failed := false
-	for _, l := range r.lanes {
+	for _, l := range r.pipelines {
 		j := l.reports.joined
 		switch {
 		case j == nil || j.printer == nil:
@@ -105,7 +105,7 @@ func (r *filterRun) finish(code int) int {
 		switch {
 		case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has enough
 		case errors.As(err, &usage):
-			if code != exitUsage { // as another lane's
+			if code != exitUsage { // as another pipeline's
 				label := j.first
 				if j.r.c.changes.diff {
 					label = "--diff"
@@ -129,14 +129,14 @@ func (r *filterRun) finish(code int) int {
 	return code
 }
 
-// A jointInput is one of the inputs.
-type jointInput struct {
+// A joinedInput is one of the inputs.
+type joinedInput struct {
 	report *callgrind.Report
 	at     *arrival
 	err    error
 }
 
-func (i *jointInput) Write(b []byte) (int, error) {
+func (i *joinedInput) Write(b []byte) (int, error) {
 	if i.err != nil {
 		return 0, i.err
 	}
@@ -147,4 +147,4 @@ func (i *jointInput) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (i *jointInput) Close() error { return errors.Join(i.err, i.report.End(), i.at.batch.Flush()) }
+func (i *joinedInput) Close() error { return errors.Join(i.err, i.report.End(), i.at.batch.Flush()) }

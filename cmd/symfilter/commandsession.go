@@ -40,9 +40,14 @@ func (c *config) session(std standard) (*session, error) {
 
 // open confines the process, bounds its memory and opens the symbols. files are the paths on the
 // command line that belong to no flag; they must be opened and read later.
-func (s *session) open(files []string) (err error) {
+func (s *session) open(files []string) error {
+	s.c.confine(s.diag, files, true)
+	return s.openSymbols()
+}
+
+// openSymbols bounds the memory of the process and opens the symbols.
+func (s *session) openSymbols() (err error) {
 	c := s.c
-	c.confine(s.diag, files, true)
 	symbols := c.symbols(s.servers)
 	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
 	if c.follow.on {

@@ -7,26 +7,28 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/cli"
 )
 
 // A screen is 80 columns and, on what people use, 44 lines.
 func TestHelpFitsAScreen(t *testing.T) {
-	screen := helpPage(commandNamed(""))
+	line := commandLine()
+	screen := line.Page(line.Commands[0])
 	if n := strings.Count(screen, "\n"); n > 44 {
 		t.Errorf("%d lines, want at most 44", n)
 	}
-	all := []string{screen, flagsPage(), llvmHelp()}
-	for _, cmd := range commands() {
-		all = append(all, helpPage(cmd))
+	all := []string{screen, line.FlagsPage(), llvmHelp()}
+	for _, cmd := range line.Commands {
+		all = append(all, line.Page(cmd))
 	}
 	for _, page := range topics() {
-		if n := strings.Count(page.page(), "\n"); n > 2*44 && page.name != allFlags && page.name != "dialects" && page.name != "gates" { // two have lists of kinds
-			t.Errorf("topic %s: %d lines, want at most two screens", page.name, n)
+		if n := strings.Count(line.TopicPage(&page), "\n"); n > 2*44 && page.Name != cli.AllFlags && page.Name != "dialects" && page.Name != "gates" { // two have lists of kinds
+			t.Errorf("topic %s: %d lines, want at most two screens", page.Name, n)
 		}
-		if page.about == "" || !strings.Contains(helpText, "\n  "+page.name+" ") || !strings.Contains(helpText, " "+page.about+"\n") {
-			t.Errorf("topic %s: symfilter help help does not list it", page.name)
+		if page.About == "" || !strings.Contains(helpText, "\n  "+page.Name+" ") || !strings.Contains(helpText, " "+page.About+"\n") {
+			t.Errorf("topic %s: symfilter help help does not list it", page.Name)
 		}
-		all = append(all, page.page())
+		all = append(all, line.TopicPage(&page))
 	}
 	for _, page := range all {
 		for line := range strings.Lines(page) {
@@ -39,59 +41,32 @@ func TestHelpFitsAScreen(t *testing.T) {
 
 // A row without text, value or a command would be a flag that nobody finds.
 func TestTableOfFlagsIsComplete(t *testing.T) {
-	seen := make(map[string]commandSet)
-	for o := range allOptions() {
-		value := o.valueIn(newConfig())
-		_, isMarkup := o.field(newConfig()).(markupFlag)
-		isSwitch := value.kind == "bool" || isMarkup
+	seen := make(map[string]cli.CommandSet)
+	for o := range commandLine().Flags() {
+		value := o.Value(newConfig())
+		_, isMarkup := o.Field(newConfig()).(markupFlag)
+		isSwitch := value.Type() == "bool" || isMarkup
 		switch {
-		case o.text == "" || o.in == 0:
-			t.Errorf("--%s: no text, or no command has it", o.name)
-		case isSwitch != (o.metavar == ""):
-			t.Errorf("--%s: is a switch: %t, but its metavar is %q", o.name, isSwitch, o.metavar)
-		case o.on&^o.in != 0:
-			t.Errorf("--%s: on the page of a command that does not have it", o.name)
-		case seen[o.name]&o.in != 0:
-			t.Errorf("--%s: twice in a command", o.name)
-		case strings.HasSuffix(o.text+o.more, ".") && !strings.HasSuffix(o.text, "..."):
-			t.Errorf("--%s: remarks follow its text: no full stop", o.name)
+		case o.Text == "" || o.In == 0:
+			t.Errorf("--%s: no text, or no command has it", o.Name)
+		case isSwitch != (o.Metavar == ""):
+			t.Errorf("--%s: is a switch: %t, but its metavar is %q", o.Name, isSwitch, o.Metavar)
+		case o.On&^o.In != 0:
+			t.Errorf("--%s: on the page of a command that does not have it", o.Name)
+		case seen[o.Name]&o.In != 0:
+			t.Errorf("--%s: twice in a command", o.Name)
+		case strings.HasSuffix(o.Text+o.More, ".") && !strings.HasSuffix(o.Text, "..."):
+			t.Errorf("--%s: remarks follow its text: no full stop", o.Name)
 		}
-		seen[o.name] |= o.in
-		if o.words == nil {
+		seen[o.Name] |= o.In
+		if o.Words == nil {
 			continue
 		}
-		for _, word := range o.words() {
-			if err := value.Set(word); err != nil || !strings.Contains(o.fullText(), word) {
-				t.Errorf("--%s: does not take %q (%v), or its text does not name it", o.name, word, err)
+		for _, word := range o.Words() {
+			if err := value.Set(word); err != nil || !strings.Contains(o.FullText(), word) {
+				t.Errorf("--%s: does not take %q (%v), or its text does not name it", o.Name, word, err)
 			}
 		}
-	}
-}
-
-func TestLayoutOfFlags(t *testing.T) {
-	var b strings.Builder
-	for _, o := range []option{
-		{name: "tree", metavar: "WHOM", preset: "none", text: "short", field: func(c *config) any { return &c.callgrind.tree }},
-		{name: "quiet", short: "q", text: "no diagnostics", field: func(c *config) any { return &c.quiet }},
-		{name: "color", metavar: "WHEN", alone: "always", text: "colours", field: func(c *config) any { return (*string)(&c.color) }},
-		{name: "debug-file-directory", metavar: "DIR", text: "fits", field: func(c *config) any { return &c.debugDirs }},
-		{name: "debug-file-directory", metavar: "DIR", text: "too long for the rest of the line, by far, as anybody can see", field: func(c *config) any { return &c.dwp }},
-		{name: "output", metavar: "FORM", text: "text", more: "and a second sentence that makes this longer than a line is wide", field: func(c *config) any { return &c.output }},
-	} {
-		flagLine(&b, o.spelling(), o.fullText()+o.remarks())
-	}
-	want := `      --tree WHOM          short (default none)
-  -q, --quiet              no diagnostics
-      --color[=WHEN]       colours
-      --debug-file-directory DIR  fits (repeatable)
-      --debug-file-directory DIR
-                           too long for the rest of the line, by far, as anybody
-                           can see
-      --output FORM        text; and a second sentence that makes this longer
-                           than a line is wide
-`
-	if got := b.String(); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
@@ -100,7 +75,7 @@ func TestDispatch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dispatches := func(line, style string) string {
 		d := dispatch(strings.Fields(line), func(name string) (string, bool) { return style, style != "" && name == "SYMFILTER_STYLE" })
-		got := d.command.name + ":" + strings.Join(d.args, " ")
+		got := d.command.Name + ":" + strings.Join(d.args, " ")
 		if d.asked != "" {
 			got = "asked " + got
 		}
@@ -236,15 +211,15 @@ func TestOneLine(t *testing.T) {
 // Values of any bytes are read or refused; none makes the command fail in another way.
 func TestValuesOfFlagsMayBeAnyBytes(t *testing.T) {
 	hostile := []string{"", "\x00", "\xff", "\xff\xfe", "1\xff", "\u0131", "\u0149k", "5\ufb01", "K", "-", "-1", "0x", "1e9", "\u202e1", "{{{", "(", "%s", strings.Repeat("9", 10_000)}
-	for o := range allOptions() {
+	for o := range commandLine().Flags() {
 		for _, value := range hostile {
 			func() {
 				defer func() {
 					if p := recover(); p != nil {
-						t.Errorf("--%s=%.20q: %v", o.name, value, p)
+						t.Errorf("--%s=%.20q: %v", o.Name, value, p)
 					}
 				}()
-				o.valueIn(newConfig()).Set(value)
+				o.Value(newConfig()).Set(value)
 			}()
 		}
 	}

@@ -54,7 +54,7 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 			"1 of 1 address stayed unresolved: " + strings.Repeat("x", 64) + "… (1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var all tally
+			var all unresolvedSum
 			for _, c := range test.inputs {
 				all.add(c)
 			}
@@ -65,7 +65,7 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 	}
 }
 
-// A tally keeps few modules and few bytes of names, and loses no count.
+// A sum keeps few modules and few bytes of names, and loses no count.
 func TestTalliesAreBounded(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -77,7 +77,7 @@ func TestTalliesAreBounded(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const n = 2 * maxRemember
-			var all tally
+			var all unresolvedSum
 			for i := range n {
 				all.add(counts{failed: 1, asked: 2, modules: []symbolize.Unresolved{{Name: fmt.Sprintf("%0*d", test.length, i), Frames: 1}}})
 			}

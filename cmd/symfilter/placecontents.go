@@ -132,7 +132,8 @@ func cutOff(path string) (err error) {
 }
 
 // folders examines the places that flags name.
-func (x *examination) folders(ctx context.Context, c *config) {
+func (x *examination) folders(ctx context.Context) {
+	c := x.c
 	x.head("folders and files")
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 )
 
 // sink returns the sink for the lines of a file.
-func (p *pursuit) sink(name string) (*follow.Sink, error) {
+func (p *followRun) sink(name string) (*follow.Sink, error) {
 	f := &followed{p: p, name: name}
 	f.out = p.out.of(name, p.c)
 	f.begin()
@@ -36,7 +36,7 @@ func (p *pursuit) sink(name string) (*follow.Sink, error) {
 // followed filters the lines of one file. The file's worker and the timer's goroutine take turns
 // under mu.
 type followed struct {
-	p    *pursuit
+	p    *followRun
 	name string
 	out  *fileLines
 

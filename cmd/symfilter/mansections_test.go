@@ -12,13 +12,13 @@ import (
 )
 
 func TestManPageNamesEveryFlag(t *testing.T) {
-	page, all := manPage("1.2.3", "2026-11-20"), flagsPage()
-	for o := range allOptions() {
-		if !strings.Contains(page, ".TP\n.B "+cli.TroffEscape(o.spelling())+"\n") {
-			t.Errorf("--%s is not in the page", o.name)
+	page, all := commandLine().ManPage("1.2.3", "2026-11-20"), commandLine().FlagsPage()
+	for o := range commandLine().Flags() {
+		if !strings.Contains(page, ".TP\n.B "+cli.TroffEscape(o.Spelling())+"\n") {
+			t.Errorf("--%s is not in the page", o.Name)
 		}
-		if !strings.Contains(all, o.spelling()) {
-			t.Errorf("--%s is not in help flags", o.name)
+		if !strings.Contains(all, o.Spelling()) {
+			t.Errorf("--%s is not in help flags", o.Name)
 		}
 	}
 	for _, want := range []string{
@@ -41,7 +41,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 }
 
 func TestManPageIsTroff(t *testing.T) {
-	shown := strings.Join(strings.Fields(testenv.ShowManPage(t, manPage("1.2.3", "2026-11-20"))), " ")
+	shown := strings.Join(strings.Fields(testenv.ShowManPage(t, commandLine().ManPage("1.2.3", "2026-11-20"))), " ")
 	for _, want := range []string{"-s, --symbol-path PATH", `or for "-".`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("not shown: %s", want)

@@ -11,15 +11,14 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter"
-	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // log filters a log, report or profile without printing it, and reports for each module that it
 // names whether there is a debug file. An error means that the log cannot be read.
-func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Client, about *subject, in *os.File) error {
+func (x *examination) log(ctx context.Context, about *subject, in *os.File) error {
+	c := x.c
 	label := standardName
 	if about.path != "" {
 		label = about.word
@@ -29,24 +28,18 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		}
 		defer in.Close()
 	}
-	symbols := c.symbols(client)
-	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
-	startup.TuneGarbage(startup.GarbageSmall)
-	opened, err := symbols.Open()
-	if err != nil {
+	if err := x.openSymbols(); err != nil {
 		return err
 	}
-	defer opened.Close()
-	c.searched = opened.SymbolPath
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
 
-	found, hint, err := c.examine(ctx, opened, in, label)
+	found, hint, err := c.examine(ctx, x.Opened, in, label)
 	if err != nil {
 		return err
 	}
 	modules, outside := found.sorted()
-	all := modulesOf(ctx, opened.Symbolizer, modules)
+	all := modulesOf(ctx, x.Symbolizer, modules)
 	have := 0
 	for _, m := range all {
 		if m.hasDebugFile() {
@@ -69,7 +62,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		}
 	}
 	help.print(x.w)
-	r := c.remedier(opened.Symbolizer, found, false)
+	r := c.remedier(x.Symbolizer, found, false)
 	for _, text := range r.remedies(without) {
 		if text != noRemedy { // the advice above is the same
 			fmt.Fprintf(x.w, "       next: %s\n", oneLine(text))
@@ -100,7 +93,7 @@ func (c *config) examine(ctx context.Context, opened *symfilter.Opened, in *os.F
 	if err != nil {
 		return found, "", err
 	}
-	var sum tally
+	var sum unresolvedSum
 	dialects.Complete, dialects.Taken = opened.Complete, sum.take
 	c.output = outputText
 	sym := opened.Symbolizer

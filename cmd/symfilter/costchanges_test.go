@@ -27,7 +27,7 @@ func TestSides(t *testing.T) {
 	} {
 		c := newConfig()
 		set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
-		c.define(set, ofCallgrind)
+		commandLine().Define(set, c, ofCallgrind)
 		if err := set.Parse(test.words); err != nil {
 			t.Fatal(err)
 		}

@@ -3,18 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -27,74 +24,11 @@ const (
 	styleValgrind = "valgrind" // of its reports; of others as styleOurs
 )
 
-// envPrefix begins the names of the variables that stand for flags.
-const envPrefix = "SYMFILTER_"
-
-// fromEnvironment sets the flags that the command line did not set from the environment. Empty
-// variables are ignored.
-func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
-	set.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || err != nil || f.Name == "help" || f.Name == "version" {
-			return
-		}
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, ok := lookup(name)
-		if !ok || value == "" {
-			return
-		}
-		values := []string{value}
-		switch f.Value.Type() {
-		case repeated:
-			values = filepath.SplitList(value)
-		case eachLine:
-			values = strings.Split(value, "\n")
-		}
-		for _, v := range values {
-			if v == "" {
-				continue
-			}
-			if e := set.Set(f.Name, v); e != nil {
-				err = fmt.Errorf("environment variable %s: %w", name, e)
-				return
-			}
-		}
-	})
-	return err
-}
-
-// tellUnknown reports variables of the environment for flags that do not exist, with the flag of
-// set that may have been meant.
-func tellUnknown(stderr io.Writer, environment []string, set *pflag.FlagSet) {
-	for _, v := range environment {
-		name, value, _ := strings.Cut(v, "=")
-		word, ours := strings.CutPrefix(name, envPrefix)
-		if !ours || value == "" || isOfKubernetes(word) {
-			continue
-		}
-		flag := strings.ToLower(strings.ReplaceAll(word, "_", "-"))
-		if o := find(flag, ofAll|ofText|ofLLVM); o != nil && word == strings.ToUpper(word) {
-			continue
-		}
-		line := "environment variable " + name + ": no flag has that name"
-		if near := nearFlag(flag, set); near != "" {
-			line += ": did you mean " + envPrefix + strings.ToUpper(strings.ReplaceAll(near, "-", "_")) + "?"
-		}
-		fmt.Fprintf(stderr, "symfilter: %s\n", oneLine(line))
-	}
-}
-
-// isOfKubernetes reports whether word is the end of a variable that Kubernetes sets for a service
-// called symfilter.
-func isOfKubernetes(word string) bool {
-	first, _, _ := strings.Cut(word, "_")
-	return first == "SERVICE" || first == "PORT"
-}
-
 // A markupFlag is --filter-markup, which is --style=llvm.
 type markupFlag struct{ style *string }
 
 func (m markupFlag) Set(s string) error {
-	on, err := parseBool(s)
+	on, err := cli.ParseBool(s)
 	if err != nil {
 		return err
 	}
@@ -110,7 +44,7 @@ type fileName string
 
 func (n *fileName) Set(s string) error {
 	if s == "" {
-		return errEmpty
+		return cli.ErrEmpty
 	}
 	*n = fileName(s)
 	return nil

@@ -21,18 +21,18 @@ import (
 // watches it being read.
 const waitFile = 90 * time.Second
 
-// A filterRun is a run that filters inputs: what its lanes share.
+// A filterRun is a run that filters inputs: what its pipelines share.
 type filterRun struct {
 	*session
-	inputs  int // files on the command line
-	std     standard
-	sources *sourceText
-	biases  []valgrind.Map
-	dumps   *dumpList // nil: dump files are not listed
-	stream  *stream
-	lanes   []*lane // the first is of the main output
-	failed  bool    // a gate has
-	keeper  *keeper // of the context of standard input; nil without --context-file
+	inputs       int // files on the command line
+	std          standard
+	sources      *sourceText
+	biases       []valgrind.Map
+	dumps        *dumpList // nil: dump files are not listed
+	stream       *stream
+	pipelines    []*pipeline   // the first is of the main output
+	failed       bool          // a gate has
+	contextSaver *contextSaver // of the context of standard input; nil without --context-file
 }
 
 // filterAll filters files, or standard input, to standard output and the files of --output, and
@@ -53,14 +53,14 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return exitIO, err
 	}
 	defer r.close()
-	defer r.endLanes(false, false)
+	defer r.endPipelines(false, false)
 	if err := r.open(files); err != nil {
 		return exitIO, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	shared := newReports(c, r.Symbolizer, r.biases, maps)
-	if err := r.prepareLanes(ctx, files, shared, maps); err != nil {
+	if err := r.preparePipelines(ctx, files, shared, maps); err != nil {
 		return exitUsage, err
 	}
 	defer r.sources.close()
@@ -97,10 +97,10 @@ func (r *filterRun) open(files []string) (err error) {
 	if err := c.suppressions.load(); err != nil {
 		return err
 	}
-	if r.keeper, err = c.openKeeper(r.diag); err != nil {
+	if r.contextSaver, err = c.openContextSaver(r.diag); err != nil {
 		return err
 	}
-	if err := r.openLanes(files); err != nil {
+	if err := r.openPipelines(files); err != nil {
 		return err
 	}
 	if err := r.session.open(files); err != nil {
@@ -113,8 +113,8 @@ func (r *filterRun) open(files []string) (err error) {
 	return c.rtrace.load()
 }
 
-// prepareLanes sets what the lanes need to make engines.
-func (r *filterRun) prepareLanes(ctx context.Context, files []string, shared reports, maps []filter.PrefixMap) error {
+// preparePipelines sets what the pipelines need to make engines.
+func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared reports, maps []filter.PrefixMap) error {
 	c := r.c
 	options, err := r.filterOptions(ctx, maps)
 	if err != nil {
@@ -127,13 +127,13 @@ func (r *filterRun) prepareLanes(ctx context.Context, files []string, shared rep
 	if c.dumps != "" {
 		r.dumps = newDumpList(string(c.dumps), r.diag)
 	}
-	for _, l := range r.lanes {
+	for _, l := range r.pipelines {
 		if err := r.prepare(l, options, shared); err != nil {
 			r.sources.close()
 			return err
 		}
 	}
-	shareCaches(r.lanes, int64(c.maxMemory))
+	shareCaches(r.pipelines, int64(c.maxMemory))
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (r *filterRun) newStream(files []string, cancel func()) *stream {
 	}
 	return &stream{
 		out: r.std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, r.std.in)), hints: c.output != outputMarkup,
-		isPort: c.isPort, rate: c.rate(), portWait: c.portWait(r.std), announces: isTerminal(r.std.err), keeper: r.keeper,
+		isPort: c.isPort, rate: c.rate(), portWait: c.portWait(r.std), announces: isTerminal(r.std.err), contextSaver: r.contextSaver,
 		engine: func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) },
 		finish: r.finish,
 	}
@@ -161,8 +161,8 @@ func (r *filterRun) read(files []string, packed *unpack.Memory) int {
 	if !c.follow.on {
 		return s.files(files, r.std.in)
 	}
-	p := pursuit{
-		stream: s, c: c, w: r.lanes[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
+	p := followRun{
+		stream: s, c: c, w: r.pipelines[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
 		remindOf: func(sum counts) { s.printUnresolved(c, r.Symbolizer, sum) },
 	}
 	return p.follow(files)
@@ -172,11 +172,11 @@ func (r *filterRun) read(files []string, packed *unpack.Memory) int {
 // which code is that of its inputs.
 func (r *filterRun) end(code int) int {
 	c, s := r.c, r.stream
-	if failed := r.endLanes(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); code == exitOK {
+	if failed := r.endPipelines(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); code == exitOK {
 		code = failed
 	}
 	r.status.set("")
-	if !r.keeper.close() && code == exitOK {
+	if !r.contextSaver.close() && code == exitOK {
 		code = exitIO
 	}
 	s.searched = c.output != outputMarkup
@@ -194,26 +194,26 @@ func (r *filterRun) end(code int) int {
 	return exitOK
 }
 
-// openLanes makes a lane for each output, and opens its file. Outputs of findings share a lane, which
-// a gate needs also without one.
-func (r *filterRun) openLanes(files []string) error {
+// openPipelines makes a pipeline for each output, and opens its file. Outputs of findings share a
+// pipeline, which a gate needs also without one.
+func (r *filterRun) openPipelines(files []string) error {
 	var shared *found
 	share := func(form string) {
 		if shared == nil {
 			shared = new(found)
-			r.lanes = append(r.lanes, &lane{form: form, w: io.Discard, quiet: len(r.lanes) > 0, found: shared})
+			r.pipelines = append(r.pipelines, &pipeline{form: form, w: io.Discard, quiet: len(r.pipelines) > 0, found: shared})
 		}
 	}
 	for _, o := range r.c.outputs {
-		l := &lane{form: o.form, w: r.std.out, quiet: len(r.lanes) > 0}
+		l := &pipeline{form: o.form, w: r.std.out, quiet: len(r.pipelines) > 0}
 		if o.form == outputPprof && o.file == "" && isTerminal(r.std.out) {
-			r.endLanes(false, false)
+			r.endPipelines(false, false)
 			return usageError{errBinary}
 		}
 		if o.isFolder() {
 			f, err := openFolder(o.file)
 			if err != nil {
-				r.endLanes(false, false)
+				r.endPipelines(false, false)
 				return &outputError{o.file, err}
 			}
 			f.ended = func() bool { return r.stream == nil || r.stream.stop.signal() != 0 }
@@ -221,7 +221,7 @@ func (r *filterRun) openLanes(files []string) error {
 		} else if o.file != "" {
 			f, err := openOutput(o.file)
 			if err != nil {
-				r.endLanes(false, false)
+				r.endPipelines(false, false)
 				return &outputError{o.file, err}
 			}
 			l.w, l.file = f, f
@@ -232,7 +232,7 @@ func (r *filterRun) openLanes(files []string) error {
 			l.page = newPage(files)
 		}
 		if r.c.findingsPrinter(o.form) == nil {
-			r.lanes = append(r.lanes, l)
+			r.pipelines = append(r.pipelines, l)
 			continue
 		}
 		share(o.form)
@@ -244,8 +244,8 @@ func (r *filterRun) openLanes(files []string) error {
 	return nil
 }
 
-// prepare sets what the lane needs to make engines. base are the options of all lanes.
-func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error {
+// prepare sets what the pipeline needs to make engines. base are the options of all pipelines.
+func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) error {
 	c := new(config)
 	*c = *r.c
 	c.output = l.form
@@ -285,7 +285,7 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 	shared.c, shared.output, shared.color, shared.found = c, c.output, o.Color == filter.ColorAlways, l.found
 	shared.folder = l.folder
 	if c.joins() {
-		shared.joined = &jointProfile{r: &shared, run: r}
+		shared.joined = &joinedProfile{r: &shared, run: r}
 	}
 	l.reports = &shared
 	return nil
@@ -294,14 +294,14 @@ func (r *filterRun) prepare(l *lane, base filter.Options, shared reports) error 
 // engine returns the engine for an input. Its lines go to main, if that is not nil, in place of the
 // writer of the main output.
 func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writer) engine {
-	engines := make([]engine, len(r.lanes))
-	for i, l := range r.lanes {
+	engines := make([]engine, len(r.pipelines))
+	for i, l := range r.pipelines {
 		w := l.w
 		if i == 0 && main != nil {
 			w = main
 		}
 		engines[i] = l.engine(r, in, label, regular, w)
-		r.keeper.restore(engines[i])
+		r.contextSaver.restore(engines[i])
 	}
 	e := allOf(engines)
 	if r.dumps != nil {
@@ -310,11 +310,11 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 	return e
 }
 
-// endLanes ends the outputs, and returns the exit code. whole is set if all inputs were read as far
+// endPipelines ends the outputs, and returns the exit code. whole is set if all inputs were read as far
 // as possible, and written; sound is set if none could not be read. It has no effect when it is
 // called again.
-func (r *filterRun) endLanes(whole, sound bool) (code int) {
-	for _, l := range r.lanes {
+func (r *filterRun) endPipelines(whole, sound bool) (code int) {
+	for _, l := range r.pipelines {
 		errs := l.end(whole, sound, r.diag)
 		r.failed = r.failed || l.found != nil && l.found.gate.failed
 		for _, err := range errs {
@@ -331,7 +331,7 @@ func (r *filterRun) endLanes(whole, sound bool) (code int) {
 			code = exitIO
 		}
 	}
-	r.lanes = nil
+	r.pipelines = nil
 	return code
 }
 

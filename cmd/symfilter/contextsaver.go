@@ -18,10 +18,10 @@ const (
 	keepShare = 50                     // making contexts takes at most 1/50 of the time
 )
 
-// A keeper saves the context of standard input to the file of --context-file: soon after a change,
+// A contextSaver saves the context of standard input to the file of --context-file: soon after a change,
 // at most once a second, and when the input ends. The file is written by a goroutine of the
-// keeper's, so that no line waits for the disk.
-type keeper struct {
+// contextSaver's, so that no line waits for the disk.
+type contextSaver struct {
 	file    *contextfile.File
 	context []byte // of the run before, until the first line; nil if there is none
 	diag    *diagnostics
@@ -61,8 +61,8 @@ func (c *config) checkContextFile(files []string) error {
 	return nil
 }
 
-// openKeeper opens the file of --context-file; the keeper is nil without that flag.
-func (c *config) openKeeper(diag *diagnostics) (*keeper, error) {
+// openContextSaver opens the file of --context-file; the contextSaver is nil without that flag.
+func (c *config) openContextSaver(diag *diagnostics) (*contextSaver, error) {
 	if c.contextFile == "" {
 		return nil, nil
 	}
@@ -70,7 +70,7 @@ func (c *config) openKeeper(diag *diagnostics) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--context-file: %w", err)
 	}
-	k := &keeper{file: file, context: context, diag: diag}
+	k := &contextSaver{file: file, context: context, diag: diag}
 	if unusable == nil && len(context) > 0 {
 		unusable = errors.Unwrap(input.New(input.Auto, input.Translators{}).Remember(context))
 	}
@@ -82,14 +82,14 @@ func (c *config) openKeeper(diag *diagnostics) (*keeper, error) {
 }
 
 // restore gives a new engine the context of the run before.
-func (k *keeper) restore(e engine) {
+func (k *contextSaver) restore(e engine) {
 	if k != nil && len(k.context) > 0 && e.input != nil {
-		e.input.Remember(k.context) // no error: openKeeper has decoded the same context
+		e.input.Remember(k.context) // no error: openContextSaver has decoded the same context
 	}
 }
 
 // begin is called before the first line.
-func (k *keeper) begin(p *pass) {
+func (k *contextSaver) begin(p *pass) {
 	if k == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (k *keeper) begin(p *pass) {
 }
 
 // look is called after lines were filtered. The mutex of the pass is held.
-func (k *keeper) look() {
+func (k *contextSaver) look() {
 	if k == nil || !k.of.input.ProcessesChanged() || k.pending {
 		return
 	}
@@ -108,7 +108,7 @@ func (k *keeper) look() {
 }
 
 // save saves the context now. It does nothing after the end of the pass.
-func (k *keeper) save() {
+func (k *contextSaver) save() {
 	k.of.mu.Lock()
 	if k.of.ended {
 		k.of.mu.Unlock()
@@ -132,7 +132,7 @@ func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*k
 
 // retry schedules another save, even if the context does not change until then: a full disk may get
 // space.
-func (k *keeper) retry() {
+func (k *contextSaver) retry() {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
 	if k.of.ended || k.pending {
@@ -143,7 +143,7 @@ func (k *keeper) retry() {
 }
 
 // end saves the context of an input that has ended. The mutex of the pass is held.
-func (k *keeper) end() {
+func (k *contextSaver) end() {
 	if k == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (k *keeper) end() {
 
 // write writes the context with this number, unless a later one is in the file. It reports whether
 // one of them is there now.
-func (k *keeper) write(number int64, context []byte) (ok bool) {
+func (k *contextSaver) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	if number <= k.written {
@@ -174,13 +174,13 @@ func (k *keeper) write(number int64, context []byte) (ok bool) {
 }
 
 // await waits until the file is not being written.
-func (k *keeper) await() {
+func (k *contextSaver) await() {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 }
 
 // close ends the use of the file, and reports whether the last context is in it.
-func (k *keeper) close() (ok bool) {
+func (k *contextSaver) close() (ok bool) {
 	if k == nil {
 		return true
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/internal/page"
 )
 
-// A lane makes one output of a run. Each input passes through an engine of each lane; what they
-// look up, they find in the caches that the lanes share.
-type lane struct {
+// A pipeline makes one output of a run. Each input passes through an engine of each pipeline; what they
+// look up, they find in the caches that the pipelines share.
+type pipeline struct {
 	form    string
 	c       *config // the run's, with this form as its only output
 	w       io.Writer
@@ -25,20 +25,20 @@ type lane struct {
 	folder  *outputFolder // takes files in place of w; otherwise nil
 	options filter.Options
 	page    *page.Page // of HTML; otherwise nil
-	found   *found     // of outputs of findings, which share a lane; otherwise nil
+	found   *found     // of outputs of findings, which share a pipeline; otherwise nil
 	reports *reports
-	quiet   bool // another lane reports the messages and counts, which are the same
+	quiet   bool // another pipeline reports the messages and counts, which are the same
 }
 
-// shareCaches gives a Cache of their own to lanes whose frames look different: with links, or with
-// paths for people. The first lane and those like it keep the Cache of the run. Own frames are
-// judged in all lanes if one shows them, so that these may share a Cache.
-func shareCaches(lanes []*lane, maxMemory int64) {
+// shareCaches gives a Cache of their own to pipelines whose frames look different: with links, or with
+// paths for people. The first pipeline and those like it keep the Cache of the run. Own frames are
+// judged in all pipelines if one shows them, so that these may share a Cache.
+func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
-	of := func(l *lane) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
+	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
 	caches := make(map[cached]*filter.Cache)
 	var look filter.Look
-	for _, l := range lanes {
+	for _, l := range pipelines {
 		if look.Own == nil {
 			look.Own = l.options.Look.Own
 		}
@@ -49,14 +49,14 @@ func shareCaches(lanes []*lane, maxMemory int64) {
 			caches[at] = l.options.Cache
 		}
 	}
-	for _, l := range lanes {
+	for _, l := range pipelines {
 		l.options.Cache = caches[of(l)]
 		l.options.Look.Own = look.Own
 	}
 }
 
-// engine returns the engine of the lane for an input; the lines go to w.
-func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w io.Writer) engine {
+// engine returns the engine of the pipeline for an input; the lines go to w.
+func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool, w io.Writer) engine {
 	o := l.options
 	o.Patience = l.c.wait.of(regular)
 	o.Dialects.Whole = regular && !l.c.follow.on
@@ -128,7 +128,7 @@ func (l *lane) engine(r *filterRun, in *os.File, label string, regular bool, w i
 // end writes what the output has after all inputs, and gives files their names. whole is not set if
 // the run was ended before the inputs were read: then there are no files; sound is not set if one of
 // them could not be read. It returns all errors.
-func (l *lane) end(whole, sound bool, diag *diagnostics) []error {
+func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	l.folder.end()
 	if l.found != nil {
 		return l.found.end(whole, sound, diag)
@@ -146,7 +146,7 @@ func allOf(engines []engine) engine {
 	if len(engines) == 1 {
 		return engines[0]
 	}
-	f := &fan{engines: engines, unread: make([]bool, len(engines))}
+	f := &tee{engines: engines, unread: make([]bool, len(engines))}
 	e := engines[0]
 	e.WriteCloser = f
 	e.flush = func() error { return f.each(func(e *engine) error { return e.flush() }) }
@@ -166,15 +166,15 @@ func allOf(engines []engine) engine {
 	return e
 }
 
-// A fan writes to several engines. If the reader of one output has ended, the others continue.
-type fan struct {
+// A tee writes to several engines. If the reader of one output has ended, the others continue.
+type tee struct {
 	engines []engine
 	unread  []bool // by engine: its output has no reader any more
 }
 
 // each calls do for the engines whose output has a reader, and returns the first error: EPIPE only
 // if no output has a reader.
-func (f *fan) each(do func(*engine) error) error {
+func (f *tee) each(do func(*engine) error) error {
 	for i := range f.engines {
 		if f.unread[i] {
 			continue
@@ -192,12 +192,12 @@ func (f *fan) each(do func(*engine) error) error {
 	return nil
 }
 
-func (f *fan) Write(p []byte) (int, error) {
+func (f *tee) Write(p []byte) (int, error) {
 	return len(p), f.each(func(e *engine) error { _, err := e.Write(p); return err })
 }
 
 // Close closes all engines, also those that failed.
-func (f *fan) Close() (err error) {
+func (f *tee) Close() (err error) {
 	for i := range f.engines {
 		if e := f.engines[i].Close(); !f.unread[i] && !errors.Is(e, syscall.EPIPE) {
 			err = errors.Join(err, e)

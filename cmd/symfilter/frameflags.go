@@ -9,11 +9,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// lookFlags set how frames are shown to people: on a terminal and in pages.
-type lookFlags struct {
+// frameFlags set how frames are shown to people: on a terminal and in pages.
+type frameFlags struct {
 	rules      []findings.OwnRule // --own and --system, in the order of the command line
 	allFrames  choice
 	shortNames bool
@@ -24,6 +25,8 @@ type ruleFlag struct {
 	rules *[]findings.OwnRule
 	own   bool
 }
+
+func (ruleFlag) Type() string { return cli.Repeated }
 
 func (r ruleFlag) Set(s string) error {
 	if strings.Trim(s, "/") == "" {
@@ -38,12 +41,14 @@ type choice struct{ set, on bool }
 
 func (c *choice) Set(s string) (err error) {
 	c.set = true
-	c.on, err = parseBool(s)
+	c.on, err = cli.ParseBool(s)
 	return err
 }
 
 // A switchFlag is a flag of a choice.
 type switchFlag struct{ *choice }
+
+func (switchFlag) Type() string { return cli.Switch }
 
 // minWidth is the least number of columns for which lines are broken: in fewer, no frame fits.
 const minWidth = 20
@@ -51,11 +56,11 @@ const minWidth = 20
 // lookFor sets the parts of o that depend on whether people read the text: on a terminal, or with
 // colours, which a pager then shows. o.Color and o.Terminal are set.
 func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string) string) error {
-	own, err := findings.NewOwn(c.look.rules)
+	own, err := findings.NewOwn(c.frames.rules)
 	if err != nil {
 		return usageError{err}
 	}
-	o.Look.ShortNames = c.look.shortNames
+	o.Look.ShortNames = c.frames.shortNames
 	if c.output == outputHTML || c.source.lines.on {
 		o.Look.Own = own
 	}
@@ -67,8 +72,8 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 		o.Look.Width = width(stdout, getenv)
 	}
 	o.Look.Fold = o.Terminal
-	if c.look.allFrames.set {
-		o.Look.Fold = !c.look.allFrames.on
+	if c.frames.allFrames.set {
+		o.Look.Fold = !c.frames.allFrames.on
 	}
 	o.Look.Fold = o.Look.Fold && !c.backtraces.keepRaw
 	o.Look.AtOnce = c.follow.on

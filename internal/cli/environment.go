@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Variable returns the name of the environment variable that stands for a flag.
+func (p *Program[V]) Variable(flag string) string {
+	return strings.ToUpper(p.Name + "_" + strings.ReplaceAll(flag, "-", "_"))
+}
+
+// FromEnvironment sets the flags that the command line did not set from the environment. Empty
+// variables are ignored.
+func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || err != nil || f.Name == "help" || f.Name == "version" {
+			return
+		}
+		name := p.Variable(f.Name)
+		value, ok := lookup(name)
+		if !ok || value == "" {
+			return
+		}
+		values := []string{value}
+		switch f.Value.Type() {
+		case Repeated:
+			values = filepath.SplitList(value)
+		case EachLine:
+			values = strings.Split(value, "\n")
+		}
+		for _, v := range values {
+			if v == "" {
+				continue
+			}
+			if e := set.Set(f.Name, v); e != nil {
+				err = fmt.Errorf("environment variable %s: %w", name, e)
+				return
+			}
+		}
+	})
+	return err
+}
+
+// UnknownVariables returns a message for each variable of the environment that stands for a flag
+// that does not exist, with the flag of set that may have been meant.
+func (p *Program[V]) UnknownVariables(environment []string, set *pflag.FlagSet) (messages []string) {
+	for _, v := range environment {
+		name, value, _ := strings.Cut(v, "=")
+		word, ours := strings.CutPrefix(name, p.Variable(""))
+		if !ours || value == "" || isOfKubernetes(word) {
+			continue
+		}
+		flag := strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+		if f := p.Flag(flag, ^CommandSet(0)); f != nil && word == strings.ToUpper(word) {
+			continue
+		}
+		message := "environment variable " + name + ": no flag has that name"
+		if near := NearFlag(flag, set); near != "" {
+			message += ": did you mean " + p.Variable(near) + "?"
+		}
+		messages = append(messages, message)
+	}
+	return messages
+}
+
+// isOfKubernetes reports whether word is the end of a variable that Kubernetes sets for a service
+// with the name of the program.
+func isOfKubernetes(word string) bool {
+	first, _, _ := strings.Cut(word, "_")
+	return first == "SERVICE" || first == "PORT"
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// A Setter is the field of a flag that parses its value itself. If it has a method Type, as Typed
+// has, that returns the type of the value: Switch, Repeated or EachLine.
+type Setter interface{ Set(string) error }
+
+// Typed is a Setter with a type.
+type Typed interface {
+	Setter
+	Type() string
+}
+
+// The types of values. Completion offers flags whose type ends in Array again.
+const (
+	Switch   = "bool"
+	Repeated = "stringArray" // a list; a variable of the environment separates the values as in PATH
+	EachLine = "lineArray"   // a list; a variable has one value on each line: a colon belongs to the value
+)
+
+// isRepeated reports whether a flag whose value is of this type may be repeated.
+func isRepeated(kind string) bool { return strings.HasSuffix(kind, "Array") }
+
+// Define adds the flags of the commands in to set; they write to v.
+func (p *Program[V]) Define(set *pflag.FlagSet, v *V, in CommandSet) {
+	for f := range p.Flags() {
+		if f.In&in == 0 {
+			continue
+		}
+		defined := set.VarPF(f.Value(v), f.Name, f.Short, f.Text)
+		defined.NoOptDefVal = f.Alone
+		if f.Metavar == "" {
+			defined.NoOptDefVal = "true"
+		}
+	}
+}
+
+// A value is a pflag.Value. It has no default value that pflag would print.
+type value struct {
+	set  func(string) error
+	kind string
+}
+
+func (v value) Set(s string) error { return v.set(s) }
+func (v value) Type() string       { return v.kind }
+func (value) String() string       { return "" }
+
+// Value returns the value of the flag in v.
+func (f *Flag[V]) Value(v *V) pflag.Value {
+	switch field := f.Field(v).(type) {
+	case *bool:
+		return value{kind: Switch, set: func(s string) (err error) {
+			*field, err = ParseBool(s)
+			return err
+		}}
+	case *string:
+		return value{set: func(s string) error {
+			if err := f.check(s); err != nil {
+				return err
+			}
+			*field = s
+			return nil
+		}}
+	case *[]string:
+		return value{kind: Repeated, set: func(s string) error {
+			if s == "" {
+				return ErrEmpty
+			}
+			*field = append(*field, s)
+			return nil
+		}}
+	case Typed:
+		return value{kind: field.Type(), set: field.Set}
+	case Setter:
+		return value{set: field.Set}
+	}
+	panic("--" + f.Name + " has a value of no known type")
+}
+
+// check returns an error if s is not a value of the flag, whose field is a *string.
+func (f *Flag[V]) check(s string) error {
+	if f.Words != nil && !slices.Contains(f.Words(), s) {
+		words := f.Words()
+		last := len(words) - 1
+		return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
+	}
+	if s == "" && f.Metavar == "DIR" {
+		return ErrEmpty
+	}
+	return nil
+}
+
+// ErrEmpty is the error for an empty value of a flag that needs one.
+var ErrEmpty = errors.New("an empty value, as of a variable that is not set")
+
+// ParseBool parses the value of a switch.
+func ParseBool(s string) (bool, error) {
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		err = errors.New("not true or false")
+	}
+	return on, err
+}
