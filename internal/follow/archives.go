@@ -18,9 +18,23 @@ import (
 // those before a place, as a checkpoint has them. Archives are read only if lines of them are
 // missing, because they were rotated and compressed before they could be read.
 
-// maxMarks bounds the marks of one source, of files that were read or left out and no longer exist. A
-// program that compresses a file removes it when its archive is complete, so the last few are enough.
-const maxMarks = 16
+// The marks of one source, of files that were read or left out and no longer exist. A program that
+// compresses a file removes it when its archive is complete, so that the last few are enough, and those
+// of files that were written to lately: many of them may be compressed before the archives are looked at.
+const (
+	maxMarks  = 16
+	maxBurst  = 64 // of files that were written to within burstTime; 8 KB in a checkpoint
+	burstTime = time.Minute
+)
+
+// lastMarks returns the last n marks, and those before them of a burst.
+func lastMarks(all []mark, n int) []mark {
+	first, since := max(0, len(all)-n), time.Now().Add(-burstTime)
+	for first > 0 && len(all)-first < maxBurst && all[first-1].Time.After(since) {
+		first--
+	}
+	return all[first:]
+}
 
 // hasUnpacked reports whether the file that the archive at path is made of exists, too: the archive
 // may not be complete yet, and is not needed.

@@ -22,7 +22,7 @@ type files struct {
 	mu   sync.Mutex
 	byID map[fileID]*record // of files that exist
 	// of files that a source has read or left out and that no longer exist: their archives are
-	// recognised by them; at most maxMarks for each source
+	// recognised by them; see lastMarks
 	gone map[*source][]mark
 }
 
@@ -150,15 +150,15 @@ func (f *files) keepMarks(s *source, marks ...mark) {
 			all = append(all, m)
 		}
 	}
-	f.gone[s] = all[max(0, len(all)-maxMarks):]
+	f.gone[s] = lastMarks(all, maxMarks)
 }
 
-// lastGone returns the marks of the last n files of s that no longer exist, the oldest first.
+// lastGone returns the marks of the last n files of s that no longer exist, and of those of a burst,
+// the oldest first.
 func (f *files) lastGone(s *source, n int) []mark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := f.gone[s]
-	return slices.Clone(all[max(0, len(all)-n):])
+	return slices.Clone(lastMarks(f.gone[s], n))
 }
 
 // marksOf returns the marks of the files that s has read or left out, also of those that no longer

@@ -126,7 +126,7 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 		d.write(1)
 		l := newLog()
 		r := begin(t, l, Options{Names: []string{d.path}, Unpack: unpackGzip, Poll: true, Interval: time.Second})
-		for range 2 * maxMarks {
+		for range 2 * maxBurst { // the clock is behind that of the files: each was written to lately
 			r.expect(d.path, d.all.String())
 			rename(t, d.path, d.path+".1")
 			d.write(1)
@@ -141,8 +141,8 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 		}
 		f := &r.f.files
 		for s, gone := range f.gone {
-			if len(f.byID) != 1 || len(gone) != maxMarks {
-				t.Errorf("%s: %d records and %d marks, want 1 and %d", s.name, len(f.byID), len(gone), maxMarks)
+			if len(f.byID) != 1 || len(gone) != maxBurst {
+				t.Errorf("%s: %d records and %d marks, want 1 and %d", s.name, len(f.byID), len(gone), maxBurst)
 			}
 		}
 		if len(f.gone) != 1 {
@@ -261,6 +261,50 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 		r = begin(t, l, o)
 		time.Sleep(4 * linger)
 		r.expect(d.path, d.all.String())
+		l.expectMessages(t, "")
+	})
+}
+
+// More rotated files than a checkpoint has marks of as a rule are taken away to be compressed, within
+// a minute, and their archives come back after the run. They are not read again.
+func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, elsewhere := t.TempDir(), t.TempDir()
+		d := &day{t: t, path: filepath.Join(dir, "app.log")}
+		o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip, Poll: true, Interval: time.Second}
+		l := newLog()
+		d.write(40)
+		r := begin(t, l, o)
+		const files = 3 * maxMarks
+		for i := range files {
+			r.expect(d.path, d.all.String())
+			rotated := fmt.Sprintf("%s.%d", d.path, 90-i)
+			rename(t, d.path, rotated)
+			d.write(40) // more than the head of a file, by which its archive is recognised
+			time.Sleep(2 * linger)
+			rename(t, rotated, filepath.Join(elsewhere, fmt.Sprint(90-i)))
+		}
+		r.expect(d.path, d.all.String())
+		time.Sleep(4 * linger)
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range files {
+			away := filepath.Join(elsewhere, fmt.Sprint(90-i))
+			compress(t, away, false)
+			rename(t, away+".gz", fmt.Sprintf("%s.%d.gz", d.path, 90-i))
+		}
+		for i := range 2 {
+			r = begin(t, l, o)
+			time.Sleep(4 * linger)
+			rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 2-i)) // all files are looked at
+			d.write(1)
+			time.Sleep(4 * linger)
+			r.expect(d.path, d.all.String())
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		l.expectMessages(t, "")
 	})
 }
