@@ -12,8 +12,8 @@ import (
 // at a time may use contexts.
 type contexts struct{ all processes }
 
-// newContexts returns empty contexts within the limits l. evicted is called as [Options.Evicted] is;
-// it may be nil.
+// newContexts returns empty contexts within the limits l. evicted is called as [Options.Evicted]
+// is; it may be nil.
 func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	none := new(process)
 	return &contexts{processes{
@@ -50,7 +50,8 @@ func (c *contexts) AppendProcesses(dst []byte) []byte {
 	return checkpoint.Append(dst, savedFilter{Version: checkpoint.Version, Turn: a.turn, Process: a.process.saved(), Idle: a.savedIdle()})
 }
 
-// Restore sets c, which must be new, to the output of an AppendProcesses. It fails as [Filter.Restore] does; then c is unchanged.
+// Restore sets c, which must be new, to the output of an AppendProcesses. It fails as
+// [Filter.Restore] does; then c is unchanged.
 func (c *contexts) Restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {

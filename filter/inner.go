@@ -37,9 +37,9 @@ func (i *inner) Line() int64 {
 func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 
 // HeldModule returns the number of the module line that is still collecting its maps, or of the
-// first line of a raw backtrace that is held back, or 0 if there is neither. Lines that merge into a
-// module line have no output of their own. Its output comes in one piece, before the output of later
-// lines.
+// first line of a raw backtrace that is held back, or 0 if there is neither. Lines that merge into
+// a module line have no output of their own. Its output comes in one piece, before the output of
+// later lines.
 func (i *inner) HeldModule() int64 {
 	if i.open == nil {
 		return i.tracer.firstHeld()
@@ -47,8 +47,8 @@ func (i *inner) HeldModule() int64 {
 	return i.open.line
 }
 
-// Unfinished reports whether the last line so far has no line end and was not printed yet, or frames
-// are held back, so that Flush may print them.
+// Unfinished reports whether the last line so far has no line end and was not printed yet, or
+// frames are held back, so that Flush may print them.
 func (i *inner) Unfinished() bool {
 	tail, _ := i.cut.Unfinished()
 	return len(tail) > i.flushed.text || i.tracer.holds() || i.look.Held() > 0

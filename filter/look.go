@@ -13,8 +13,8 @@ import (
 // Fold have no effect on other forms of output than text, and with Options.Emit.
 type Look struct {
 	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]:
-	// function is a linkage name, file the path of a source file, and object that of an object file;
-	// each is empty if it is unknown. If Own is nil, every frame is own.
+	// function is a linkage name, file the path of a source file, and object that of an object
+	// file; each is empty if it is unknown. If Own is nil, every frame is own.
 	Own interface {
 		Is(function, file, object string) bool
 	}

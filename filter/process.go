@@ -27,7 +27,7 @@ type processes struct {
 	evictions int64                    // processes dropped by evict
 	keyed     int64                    // lines with a key
 	evicted   func(key, reason string) // Options.Evicted
-	entered   bool                     // the caller names the process of each line: see Enter
+	entered   bool                     // the caller names the process of each line: see inner.Enter
 }
 
 // weight returns the size of p in units of weight.

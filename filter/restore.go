@@ -156,7 +156,7 @@ var errNotNew = errors.New("the filter is not new")
 // the Filter stays within its limits for logs. Restore begins the search for the debug files of the
 // modules.
 //
-// Without [Options.ProcessKey] and [Enter], only the process without a key is restored.
+// Without [Options.ProcessKey], only the process without a key is restored.
 func (f *Filter) Restore(context []byte) error {
 	err := errNotNew
 	tail, long := f.cut.Unfinished()

@@ -13,7 +13,7 @@ type Stats struct {
 	Rests      Rests // the proofs of the answers for raw backtraces
 	Wild       Wild  // addresses of raw backtraces at which there is no code
 	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
-	Processes  int64 // of the stream, at present; 0 for Lines, whose caller has the Contexts
+	Processes  int64 // of the stream, at present; 0 for Lines, whose caller has each Context
 
 	Outcomes Outcomes // the addresses by origin and result
 }

@@ -23,8 +23,8 @@ const (
 
 // Options are the options of all readers of reports, the output, and the processing of the records.
 // The zero value prints the report unchanged. Without Elements, and with a Symbolizer, a frame is
-// text if the report has more about it than the symbolizer. Memory is for the calls that stacks, and
-// Leaks and Compress of Processing, keep.
+// text if the report has more about it than the symbolizer. Memory is for the calls that stacks,
+// and Leaks and Compress of Processing, keep.
 type Options struct {
 	symbolize.ReportOptions
 

@@ -73,9 +73,9 @@ type Unresolved struct {
 	Frames int64 // frames, functions of a profile, or elements of a log
 	Err    error // why they have no name; nil if no symbol covers the addresses
 
-	// Candidate is a file on this machine that may be the one of a log's module, which the log does not
-	// prove. Base is the address at which it was loaded then, 0 if the log shows that. Candidate is
-	// empty if no such file is known.
+	// Candidate is a file on this machine that may be the one of a log's module, which the log does
+	// not prove. Base is the address at which it was loaded then, 0 if the log shows that.
+	// Candidate is empty if no such file is known.
 	Candidate string
 	Base      uint64
 }

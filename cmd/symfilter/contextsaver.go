@@ -18,8 +18,8 @@ const (
 	keepShare = 50                     // making contexts takes at most 1/50 of the time
 )
 
-// A contextSaver saves the context of standard input to the file of --context-file: soon after a change,
-// at most once a second, and when the input ends. The file is written by a goroutine of the
+// A contextSaver saves the context of standard input to the file of --context-file: soon after a
+// change, at most once a second, and when the input ends. The file is written by a goroutine of the
 // contextSaver's, so that no line waits for the disk.
 type contextSaver struct {
 	file    *contextfile.File

@@ -150,8 +150,8 @@ func (x *examination) sandbox(files []string) {
 	}
 }
 
-// askServers examines all servers at once: each is asked for the file of id or, if id is zero, for a
-// file that no server has.
+// askServers examines all servers at once: each is asked for the file of id or, if id is zero, for
+// a file that no server has.
 func (x *examination) askServers(ctx context.Context, id buildid.ID) {
 	c, client := x.c, x.session.servers
 	x.head("servers")

@@ -310,8 +310,8 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 	return e
 }
 
-// endPipelines ends the outputs, and returns the exit code. whole is set if all inputs were read as far
-// as possible, and written; sound is set if none could not be read. It has no effect when it is
+// endPipelines ends the outputs, and returns the exit code. whole is set if all inputs were read as
+// far as possible, and written; sound is set if none could not be read. It has no effect when it is
 // called again.
 func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	for _, l := range r.pipelines {

@@ -17,8 +17,8 @@ func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
-// A joinedProfile is the profile that several inputs make together, or the two that they make before
-// and after a change.
+// A joinedProfile is the profile that several inputs make together, or the two that they make
+// before and after a change.
 type joinedProfile struct {
 	r      *reports
 	run    *filterRun
@@ -78,8 +78,8 @@ func (j *joinedProfile) open(at *arrival) {
 	j.before, j.after, j.printer = r, r, r
 }
 
-// finish prints in each pipeline what the inputs are together, and returns the exit code of a run that
-// has the given code until now.
+// finish prints in each pipeline what the inputs are together, and returns the exit code of a run
+// that has the given code until now.
 func (r *filterRun) finish(code int) int {
 	if r.stream.unread || r.stream.unwritten {
 		return code

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/page"
 )
 
-// A pipeline makes one output of a run. Each input passes through an engine of each pipeline; what they
-// look up, they find in the caches that the pipelines share.
+// A pipeline makes one output of a run. Each input passes through an engine of each pipeline; what
+// they look up, they find in the caches that the pipelines share.
 type pipeline struct {
 	form    string
 	c       *config // the run's, with this form as its only output
@@ -30,9 +30,9 @@ type pipeline struct {
 	quiet   bool // another pipeline reports the messages and counts, which are the same
 }
 
-// shareCaches gives a Cache of their own to pipelines whose frames look different: with links, or with
-// paths for people. The first pipeline and those like it keep the Cache of the run. Own frames are
-// judged in all pipelines if one shows them, so that these may share a Cache.
+// shareCaches gives a Cache of their own to pipelines whose frames look different: with links, or
+// with paths for people. The first pipeline and those like it keep the Cache of the run. Own frames
+// are judged in all pipelines if one shows them, so that these may share a Cache.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }

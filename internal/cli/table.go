@@ -1,6 +1,6 @@
-// Package cli renders the tables of a command line: commands, flags and topics as help pages, as the
-// manual page, for completion by shells, and as the reference in docs. Flags are parsed by the same
-// table.
+// Package cli renders the tables of a command line: commands, flags and topics as help pages, as
+// the manual page, for completion by shells, and as the reference in docs. Flags are parsed by the
+// same table.
 //
 // A new flag is a row of the table. FlagsPage and Page print it, ManPage and Reference contain it,
 // Complete offers it, and Define has it parsed.
@@ -68,8 +68,8 @@ type Flag[V any] struct {
 	Field       func(*V) any    // a *bool, *string, *[]string, or a Setter
 }
 
-// A Topic is a page of help that no command prints. Below its text, the page has the groups of flags
-// that name the topic.
+// A Topic is a page of help that no command prints. Below its text, the page has the groups of
+// flags that name the topic.
 type Topic struct {
 	Name    string
 	About   string // for the list of topics

@@ -71,7 +71,8 @@ type factLog struct {
 	mapStart uint64 // address of that map
 }
 
-// touch forgets the facts about processes if they are older than FactLines, and restarts that count.
+// touch forgets the facts about processes if they are older than FactLines, and restarts that
+// count.
 func (f *factLog) touch(number int64) {
 	if number-f.at > FactLines {
 		program := f.program // a device prints it only when it starts
@@ -87,8 +88,8 @@ func (f *factLog) forget() {
 	f.mapAt, f.mapStart = -1, 0
 }
 
-// addListed adds a mapping of the list that this process logs, one to a line. It forgets the list of
-// another process.
+// addListed adds a mapping of the list that this process logs, one to a line. It forgets the list
+// of another process.
 func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.touch(number)
 	if m.Start < f.mapStart || number-f.mapAt > maxMapGap || process != f.process {
@@ -99,8 +100,8 @@ func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.AddMap(m)
 }
 
-// addProgram sets the path of the program, or the name that it was called by. A name does not replace
-// a path that ends with it.
+// addProgram sets the path of the program, or the name that it was called by. A name does not
+// replace a path that ends with it.
 func (f *Facts) addProgram(name []byte) {
 	known := f.main.Name
 	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {

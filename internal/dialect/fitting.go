@@ -40,9 +40,9 @@ type fits struct {
 	length                               int            // of the anchor
 	digits                               int            // digitsAfter
 
-	// The tables for Prefilter. lineEnd has all grammars for the bytes of next after which then does not count.
-	// words has a bit for each two bytes, lowest first, after which a blank and the number of a frame may
-	// be.
+	// The tables for Prefilter. lineEnd has all grammars for the bytes of next after which then
+	// does not count. words has a bit for each two bytes, lowest first, after which a blank and the
+	// number of a frame may be.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
 }

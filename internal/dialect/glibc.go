@@ -58,8 +58,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// placeOfGodot returns the place of a file and a line that Godot does not know, which is the rest of the
-// line: " (??:0)".
+// placeOfGodot returns the place of a file and a line that Godot does not know, which is the rest
+// of the line: " (??:0)".
 func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	open := blanksAfter(b, at)
 	if open != at+1 || !hasAt(b, open, "(??:0)") && !hasAt(b, open, "(??:?)") {
@@ -69,8 +69,8 @@ func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	return unknown, onlyBlanks(b, unknown.To+1)
 }
 
-// symbolOfGlibc parses the parentheses before the address at at, and returns the end of the path before
-// them. group is set if there are parentheses.
+// symbolOfGlibc parses the parentheses before the address at at, and returns the end of the path
+// before them. group is set if there are parentheses.
 func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bool) {
 	to = at - 1
 	if to > 0 && b[to-1] == ' ' {
@@ -89,8 +89,8 @@ func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bo
 	return open, true, f.inParentheses(b[open+1 : to-1])
 }
 
-// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text is not
-// that of a frame.
+// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text
+// is not that of a frame.
 func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
@@ -118,8 +118,8 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, only an address or an offset, may be a frame: it is one near other
-// frames. It sets Optional if only the file can tell.
+// mayLackModule reports whether f, only an address or an offset, may be a frame: it is one near
+// other frames. It sets Optional if only the file can tell.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -132,7 +132,8 @@ func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	return true
 }
 
-// A glibcFault notes that the next frame of glibc is the place of a fault. Both are numbers of lines.
+// A glibcFault notes that the next frame of glibc is the place of a fault. Both are numbers of
+// lines.
 type glibcFault struct {
 	exactAfter int64 // the line after which the frame comes; 0: none
 	dumpAt     int64 // the last line at which a program began to print its registers

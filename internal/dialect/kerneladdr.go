@@ -63,8 +63,8 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// kernelAddress parses the address of a kernel at at, which nothing follows, and returns its end. Error
-// codes, the highest addresses, are none.
+// kernelAddress parses the address of a kernel at at, which nothing follows, and returns its end.
+// Error codes, the highest addresses, are none.
 func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	addr, end, ok = prefixedHex(b, at)
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
@@ -73,8 +73,8 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	return addr, end, end < len(b) && b[end] == '\r' || onlyBlanks(b, end)
 }
 
-// kernelCall returns what the address at at is by the text before it. unsure is set for an address after
-// "?". ok is false if the address is not in code of the kernel, or of something else.
+// kernelCall returns what the address at at is by the text before it. unsure is set for an address
+// after "?". ok is false if the address is not in code of the kernel, or of something else.
 func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]
 	if at > 0 && b[at-1] == ':' {
@@ -122,8 +122,8 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// loadOf returns the place of the kernel that logs this line. After many lines without a frame it may
-// be another one.
+// loadOf returns the place of the kernel that logs this line. After many lines without a frame it
+// may be another one.
 func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	if n.load == nil || line-n.loadAt > WindowLines {
 		n.load = new(KernelLoad)

@@ -29,7 +29,8 @@ func (k *Kernel) Named() *Kernel {
 // titles are the beginnings of the first line of a report. The line that names the kernel follows.
 var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
 
-// A kernelLog is what the lines so far have of the kernel that logs them. Lines are numbers of lines.
+// A kernelLog is what the lines so far have of the kernel that logs them. Lines are numbers of
+// lines.
 type kernelLog struct {
 	named *Kernel // the kernel of the last frames; nil if not known
 	at    int64   // the line that named it, or its first frame
@@ -142,15 +143,15 @@ func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }
 
-// isNamed reports whether nothing changes if the current line names the kernel by its release alone, as it
-// is in each of many reports.
+// isNamed reports whether nothing changes if the current line names the kernel by its release
+// alone, as it is in each of many reports.
 func (n *kernelLog) isNamed(release []byte) bool {
 	k := n.named
 	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id
 }
 
-// setName sets the kernel that a line names, also for the frames before the line that have no kernel
-// yet.
+// setName sets the kernel that a line names, also for the frames before the line that have no
+// kernel yet.
 func (n *kernelLog) setName(k *Kernel, line int64) {
 	n.at = line
 	if k.ID.IsZero() && n.named != nil && n.texts.release == k.Release {

@@ -30,7 +30,8 @@ type grammar struct {
 	before, next, then string
 	shape              shape
 
-	// words, if not empty, are the bytes of before and back that may be together, for [Reader.Prefilter].
+	// words, if not empty, are the bytes of before and back that may be together, for
+	// [Reader.Prefilter].
 	words []string
 
 	// window is set for a weak grammar, which may match only while this window is open. Each frame
@@ -63,8 +64,8 @@ type Reader struct {
 	Firmware bool
 
 	// OnX86 is set if all these files are of kernels of Linux for x86-64: of firmware, their logs have no more
-	// than the registers RIP and EIP, as a virtual machine or a debugger prints them. [NextCounter] finds
-	// the lines.
+	// than the registers RIP and EIP, as a virtual machine or a debugger prints them: see
+	// [IsCounter].
 	OnX86 bool
 
 	*tables          // nil until the first line is read, which in most logs never happens

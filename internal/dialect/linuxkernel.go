@@ -139,8 +139,8 @@ func segment(b []byte, end int) string {
 	return string(b[start : end-1])
 }
 
-// mayFollow reports whether the text from at on may follow a frame. A file and a line may not, nor may
-// text with them at its end: they are the answer of an earlier run.
+// mayFollow reports whether the text from at on may follow a frame. A file and a line may not, nor
+// may text with them at its end: they are the answer of an earlier run.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true

@@ -11,8 +11,8 @@ const (
 	maxID = 64 // bytes; see buildid.ID
 )
 
-// modules makes names and build IDs of the bytes of lines. It keeps the last of each, because frames
-// of one module often follow each other.
+// modules makes names and build IDs of the bytes of lines. It keeps the last of each, because
+// frames of one module often follow each other.
 type modules struct {
 	lastName   string
 	lastDigits []byte // of lastID

@@ -2,7 +2,8 @@ package dialect
 
 import "bytes"
 
-// A history is the place of a Reader in its log, in numbers of lines, with access to the lines before.
+// A history is the place of a Reader in its log, in numbers of lines, with access to the lines
+// before.
 type history struct {
 	// Past, if not nil, returns the last n lines before the current one, each with its end. It may
 	// return more or fewer lines.
@@ -47,8 +48,8 @@ func (h *history) before() []byte {
 	return past[bytes.LastIndexByte(past, '\n')+1:]
 }
 
-// addressBefore reports whether the line before has an address in brackets at start, and nothing after
-// it. All frames of a program that is linked statically are like that.
+// addressBefore reports whether the line before has an address in brackets at start, and nothing
+// after it. All frames of a program that is linked statically are like that.
 func (h *history) addressBefore(start int) bool {
 	if h.Past == nil {
 		return false

@@ -52,9 +52,9 @@ func (m *MarkBytes) Begin(b []byte) bool {
 // hashOf returns the place in kinds of three bytes as a number.
 func hashOf(mark uint32) uint32 { return mark * 0x9e3779b1 >> 19 }
 
-// Prefilter removes the offsets from steps at which no mark of marks is, and most of those at which no grammar
-// matches. It returns the steps that have others, in the memory of steps. The offsets are from from on in
-// b, which is whole lines.
+// Prefilter removes the offsets from steps at which no mark of marks is, and most of those at which
+// no grammar matches. It returns the steps that have others, in the memory of steps. The offsets
+// are from from on in b, which is whole lines.
 //
 // Nearly each number of a log without frames is rejected here, by the few bytes around it. Each loop
 // looks at all numbers that the one before it has left, without a jump, which would be guessed wrong more
@@ -75,8 +75,8 @@ func (r *Reader) Prefilter(b []byte, from int, marks *MarkBytes, steps []Step) [
 	return left
 }
 
-// prefilterSize bounds the offsets that are filtered together; most blocks have fewer. Their memory is on the
-// stack: a Reader would hold it for as long as its log is followed.
+// prefilterSize bounds the offsets that are filtered together; most blocks have fewer. Their memory
+// is on the stack: a Reader would hold it for as long as its log is followed.
 const prefilterSize = 256
 
 // prefilter is Prefilter for the offsets in list. It appends the steps to steps.
@@ -110,8 +110,8 @@ const (
 // blank0x is the mark of most numbers, as a number of three bytes.
 const blank0x = ' ' | '0'<<8 | 'x'<<16
 
-// setNear makes the tables for Prefilter, which looks at 16 digits of a number and two bytes after them: other
-// digits, a colour and a second blank may have any grammar after them.
+// setNear makes the tables for Prefilter, which looks at 16 digits of a number and two bytes after
+// them: other digits, a colour and a second blank may have any grammar after them.
 func (f *fits) setNear() {
 	f.nearNext, f.nearThen = f.next, f.then
 	for _, c := range []byte("0123456789abcdefABCDEF\x1b") {
@@ -216,8 +216,8 @@ func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 // unsureMark is set in an entry of a list if not only grammars of wordNumber may have the number.
 const unsureMark = math.MinInt32
 
-// prefilterWords is Prefilter by the bytes before a number after one blank. It sets unsureMark, and returns the
-// number of entries with it.
+// prefilterWords is Prefilter by the bytes before a number after one blank. It sets unsureMark, and
+// returns the number of entries with it.
 func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
 	n := 0
 	for _, at := range list {
@@ -241,7 +241,8 @@ func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32
 	return list[:n], unsure
 }
 
-// prefilterWhole is Prefilter by the bytes before the word before a number, for entries without unsureMark.
+// prefilterWhole is Prefilter by the bytes before the word before a number, for entries without
+// unsureMark.
 func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {

@@ -65,9 +65,9 @@ func otherWord(r *Reader, b []byte, mark int) bool {
 	return set != 0
 }
 
-// checkSift checks that Prefilter leaves all marks of b at which MayMatch returns true, but for numbers after
-// other words.
-func checkSift(t *testing.T, r *Reader, b []byte, from int) {
+// checkPrefilter checks that Prefilter leaves all marks of b at which MayMatch returns true, but for
+// numbers after other words.
+func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	t.Helper()
 	left, more := prefiltered(r, b, from, false), prefiltered(r, b, from, true)
 	for i := from; i+2 < len(b); i++ {
@@ -85,17 +85,17 @@ func TestPrefilterLosesNoFrame(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 3))
 	ordinary := []byte("a line around it, so that its numbers are not at an end\n")
 	for _, log := range sampleLogs(t) {
-		checkSift(t, r, log, 0)
-		checkSift(t, r, bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n")), 0)
+		checkPrefilter(t, r, log, 0)
+		checkPrefilter(t, r, bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n")), 0)
 		for line := range bytes.Lines(log) { // with no other number near
-			checkSift(t, r, slices.Concat(ordinary, line, ordinary), 0)
+			checkPrefilter(t, r, slices.Concat(ordinary, line, ordinary), 0)
 		}
 		for range fuzztest.LongOr(100, 10) {
 			other := bytes.Clone(log)
 			for at := 0; at < len(other); at += 1 + random.IntN(40) {
 				other[at] = " \t\n\r0afx]()[+:@#,/\x1bmK\x80"[random.IntN(22)]
 			}
-			checkSift(t, r, other, random.IntN(len(other)))
+			checkPrefilter(t, r, other, random.IntN(len(other)))
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestKindsOfMarks(t *testing.T) {
 	}
 }
 
-// Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has sifted.
+// Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has filtered.
 func TestPrefilterKeepsNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, most = 1000, 1536
@@ -170,7 +170,7 @@ func TestFlattenListsEachMark(t *testing.T) {
 	}
 }
 
-func FuzzSift(f *testing.F) {
+func FuzzPrefilter(f *testing.F) {
 	f.Add([]byte("    #1 0x55d012340138  (/opt/shop/a.out+0x138)\n 0  prog 0x0000000000400138 main + 12\n"), 0)
 	f.Add([]byte("\x1b[1m    ? \x1b[0m 0xffffffff81000000\r\n   0x1234\n:  0x12345678"), 5)
 	r := NewReader(nil)
@@ -181,7 +181,7 @@ func FuzzSift(f *testing.F) {
 		}
 		r.load()
 		b = append(bytes.Clone(b), "\na line after it, so that the last numbers are not at the end of the block, and another one\n"...)
-		checkSift(t, r, b, min(from, len(b)))
+		checkPrefilter(t, r, b, min(from, len(b)))
 	})
 }
 

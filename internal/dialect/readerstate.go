@@ -69,8 +69,8 @@ func (r *Reader) SetState(s State) {
 // SetFacts replaces the Facts of r. Facts must not be used by two Readers.
 func (r *Reader) SetFacts(f Facts) { r.facts.Facts = f }
 
-// SetEarlierFacts sets the facts of earlier lines of the log. r must be new or reset, and becomes the owner of
-// their memory.
+// SetEarlierFacts sets the facts of earlier lines of the log. r must be new or reset, and becomes
+// the owner of their memory.
 func (r *Reader) SetEarlierFacts(f Facts) { r.facts.Facts, r.facts.at = f, 0 }
 
 // AddModule adds a module that the log names around the current line, but not in a line of its own.

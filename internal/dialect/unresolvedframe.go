@@ -21,7 +21,8 @@ var symfilter = Dialect{
 	Sample: "    #1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c3f1b7c55)",
 }
 
-// matchSymfilter matches a frame on a line that has only the frame, whose runtime address begins at at.
+// matchSymfilter matches a frame on a line that has only the frame, whose runtime address begins at
+// at.
 func matchSymfilter(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "   " // for the depth of an inlined call
@@ -47,8 +48,8 @@ func matchSymfilter(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchSymfilterSentence matches the frames and the addresses in a sentence. The runtime address of the
-// first frame, or the offset of the first address, is at at.
+// matchSymfilterSentence matches the frames and the addresses in a sentence. The runtime address of
+// the first frame, or the offset of the first address, is at at.
 func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -94,8 +95,8 @@ func (c *modules) frameInSentence(l *Line, at int) (end int, ok bool) {
 	return m.end, true
 }
 
-// symfilterFrame parses a frame from its address on: "0xADDRESS (MODULE+0xOFFSET) (BuildId: HEX)". The
-// "(" of the module is at open.
+// symfilterFrame parses a frame from its address on: "0xADDRESS (MODULE+0xOFFSET) (BuildId: HEX)".
+// The "(" of the module is at open.
 func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open int, ok bool) {
 	addr, end, ok := prefixedHex(b, at)
 	open = end + 1

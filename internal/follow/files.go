@@ -153,8 +153,8 @@ func (f *files) keepMarks(s *source, marks ...mark) {
 	f.gone[s] = lastMarks(all, maxMarks)
 }
 
-// lastGone returns the marks of the last n files of s that no longer exist, and of those of a burst,
-// the oldest first.
+// lastGone returns the marks of the last n files of s that no longer exist, and of those of a
+// burst, the oldest first.
 func (f *files) lastGone(s *source, n int) []mark {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -265,8 +265,8 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// More rotated files than a checkpoint has marks of as a rule are taken away to be compressed, within
-// a minute, and their archives come back after the run. They are not read again.
+// More rotated files than a checkpoint has marks of as a rule are taken away to be compressed,
+// within a minute, and their archives come back after the run. They are not read again.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, elsewhere := t.TempDir(), t.TempDir()

@@ -36,6 +36,31 @@ func TestExportedDeclarationsNameNoInternalType(t *testing.T) {
 	}
 }
 
+func TestInternalTypesAreFoundInDeclarations(t *testing.T) {
+	const head = "package p\nimport (\n\"" + module + "/internal/report\"\nother \"" + module + "/internal/lines\"\n\"" + module + "/markup\"\n)\n"
+	for source, want := range map[string]string{
+		"func F(o report.Options) {}":                             "F names report.Options",
+		"func (t *T) M() (_ []*other.Cutter, _ error) { return }": "M names other.Cutter",
+		"type T struct{ A int; B map[string]report.Share }":       "T.B names report.Share",
+		"type T struct{ *report.Options }":                        "T names report.Options",
+		"type T = report.Options":                                 "T names report.Options",
+		"type T interface{ M(report.Options) }":                   "T names report.Options",
+		"var V report.Options":                                    "V names report.Options",
+		"type T struct{ a report.Options }":                       "",
+		"func (t *t) M(o report.Options) {}":                      "",
+		"func f(o report.Options) {}":                             "",
+		"func F(e markup.Element) { report.New() }":               "",
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", head+source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(internalTypesOf(file), "; "); got != want {
+			t.Errorf("%s: got %q, want %q", source, got, want)
+		}
+	}
+}
+
 // internalTypesOf returns the types of internal packages that exported declarations of a file name,
 // each after the name that is declared.
 func internalTypesOf(file *ast.File) (found []string) {

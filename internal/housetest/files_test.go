@@ -193,7 +193,8 @@ func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
 	}
 }
 
-// The only thing that a package does when a program starts is to set its variables of package access.
+// The only thing that a package does when a program starts is to set its variables of package
+// access.
 func TestNoFileHasAnInit(t *testing.T) {
 	parseGo(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {

@@ -18,8 +18,9 @@ const (
 	minWords    = 4  // instructions of AArch64 that must count; a kernel lists five
 )
 
-// compareCode compares the listing with the code of the file around addr. matches is set if the file has
-// that code, other if it has other code there. If too little of the code counts, neither is.
+// compareCode compares the listing with the code of the file around addr. matches is set if the
+// file has that code, other if it has other code there. If too little of the code counts, neither
+// is.
 func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, other bool) {
 	code, start := file.Code(addr)
 	want, before := c.Bytes(file.Order), uint64(c.At*c.Width)

@@ -13,7 +13,8 @@ import (
 )
 
 // Places finds out where the object files of a process were loaded, and names the frames of files
-// that have no map of the process: those of DHAT and Massif. Package valgrind has one: see [access.Valgrind].
+// that have no map of the process: those of DHAT and Massif. Package valgrind has one: see
+// [access.Valgrind].
 type Places interface {
 	// Learn takes the fact that f is in the code of its object. inner is the frame that f called,
 	// the zero value if that is not known.

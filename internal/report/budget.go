@@ -36,8 +36,8 @@ type Budget struct {
 // byte as well.
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
 
-// BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget of
-// DefaultMaxMemory for one report, for which memory, which may be nil, must grant each byte.
+// BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget
+// of DefaultMaxMemory for one report, for which memory, which may be nil, must grant each byte.
 func BudgetOf(memory Ledger) *Budget {
 	if b, ok := memory.(*Budget); ok {
 		return b
