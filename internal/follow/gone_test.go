@@ -265,45 +265,100 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// More rotated files than a checkpoint has marks of as a rule are taken away to be compressed,
-// within a minute, and their archives come back after the run. They are not read again.
+// More rotated files than a checkpoint has marks of as a rule are compressed, all within a minute: during
+// the run, which does not see their archives, or after it. They are not read again.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
+	for name, during := range map[string]bool{"during the run": true, "after the run": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, elsewhere := t.TempDir(), t.TempDir()
+				d := &day{t: t, path: filepath.Join(dir, "app.log")}
+				o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip, Poll: true, Interval: time.Second}
+				l := newLog()
+				d.write(40)
+				r := begin(t, l, o)
+				const files = 3 * maxMarks
+				away := func(i int) string { return filepath.Join(elsewhere, fmt.Sprint(90-i)) }
+				rotated := func(i int) string { return fmt.Sprintf("%s.%d", d.path, 90-i) }
+				for i := range files {
+					r.expect(d.path, d.all.String())
+					rename(t, d.path, rotated(i))
+					d.write(40) // more than the head of a file, by which its archive is recognised
+					time.Sleep(2 * linger)
+					if during {
+						rename(t, rotated(i), away(i))
+					}
+				}
+				r.expect(d.path, d.all.String())
+				time.Sleep(4 * linger)
+				if err := r.end(); err != nil {
+					t.Fatal(err)
+				}
+				for i := range files {
+					if !during {
+						rename(t, rotated(i), away(i))
+					}
+					compress(t, away(i), false)
+					rename(t, away(i)+".gz", rotated(i)+".gz")
+				}
+				for i := range 2 {
+					r = begin(t, l, o)
+					time.Sleep(4 * linger)
+					rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 2-i)) // all files are looked at
+					d.write(1)
+					time.Sleep(4 * linger)
+					r.expect(d.path, d.all.String())
+					if err := r.end(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				l.expectMessages(t, "")
+			})
+		})
+	}
+}
+
+// All rotated files are compressed after the run, and the one that it was reading, too. Archives have
+// the times of their files, as of most programs: what was complete before is not read again.
+func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, elsewhere := t.TempDir(), t.TempDir()
+		dir := t.TempDir()
 		d := &day{t: t, path: filepath.Join(dir, "app.log")}
 		o := Options{Names: []string{d.path}, State: filepath.Join(dir, "state"), Unpack: unpackGzip, Poll: true, Interval: time.Second}
 		l := newLog()
-		d.write(40)
+		rotated := func(i int) string { return fmt.Sprintf("%s.%d", d.path, 90-i) }
+		write := func() {
+			d.write(40)
+			now := time.Now()
+			if err := os.Chtimes(d.path, now, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write()
 		r := begin(t, l, o)
 		const files = 3 * maxMarks
 		for i := range files {
 			r.expect(d.path, d.all.String())
-			rotated := fmt.Sprintf("%s.%d", d.path, 90-i)
-			rename(t, d.path, rotated)
-			d.write(40) // more than the head of a file, by which its archive is recognised
-			time.Sleep(2 * linger)
-			rename(t, rotated, filepath.Join(elsewhere, fmt.Sprint(90-i)))
+			time.Sleep(2 * burstTime) // no burst
+			rename(t, d.path, rotated(i))
+			write()
+			time.Sleep(4 * linger)
 		}
 		r.expect(d.path, d.all.String())
-		time.Sleep(4 * linger)
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}
-		for i := range files {
-			away := filepath.Join(elsewhere, fmt.Sprint(90-i))
-			compress(t, away, false)
-			rename(t, away+".gz", fmt.Sprintf("%s.%d.gz", d.path, 90-i))
+		write()
+		rename(t, d.path, rotated(files))
+		for i := range files + 1 {
+			compress(t, rotated(i), true)
 		}
-		for i := range 2 {
-			r = begin(t, l, o)
-			time.Sleep(4 * linger)
-			rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 2-i)) // all files are looked at
-			d.write(1)
-			time.Sleep(4 * linger)
-			r.expect(d.path, d.all.String())
-			if err := r.end(); err != nil {
-				t.Fatal(err)
-			}
+		write()
+		r = begin(t, l, o)
+		time.Sleep(4 * linger)
+		r.expect(d.path, d.all.String())
+		if err := r.end(); err != nil {
+			t.Fatal(err)
 		}
 		l.expectMessages(t, "")
 	})

@@ -26,8 +26,8 @@ func (s *source) snapshot() {
 	}
 	all := savedSource{Path: s.path, Real: s.realName(), Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):]}
 	all.Beside, all.Archives = s.knownSiblings()
-	if s.f.o.Unpack != nil {
-		all.Read = slices.Concat(s.f.files.lastGone(s, maxKnown), all.Read)
+	if s.f.o.Unpack != nil { // files that are there now may be compressed before the next run
+		all.Read = slices.Concat(s.f.files.lastGone(s, maxKnown), lastMarks(s.readFiles, maxKnown))
 	}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
@@ -147,8 +147,9 @@ func (s *source) resume() (bool, error) {
 		closeAll([]*generation{found})
 		return false, err
 	}
-	// the time of an archive may be that of its compression: later than that of files after it
-	if len(beside.archives) > 0 && (found == nil || found.contents == nil) {
+	// what the last run was reading may have been an archive, whose time is perhaps that of its
+	// compression: later than that of files after it
+	if len(beside.archives) > 0 && (found == nil || found.contents == nil || found.id.ino != last.Ino) {
 		s.seen = last.Time
 	}
 	s.savedBeside, s.savedArchives = saved.Beside, saved.Archives
