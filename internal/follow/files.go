@@ -291,16 +291,20 @@ func (c sibling) fingerprint() string {
 
 // knownSiblings returns the fingerprints, for a checkpoint, of the siblings that the next run must
 // not read, and whether they include archives. Until the siblings are searched they are those of the
-// last checkpoint and the files that were read since. It returns nil if the checkpoint has none.
+// last checkpoint, the files that were read since, and the archives of what the last run had read to
+// its end. It returns nil if the checkpoint has none.
 func (s *source) knownSiblings() (beside *string, archives bool) {
 	if s.family == nil {
-		if s.savedBeside == nil || len(s.readFiles) == 0 {
+		if s.savedBeside == nil || len(s.readFiles)+len(s.leftOut) == 0 {
 			return s.savedBeside, s.savedArchives
 		}
 		saved := savedSource{Beside: s.savedBeside}
 		all := saved.fingerprints()
 		for _, m := range s.readFiles {
 			all = append(all, sibling{id: fileID{ino: m.Ino}, mtime: m.Time}.fingerprint())
+		}
+		for id, at := range s.leftOut {
+			all = append(all, sibling{id: id, mtime: at}.fingerprint())
 		}
 		return encodeFingerprints(all), s.savedArchives
 	}

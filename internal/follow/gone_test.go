@@ -363,3 +363,17 @@ func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 		l.expectMessages(t, "")
 	})
 }
+
+// A run that ends before it has searched the siblings has a list of them all the same: that of the run
+// before, and the archives of files that it need not read on.
+func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
+	listed, left := sibling{id: fileID{ino: 1}, mtime: time.Unix(1, 0)}, sibling{id: fileID{ino: 2}, mtime: time.Unix(2, 0)}
+	f := Follower{o: Options{Unpack: unpackGzip}, files: newFiles()}
+	s := &source{f: &f, savedBeside: encodeFingerprints([]string{listed.fingerprint()}), savedArchives: true}
+	s.leaveOut(listed)
+	s.leaveOut(left)
+	beside, archives := s.knownSiblings()
+	if want := encodeFingerprints([]string{listed.fingerprint(), left.fingerprint()}); !archives || *beside != *want {
+		t.Errorf("got %s, %v, want %s, true", *beside, archives, *want)
+	}
+}
