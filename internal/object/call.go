@@ -20,76 +20,29 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	if !ok {
 		return false, false
 	}
-	// the word that begins n bytes before addr; instructions of these machines are little-endian
-	// always
-	little := func(n int) uint32 {
-		if n > len(code) {
-			return 0
-		}
-		return binary.LittleEndian.Uint32(code[len(code)-n:])
-	}
-	ordered := func(n int) uint32 { // the same in the order of the file
-		if n > len(code) {
-			return 0
-		}
-		return f.header.u32(code[len(code)-n:])
-	}
+	c := callSite{&f.headers, addr, code}
 	switch f.Machine {
 	case elf.EM_X86_64, elf.EM_386:
-		return f.x86Call(code, addr), true
+		return c.x86(), true
 	case elf.EM_AARCH64:
-		w := little(4)
-		bl, blr, blraa := w>>26 == 0x25, w&0xfffffc1f == 0xd63f0000, w&0xfefff800 == 0xd63f0800
-		return addr%4 == 0 && (bl || blr || blraa), true
+		return c.aarch64(), true
 	case elf.EM_ARM:
-		if f.header.big {
-			return false, false // instructions have another byte order than data
-		}
-		if addr%2 == 1 {
-			return thumbCall(little(4)), true
-		}
-		w := little(4)
-		bl, blx, blxr := w&0x0f000000 == 0x0b000000 && w>>28 != 15, w&0xfe000000 == 0xfa000000, w&0x0ffffff0 == 0x012fff30 && w>>28 != 15
-		return addr%4 == 0 && (bl || blx || blxr) || thumbCall(w), true
+		return !f.big && c.arm(), !f.big // else instructions have another byte order than data
 	case elf.EM_RISCV:
-		w := little(4)
-		linked := w>>7&31 == 1 || w>>7&31 == 5
-		long := linked && (w&0x7f == 0x6f || w&0x707f == 0x67) // jal, jalr
-		h := w >> 16
-		short := h&0xf07f == 0x9002 && h&0xf80 != 0 // c.jalr
-		if !f.header.is64 {
-			short = short || h&0xe003 == 0x2001 // c.jal
-		}
-		return addr%2 == 0 && (long || short), true
+		return c.riscv(), true
 	case elf.EM_PPC, elf.EM_PPC64:
-		w := ordered(4)
-		bl := w&0xfc000001 == 0x48000001
-		// not one that only reads the program counter
-		bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005
-		register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
-		return addr%4 == 0 && (bl || bcl || register), true
+		return c.powerpc(), true
 	case elf.EM_S390:
-		return addr%2 == 0 && f.s390Call(code, addr), true
+		return c.s390(), true
 	case elf.EM_MIPS:
-		if addr%4 != 0 {
-			return false, false // microMIPS
-		}
-		compact := ordered(4) // of release 6, without a delay slot
-		return f.slotFollows(ordered(8)) || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000, true
+		return c.mips(), addr%4 == 0 // else microMIPS
 	case elf.EM_LOONGARCH:
-		w := little(4)
-		return addr%4 == 0 && (w>>26 == 0x15 || w>>26 == 0x13 && w&31 == 1), true // bl, jirl
+		return c.loongarch(), true
 	case elf.EM_AVR:
-		call := little(4)
-		h := call >> 16
-		return addr%2 == 0 && (call&0xfe0e == 0x940e || h&0xf000 == 0xd000 || h == 0x9509 || h == 0x9519), true // call, rcall, icall, eicall
+		return c.avr(), true
 	case elf.EM_XTENSA:
-		if len(code) < 3 || f.header.big {
-			return false, false
-		}
-		b := code[len(code)-3:]
-		call, callx := b[0]&0x0f == 5, b[0]&0xcf == 0xc0 && b[1]&0xf0 == 0 && b[2] == 0 // call0 to call12, callx0 to callx12
-		return call || callx, true
+		known = len(code) >= 3 && !f.big
+		return known && c.xtensa(), known
 	}
 	return false, false
 }
@@ -103,47 +56,42 @@ func (f *File) InCall(addr uint64) uint64 {
 		return addr - 1
 	}
 	code, ok := f.codeBefore(buf[:], addr)
-	if !ok || len(code) < len(buf) || !f.slotFollows(f.header.u32(code)) {
+	if !ok || len(code) < len(buf) || !slotFollows(f.u32(code)) {
 		return addr - 1
 	}
 	return addr - slot - 1
 }
 
-// slotFollows reports whether w is a call of MIPS with a delay slot: jal, jalx, jalr, bal.
-func (f *File) slotFollows(w uint32) bool {
-	return w>>26 == 3 || w>>26 == 0x1d || w&0xfc1f003f == 0x00000009 && w>>11&31 != 0 || w&0xfc1c0000 == 0x04100000
-}
-
 // codeBefore copies to buf as much of the code right before addr as fits and belongs to the same
 // section, or segment in a file without sections.
-func (f *File) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
-	if f.Machine == elf.EM_ARM {
+func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
+	if d.Machine == elf.EM_ARM {
 		addr &^= 1
 	}
-	if f.closed || addr == 0 {
+	if d.closed || addr == 0 {
 		return nil, false
 	}
-	if f.Type == elf.ET_REL {
-		data, start := f.Code(addr - 1)
+	if d.Type == elf.ET_REL {
+		data, start := d.Code(addr - 1)
 		if end := addr - start; data != nil && end <= uint64(len(data)) {
 			return buf[:copy(buf, data[end-min(end, uint64(len(buf))):end])], true
 		}
 		return nil, false
 	}
 	start := uint64(0)
-	if len(f.sections) > 1 {
-		s := f.codeSection(addr - 1)
+	if len(d.sections) > 1 {
+		s := d.codeSection(addr - 1)
 		if s == nil || s.Type == elf.SHT_NOBITS {
 			return nil, false
 		}
 		start = s.Addr
 	}
-	for i := range f.segments {
-		p := &f.segments[i]
+	for i := range d.segments {
+		p := &d.segments[i]
 		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 || addr-1 < p.Addr || addr-1-p.Addr >= p.FileSize {
 			continue
 		}
-		data := f.SegmentData(i)
+		data := d.SegmentData(i)
 		end := addr - p.Addr
 		if end > uint64(len(data)) {
 			return nil, false
@@ -154,22 +102,38 @@ func (f *File) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 	return nil, false
 }
 
-// thumbCall reports whether w, the two halfwords before an address, ends in a call.
-func thumbCall(w uint32) bool {
-	first, second := w&0xffff, w>>16
-	// bl, blx
-	long := first&0xf800 == 0xf000 && (second&0xd000 == 0xd000 || second&0xd001 == 0xc000)
-	// blx to a register
-	return long || second&0xff87 == 0x4780
+// A callSite is the code right before an address, at most 8 bytes. Its methods report whether it ends
+// in a call of one machine.
+type callSite struct {
+	h    *headers
+	addr uint64
+	code []byte
 }
 
-// x86Call reports whether code ends in a call: relative, to code, or through a register or memory.
+// little returns the word that begins n bytes before the address, of machines whose instructions are
+// little-endian always.
+func (c *callSite) little(n int) uint32 {
+	if n > len(c.code) {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(c.code[len(c.code)-n:])
+}
+
+// ordered is little in the byte order of the file.
+func (c *callSite) ordered(n int) uint32 {
+	if n > len(c.code) {
+		return 0
+	}
+	return c.h.u32(c.code[len(c.code)-n:])
+}
+
+// x86 reports whether the code ends in a call: relative, to code, or through a register or memory.
 // Prefixes are before the bytes that it reads.
-func (f *File) x86Call(code []byte, addr uint64) bool {
-	n := len(code)
+func (c *callSite) x86() bool {
+	code, n := c.code, len(c.code)
 	if n >= 5 && code[n-5] == 0xe8 {
-		target := f.header.wrap(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
-		if f.Type == elf.ET_REL || f.ExecCovers(target) { // the target of an object file is a relocation's
+		target := c.h.wrap(c.addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
+		if c.h.Type == elf.ET_REL || c.h.ExecCovers(target) { // the target of an object file is a relocation's
 			return true
 		}
 	}
@@ -204,12 +168,68 @@ func callForm(b []byte) bool {
 	return len(b) == size
 }
 
-// s390Call reports whether code ends in a call: brasl, bras, bas and basr.
-func (f *File) s390Call(code []byte, addr uint64) bool {
-	n := len(code)
+func (c *callSite) aarch64() bool {
+	w := c.little(4)
+	bl, blr, blraa := w>>26 == 0x25, w&0xfffffc1f == 0xd63f0000, w&0xfefff800 == 0xd63f0800
+	return c.addr%4 == 0 && (bl || blr || blraa)
+}
+
+func (c *callSite) arm() bool {
+	w := c.little(4)
+	if c.addr%2 == 1 {
+		return thumbCall(w)
+	}
+	bl, blx, blxr := w&0x0f000000 == 0x0b000000 && w>>28 != 15, w&0xfe000000 == 0xfa000000, w&0x0ffffff0 == 0x012fff30 && w>>28 != 15
+	return c.addr%4 == 0 && (bl || blx || blxr) || thumbCall(w)
+}
+
+// thumbCall reports whether w, the two halfwords before an address, ends in a call.
+func thumbCall(w uint32) bool {
+	first, second := w&0xffff, w>>16
+	// bl, blx
+	long := first&0xf800 == 0xf000 && (second&0xd000 == 0xd000 || second&0xd001 == 0xc000)
+	// blx to a register
+	return long || second&0xff87 == 0x4780
+}
+
+func (c *callSite) riscv() bool {
+	w := c.little(4)
+	linked := w>>7&31 == 1 || w>>7&31 == 5
+	long := linked && (w&0x7f == 0x6f || w&0x707f == 0x67) // jal, jalr
+	h := w >> 16
+	short := h&0xf07f == 0x9002 && h&0xf80 != 0 || // c.jalr
+		!c.h.is64 && h&0xe003 == 0x2001 // c.jal
+	return c.addr%2 == 0 && (long || short)
+}
+
+func (c *callSite) powerpc() bool {
+	w := c.ordered(4)
+	bl := w&0xfc000001 == 0x48000001
+	// not one that only reads the program counter
+	bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005
+	register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
+	return c.addr%4 == 0 && (bl || bcl || register)
+}
+
+func (c *callSite) mips() bool {
+	compact := c.ordered(4) // of release 6, without a delay slot
+	return c.addr%4 == 0 && (slotFollows(c.ordered(8)) || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000)
+}
+
+// slotFollows reports whether w is a call of MIPS with a delay slot: jal, jalx, jalr, bal.
+func slotFollows(w uint32) bool {
+	return w>>26 == 3 || w>>26 == 0x1d || w&0xfc1f003f == 0x00000009 && w>>11&31 != 0 || w&0xfc1c0000 == 0x04100000
+}
+
+// s390 reports whether the code ends in a call: brasl, bras, bas and basr.
+func (c *callSite) s390() bool {
+	code, n := c.code, len(c.code)
+	if c.addr%2 != 0 {
+		return false
+	}
 	if n >= 6 && code[n-6] == 0xc0 && code[n-5]&0x0f == 5 {
-		offset := int64(int32(f.header.u32(code[n-4:])))
-		if f.Type == elf.ET_REL || f.ExecCovers(addr-6+uint64(2*offset)) {
+		offset := int64(int32(c.h.u32(code[n-4:])))
+		if c.h.Type == elf.ET_REL || c.h.ExecCovers(c.addr-6+uint64(2*offset)) {
 			return true
 		}
 	}
@@ -217,4 +237,21 @@ func (f *File) s390Call(code []byte, addr uint64) bool {
 		return true
 	}
 	return n >= 2 && code[n-2] == 0x0d && code[n-1]&0x0f != 0
+}
+
+func (c *callSite) loongarch() bool {
+	w := c.little(4)
+	return c.addr%4 == 0 && (w>>26 == 0x15 || w>>26 == 0x13 && w&31 == 1) // bl, jirl
+}
+
+func (c *callSite) avr() bool {
+	call := c.little(4)
+	h := call >> 16
+	return c.addr%2 == 0 && (call&0xfe0e == 0x940e || h&0xf000 == 0xd000 || h == 0x9509 || h == 0x9519) // call, rcall, icall, eicall
+}
+
+func (c *callSite) xtensa() bool {
+	b := c.code[len(c.code)-3:]
+	call, callx := b[0]&0x0f == 5, b[0]&0xcf == 0xc0 && b[1]&0xf0 == 0 && b[2] == 0 // call0 to call12, callx0 to callx12
+	return call || callx
 }

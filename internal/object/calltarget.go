@@ -72,31 +72,20 @@ func (f *File) importAt(slot uint64) (name []byte, ok bool) {
 			continue
 		}
 		for ; len(data) >= relaSize64; data = data[relaSize64:] {
-			if f.header.u64(data) == slot {
-				return f.nameOf(&f.sections[s.Link], f.header.u32(data[12:]))
+			if f.u64(data) == slot {
+				return f.nameOf(int(s.Link), uint64(f.u32(data[12:])))
 			}
 		}
 	}
 	return nil, false
 }
 
-// nameOf returns the name of a symbol in a table.
-func (f *File) nameOf(table *Section, index uint32) (name []byte, ok bool) {
-	const size = 24 // of an Elf64_Sym
-	symbols, err := f.tableData(table)
-	if err != nil || int(table.Link) >= len(f.sections) || index == 0 || uint64(len(symbols)) < (uint64(index)+1)*size {
+// nameOf returns the name of symbol i of a table, which is the section at index.
+func (f *File) nameOf(index int, i uint64) (name []byte, ok bool) {
+	t := rawSymbols{d: &f.sectionData}
+	if !t.loadSection(index, &f.sections[index]) || i == 0 || i >= t.count() {
 		return nil, false
 	}
-	texts, err := f.tableData(&f.sections[table.Link])
-	at := f.header.u32(symbols[uint64(index)*size:])
-	if err != nil || uint64(at) >= uint64(len(texts)) {
-		return nil, false
-	}
-	name = texts[at:]
-	for i, c := range name {
-		if c == 0 {
-			return name[:i], i > 0
-		}
-	}
-	return nil, false
+	name = t.name(t.d.u32(t.raw[i*t.entry:]))
+	return name, len(name) > 0
 }

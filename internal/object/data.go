@@ -2,11 +2,22 @@ package object
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"unsafe"
 )
+
+// sectionData are the bytes of sections and segments as their readers need them: inflated, with
+// relocations applied, and kept.
+type sectionData struct {
+	contents
+	headers
+	kept   map[string]kept // sections that were inflated or copied, by the name asked for
+	claims claims
+}
 
 // A kept is a section in memory, or the error for it: a decompression bomb is not inflated twice.
 type kept struct {
@@ -23,76 +34,78 @@ type kept struct {
 // returns nil, nil if there is no such section or its bytes are not in this file (SHT_NOBITS).
 // Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are
 // kept too.
-func (f *File) Data(name string) ([]byte, error) {
-	if f.closed {
-		return nil, fmt.Errorf("section %s: %w", name, os.ErrClosed)
-	}
-	if k, ok := f.kept[name]; ok {
-		return k.data, k.err
-	}
-	s := f.section(name)
-	if s == nil || s.Type == elf.SHT_NOBITS {
-		return nil, nil
-	}
-	if f.relocates(name, s) {
-		return f.keep(name, f.relocated(s, isLegacy(name, s)))
-	}
-	return f.sectionData(name, s, isLegacy(name, s))
+func (d *sectionData) Data(name string) ([]byte, error) {
+	return d.fetch(name, name, d.section(name))
 }
 
-// sectionData returns the bytes of s, which are kept by name if they are copied or inflated.
-func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error) {
-	if !within(s.Offset, s.Size, f.size) {
-		return nil, &FormatError{"section " + name, fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
+// fetch returns the bytes of s, whose name is asked for; they are kept by key if they are not mapped.
+func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
+	switch k, ok := d.kept[key]; {
+	case d.closed:
+		return nil, fmt.Errorf("section %s: %w", name, os.ErrClosed)
+	case ok:
+		return k.data, k.err
+	case s == nil || s.Type == elf.SHT_NOBITS:
+		return nil, nil
+	case d.relocates(name, s):
+		return d.keep(key, d.relocated(s, isLegacy(name, s)))
+	}
+	return d.stored(key, s, isLegacy(name, s))
+}
+
+// stored returns the bytes of s, which are kept by name if they are copied or inflated.
+func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, error) {
+	if err := d.inFile("section "+name, s); err != nil {
+		return nil, err
 	}
 	compressed := legacy || s.Flags&elf.SHF_COMPRESSED != 0
 	if !compressed {
-		if b, ok := f.held(s.Offset, s.Size); ok {
+		if b, ok := d.held(s.Offset, s.Size); ok {
 			return b, nil
 		}
 	}
-	if k, ok := f.kept[name]; ok {
+	if k, ok := d.kept[name]; ok {
 		return k.data, k.err
 	}
 	if compressed {
-		return f.keep(name, f.inflate(s, legacy, true))
+		return d.keep(name, d.inflate(s, legacy, true))
 	}
-	return f.keep(name, f.read(s))
+	return d.keep(name, d.read(s))
 }
 
 // keep keeps k as the answer for name, unless it failed for want of memory. The memory of a section
 // that failed is released.
-func (f *File) keep(name string, k kept) ([]byte, error) {
+func (d *sectionData) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {
-		f.room.release(k.arena)
+		d.room.release(k.arena)
 		k = kept{err: fmt.Errorf("section %s: %w", name, k.err)}
 		if errors.Is(k.err, ErrMemory) {
 			return nil, k.err
 		}
 	}
-	if f.kept == nil {
-		f.kept = make(map[string]kept)
+	if d.kept == nil {
+		d.kept = make(map[string]kept)
 	}
-	f.kept[name] = k
+	d.kept[name] = k
 	return k.data, k.err
 }
 
 // HeapCost returns the bytes of memory that Data(name) would newly hold: 0 if the section is
 // mapped, missing or kept already. For a compressed section it is the size that its header claims,
 // which Data enforces.
-func (f *File) HeapCost(name string) int64 {
-	s := f.section(name)
-	if _, ok := f.kept[name]; ok || f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
+func (d *sectionData) HeapCost(name string) int64 {
+	s := d.section(name)
+	if _, ok := d.kept[name]; ok || d.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, d.size) {
 		return 0
 	}
 	size := s.Size
 	if legacy := isLegacy(name, s); legacy || s.Flags&elf.SHF_COMPRESSED != 0 {
-		_, claimed, _, err := f.compression(s, legacy)
+		_, claimed, _, err := d.compression(s, legacy)
 		if err != nil {
 			return 0
 		}
 		size = claimed
-	} else if f.Held() && !f.relocates(name, s) {
+	} else if d.Held() && !d.relocates(name, s) {
 		return 0
 	}
 	if size > maxHeapSection {
@@ -104,4 +117,102 @@ func (f *File) HeapCost(name string) int64 {
 // isLegacy reports whether s, found by name, is compressed in the way that SHF_COMPRESSED replaced.
 func isLegacy(name string, s *Section) bool {
 	return strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
+}
+
+// DataOf is [File.Data] for the section at index i of [File.Sections]. Files that were not linked
+// have several sections of one name, which the linker would join or choose from: those of groups.
+func (d *sectionData) DataOf(i int) (data []byte, err error) {
+	s := &d.sections[i]
+	key := s.Name
+	if d.section(key) != s {
+		key = fmt.Sprintf("%s, number %d", key, i)
+	}
+	return d.fetch(key, s.Name, s)
+}
+
+// tableData is Data for a section given by its header. Its name is not the key, since sections may
+// share names.
+func (d *sectionData) tableData(s *Section) ([]byte, error) {
+	key := s.Name
+	if d.section(s.Name) != s {
+		key = "\x00" + s.Name + "\x00" + string(binary.LittleEndian.AppendUint64(nil, s.Offset))
+	}
+	return d.stored(key, s, false)
+}
+
+// nameSections gives the sections the names that table refers to.
+func (d *sectionData) nameSections(table []byte) error {
+	sections := d.sections
+	index := uint64(d.shstrndx)
+	if len(sections) == 0 || index == uint64(elf.SHN_UNDEF) {
+		return nil
+	}
+	bad := func(format string, args ...any) error {
+		return &FormatError{"section names", fmt.Sprintf(format, args...)}
+	}
+	if index >= uint64(len(sections)) {
+		return bad("in section %d of %d", index, len(sections))
+	}
+	s := &sections[index]
+	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || !within(s.Offset, s.Size, d.size) {
+		return bad("%d bytes at %#x are not in the file (%d bytes)", s.Size, s.Offset, d.size)
+	}
+	if s.Size > maxNames {
+		return &LimitError{"bytes of section names", s.Size, maxNames}
+	}
+	names, err := d.sectionNames(s)
+	if err != nil {
+		return fmt.Errorf("read section names: %w", err)
+	}
+	for i := range sections {
+		off := d.nameAt(table, i)
+		if uint64(off) >= uint64(len(names)) {
+			continue
+		}
+		name := names[off:]
+		name = name[:min(len(name), maxName)]
+		if end := strings.IndexByte(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		sections[i].Name = name
+	}
+	return nil
+}
+
+// small reads a section that is stored plain and has at most limit bytes; nil for any other.
+func (d *sectionData) small(name string, limit uint64) []byte {
+	s := d.section(name)
+	if d.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, d.size) {
+		return nil
+	}
+	b := make([]byte, s.Size)
+	if readFull(d.bytes(), b, s.Offset) != nil {
+		return nil
+	}
+	return b
+}
+
+// footprint returns the bytes of heap of the file, its headers and the sections kept.
+func (d *sectionData) footprint() int64 {
+	n := d.contents.footprint() + d.headers.footprint()
+	for _, k := range d.kept {
+		if !k.offHeap {
+			n += int64(cap(k.data))
+		}
+	}
+	return n
+}
+
+// sectionNames returns the names in s: in the image, which does not change, or in a copy.
+func (d *sectionData) sectionNames(s *Section) (string, error) {
+	if d.image != nil {
+		b := d.image.find(s.Offset, s.Size)
+		return unsafe.String(unsafe.SliceData(b), len(b)), nil
+	}
+	b := make([]byte, s.Size)
+	if err := readFull(d.r, b, s.Offset); err != nil {
+		return "", err
+	}
+	d.names = len(b)
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil
 }

@@ -172,7 +172,7 @@ func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx
 	if err := readFull(r, buf[:n], h.shoff); err != nil {
 		return fmt.Errorf("read section header 0: %w", err)
 	}
-	s := h.section(buf[:])
+	s := h.decodeSection(buf[:])
 	if shnum {
 		h.shnum = s.Size
 	}
@@ -185,8 +185,8 @@ func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx
 	return nil
 }
 
-// section decodes a section header, but not the name.
-func (h *header) section(b []byte) (s Section) {
+// decodeSection decodes a section header, but not the name.
+func (h *header) decodeSection(b []byte) (s Section) {
 	s.Type = elf.SectionType(h.u32(b[4:]))
 	if h.is64 {
 		s.Flags = elf.SectionFlag(h.u64(b[8:]))
@@ -202,8 +202,8 @@ func (h *header) section(b []byte) (s Section) {
 	return s
 }
 
-// segment decodes one program header.
-func (h *header) segment(b []byte) Segment {
+// decodeSegment decodes one program header.
+func (h *header) decodeSegment(b []byte) Segment {
 	if h.is64 {
 		return Segment{
 			Type: elf.ProgType(h.u32(b)), Flags: elf.ProgFlag(h.u32(b[4:])),
@@ -252,7 +252,7 @@ func (h *header) readSegments(r io.ReaderAt, size uint64) ([]Segment, error) {
 	}
 	segments := make([]Segment, 0, len(b)/entry)
 	for ; len(b) > 0; b = b[entry:] {
-		segments = append(segments, h.segment(b))
+		segments = append(segments, h.decodeSegment(b))
 	}
 	return segments, nil
 }
@@ -273,7 +273,7 @@ func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, t
 	}
 	sections = make([]Section, len(table)/entry)
 	for i := range sections {
-		sections[i] = h.section(table[i*entry:])
+		sections[i] = h.decodeSection(table[i*entry:])
 	}
 	return sections, table, nil
 }

@@ -9,46 +9,26 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// read returns a copy of the bytes of a section.
-func (f *File) read(s *Section) (k kept) {
-	if s.Size > maxHeapSection {
-		return kept{err: &LimitError{"bytes", s.Size, maxHeapSection}}
-	}
-	if k.data, k.arena, k.err = f.alloc(s.Size); k.err == nil {
-		k.offHeap = k.arena.offHeap()
-		k.data = k.data[:s.Size:s.Size]
-		if b, ok := f.held(s.Offset, s.Size); ok { // its reader may be closed
-			copy(k.data, b)
-		} else {
-			k.err = readFull(f.r, k.data, s.Offset)
-		}
-	}
-	if k.err != nil {
-		k.data = nil
-	}
-	return k // keep releases the memory
-}
-
 // inflate returns the section uncompressed. If spill is set it may be in a file, and cannot be
 // changed.
-func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
-	p, err := f.stream(s, legacy)
+func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
+	p, err := d.stream(s, legacy)
 	if err == nil {
-		f.claim(s, &p)
-		err = f.refuse(&p)
+		d.claims.add(s, &p)
+		err = d.claims.refuse(&p)
 	}
 	if err != nil {
 		return kept{err: err}
 	}
-	giveBack, err := f.room.borrow(p.Window())
+	giveBack, err := d.room.borrow(p.Window())
 	if err != nil {
 		return kept{err: err}
 	}
 	defer giveBack()
 	// else the buffer grows as bytes arrive: packed bytes hardly inflate to that many
 	var to []byte
-	if f.room.Take != nil || p.Likely() {
-		to, k.arena, k.err = f.alloc(p.Size + unpack.Slack)
+	if d.room.Take != nil || p.Likely() {
+		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)
 		k.offHeap = k.arena.offHeap()
 	}
 	if k.err == nil {
@@ -58,21 +38,21 @@ func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
 	if !spill {
 		return k
 	}
-	a, err := f.room.spill(p.Size, k.err)
+	a, err := d.room.spill(p.Size, k.err)
 	if err != nil {
 		return kept{err: err}
 	}
 	if err := a.fill(p, 0); err != nil {
-		a.free(&f.room.Options)
+		a.free(&d.room.Options)
 		return kept{err: err}
 	}
-	f.room.add(a)
+	d.room.add(a)
 	return kept{data: a.bytes[:p.Size:p.Size], offHeap: true, err: a.written()}
 }
 
 // stream returns the compressed bytes of a section.
-func (f *File) stream(s *Section, legacy bool) (p unpack.Stream, err error) {
-	method, size, n, err := f.compression(s, legacy)
+func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err error) {
+	method, size, n, err := d.compression(s, legacy)
 	if err != nil {
 		return p, err
 	}
@@ -82,7 +62,7 @@ func (f *File) stream(s *Section, legacy bool) (p unpack.Stream, err error) {
 	packed := s.Size - n
 	// By ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be recovered. The
 	// offset fits an int64: it is within the file.
-	src := io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed))
+	src := io.NewSectionReader(d.r, int64(s.Offset+n), int64(packed))
 	return unpack.Stream{Zstd: method == elf.COMPRESS_ZSTD, Size: size, Packed: packed, Src: src}, nil
 }
 
@@ -92,9 +72,8 @@ type claims struct {
 	claimed, packed uint64 // bytes
 }
 
-// claim adds a section to the sums.
-func (f *File) claim(s *Section, p *unpack.Stream) {
-	c := &f.claims
+// add adds a section to the sums.
+func (c *claims) add(s *Section, p *unpack.Stream) {
 	if c.of[s] || p.Size > maxHeapSection {
 		return
 	}
@@ -108,8 +87,7 @@ func (f *File) claim(s *Section, p *unpack.Stream) {
 
 // refuse returns the error for a section that must not be inflated: its size, its ratio, or the
 // ratio of all sections together exceeds a limit.
-func (f *File) refuse(p *unpack.Stream) error {
-	c := &f.claims
+func (c *claims) refuse(p *unpack.Stream) error {
 	switch {
 	case p.Size > maxHeapSection:
 		return &LimitError{"bytes, inflated", p.Size, maxHeapSection}
@@ -123,8 +101,8 @@ func (f *File) refuse(p *unpack.Stream) error {
 
 // compression reads the header of a compressed section: the method, the inflated size, and the size
 // of the header.
-func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType, claimed, length uint64, err error) {
-	n := f.header.pick(chdrSize32, chdrSize64)
+func (d *sectionData) compression(s *Section, legacy bool) (method elf.CompressionType, claimed, length uint64, err error) {
+	n := d.pick(chdrSize32, chdrSize64)
 	if legacy {
 		n = 12
 	}
@@ -132,7 +110,7 @@ func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType,
 	if s.Size < uint64(n) {
 		return 0, 0, 0, &FormatError{"compression header", fmt.Sprintf("%d bytes are too few for it", s.Size)}
 	}
-	if err := readFull(f.r, buf[:n], s.Offset); err != nil {
+	if err := readFull(d.r, buf[:n], s.Offset); err != nil {
 		return 0, 0, 0, fmt.Errorf("read compression header: %w", err)
 	}
 	switch {
@@ -140,9 +118,9 @@ func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType,
 		return 0, 0, 0, &FormatError{"compression header", "does not begin with ZLIB"}
 	case legacy:
 		return elf.COMPRESS_ZLIB, binary.BigEndian.Uint64(buf[4:]), uint64(n), nil
-	case f.header.is64:
-		return elf.CompressionType(f.header.u32(buf[:])), f.header.u64(buf[8:]), uint64(n), nil
+	case d.is64:
+		return elf.CompressionType(d.u32(buf[:])), d.u64(buf[8:]), uint64(n), nil
 	default:
-		return elf.CompressionType(f.header.u32(buf[:])), uint64(f.header.u32(buf[4:])), uint64(n), nil
+		return elf.CompressionType(d.u32(buf[:])), uint64(d.u32(buf[4:])), uint64(n), nil
 	}
 }

@@ -2,9 +2,7 @@ package object
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/json"
-	"io"
 )
 
 // DebugLink returns the contents of .gnu_debuglink: the name of this file's debug file, usually
@@ -21,7 +19,7 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	if at+4 > uint64(len(data)) {
 		return "", 0, false
 	}
-	return string(data[:end]), f.header.u32(data[at:]), true
+	return string(data[:end]), f.u32(data[at:]), true
 }
 
 // AltLink returns the contents of .gnu_debugaltlink: the name of the supplementary file (made by
@@ -39,28 +37,6 @@ func (f *File) AltLink() (name string, id []byte, ok bool) {
 		return "", nil, false
 	}
 	return string(data[:end]), id, true
-}
-
-// small reads a section that is stored plain and has at most limit bytes; nil for any other.
-func (f *File) small(name string, limit uint64) []byte {
-	s := f.section(name)
-	if f.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, f.size) {
-		return nil
-	}
-	b := make([]byte, s.Size)
-	if readFull(f.bytes(), b, s.Offset) != nil {
-		return nil
-	}
-	return b
-}
-
-// bytes returns a reader of the file's bytes: of the mapping, if there is one, since the descriptor
-// may be closed.
-func (f *File) bytes() io.ReaderAt {
-	if f.mapped != nil {
-		return bytes.NewReader(f.mapped)
-	}
-	return f.r
 }
 
 // A PackageNote names the package and distribution that a file was built for: the JSON in a note of

@@ -10,17 +10,17 @@ import (
 // the file is not mapped. The slice is valid until Close and must not be changed. Loaded returns
 // nil if nothing is loaded from the file. In a separate debug file the segments describe the other
 // file, so that only addresses in sections with bytes have an answer.
-func (f *File) Loaded(addr uint64) []byte {
-	if f.closed {
+func (d *sectionData) Loaded(addr uint64) []byte {
+	if d.closed {
 		return nil
 	}
-	for i := range f.segments {
-		p := &f.segments[i]
+	for i := range d.segments {
+		p := &d.segments[i]
 		if p.Type == elf.PT_LOAD && addr >= p.Addr && addr-p.Addr < p.FileSize {
-			if len(f.sections) > 0 && f.withoutBytes(addr) {
+			if len(d.sections) > 0 && d.withoutBytes(addr) {
 				return nil
 			}
-			if data := f.SegmentData(i); addr-p.Addr < uint64(len(data)) {
+			if data := d.SegmentData(i); addr-p.Addr < uint64(len(data)) {
 				return data[addr-p.Addr:]
 			}
 			return nil
@@ -29,35 +29,25 @@ func (f *File) Loaded(addr uint64) []byte {
 	return nil
 }
 
-// withoutBytes reports whether addr is in a section without bytes in the file.
-func (f *File) withoutBytes(addr uint64) bool {
-	for i := range f.sections {
-		if s := &f.sections[i]; s.Type == elf.SHT_NOBITS && s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_TLS == 0 && s.covers(addr) {
-			return true
-		}
-	}
-	return false
-}
-
 // SegmentData returns the bytes of segment i in the file, up to the end of the file; nil if they
 // cannot be read. See [File.Loaded].
-func (f *File) SegmentData(i int) []byte {
-	if f.closed || i < 0 || i >= len(f.segments) {
+func (d *sectionData) SegmentData(i int) []byte {
+	if d.closed || i < 0 || i >= len(d.segments) {
 		return nil
 	}
-	p := &f.segments[i]
-	if p.Offset >= f.size {
+	p := &d.segments[i]
+	if p.Offset >= d.size {
 		return nil
 	}
-	size := min(p.FileSize, f.size-p.Offset)
-	if b, ok := f.held(p.Offset, size); ok {
+	size := min(p.FileSize, d.size-p.Offset)
+	if b, ok := d.held(p.Offset, size); ok {
 		return b
 	}
 	key := fmt.Sprintf("\x01%d", i) // not a section's name; keys of tableData begin with NUL
-	if k, ok := f.kept[key]; ok {
+	if k, ok := d.kept[key]; ok {
 		return k.data
 	}
-	data, _ := f.keep(key, f.read(&Section{Offset: p.Offset, Size: size}))
+	data, _ := d.keep(key, d.read(&Section{Offset: p.Offset, Size: size}))
 	return data
 }
 
@@ -65,28 +55,28 @@ func (f *File) SegmentData(i int) []byte {
 // value to the word at addr, until visit returns false. It reads the tables with addends (SHT_RELA,
 // or DT_RELA in a file without sections). If a file has other tables, the values are in the words
 // themselves.
-func (f *File) RelativeRelocations(visit func(addr, value uint64) bool) {
-	kind, ok := relativeKind(f.Machine)
-	if !ok || f.closed {
+func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
+	kind, ok := relativeKind(d.Machine)
+	if !ok || d.closed {
 		return
 	}
 	sections := 0
-	for i := range f.sections {
-		s := &f.sections[i]
+	for i := range d.sections {
+		s := &d.sections[i]
 		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 {
 			continue
 		}
 		sections++
-		if data, err := f.tableData(s); err == nil && !f.relativeIn(data, kind, visit) {
+		if data, err := d.tableData(s); err == nil && !d.relativeIn(data, kind, visit) {
 			return
 		}
 	}
 	if sections > 0 {
 		return
 	}
-	if addr, size := f.dynamicTable(elf.DT_RELA, elf.DT_RELASZ); size > 0 {
-		data := f.Loaded(addr)
-		f.relativeIn(data[:min(uint64(len(data)), size)], kind, visit)
+	if addr, size := d.dynamicTable(elf.DT_RELA, elf.DT_RELASZ); size > 0 {
+		data := d.Loaded(addr)
+		d.relativeIn(data[:min(uint64(len(data)), size)], kind, visit)
 	}
 }
 
@@ -110,20 +100,20 @@ func relativeKind(m elf.Machine) (kind uint32, ok bool) {
 	return 0, false
 }
 
-func (f *File) relativeIn(data []byte, kind uint32, visit func(addr, value uint64) bool) bool {
-	entry := f.header.pick(relaSize32, relaSize64)
+func (h *header) relativeIn(data []byte, kind uint32, visit func(addr, value uint64) bool) bool {
+	entry := h.pick(relaSize32, relaSize64)
 	for ; len(data) >= entry; data = data[entry:] {
 		var addr, value uint64
-		if f.header.is64 {
-			if f.header.u32(data[f.header.infoAt():]) != kind {
+		if h.is64 {
+			if h.u32(data[h.infoAt():]) != kind {
 				continue
 			}
-			addr, value = f.header.u64(data), f.header.u64(data[16:])
+			addr, value = h.u64(data), h.u64(data[16:])
 		} else {
-			if f.header.u32(data[4:])&0xff != kind {
+			if h.u32(data[4:])&0xff != kind {
 				continue
 			}
-			addr, value = uint64(f.header.u32(data)), uint64(f.header.u32(data[8:]))
+			addr, value = uint64(h.u32(data)), uint64(h.u32(data[8:]))
 		}
 		if !visit(addr, value) {
 			return false
@@ -142,15 +132,15 @@ func (l layout) infoAt() int {
 
 // dynamicTable returns the address and size of a table from the dynamic section; 0, 0 if either is
 // missing.
-func (f *File) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
-	for i := range f.segments {
-		if f.segments[i].Type != elf.PT_DYNAMIC {
+func (d *sectionData) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
+	for i := range d.segments {
+		if d.segments[i].Type != elf.PT_DYNAMIC {
 			continue
 		}
-		data := f.SegmentData(i)
-		entry := f.header.pick(8, 16)
+		data := d.SegmentData(i)
+		entry := d.pick(8, 16)
 		for ; len(data) >= entry; data = data[entry:] {
-			tag, value := f.word(data), f.word(data[entry/2:])
+			tag, value := d.word(data), d.word(data[entry/2:])
 			switch elf.DynTag(tag) {
 			case elf.DT_NULL:
 				return 0, 0
@@ -169,32 +159,32 @@ func (f *File) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
 }
 
 // word reads an address from the front of b.
-func (f *File) word(b []byte) uint64 {
-	if f.header.is64 {
-		return f.header.u64(b)
+func (l layout) word(b []byte) uint64 {
+	if l.is64 {
+		return l.u64(b)
 	}
-	return uint64(f.header.u32(b))
+	return uint64(l.u32(b))
 }
 
 // Code returns the bytes in the file of the section with code that covers addr, and the address of the
 // first of them; nil if the file has none. In a file that was not linked, the fields of relocations
 // are as they are in the file. The slice is valid until Close and must not be changed.
-func (f *File) Code(addr uint64) (code []byte, start uint64) {
-	if f.closed {
+func (d *sectionData) Code(addr uint64) (code []byte, start uint64) {
+	if d.closed {
 		return nil, 0
 	}
-	for i := range f.sections {
-		s := &f.sections[i]
+	for i := range d.sections {
+		s := &d.sections[i]
 		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type == elf.SHT_NOBITS || !s.covers(addr) {
 			continue
 		}
-		if f.Type == elf.ET_REL {
-			if data, err := f.DataOf(i); err == nil {
+		if d.Type == elf.ET_REL {
+			if data, err := d.DataOf(i); err == nil {
 				return data, s.Addr
 			}
 			return nil, 0
 		}
-		if code = f.Loaded(s.Addr); uint64(len(code)) > s.Size {
+		if code = d.Loaded(s.Addr); uint64(len(code)) > s.Size {
 			code = code[:s.Size]
 		}
 		return code, s.Addr

@@ -24,4 +24,4 @@ func unmap([]byte) error { return nil }
 func populate([]byte) {}
 
 // ReleasePages does nothing here.
-func (f *File) ReleasePages() {}
+func (c *contents) ReleasePages() {}

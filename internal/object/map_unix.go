@@ -46,13 +46,13 @@ func unmap(m []byte) error {
 
 // ReleasePages lets the system reclaim the mapped pages that were read; later reads come from its
 // page cache. Other goroutines may read meanwhile; the file must stay open.
-func (f *File) ReleasePages() {
-	if len(f.mapped) > 0 && !f.inMemory {
-		unix.Madvise(f.mapped, unix.MADV_DONTNEED) // an error does no harm: this is advice
+func (c *contents) ReleasePages() {
+	if len(c.mapped) > 0 && !c.inMemory {
+		unix.Madvise(c.mapped, unix.MADV_DONTNEED) // an error does no harm: this is advice
 	}
-	f.room.mu.Lock()
-	defer f.room.mu.Unlock()
-	for _, a := range f.room.arenas {
+	c.room.mu.Lock()
+	defer c.room.mu.Unlock()
+	for _, a := range c.room.arenas {
 		if a.spilled() {
 			unix.Madvise(a.bytes, unix.MADV_DONTNEED)
 		}

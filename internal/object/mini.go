@@ -16,15 +16,15 @@ const miniSection = ".gnu_debugdata"
 // Mini returns the MiniDebugInfo of the file as an ELF file of its own, unpacked by the first call
 // and kept. f closes it. Mini returns nil, nil if there is none. It has the same addresses as f. An
 // error is kept too.
-func (f *File) Mini() (*File, error) {
-	if !f.mini.tried && !f.closed {
-		f.mini.file, f.mini.err = f.openMini()
-		if f.mini.err != nil {
-			f.mini.err = fmt.Errorf("section %s: %w", miniSection, f.mini.err)
+func (ts *symbolTables) Mini() (*File, error) {
+	if !ts.mini.tried && !ts.closed {
+		ts.mini.file, ts.mini.err = ts.openMini()
+		if ts.mini.err != nil {
+			ts.mini.err = fmt.Errorf("section %s: %w", miniSection, ts.mini.err)
 		}
-		f.mini.tried = !errors.Is(f.mini.err, ErrMemory)
+		ts.mini.tried = !errors.Is(ts.mini.err, ErrMemory)
 	}
-	return f.mini.file, f.mini.err
+	return ts.mini.file, ts.mini.err
 }
 
 type mini struct {
@@ -33,33 +33,33 @@ type mini struct {
 	err   error
 }
 
-func (f *File) openMini() (m *File, err error) {
-	s := f.section(miniSection)
-	if s == nil || s.Type == elf.SHT_NOBITS || f.inMemory {
+func (ts *symbolTables) openMini() (m *File, err error) {
+	s := ts.section(miniSection)
+	if s == nil || s.Type == elf.SHT_NOBITS || ts.inMemory {
 		return nil, nil // MiniDebugInfo inside of MiniDebugInfo is ignored
 	}
-	if !within(s.Offset, s.Size, f.size) {
-		return nil, &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
+	if err := ts.inFile("section", s); err != nil {
+		return nil, err
 	}
 	if s.Size > maxMini {
 		return nil, &LimitError{"bytes of MiniDebugInfo", s.Size, maxMini}
 	}
-	giveBack, err := f.room.borrow(s.Size)
+	giveBack, err := ts.room.borrow(s.Size)
 	if err != nil {
 		return nil, err
 	}
 	defer giveBack()
 	packed := make([]byte, s.Size)
-	// f.reader may be closed; the decoder starts no goroutine, and reads a copy
-	if b, ok := f.held(s.Offset, s.Size); ok {
+	// the reader may be closed; the decoder starts no goroutine, and reads a copy
+	if b, ok := ts.held(s.Offset, s.Size); ok {
 		copy(packed, b)
-	} else if err := readFull(f.r, packed, s.Offset); err != nil {
+	} else if err := readFull(ts.r, packed, s.Offset); err != nil {
 		return nil, err
 	}
-	image, a, err := f.unpackMini(packed)
+	image, a, err := ts.unpackMini(packed)
 	defer func() {
 		if err != nil {
-			f.room.release(a)
+			ts.room.release(a)
 		}
 	}()
 	if err != nil {
@@ -69,8 +69,8 @@ func (f *File) openMini() (m *File, err error) {
 		return nil, err
 	}
 	m.onHeap = !a.offHeap()
-	m.room.Options = f.room.Options
-	if m.Machine != f.Machine || m.Class != f.Class || m.Order != f.Order {
+	m.room.Options = ts.room.Options
+	if m.Machine != ts.Machine || m.Class != ts.Class || m.Order != ts.Order {
 		return nil, &FormatError{"MiniDebugInfo", "for another machine than the file around it"}
 	}
 	return m, nil
@@ -88,12 +88,12 @@ func openImage(image []byte) (*File, error) {
 
 // unpackMini inflates the xz of packed. If image is in an arena, it returns the arena too, even with
 // an error.
-func (f *File) unpackMini(packed []byte) (image []byte, a *arena, err error) {
+func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	cost, err := costOfMini(packed)
 	if err != nil {
 		return nil, nil, err
 	}
-	giveBack, err := f.room.borrow(cost.Dictionary)
+	giveBack, err := c.room.borrow(cost.Dictionary)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,10 +104,10 @@ func (f *File) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	}
 	defer z.Close()
 	room := cost.Size
-	if f.room.Take == nil && !unpack.Likely(room, uint64(len(packed))) {
+	if c.room.Take == nil && !unpack.Likely(room, uint64(len(packed))) {
 		room = 1 << 20
 	}
-	b, a, err := f.alloc(room)
+	b, a, err := c.alloc(room)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package object
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"math/bits"
 	"slices"
@@ -33,37 +34,29 @@ func (n *nameTable) footprint() int64 {
 // and MiniDebugInfo. The name must match exactly, including a version ("memcpy@@GLIBC_2.14" if a
 // .symtab has that). The first searches scan the tables (1 ms for 130,000 symbols); later ones use
 // a list of 10 bytes a symbol, built once.
-func (f *File) SymbolsNamed(name string) []Symbol {
-	if f.closed || name == "" {
+func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
+	if ts.closed || name == "" {
 		return nil
 	}
-	all := f.secondary().named(f.primary().named(nil, name), name)
-	if m, _ := f.Mini(); m != nil {
+	all := ts.secondary().named(ts.primary().named(nil, name), name)
+	if m, _ := ts.Mini(); m != nil {
 		all = m.primary().named(all, name)
 	}
-	slices.SortStableFunc(all, func(a, b Symbol) int {
-		switch {
-		case a.Addr < b.Addr:
-			return -1
-		case a.Addr > b.Addr:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
 // SearchCost returns what the next call of SymbolsNamed costs for the tables that it scans or lists, in
 // steps of about 50 ns: 0 once they are listed.
-func (f *File) SearchCost() int {
-	if f.closed {
+func (ts *symbolTables) SearchCost() int {
+	if ts.closed {
 		return 0
 	}
-	cost := f.primary().searchCost() + f.secondary().searchCost()
-	switch s := f.section(miniSection); {
-	case f.mini.file != nil:
-		cost += f.mini.file.primary().searchCost()
-	case s != nil && !f.mini.tried:
+	cost := ts.primary().searchCost() + ts.secondary().searchCost()
+	switch s := ts.section(miniSection); {
+	case ts.mini.file != nil:
+		cost += ts.mini.file.primary().searchCost()
+	case s != nil && !ts.mini.tried:
 		cost += 2 * int(min(s.Size, maxMini)) // 10 MB/s of compressed bytes
 	}
 	return cost
@@ -74,7 +67,7 @@ func (t *symbols) searchCost() int {
 	if len(t.raw) == 0 || t.names.built {
 		return 0
 	}
-	count := int(uint64(len(t.raw)) / t.entry)
+	count := int(t.count())
 	switch {
 	case t.names.hostile || t.names.searches < linearNames:
 		return count / 4
@@ -88,14 +81,14 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	if len(t.raw) == 0 || len(name) >= len(t.strings) {
 		return dst
 	}
-	count := uint64(len(t.raw)) / t.entry
+	count := t.count()
 	t.names.searches++
 	if t.names.searches > linearNames {
 		t.hashNames()
 	}
 	if !t.names.built {
 		for i := uint64(1); i < count; i++ {
-			end := uint64(t.f.header.u32(t.raw[i*t.entry:])) + uint64(len(name))
+			end := uint64(t.d.u32(t.raw[i*t.entry:])) + uint64(len(name))
 			if end < uint64(len(t.strings)) && t.strings[end] == 0 { // as one in 20 has
 				dst = t.ifNamed(dst, i, name)
 			}
@@ -114,7 +107,7 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 
 // ifNamed appends symbol i if it has this name and can cover an address.
 func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
-	off := uint64(t.f.header.u32(t.raw[index*t.entry:]))
+	off := uint64(t.d.u32(t.raw[index*t.entry:]))
 	end := off + uint64(len(name))
 	if len(dst) >= maxNamed || end >= uint64(len(t.strings)) || t.strings[end] != 0 || string(t.strings[off:end]) != name {
 		return dst
@@ -135,12 +128,12 @@ func (t *symbols) hashNames() {
 		return
 	}
 	n.built, n.seed = true, maphash.MakeSeed()
-	budget := 2*len(t.strings) + maxNamesHashed  // names may share suffixes
-	count := uint64(len(t.raw)) / t.entry        // at most maxSymbols: fits an index
+	budget := 2*len(t.strings) + maxNamesHashed // names may share suffixes
+	count := t.count()
 	n.shift = uint(32 - bits.Len(uint(count)/2)) // about two symbols for each bucket
 	n.symbols, n.first = make([]nameHash, count), make([]uint32, 1<<(32-n.shift))
 	for i := count - 1; i > 0; i-- {
-		off := uint64(t.f.header.u32(t.raw[i*t.entry:]))
+		off := uint64(t.d.u32(t.raw[i*t.entry:]))
 		if off >= uint64(len(t.strings)) {
 			continue
 		}

@@ -26,9 +26,9 @@ func (n *nextTable) footprint() int64 {
 //
 // The first calls scan the table (0.15 ms for 130,000 symbols); later ones use a list of 16 bytes for
 // each symbol of code, built once. For symbols that are not of code, all calls scan.
-func (f *File) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bool) {
+func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bool) {
 	t := sym.table
-	if f.closed || t == nil || len(t.raw) == 0 || sym.index >= uint64(len(t.raw))/t.entry {
+	if ts.closed || t == nil || sym.index >= t.count() {
 		return 0, false
 	}
 	_, _, section := t.at(sym.index)
@@ -75,15 +75,15 @@ func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uin
 // listCodes returns the list. It takes no more memory than it needs: half of a kernel's symbols are
 // not of code, and pages that are touched first take longer than all else here.
 func (t *symbols) listCodes() []symbolEntry {
-	ofCode := make([]bool, min(len(t.f.sections), int(elf.SHN_LORESERVE)))
+	ofCode := make([]bool, min(len(t.d.sections), int(elf.SHN_LORESERVE)))
 	for i := range ofCode {
-		ofCode[i] = t.f.sections[i].Flags&(elf.SHF_EXECINSTR|elf.SHF_ALLOC) == elf.SHF_EXECINSTR|elf.SHF_ALLOC
+		ofCode[i] = t.d.sections[i].Flags&(elf.SHF_EXECINSTR|elf.SHF_ALLOC) == elf.SHF_EXECINSTR|elf.SHF_ALLOC
 	}
 	isCode := func(i uint64) bool {
 		shndx := int(t.sectionIndex(i))
 		return shndx < len(ofCode) && ofCode[shndx]
 	}
-	count := uint64(len(t.raw)) / t.entry
+	count := t.count()
 	codes := 0
 	for i := range count {
 		if isCode(i) {

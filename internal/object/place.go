@@ -15,19 +15,19 @@ const (
 )
 
 // placeSections gives addresses of their own to the sections with code, except the first of them.
-func (f *File) placeSections() {
+func (h *headers) placeSections() {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	own := func(s Section) bool { return s.Flags&code == code && s.Size > 0 }
-	if f.Type != elf.ET_REL || slices.ContainsFunc(f.sections, func(s Section) bool { return own(s) && s.Addr != 0 }) {
+	if h.Type != elf.ET_REL || slices.ContainsFunc(h.sections, func(s Section) bool { return own(s) && s.Addr != 0 }) {
 		return // linked, or not written by a compiler
 	}
 	base := uint64(relocatedBase64)
-	if !f.header.is64 {
+	if !h.is64 {
 		base = relocatedBase32
 	}
 	next, first := base, true
-	for i := range f.sections {
-		s := &f.sections[i]
+	for i := range h.sections {
+		s := &h.sections[i]
 		switch {
 		case !own(*s):
 		case first:
@@ -37,34 +37,26 @@ func (f *File) placeSections() {
 		default:
 			s.Addr = next
 			next = (next + s.Size + relocatedAlign - 1) &^ (relocatedAlign - 1)
-			f.placed = true
+			h.placed = true
 		}
 	}
 }
 
 // Placed reports whether sections have addresses that the file does not have: see [File.Place].
-func (f *File) Placed() bool { return f.placed }
+func (h *headers) Placed() bool { return h.placed }
 
 // Place returns the address of the code that an address of an object file that was not linked means.
 // As in llvm-symbolizer, an address that several sections could have belongs to the first one with
 // code that is long enough. Addresses of other files, and of symbols, are returned as they are.
-func (f *File) Place(addr uint64) uint64 {
-	if !f.placed {
+func (h *headers) Place(addr uint64) uint64 {
+	if !h.placed {
 		return addr
 	}
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
-	for i := range f.sections {
-		if s := &f.sections[i]; s.Flags&code == code && addr < s.Size {
+	for i := range h.sections {
+		if s := &h.sections[i]; s.Flags&code == code && addr < s.Size {
 			return s.Addr + addr
 		}
-	}
-	return addr
-}
-
-// placedAt returns the address of a symbol that the file has at addr, in the section shndx.
-func (t *symbols) placedAt(addr, index uint64, shndx uint16) uint64 {
-	if s, _ := t.section(index, shndx); s != nil && s.Flags&elf.SHF_EXECINSTR != 0 {
-		return s.Addr + addr
 	}
 	return addr
 }

@@ -2,7 +2,6 @@ package object
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -12,91 +11,58 @@ import (
 // linker had put every section at its header's address, which is 0.
 
 // relocates reports whether s, found by name, needs relocations applied.
-func (f *File) relocates(name string, s *Section) bool {
-	return f.Type == elf.ET_REL && strings.HasPrefix(name, ".debug_") && s.Flags&elf.SHF_ALLOC == 0 && f.relocations(s) != nil
-}
-
-// relocations returns the first section of relocations for s, or nil. Compilers write one.
-func (f *File) relocations(s *Section) *Section {
-	return f.relocs[s]
+func (h *headers) relocates(name string, s *Section) bool {
+	return h.Type == elf.ET_REL && strings.HasPrefix(name, ".debug_") && s.Flags&elf.SHF_ALLOC == 0 && h.relocs[s] != nil
 }
 
 // relocated returns a copy of the bytes of s with relocations applied. It skips relocations of
 // unknown kinds, without a symbol, or outside of the section.
-func (f *File) relocated(s *Section, legacy bool) (k kept) {
-	if !within(s.Offset, s.Size, f.size) {
-		return kept{err: &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}}
+func (d *sectionData) relocated(s *Section, legacy bool) (k kept) {
+	if err := d.inFile("section", s); err != nil {
+		return kept{err: err}
 	}
 	if legacy || s.Flags&elf.SHF_COMPRESSED != 0 {
-		k = f.inflate(s, legacy, false)
+		k = d.inflate(s, legacy, false)
 	} else {
-		k = f.read(s)
+		k = d.read(s)
 	}
 	if k.err != nil {
 		return k
 	}
-	r := f.relocations(s)
-	k.err = f.eachRelocation(r, func(x *fieldRelocation) {
-		how := relocationOf(f.Machine, x.kind)
-		if how.bytes != 0 && within(x.off, uint64(how.bytes), uint64(len(k.data))) {
-			f.apply(k.data[x.off:x.off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, x.value, x.addend, s.Addr+x.off)
-		}
-	})
-	if k.err != nil {
+	if k.err = d.relocate(k.data, s.Addr, d.relocs[s]); k.err != nil {
 		k.data = nil
 	}
 	return k
 }
 
-// A fieldRelocation is one entry of a section of relocations.
-type fieldRelocation struct {
-	off, kind uint64
-	addend    uint64
-	value     uint64 // address of the symbol
-	section   int    // index of the section that the symbol is in; 0: none
-}
-
-// eachRelocation calls do with each entry of r whose symbol exists.
-func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
-	raw, release, err := f.once(r)
+// relocate applies the relocations in r to data, which is at addr.
+func (d *sectionData) relocate(data []byte, addr uint64, r *Section) error {
+	raw, release, err := d.once(r)
 	defer release()
 	if err != nil {
 		return fmt.Errorf("relocations: %w", err)
 	}
-	if uint64(r.Link) >= uint64(len(f.sections)) || f.sections[r.Link].Type != elf.SHT_SYMTAB {
+	if uint64(r.Link) >= uint64(len(d.sections)) || d.sections[r.Link].Type != elf.SHT_SYMTAB {
 		return &FormatError{"relocations", "no symbol table"}
 	}
-	symbols, release, err := f.once(&f.sections[r.Link])
+	symbols, release, err := d.once(&d.sections[r.Link])
 	defer release()
 	if err != nil {
 		return fmt.Errorf("relocations: %w", err)
 	}
-	h := f.header
-	size := h.pick(relSize32, relSize64)
+	kinds := relocationsOf(d.Machine)
+	size := d.pick(relSize32, relSize64)
 	if r.Type == elf.SHT_RELA {
-		size = h.pick(relaSize32, relaSize64)
+		size = d.pick(relaSize32, relaSize64)
 	}
-	for n := 0; len(raw) >= size && n < maxRelocations; n++ {
-		var x fieldRelocation
-		var symbol uint64
-		if h.is64 {
-			info := h.u64(raw[8:])
-			x.off = h.u64(raw)
-			symbol, x.kind = f.splitInfo(info)
-			if r.Type == elf.SHT_RELA {
-				x.addend = h.u64(raw[16:])
-			}
-		} else {
-			info := h.u32(raw[4:])
-			x.off, symbol, x.kind = uint64(h.u32(raw)), uint64(info>>8), uint64(info&0xff)
-			if r.Type == elf.SHT_RELA {
-				x.addend = uint64(int64(int32(h.u32(raw[8:]))))
-			}
+	for n := 0; len(raw) >= size && n < maxRelocations; n, raw = n+1, raw[size:] {
+		x := d.relocationAt(raw, r.Type == elf.SHT_RELA)
+		if x.kind >= uint64(len(kinds)) {
+			continue
 		}
-		raw = raw[size:]
-		var ok bool
-		if x.value, x.section, ok = f.relocationSymbol(symbols, symbol); ok {
-			do(&x)
+		how := kinds[x.kind]
+		if value, ok := d.relocationSymbol(symbols, x.symbol); ok && how.bytes != 0 && within(x.off, uint64(how.bytes), uint64(len(data))) {
+			d.apply(data[x.off:x.off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, value, x.addend, addr+x.off)
 		}
 	}
 	return nil
@@ -104,36 +70,56 @@ func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 
 // once returns the bytes of a section that is read once, and does not keep them: they are valid
 // until release, which the caller calls even after an error.
-func (f *File) once(s *Section) (data []byte, release func(), err error) {
-	if !within(s.Offset, s.Size, f.size) {
-		return nil, func() {}, &FormatError{"section " + s.Name, "reaches beyond the end of the file"}
+func (d *sectionData) once(s *Section) (data []byte, release func(), err error) {
+	if err := d.inFile("section "+s.Name, s); err != nil {
+		return nil, func() {}, err
 	}
-	if data, ok := f.held(s.Offset, s.Size); ok {
+	if data, ok := d.held(s.Offset, s.Size); ok {
 		return data, func() {}, nil
 	}
-	k := f.read(s)
-	return k.data, func() { f.room.release(k.arena) }, k.err
+	k := d.read(s)
+	return k.data, func() { d.room.release(k.arena) }, k.err
 }
 
-// splitInfo returns the symbol and the kind in a 64-bit r_info. MIPS has up to three kinds there,
-// in a fixed byte order; debug sections need the first.
-func (f *File) splitInfo(info uint64) (symbol, kind uint64) {
-	switch {
-	case f.Machine != elf.EM_MIPS:
-		return info >> 32, info & 0xffffffff
-	case f.header.big:
-		return info >> 32, info & 0xff
+// A fieldRelocation is one entry of a section of relocations.
+type fieldRelocation struct {
+	off    uint64 // in the section
+	symbol uint64
+	kind   uint64
+	addend uint64
+}
+
+// relocationAt reads the entry at the front of b.
+func (h *header) relocationAt(b []byte, hasAddend bool) (x fieldRelocation) {
+	if !h.is64 {
+		info := h.u32(b[4:])
+		x = fieldRelocation{off: uint64(h.u32(b)), symbol: uint64(info >> 8), kind: uint64(info & 0xff)}
+		if hasAddend {
+			x.addend = uint64(int64(int32(h.u32(b[8:]))))
+		}
+		return x
 	}
-	return info & 0xffffffff, info >> 56
+	info := h.u64(b[8:])
+	x.off = h.u64(b)
+	switch {
+	case h.Machine != elf.EM_MIPS:
+		x.symbol, x.kind = info>>32, info&0xffffffff
+	case h.big: // MIPS has up to three kinds, in a fixed byte order; debug sections need the first
+		x.symbol, x.kind = info>>32, info&0xff
+	default:
+		x.symbol, x.kind = info&0xffffffff, info>>56
+	}
+	if hasAddend {
+		x.addend = h.u64(b[16:])
+	}
+	return x
 }
 
-// relocationSymbol returns the address of a symbol of the table, 0 if this file does not define it,
-// and the index of its section.
-func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, section int, ok bool) {
-	h := f.header
+// relocationSymbol returns the address of a symbol of the table; 0 if this file does not define it.
+func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok bool) {
 	size := uint64(h.pick(symSize32, symSize64))
 	if index >= uint64(len(table))/size {
-		return 0, 0, false
+		return 0, false
 	}
 	b := table[index*size:]
 	var shndx uint16
@@ -142,11 +128,10 @@ func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, sectio
 	} else {
 		shndx, addr = h.u16(b[14:]), uint64(h.u32(b[4:]))
 	}
-	if i := elf.SectionIndex(shndx); i != elf.SHN_UNDEF && i < elf.SHN_LORESERVE && uint64(i) < uint64(len(f.sections)) {
-		addr += f.sections[i].Addr
-		section = int(i)
+	if i := elf.SectionIndex(shndx); i != elf.SHN_UNDEF && i < elf.SHN_LORESERVE && uint64(i) < uint64(len(h.sections)) {
+		addr += h.sections[i].Addr
 	}
-	return addr, section, true
+	return addr, true
 }
 
 // A relocation is the change to a field.
@@ -167,18 +152,17 @@ const (
 )
 
 // apply changes one field. The addend of SHT_REL is the present value of the field.
-func (f *File) apply(field []byte, how relocation, implicit bool, value, addend, place uint64) {
+func (h *headers) apply(field []byte, how relocation, implicit bool, value, addend, place uint64) {
 	var held uint64
-	big := f.header.big
 	switch len(field) {
 	case 1:
 		held = uint64(field[0])
 	case 2:
-		held = uint64(f.header.u16(field))
+		held = uint64(h.u16(field))
 	case 4:
-		held = uint64(f.header.u32(field))
+		held = uint64(h.u32(field))
 	case 8:
-		held = f.header.u64(field)
+		held = h.u64(field)
 	}
 	if implicit && how.does <= relative {
 		addend = held
@@ -196,199 +180,131 @@ func (f *File) apply(field []byte, how relocation, implicit bool, value, addend,
 	case sub6:
 		v = held&^0x3f | (held-v)&0x3f
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if big {
-		order = binary.BigEndian
-	}
 	switch len(field) {
 	case 1:
 		field[0] = byte(v)
 	case 2:
-		order.PutUint16(field, uint16(v))
+		h.Order.PutUint16(field, uint16(v))
 	case 4:
-		order.PutUint32(field, uint32(v))
+		h.Order.PutUint32(field, uint32(v))
 	case 8:
-		order.PutUint64(field, v)
+		h.Order.PutUint64(field, v)
 	}
 }
 
-// relocationOf returns the effect of a relocation in a machine's ABI, for the kinds that occur in
-// debug sections.
-func relocationOf(m elf.Machine, kind uint64) relocation {
-	switch m {
-	case elf.EM_X86_64:
-		switch elf.R_X86_64(kind) {
-		case elf.R_X86_64_64, elf.R_X86_64_DTPOFF64:
-			return relocation{8, set}
-		case elf.R_X86_64_32, elf.R_X86_64_32S, elf.R_X86_64_DTPOFF32:
-			return relocation{4, set}
-		case elf.R_X86_64_PC64:
-			return relocation{8, relative}
-		case elf.R_X86_64_PC32:
-			return relocation{4, relative}
-		}
-	case elf.EM_386:
-		switch elf.R_386(kind) {
-		case elf.R_386_32:
-			return relocation{4, set}
-		case elf.R_386_PC32:
-			return relocation{4, relative}
-		}
-	case elf.EM_AARCH64:
-		switch elf.R_AARCH64(kind) {
-		case elf.R_AARCH64_ABS64:
-			return relocation{8, set}
-		case elf.R_AARCH64_ABS32:
-			return relocation{4, set}
-		case elf.R_AARCH64_ABS16:
-			return relocation{2, set}
-		case elf.R_AARCH64_PREL64:
-			return relocation{8, relative}
-		case elf.R_AARCH64_PREL32:
-			return relocation{4, relative}
-		case elf.R_AARCH64_PREL16:
-			return relocation{2, relative}
-		}
-	case elf.EM_ARM:
-		switch elf.R_ARM(kind) {
-		case elf.R_ARM_ABS32:
-			return relocation{4, set}
-		case elf.R_ARM_REL32:
-			return relocation{4, relative}
-		}
-	case elf.EM_RISCV:
-		return relocationOfRISCV(elf.R_RISCV(kind))
-	case elf.EM_LOONGARCH:
-		return relocationOfLoongArch(elf.R_LARCH(kind))
-	case elf.EM_MIPS:
-		switch elf.R_MIPS(kind) {
-		case elf.R_MIPS_64:
-			return relocation{8, set}
-		case elf.R_MIPS_32:
-			return relocation{4, set}
-		case elf.R_MIPS_PC32:
-			return relocation{4, relative}
-		}
-	case elf.EM_SPARC, elf.EM_SPARC32PLUS, elf.EM_SPARCV9:
-		switch elf.R_SPARC(kind) {
-		case elf.R_SPARC_64, elf.R_SPARC_UA64:
-			return relocation{8, set}
-		case elf.R_SPARC_32, elf.R_SPARC_UA32:
-			return relocation{4, set}
-		case elf.R_SPARC_DISP64:
-			return relocation{8, relative}
-		case elf.R_SPARC_DISP32:
-			return relocation{4, relative}
-		}
-	case elf.EM_PPC:
-		switch elf.R_PPC(kind) {
-		case elf.R_PPC_ADDR32:
-			return relocation{4, set}
-		case elf.R_PPC_REL32:
-			return relocation{4, relative}
-		}
-	case elf.EM_BPF:
-		switch kind {
-		case bpfAbs64:
-			return relocation{8, set}
-		case bpfAbs32:
-			return relocation{4, set}
-		}
-	case elf.EM_PPC64:
-		switch elf.R_PPC64(kind) {
-		case elf.R_PPC64_ADDR64:
-			return relocation{8, set}
-		case elf.R_PPC64_ADDR32:
-			return relocation{4, set}
-		case elf.R_PPC64_REL64:
-			return relocation{8, relative}
-		case elf.R_PPC64_REL32:
-			return relocation{4, relative}
-		}
-	case elf.EM_S390:
-		switch elf.R_390(kind) {
-		case elf.R_390_64:
-			return relocation{8, set}
-		case elf.R_390_32:
-			return relocation{4, set}
-		case elf.R_390_PC64:
-			return relocation{8, relative}
-		case elf.R_390_PC32:
-			return relocation{4, relative}
-		}
-	}
-	return relocation{}
+// relocationTables have the effects of relocations by the ABIs of machines, for the kinds that occur
+// in debug sections.
+var relocationTables = []struct {
+	machine elf.Machine
+	kinds   []relocation // by number
+}{
+	{elf.EM_X86_64, []relocation{
+		elf.R_X86_64_64:       {8, set},
+		elf.R_X86_64_DTPOFF64: {8, set},
+		elf.R_X86_64_32:       {4, set},
+		elf.R_X86_64_32S:      {4, set},
+		elf.R_X86_64_DTPOFF32: {4, set},
+		elf.R_X86_64_PC64:     {8, relative},
+		elf.R_X86_64_PC32:     {4, relative},
+	}},
+	{elf.EM_386, []relocation{
+		elf.R_386_32:   {4, set},
+		elf.R_386_PC32: {4, relative},
+	}},
+	{elf.EM_AARCH64, []relocation{
+		elf.R_AARCH64_ABS64:  {8, set},
+		elf.R_AARCH64_ABS32:  {4, set},
+		elf.R_AARCH64_ABS16:  {2, set},
+		elf.R_AARCH64_PREL64: {8, relative},
+		elf.R_AARCH64_PREL32: {4, relative},
+		elf.R_AARCH64_PREL16: {2, relative},
+	}},
+	{elf.EM_ARM, []relocation{
+		elf.R_ARM_ABS32: {4, set},
+		elf.R_ARM_REL32: {4, relative},
+	}},
+	// the pairs express a difference: the linker may shorten the code between two labels
+	{elf.EM_RISCV, []relocation{
+		elf.R_RISCV_64:       {8, set},
+		elf.R_RISCV_32:       {4, set},
+		elf.R_RISCV_SET32:    {4, set},
+		elf.R_RISCV_SET16:    {2, set},
+		elf.R_RISCV_SET8:     {1, set},
+		elf.R_RISCV_SET6:     {1, setLow6},
+		elf.R_RISCV_32_PCREL: {4, relative},
+		elf.R_RISCV_ADD64:    {8, add},
+		elf.R_RISCV_ADD32:    {4, add},
+		elf.R_RISCV_ADD16:    {2, add},
+		elf.R_RISCV_ADD8:     {1, add},
+		elf.R_RISCV_SUB64:    {8, subtract},
+		elf.R_RISCV_SUB32:    {4, subtract},
+		elf.R_RISCV_SUB16:    {2, subtract},
+		elf.R_RISCV_SUB8:     {1, subtract},
+		elf.R_RISCV_SUB6:     {1, sub6},
+	}},
+	{elf.EM_LOONGARCH, []relocation{
+		elf.R_LARCH_64:       {8, set},
+		elf.R_LARCH_32:       {4, set},
+		elf.R_LARCH_64_PCREL: {8, relative},
+		elf.R_LARCH_32_PCREL: {4, relative},
+		elf.R_LARCH_ADD64:    {8, add},
+		elf.R_LARCH_ADD32:    {4, add},
+		elf.R_LARCH_ADD16:    {2, add},
+		elf.R_LARCH_ADD8:     {1, add},
+		elf.R_LARCH_SUB64:    {8, subtract},
+		elf.R_LARCH_SUB32:    {4, subtract},
+		elf.R_LARCH_SUB16:    {2, subtract},
+		elf.R_LARCH_SUB8:     {1, subtract},
+		elf.R_LARCH_SUB6:     {1, sub6},
+	}},
+	{elf.EM_MIPS, []relocation{
+		elf.R_MIPS_64:   {8, set},
+		elf.R_MIPS_32:   {4, set},
+		elf.R_MIPS_PC32: {4, relative},
+	}},
+	{elf.EM_SPARC, sparcRelocations},
+	{elf.EM_SPARC32PLUS, sparcRelocations},
+	{elf.EM_SPARCV9, sparcRelocations},
+	{elf.EM_PPC, []relocation{
+		elf.R_PPC_ADDR32: {4, set},
+		elf.R_PPC_REL32:  {4, relative},
+	}},
+	{elf.EM_BPF, []relocation{
+		bpfAbs64: {8, set},
+		bpfAbs32: {4, set},
+	}},
+	{elf.EM_PPC64, []relocation{
+		elf.R_PPC64_ADDR64: {8, set},
+		elf.R_PPC64_ADDR32: {4, set},
+		elf.R_PPC64_REL64:  {8, relative},
+		elf.R_PPC64_REL32:  {4, relative},
+	}},
+	{elf.EM_S390, []relocation{
+		elf.R_390_64:   {8, set},
+		elf.R_390_32:   {4, set},
+		elf.R_390_PC64: {8, relative},
+		elf.R_390_PC32: {4, relative},
+	}},
 }
 
-// relocationOfRISCV includes the pairs that express a difference: the linker may shorten the code
-// between two labels.
-func relocationOfRISCV(kind elf.R_RISCV) relocation {
-	switch kind {
-	case elf.R_RISCV_64:
-		return relocation{8, set}
-	case elf.R_RISCV_32, elf.R_RISCV_SET32:
-		return relocation{4, set}
-	case elf.R_RISCV_SET16:
-		return relocation{2, set}
-	case elf.R_RISCV_SET8:
-		return relocation{1, set}
-	case elf.R_RISCV_SET6:
-		return relocation{1, setLow6}
-	case elf.R_RISCV_32_PCREL:
-		return relocation{4, relative}
-	case elf.R_RISCV_ADD64:
-		return relocation{8, add}
-	case elf.R_RISCV_ADD32:
-		return relocation{4, add}
-	case elf.R_RISCV_ADD16:
-		return relocation{2, add}
-	case elf.R_RISCV_ADD8:
-		return relocation{1, add}
-	case elf.R_RISCV_SUB64:
-		return relocation{8, subtract}
-	case elf.R_RISCV_SUB32:
-		return relocation{4, subtract}
-	case elf.R_RISCV_SUB16:
-		return relocation{2, subtract}
-	case elf.R_RISCV_SUB8:
-		return relocation{1, subtract}
-	case elf.R_RISCV_SUB6:
-		return relocation{1, sub6}
-	}
-	return relocation{}
+// sparcRelocations are those of all machines of SPARC.
+var sparcRelocations = []relocation{
+	elf.R_SPARC_64:     {8, set},
+	elf.R_SPARC_UA64:   {8, set},
+	elf.R_SPARC_32:     {4, set},
+	elf.R_SPARC_UA32:   {4, set},
+	elf.R_SPARC_DISP64: {8, relative},
+	elf.R_SPARC_DISP32: {4, relative},
 }
 
-// relocationOfLoongArch does likewise.
-func relocationOfLoongArch(kind elf.R_LARCH) relocation {
-	switch kind {
-	case elf.R_LARCH_64:
-		return relocation{8, set}
-	case elf.R_LARCH_32:
-		return relocation{4, set}
-	case elf.R_LARCH_64_PCREL:
-		return relocation{8, relative}
-	case elf.R_LARCH_32_PCREL:
-		return relocation{4, relative}
-	case elf.R_LARCH_ADD64:
-		return relocation{8, add}
-	case elf.R_LARCH_ADD32:
-		return relocation{4, add}
-	case elf.R_LARCH_ADD16:
-		return relocation{2, add}
-	case elf.R_LARCH_ADD8:
-		return relocation{1, add}
-	case elf.R_LARCH_SUB64:
-		return relocation{8, subtract}
-	case elf.R_LARCH_SUB32:
-		return relocation{4, subtract}
-	case elf.R_LARCH_SUB16:
-		return relocation{2, subtract}
-	case elf.R_LARCH_SUB8:
-		return relocation{1, subtract}
-	case elf.R_LARCH_SUB6:
-		return relocation{1, sub6}
+// relocationsOf returns the relocations of a machine by their numbers.
+func relocationsOf(m elf.Machine) []relocation {
+	for i := range relocationTables {
+		if relocationTables[i].machine == m {
+			return relocationTables[i].kinds
+		}
 	}
-	return relocation{}
+	return nil
 }
 
 // Relocations of BPF, which debug/elf has no names for.

@@ -54,9 +54,6 @@ func OpenWith(r io.ReaderAt, size int64, osFile *os.File, o Options) (*File, err
 	return f, err
 }
 
-// Spills reports whether sections that do not fit the memory may be inflated into files.
-func (f *File) Spills() bool { return f.room.SpillDir != "" && canMap }
-
 // A room is the memory that a file has taken.
 type room struct {
 	Options
@@ -145,29 +142,6 @@ func (a *arena) free(o *Options) error {
 	return err
 }
 
-// Granted returns the bytes of memory that Options.Take granted and that the file holds.
-func (f *File) Granted() (n int64) {
-	f.room.mu.Lock()
-	defer f.room.mu.Unlock()
-	for _, a := range f.room.arenas {
-		n += a.taken
-	}
-	return n
-}
-
-// alloc returns size bytes for a section, and their arena; they are valid until release or Close.
-// Without Take, and for small sections, they are on the heap and the arena is nil.
-func (f *File) alloc(size uint64) (b []byte, a *arena, err error) {
-	if f.room.Take == nil || size < minArena {
-		return make([]byte, size), nil, nil
-	}
-	if a, err = f.room.newArena(size, f.room.Take); err != nil {
-		return nil, nil, err
-	}
-	f.room.add(a)
-	return a.bytes, a, nil
-}
-
 // release frees an arena that alloc returned, which may be nil, before Close. Nobody may use its
 // bytes any longer.
 func (r *room) release(a *arena) error {
@@ -185,13 +159,6 @@ func (r *room) release(a *arena) error {
 
 // offHeap reports whether there is an arena and it is not on the heap.
 func (a *arena) offHeap() bool { return a != nil && !a.onHeap }
-
-// Alloc returns size bytes that are valid until Close, granted like those of a section. If they are
-// on the heap the caller must count them: Footprint does not.
-func (f *File) Alloc(size int) (b []byte, onHeap bool, err error) {
-	b, a, err := f.alloc(uint64(size))
-	return b, !a.offHeap(), err
-}
 
 // borrow takes n bytes for a decoder; the caller gives them back.
 func (o *Options) borrow(n uint64) (giveBack func(), err error) {

@@ -15,11 +15,11 @@ type SymbolTable struct {
 }
 
 // SymbolTable returns the table that Symbol asks first. Both sort it once together.
-func (f *File) SymbolTable() *SymbolTable {
-	if f.closed {
+func (ts *symbolTables) SymbolTable() *SymbolTable {
+	if ts.closed {
 		return new(SymbolTable)
 	}
-	t := f.primary()
+	t := ts.primary()
 	if t.shared == nil {
 		s := &SymbolTable{t: *t}
 		if t.sorted != nil {
@@ -35,7 +35,7 @@ func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
 	if len(s.t.raw) == 0 {
 		return sym, false
 	}
-	entries := uint64(len(s.t.raw)) / s.t.entry // at least one
+	entries := s.t.count() // at least one
 	if s.ready() == nil && uint64(s.lookups.Add(1)) <= min(linearLookups, 1+linearSymbols/entries) {
 		sym, found = s.t.pass(addr)
 	} else if t := s.sort(); t != nil {

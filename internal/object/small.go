@@ -51,20 +51,20 @@ func (b inHand) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // imageOf returns the image of f, which has the bytes data.
-func (f *File) imageOf(data []byte) *smallImage {
+func (h *headers) imageOf(data []byte) *smallImage {
 	all := make([]extent, 0, 64)
 	add := func(off, size uint64) {
 		if off < uint64(len(data)) && size > 0 {
 			all = append(all, extent{off: uint32(off), size: uint32(min(size, uint64(len(data))-off))})
 		}
 	}
-	for i := range f.sections {
-		if s := &f.sections[i]; s.Type != elf.SHT_NOBITS {
+	for i := range h.sections {
+		if s := &h.sections[i]; s.Type != elf.SHT_NOBITS {
 			add(s.Offset, s.Size)
 		}
 	}
-	for i := range f.segments {
-		add(f.segments[i].Offset, f.segments[i].FileSize)
+	for i := range h.segments {
+		add(h.segments[i].Offset, h.segments[i].FileSize)
 	}
 	slices.SortFunc(all, func(a, b extent) int { return cmp.Compare(a.off, b.off) })
 	kept, sum := all[:0], uint32(0)
@@ -123,19 +123,3 @@ func (m *smallImage) footprint() int64 {
 	}
 	return int64(unsafe.Sizeof(*m)) + int64(cap(m.bytes)) + int64(cap(m.extents))*int64(unsafe.Sizeof(extent{}))
 }
-
-// held returns the bytes of the file at [off, off+size), which is within it, without a copy; ok is
-// false if they are read on demand.
-func (f *File) held(off, size uint64) (b []byte, ok bool) {
-	switch {
-	case f.mapped != nil:
-		return f.mapped[off : off+size : off+size], true
-	case f.image != nil:
-		b = f.image.find(off, size)
-		return b, b != nil || size == 0
-	}
-	return nil, false
-}
-
-// Held reports whether the file needs no reader: it is mapped, or in memory.
-func (f *File) Held() bool { return f.mapped != nil || f.image != nil }

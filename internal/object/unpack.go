@@ -14,7 +14,7 @@ import (
 // ends it, in the goroutine that uses the file. Run may be called in another goroutine while the
 // file is used; the file must stay open.
 type Unpacking struct {
-	f     *File
+	d     *sectionData
 	jobs  []*unpacked
 	size  uint64 // bytes of the arena
 	extra uint64 // bytes that the decoders take besides
@@ -34,14 +34,14 @@ const sectionAlign = 64 // bytes of a cache line, at which sections begin
 
 // Unpack returns an Unpacking of the named sections, except those that are not compressed, already
 // in memory, or relocated. It reads only their headers.
-func (f *File) Unpack(names ...string) *Unpacking {
-	u := &Unpacking{f: f}
+func (d *sectionData) Unpack(names ...string) *Unpacking {
+	u := &Unpacking{d: d}
 	for _, name := range names {
-		s := f.section(name)
-		if f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
+		s := d.section(name)
+		if d.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, d.size) {
 			continue
 		}
-		if _, ok := f.kept[name]; ok || f.relocates(name, s) || slices.ContainsFunc(u.jobs, func(j *unpacked) bool { return j.name == name }) {
+		if _, ok := d.kept[name]; ok || d.relocates(name, s) || slices.ContainsFunc(u.jobs, func(j *unpacked) bool { return j.name == name }) {
 			continue
 		}
 		legacy := isLegacy(name, s)
@@ -49,15 +49,15 @@ func (f *File) Unpack(names ...string) *Unpacking {
 			continue
 		}
 		j := &unpacked{name: name}
-		if j.Stream, j.err = f.stream(s, legacy); j.err == nil {
-			f.claim(s, &j.Stream)
+		if j.Stream, j.err = d.stream(s, legacy); j.err == nil {
+			d.claims.add(s, &j.Stream)
 		}
 		u.jobs = append(u.jobs, j)
 	}
 	var windows []uint64
 	for _, j := range u.jobs {
 		if j.err == nil {
-			j.err = f.refuse(&j.Stream)
+			j.err = d.claims.refuse(&j.Stream)
 		}
 		if j.err != nil {
 			continue
@@ -81,7 +81,7 @@ func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
 // decoders' own memory, which cannot go to a file, are called instead of Options.Take if they are
 // not nil, and may wait. Run returns after its goroutines have ended.
 func (u *Unpacking) Run(take, must func(int64) error) {
-	o := &u.f.room.Options
+	o := &u.d.room.Options
 	if take == nil {
 		take = o.Take
 	}
@@ -139,7 +139,7 @@ func (u *Unpacking) Keep() error {
 	if u.err != nil {
 		return u.err
 	}
-	if u.f.closed {
+	if u.d.closed {
 		u.Drop()
 		return nil
 	}
@@ -147,11 +147,11 @@ func (u *Unpacking) Keep() error {
 		u.Drop() // for nothing
 	}
 	if u.arena != nil {
-		u.f.room.add(u.arena)
+		u.d.room.add(u.arena)
 	}
 	for _, j := range u.jobs {
 		j.offHeap = u.arena != nil && !u.arena.onHeap
-		u.f.keep(j.name, j.kept)
+		u.d.keep(j.name, j.kept)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (u *Unpacking) Keep() error {
 // Drop ends the Unpacking without Keep.
 func (u *Unpacking) Drop() {
 	if u.arena != nil {
-		u.arena.free(&u.f.room.Options)
+		u.arena.free(&u.d.room.Options)
 		u.arena = nil
 	}
 }
@@ -173,8 +173,8 @@ func (u *Unpacking) Spilled() int64 {
 }
 
 // Inflate is Unpack, Run and Keep at once.
-func (f *File) Inflate(names ...string) error {
-	u := f.Unpack(names...)
+func (d *sectionData) Inflate(names ...string) error {
+	u := d.Unpack(names...)
 	u.Run(nil, nil)
 	return u.Keep()
 }

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"debug/elf"
 	"slices"
 	"unsafe"
@@ -9,7 +10,7 @@ import (
 // An unwind has the bounds of functions, from the information for unwinding. Its zero value has not
 // looked for it.
 type unwind struct {
-	f      *File         // nil: not looked for
+	d      *sectionData  // nil: not looked for
 	table  []byte        // the search table of .eh_frame_hdr, and what follows
 	count  uint64        // entries of that table; 0: none
 	base   uint64        // address that the entries are relative to
@@ -30,8 +31,8 @@ func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 		return 0, 0, false
 	}
 	u := &f.unwind
-	if u.f == nil {
-		u.f = f
+	if u.d == nil {
+		u.d = &f.sectionData
 		u.find()
 	}
 	return u.at(addr)
@@ -42,15 +43,7 @@ func (u *unwind) at(addr uint64) (start, end uint64, ok bool) {
 	if u.count > 0 {
 		return u.search(addr)
 	}
-	i, exact := slices.BinarySearchFunc(u.ranges, addr, func(r unwindRange, addr uint64) int {
-		switch {
-		case r.start < addr:
-			return -1
-		case r.start > addr:
-			return 1
-		}
-		return 0
-	})
+	i, exact := slices.BinarySearchFunc(u.ranges, addr, func(r unwindRange, addr uint64) int { return cmp.Compare(r.start, addr) })
 	if !exact {
 		i--
 	}
@@ -71,17 +64,17 @@ func (f *File) unwindSeparates(start, addr uint64) bool {
 
 // find finds the table, or makes one.
 func (u *unwind) find() {
-	f := u.f
-	if f.Machine == elf.EM_ARM {
+	d := u.d
+	if d.Machine == elf.EM_ARM {
 		u.readExidx()
 		return
 	}
 	header := uint64(0)
-	if s := f.section(".eh_frame_hdr"); s != nil && s.Type != elf.SHT_NOBITS {
+	if s := d.section(".eh_frame_hdr"); s != nil && s.Type != elf.SHT_NOBITS {
 		header = s.Addr
 	} else {
-		for i := range f.segments {
-			if p := &f.segments[i]; p.Type == elf.PT_GNU_EH_FRAME && p.FileSize > 0 {
+		for i := range d.segments {
+			if p := &d.segments[i]; p.Type == elf.PT_GNU_EH_FRAME && p.FileSize > 0 {
 				header = p.Addr
 			}
 		}
@@ -94,11 +87,11 @@ func (u *unwind) find() {
 		}
 	}
 	data := []byte(nil)
-	if s := f.section(".eh_frame"); s != nil && s.Type != elf.SHT_NOBITS && s.Flags&elf.SHF_ALLOC != 0 && f.Type != elf.ET_REL {
+	if s := d.section(".eh_frame"); s != nil && s.Type != elf.SHT_NOBITS && s.Flags&elf.SHF_ALLOC != 0 && d.Type != elf.ET_REL {
 		frames = s.Addr
-		data, _ = f.tableData(s)
+		data, _ = d.tableData(s)
 	} else if frames != 0 {
-		data = f.Loaded(frames)
+		data = d.Loaded(frames)
 	}
 	u.walk(data, frames)
 }
@@ -106,11 +99,11 @@ func (u *unwind) find() {
 // readHeader reads .eh_frame_hdr at an address and returns the address of .eh_frame, or 0 if
 // it has none.
 func (u *unwind) readHeader(at uint64) (frames uint64) {
-	b := u.f.Loaded(at)
+	b := u.d.Loaded(at)
 	if len(b) < 4 || b[0] != 1 {
 		return 0
 	}
-	c := cursor{h: &u.f.header, data: b, addr: at, base: at, at: 4}
+	c := cursor{h: &u.d.header, data: b, addr: at, base: at, at: 4}
 	frames = c.pointer(b[1])
 	count := c.pointer(b[2])
 	if c.bad || b[2] == peOmit || b[3] != peDataRel|peS4 || count == 0 || count > uint64(len(b)-c.at)/8 || count > maxUnwind {
@@ -122,7 +115,7 @@ func (u *unwind) readHeader(at uint64) (frames uint64) {
 
 // search finds the entry of the table whose function covers addr.
 func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
-	h, table := &u.f.header, u.table
+	h, table := &u.d.header, u.table
 	if uint64(len(table)) < u.count*8 {
 		return 0, 0, false
 	}
@@ -139,7 +132,7 @@ func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
 		return 0, 0, false
 	}
 	at := place(table[(lo-1)*8+4:])
-	start, end, _, ok = u.frameAt(u.f.Loaded(at), at, 0, nil)
+	start, end, _, ok = u.frameAt(u.d.Loaded(at), at, 0, nil)
 	return start, end, ok && addr >= start && addr < end
 }
 
@@ -161,17 +154,7 @@ func (u *unwind) walk(data []byte, addr uint64) {
 
 func (u *unwind) sort() {
 	slices.SortFunc(u.ranges, func(a, b unwindRange) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		case a.end < b.end:
-			return -1
-		case a.end > b.end:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
 	})
 	u.ranges = slices.Clip(u.ranges)
 }
@@ -180,7 +163,7 @@ func (u *unwind) sort() {
 // it has one, and the offset of the next entry; 0 if there is none. encodings, if not nil,
 // remembers those of common entries.
 func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
-	c := cursor{h: &u.f.header, data: data, addr: addr, at: int(at)}
+	c := cursor{h: &u.d.header, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())
 	if length == 0xffffffff {
 		length = c.u64()
@@ -202,7 +185,7 @@ func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte
 		if common < idAt {
 			encoding, ok = u.frameEncoding(data, common)
 		} else {
-			encoding, ok = u.frameEncoding(u.f.Loaded(addr+common), 0)
+			encoding, ok = u.frameEncoding(u.d.Loaded(addr+common), 0)
 		}
 		if !ok {
 			return 0, 0, next, false
@@ -213,13 +196,13 @@ func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte
 	}
 	start = c.pointer(encoding)
 	size := c.pointer(encoding & 0x0f)
-	end = u.f.header.wrap(start + size)
+	end = u.d.wrap(start + size)
 	return start, end, next, !c.bad && size != 0 && end > start && encoding&peIndirect == 0
 }
 
 // frameEncoding returns the pointer encoding of the functions of the common entry at data[at:].
 func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
-	c := cursor{h: &u.f.header, data: data, at: int(at)}
+	c := cursor{h: &u.d.header, data: data, at: int(at)}
 	length := uint64(c.u32())
 	if length == 0xffffffff {
 		length = c.u64()
@@ -275,30 +258,30 @@ func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) 
 // readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm
 // Architecture, 5): their starts.
 func (u *unwind) readExidx() {
-	f := u.f
+	d := u.d
 	var addr, size uint64
-	for i := range f.segments {
+	for i := range d.segments {
 		const ptArmExidx = 0x70000001
-		if p := &f.segments[i]; p.Type == ptArmExidx {
+		if p := &d.segments[i]; p.Type == ptArmExidx {
 			addr, size = p.Addr, p.FileSize
 		}
 	}
-	data := f.Loaded(addr)
+	data := d.Loaded(addr)
 	data = data[:min(size, uint64(len(data)))]
 	var starts []uint64
 	for at := uint64(0); at+8 <= uint64(len(data)) && len(starts) < maxUnwind; at += 8 {
-		offset := int32(f.header.u32(data[at:])<<1) >> 1 // 31 bits, signed
-		starts = append(starts, f.header.wrap(addr+at+uint64(int64(offset)))&^1)
+		offset := int32(d.u32(data[at:])<<1) >> 1 // 31 bits, signed
+		starts = append(starts, d.wrap(addr+at+uint64(int64(offset)))&^1)
 	}
 	slices.Sort(starts)
 	for i := range starts {
 		end := starts[i] + 1<<31
 		if i+1 < len(starts) {
 			end = starts[i+1]
-		} else if s := f.codeSection(starts[i]); s != nil {
+		} else if s := d.codeSection(starts[i]); s != nil {
 			end = s.Addr + s.Size
 		}
-		if f.ExecCovers(starts[i]) && end > starts[i] {
+		if d.ExecCovers(starts[i]) && end > starts[i] {
 			u.ranges = append(u.ranges, unwindRange{starts[i], end})
 		}
 	}

@@ -36,7 +36,7 @@ func TestUnwindRangesAreThoseOfReadelf(t *testing.T) {
 			want = append(want, unwindRange{start, end})
 		}
 		table, walk := open(t, path), open(t, path)
-		walk.unwind.f = walk
+		walk.unwind.d = &walk.sectionData
 		s, ok := walk.Section(".eh_frame")
 		if !ok || len(want) == 0 {
 			continue

@@ -32,11 +32,11 @@ func (w *wordTable) footprint() int64 {
 // SymbolsWithWord returns the symbols of .symtab and .dynsym whose names are mangled, and have word as an
 // identifier, and maybe others. steps is what the search costs, of about 50 ns each: the first one reads
 // all names, the second makes a table of 4 bytes a word, and later ones read that.
-func (f *File) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
-	if f.closed {
+func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
+	if ts.closed {
 		return func(func(Symbol) bool) {}, 0
 	}
-	tables := []*symbols{f.primary(), f.secondary()}
+	tables := []*symbols{ts.primary(), ts.secondary()}
 	for _, t := range tables {
 		steps += t.findWord()
 	}
@@ -54,7 +54,7 @@ func (t *symbols) findWord() int {
 	if len(t.raw) == 0 {
 		return 0
 	}
-	count, w := int(uint64(len(t.raw))/t.entry), &t.words
+	count, w := int(t.count()), &t.words
 	if w.built {
 		return len(w.hashes) / 64
 	}
@@ -67,12 +67,12 @@ func (t *symbols) findWord() int {
 
 // hashWords makes the table of words.
 func (t *symbols) hashWords() {
-	count := uint64(len(t.raw)) / t.entry
+	count := t.count()
 	w := &t.words
 	w.built, w.seed, w.ends = true, maphash.MakeSeed(), make([]uint32, count)
 	budget := 2*len(t.strings) + maxNamesHashed // names may share suffixes
 	for i := uint64(1); i < count; i++ {
-		name := t.name(t.f.header.u32(t.raw[i*t.entry:]))
+		name := t.name(t.d.u32(t.raw[i*t.entry:]))
 		if budget -= len(name) + 1; budget < 0 || len(w.hashes) > maxWords {
 			*w = wordTable{searches: w.searches, large: true}
 			return
