@@ -97,7 +97,7 @@ func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
 	f.tracer.begin()
 	f.tracer.reader.Facts().AddMap(dialect.Map{Start: 0x1000, End: 0x2000, Path: "/opt/shop/libledger.so.1.2", Code: true})
 	for name, want := range map[string]bool{"": false, "libledger.so": false, "libledger.so.1": false, "libshop.so": true, "shop: idle": true} {
-		m := f.tracer.open(&dialect.Frame{Module: name, Addr: 0x1234})
+		m := f.tracer.open(&dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: name, Addr: 0x1234}})
 		if m.Path != "/opt/shop/libledger.so.1.2" || m.Guessed != want {
 			t.Errorf("%q: %s, guessed: %v, want %v", name, m.Path, m.Guessed, want)
 		}

@@ -72,10 +72,15 @@ func (m *lateMaps) restore(s *savedLate) error {
 			return err
 		}
 		f := judge.Frame{Frame: &dialect.Frame{
-			Dialect: dialects[from.Dialect], Number: from.Number, Module: string(from.Module), ID: id, Program: from.Program, Deleted: from.Deleted,
-			Kind: from.Kind, Value: from.Value, Addr: from.Addr, Call: from.Call,
-			Symbol: dialect.Symbol{Name: string(from.Symbol), Offset: from.Offset, Size: from.Size, Inside: from.Inside},
-			Less:   from.Less, Process: from.Process, PID: from.PID, Usual: from.Usual, Footnote: from.Footnote,
+			Dialect: dialects[from.Dialect], Number: from.Number,
+			LoggedPlace: dialect.LoggedPlace{
+				Module: string(from.Module), ID: id, Program: from.Program, Deleted: from.Deleted,
+				Kind: from.Kind, Value: from.Value, Addr: from.Addr, Call: from.Call,
+				Symbol: dialect.Symbol{Name: string(from.Symbol), Offset: from.Offset, Size: from.Size, Inside: from.Inside},
+				Less:   from.Less, Usual: from.Usual,
+			},
+			Proof:   dialect.Proof{Process: from.Process, PID: from.PID},
+			Rewrite: dialect.Rewrite{Footnote: from.Footnote},
 		}}
 		if f.Dialect == nil || f.Kind > dialect.FileOrRuntime || f.Call > dialect.System {
 			return checkpoint.Damaged("a frame that waits for maps is not valid")

@@ -40,32 +40,79 @@ const (
 	System               // Exact, or after the instruction of a system call, if one is before the address
 )
 
-// A Frame is one frame of a backtrace. The byte slices refer to its line.
+// A Frame is one frame of a backtrace: its place as logged, what proves the place or refutes it, and
+// how its line changes for the answer. The byte slices refer to its line.
 type Frame struct {
 	Dialect *Dialect
 	Number  int // of the frame in its stack, as logged; -1 if it has none
+	LoggedPlace
+	Proof
+	Rewrite
+}
 
+// A LoggedPlace is the address of a frame as its line has it, and the module that the address is in.
+type LoggedPlace struct {
 	// Module is the module as the line names it: a path, a name, or what a program was called as.
 	// It is empty if the line has none. ID is its build ID, zero if neither the line nor the lines
 	// before have one.
 	Module string
 	ID     buildid.ID
+	Prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known
 
 	// Program is set if the line has no module because the frame is in the program itself, or its
 	// address is not in code. Deleted is set if the file at the path was deleted.
 	Program, Deleted bool
 
-	Kind   Number
-	Value  uint64 // the number, of the kind Kind
-	Addr   uint64 // address in the process; 0 if not in the line
-	Call   Call
-	Symbol Symbol
+	Kind       Number
+	Value      uint64 // the number, of the kind Kind
+	Addr       uint64 // address in the process; 0 if not in the line
+	KernelAddr uint64 // address of the frame in a running kernel, beside Symbol; 0 if the line does not have it
+	Call       Call
+	Symbol     Symbol
+	Less       uint64 // what the producer has subtracted in each frame but the first, exact ones included; it is added in Addr
+	Usual      uint64 // a load bias that the module is likely to have; 0 if unknown
 
-	Less    uint64 // what the producer has subtracted in each frame but the first, exact ones included; it is added in Addr
+	// Machine, if not 0, is the only machine on which the number is an address of code.
+	Machine elf.Machine
+
+	// Data is set for the address of a variable. Its Addr is in the process.
+	Data bool
+}
+
+// A Proof is what a log has beside a place to judge by whether a file is the one that ran, and why no
+// file may be asked.
+type Proof struct {
 	Process uint64 // number of the process in a log of several; 0 if not in the line
 	PID     uint64 // the process that has logged the line, if its maps have theirs; otherwise it may be 0
-	Usual   uint64 // a load bias that the module is likely to have; 0 if unknown
 
+	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value
+	// and Call, and in a Kernel the same Symbol; 0 if these were not compared.
+	Key uint64
+
+	Crash  *Crash      // set for a process that the kernel has killed
+	Kernel *Kernel     // set for a function of a kernel
+	Load   *KernelLoad // of the kernel of a frame with an address
+	Code   []byte      // the code at the address, if the line lists it; otherwise nil
+	Listed *Code       // listing around the instruction of a function of a kernel, which a later line fills in; nil if none is awaited
+
+	// Optional is set if the number may be anything: it is a frame only if the file has code there.
+	Optional bool
+	Unsure   bool // an address on the stack of a kernel, which may be left of an earlier call
+
+	// Apart is set if lines without frames are before the frame's line, or if lines of its dialect
+	// are no callers of the lines before. A frame without a number then begins a stack.
+	Apart bool
+
+	// Awaits is set if a later line of the report may have the build ID of the module.
+	Awaits bool
+
+	// NoModule is the reason if no module is known for the address; nil: ErrNoModule.
+	NoModule error
+	Unread   error // why frames of this kind are never located; nil if they can be
+}
+
+// A Rewrite is how the line of a frame changes for an answer.
+type Rewrite struct {
 	// Start is the offset in the line at which the frame begins. The text before it is repeated
 	// on lines that are added for inlined calls.
 	Start int
@@ -81,19 +128,6 @@ type Frame struct {
 	// Depth is the place of the depth of an inlined call, for InlineDotted.
 	Depth Span
 
-	// Named is set if the line has its answer already, or can have none: only its number changes.
-	Named bool
-
-	// Machine, if not 0, is the only machine on which the number is an address of code.
-	Machine elf.Machine
-
-	// Optional is set if the number may be anything: it is a frame only if the file has code there.
-	Optional bool
-
-	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value
-	// and Call, and in a Kernel the same Symbol; 0 if these were not compared.
-	Key uint64
-
 	// Edits are the changes of the line for an answer, in the order of their places.
 	Edits  []Edit
 	Inline Inline
@@ -102,21 +136,15 @@ type Frame struct {
 	// its own after the line.
 	Below string
 
+	// Named is set if the line has its answer already, or can have none: only its number changes.
+	Named bool
+
 	// PlaceBelow is set if the producer prints the place of a frame that it has found on the next
 	// line: then there is nothing to add. Placed reports whether a line is one.
 	PlaceBelow bool
 
-	// NoModule is the reason if no module is known for the address; nil: ErrNoModule.
-	NoModule error
-
-	// Awaits is set if a later line of the report may have the build ID of the module.
-	Awaits bool
-
 	// Wraps is set if the module may be in the next line. Continue reads it.
 	Wraps bool
-
-	// Data is set for the address of a variable. Its Addr is in the process.
-	Data bool
 
 	// Unframed is set for an address of code or data that is no frame: its answer replaces the only
 	// Edit.
@@ -124,21 +152,6 @@ type Frame struct {
 
 	// Footnote is set if the line must not change: the answer follows the maps of the process.
 	Footnote bool
-	Unread   error // why frames of this kind are never located; nil if they can be
-
-	Crash  *Crash  // set for a process that the kernel has killed
-	Kernel *Kernel // set for a function of a kernel
-	Code   []byte  // the code at the address, if the line lists it; otherwise nil
-
-	// Apart is set if lines without frames are before the frame's line, or if lines of its dialect
-	// are no callers of the lines before. A frame without a number then begins a stack.
-	Apart bool
-
-	KernelAddr uint64      // address of the frame in a running kernel, beside Symbol; 0 if the line does not have it
-	Load       *KernelLoad // of the kernel of a frame with an address
-	Unsure     bool        // an address on the stack of a kernel, which may be left of an earlier call
-	Listed     *Code       // listing around the instruction of a function of a kernel, which a later line fills in; nil if none is awaited
-	Prefix     buildid.ID  // the first bytes of the build ID of the module, if ID is not known
 }
 
 // A Symbol is the symbol that the producer of a frame has found near its address.

@@ -62,7 +62,7 @@ func thisProgram(t *testing.T) (m *Image, returns []uint64) {
 // framesOfModule returns frames that return to addresses, with the load bias.
 func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) {
 	for _, addr := range addrs {
-		frames = append(frames, frame(dialect.Frame{Dialect: glibc, Module: path, Number: -1, Kind: dialect.Runtime, Addr: addr + bias, Value: addr + bias}))
+		frames = append(frames, frame(dialect.Frame{Dialect: glibc, Number: -1, LoggedPlace: dialect.LoggedPlace{Module: path, Kind: dialect.Runtime, Addr: addr + bias, Value: addr + bias}}))
 	}
 	return frames
 }

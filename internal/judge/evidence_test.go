@@ -29,7 +29,7 @@ func TestRandomFramesProveNoFile(t *testing.T) {
 					s = m.Segments[random.Intn(len(m.Segments))]
 				}
 				addr := s.Addr + uint64(random.Int63n(int64(s.FileSize)))
-				all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i, Kind: dialect.Vaddr, Value: addr, Module: m.Path}))
+				all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: addr, Module: m.Path}}))
 			}
 			trace := Trace{Open: func(*dialect.Frame) *Image {
 				copied := *m
@@ -87,7 +87,7 @@ func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	for _, younger := range []bool{false, true} {
 		var all []*Frame
 		for i := range 4 {
-			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}))
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}}))
 		}
 		copied := *m
 		copied.Younger = younger
@@ -166,7 +166,7 @@ func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 			var all []*Frame
 			for _, s := range stacks {
 				for i := range 9 {
-					f := frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path, PID: s.pid, Apart: i == 0})
+					f := frame(dialect.Frame{Dialect: glibc, Number: -1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}, Proof: dialect.Proof{PID: s.pid, Apart: i == 0}})
 					if i == 8 && s.broken {
 						f.Value++
 					} else if i == 8 {
@@ -310,7 +310,7 @@ func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 			trace := Trace{Open: func(*dialect.Frame) *Image {
 				return &Image{Path: "/opt/shop", ID: test.id, File: f, Segments: f.Segments()}
 			}}
-			fault := frame(dialect.Frame{Dialect: test.dialect, Number: test.number, Kind: dialect.BaseOffset, Value: addr, Module: "/opt/shop", ID: test.id, Call: dialect.Adjusted})
+			fault := frame(dialect.Frame{Dialect: test.dialect, Number: test.number, LoggedPlace: dialect.LoggedPlace{Kind: dialect.BaseOffset, Value: addr, Module: "/opt/shop", ID: test.id, Call: dialect.Adjusted}})
 			trace.Judge([]*Frame{fault}, new(dialect.Facts))
 			if fault.Place.Err == ErrWithin {
 				got = append(got, addr)
@@ -353,7 +353,7 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 				continue
 			}
 			number++
-			all = append(all, frame(dialect.Frame{Dialect: test.by, Number: number, Kind: dialect.Vaddr, Value: addr, Module: m.Path}))
+			all = append(all, frame(dialect.Frame{Dialect: test.by, Number: number, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: addr, Module: m.Path}}))
 		}
 		copied := *m
 		trace := Trace{Open: func(*dialect.Frame) *Image { return &copied }}
@@ -371,9 +371,9 @@ func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
 		var all []*Frame
 		for i := range calls {
-			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}))
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}}))
 		}
-		all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, Kind: dialect.Vaddr, Value: m.lowest() + 1, Module: m.Path}))
+		all = append(all, frame(dialect.Frame{Dialect: glibc, Number: -1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: m.lowest() + 1, Module: m.Path}}))
 		copied := *m
 		trace := Trace{Open: func(*dialect.Frame) *Image { return &copied }}
 		trace.Judge(all, new(dialect.Facts))
@@ -402,7 +402,7 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 				i, process = n/2, n%2
 			}
 			addr := returns[i*50] + biases[process]
-			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i + 1, Kind: dialect.Runtime, Addr: addr, Value: addr, Module: m.Path}))
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i + 1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Module: m.Path}}))
 		}
 		trace := Trace{Open: func(*dialect.Frame) *Image {
 			copied := movable
@@ -440,10 +440,10 @@ func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 		{"/lib/libc.so.6", 2, 0},
 		{"/lib/libother.so", 3, 0},
 	} {
-		all := []*Frame{frame(dialect.Frame{Dialect: glibc, Number: 0, Kind: dialect.BaseOffset, Value: 0x3c050, Module: test.before})}
-		all = append(all, frame(dialect.Frame{Dialect: glibc, Number: 1, Kind: dialect.Vaddr, Value: returns[900] + 1, Module: m.Path}))
+		all := []*Frame{frame(dialect.Frame{Dialect: glibc, Number: 0, LoggedPlace: dialect.LoggedPlace{Kind: dialect.BaseOffset, Value: 0x3c050, Module: test.before}})}
+		all = append(all, frame(dialect.Frame{Dialect: glibc, Number: 1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: returns[900] + 1, Module: m.Path}}))
 		for i := range test.proofs {
-			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i + 2, Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}))
+			all = append(all, frame(dialect.Frame{Dialect: glibc, Number: i + 2, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Vaddr, Value: returns[i*100], Module: m.Path}}))
 		}
 		trace := Trace{Open: func(f *dialect.Frame) *Image {
 			copied := *m

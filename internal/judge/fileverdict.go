@@ -80,7 +80,7 @@ func keyOf(f *dialect.Frame) moduleKey {
 // verdictOfModule is like verdictFor, for the module of f.
 func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
-		v.first = dialect.Frame{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
+		v.first = dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}}
 		m := t.Open(f)
 		if m.Err == nil && !f.Prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.Prefix.Bytes()) {
 			return &Image{Path: m.Path, Err: ErrOtherID}

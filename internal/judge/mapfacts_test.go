@@ -68,7 +68,7 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 			}
 			var frames []*Frame
 			for i, addr := range test.addrs {
-				frames = append(frames, frame(dialect.Frame{Dialect: glibc, Number: i + 1, Kind: dialect.Runtime, Addr: addr, Value: addr, Module: test.module, PID: test.pid}))
+				frames = append(frames, frame(dialect.Frame{Dialect: glibc, Number: i + 1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Module: test.module}, Proof: dialect.Proof{PID: test.pid}}))
 			}
 			trace := Trace{Open: func(f *dialect.Frame) *Image {
 				if f.Module == m.Path {
@@ -109,7 +109,7 @@ func TestLibrariesFoundByTheirNameNeedMoreProof(t *testing.T) {
 	} {
 		var frames []*Frame
 		for i, off := range test.offs {
-			frames = append(frames, frame(dialect.Frame{Dialect: coredump, Number: i + 1, Kind: dialect.BaseOffset, Value: off - m.lowest(), Module: "libledger.so"}))
+			frames = append(frames, frame(dialect.Frame{Dialect: coredump, Number: i + 1, LoggedPlace: dialect.LoggedPlace{Kind: dialect.BaseOffset, Value: off - m.lowest(), Module: "libledger.so"}}))
 		}
 		trace := Trace{Open: func(*dialect.Frame) *Image {
 			copied := *m

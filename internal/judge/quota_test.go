@@ -205,7 +205,7 @@ func TestNamesAreLookedUpWithinTheQuota(t *testing.T) {
 			trace := Trace{Open: func(*dialect.Frame) *Image { return &image }, Quota: &q, Demangle: func(s string) string { return s }}
 			var frames []*Frame
 			for _, name := range names {
-				frames = append(frames, frame(dialect.Frame{Dialect: glibc, Module: path, Kind: dialect.Vaddr, Value: at, Symbol: dialect.Symbol{Name: name, Inside: true}}))
+				frames = append(frames, frame(dialect.Frame{Dialect: glibc, LoggedPlace: dialect.LoggedPlace{Module: path, Kind: dialect.Vaddr, Value: at, Symbol: dialect.Symbol{Name: name, Inside: true}}}))
 			}
 			trace.Judge(frames, &dialect.Facts{})
 			return q.Steps(), frames[0].Place.Err

@@ -134,7 +134,7 @@ func (t *Trace) Resume(verdicts []Verdict) {
 				of = t.unnamedVerdict(m)
 			}
 		} else {
-			f := dialect.Frame{Module: v.Module, ID: v.ID, Prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}
+			f := dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: v.Module, ID: v.ID, Prefix: v.Prefix, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}, Proof: dialect.Proof{Process: v.Process}}
 			key := keyOf(&f)
 			key.load = v.Load
 			of = t.verdictOfModule(key, &f)

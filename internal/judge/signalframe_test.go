@@ -29,7 +29,7 @@ func TestTheFrameAfterATrampolineIsExactInALaterJudgement(t *testing.T) {
 	}{{"numbered", 1, 1}, {"without numbers", -1, 0}} {
 		var frames []*Frame
 		for i, addr := range []uint64{returns[0], trampoline, returns[1], returns[2]} {
-			frames = append(frames, frame(dialect.Frame{Dialect: glibc, Module: m.Path, Number: c.number + i*c.step, Kind: dialect.Vaddr, Value: addr}))
+			frames = append(frames, frame(dialect.Frame{Dialect: glibc, Number: c.number + i*c.step, LoggedPlace: dialect.LoggedPlace{Module: m.Path, Kind: dialect.Vaddr, Value: addr}}))
 		}
 		trace := Trace{Open: func(*dialect.Frame) *Image { return m }}
 		trace.Judge(frames[:2], &dialect.Facts{})
