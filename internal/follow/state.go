@@ -147,9 +147,7 @@ func (s *source) resume() (bool, error) {
 		closeAll([]*generation{found})
 		return false, err
 	}
-	// what the last run was reading may have been an archive, whose time is perhaps that of its
-	// compression: later than that of files after it
-	if len(beside.archives) > 0 && (found == nil || found.contents == nil || found.id.ino != last.Ino) {
+	if len(beside.archives) > 0 && !found.wasArchive(last.mark) {
 		s.seen = last.Time
 	}
 	s.savedBeside, s.savedArchives = saved.Beside, saved.Archives
@@ -283,6 +281,12 @@ func (g *generation) resume(r savedReading) error {
 		return nil
 	}
 	return g.seek(r.Off)
+}
+
+// wasArchive reports whether g, which was found by m, was an archive when m was taken. The time of m is
+// then perhaps that of the compression: later than those of files after it.
+func (g *generation) wasArchive(m mark) bool {
+	return g != nil && g.contents != nil && g.id.ino == m.Ino
 }
 
 // claimOlder removes the files of older from all and archives and returns them; nil for each that is
