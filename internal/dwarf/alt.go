@@ -9,20 +9,21 @@ func (v value) isAlt() bool {
 }
 
 // altName is entryName for the entry of the supplementary file at off. It falls back to name.
-func (d *Data) altName(off uint64, name strRef, declared bool) (strRef, bool) {
-	if d.links == nil || d.links.alt == nil {
+func (l *links) altName(off uint64, name strRef, declared bool) (strRef, bool) {
+	alt := l.supplementary()
+	if alt == nil {
 		return name, false
 	}
-	alt := d.links.alt
+	d := l.d
 	before := alt.Footprint()
-	alt.tick, alt.work, alt.err = d.tick, d.work, nil
+	alt.continues(&d.budget)
 	found, linkage := strRef{}, false
 	if u := alt.unitOf(off); u != nil && off-u.off >= uint64(u.root) {
 		u.used = d.tick
 		found, linkage = u.entryName(uint32(off-u.off), declared)
 	}
 	d.work = alt.work
-	d.links.held += alt.Footprint() - before
+	l.held += alt.Footprint() - before
 	if d.err == nil {
 		d.err = alt.err
 	}
@@ -40,4 +41,12 @@ func (d *Data) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 		return name, false
 	}
 	return found, linkage
+}
+
+// supplementary returns the Data of the supplementary file, or nil.
+func (l *links) supplementary() *Data {
+	if l == nil {
+		return nil
+	}
+	return l.alt
 }

@@ -5,6 +5,37 @@ import (
 	"slices"
 )
 
+// An addressIndex finds the unit of an address. The ranges in .debug_aranges, and those in the root
+// entries of the units that it does not list, are scanned by the first lookups, and swept after
+// coldLookups of them.
+type addressIndex struct {
+	d           *Data
+	listed      rangeSet    // ranges in .debug_aranges
+	roots       []unitRange // ranges of units that are not listed, before the sweep
+	unlisted    rangeSet    // the same after the sweep
+	listedLooks int
+	tooMany     bool // .debug_aranges has too many ranges to keep
+	rootLooks   int
+}
+
+// unitFor returns the unit that describes addr, or nil.
+func (x *addressIndex) unitFor(addr uint64) *unit {
+	off := x.offsetFor(addr)
+	if off == noUnit {
+		return nil
+	}
+	return x.d.unitAt(off)
+}
+
+// offsetFor returns the offset of the unit that describes addr, or noUnit.
+func (x *addressIndex) offsetFor(addr uint64) uint64 {
+	off := x.listedUnit(addr)
+	if off == noUnit {
+		off = x.unlistedUnit(addr)
+	}
+	return off
+}
+
 // An arangeSet is one unit's part of .debug_aranges (DWARF 5, 6.1.2).
 type arangeSet struct {
 	unit  uint64 // offset in .debug_info
@@ -40,9 +71,9 @@ func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 }
 
 // nextListed is nextArangeSet within the budget of the current lookup.
-func (d *Data) nextListed(c *cursor) (s arangeSet, ok, more bool) {
+func (x *addressIndex) nextListed(c *cursor) (s arangeSet, ok, more bool) {
 	s, ok, more = nextArangeSet(c)
-	if more && !d.spend(1+len(s.pairs)/arangeCost) {
+	if more && !x.d.spend(1+len(s.pairs)/arangeCost) {
 		return arangeSet{}, false, false
 	}
 	return s, ok, more
@@ -61,37 +92,38 @@ func (s *arangeSet) pair(i int, big bool) (addr, length uint64) {
 func (s *arangeSet) len() int { return len(s.pairs) / (2 * int(s.size)) }
 
 // listedUnit returns the unit that .debug_aranges lists for addr, or noUnit.
-func (d *Data) listedUnit(addr uint64) uint64 {
-	if d.listed == nil && d.shelf != nil {
+func (x *addressIndex) listedUnit(addr uint64) uint64 {
+	d := x.d
+	if x.listed == nil && d.shelf != nil {
 		if v := d.shelf.listed.made.Load(); v != nil {
-			d.listed = *v
+			x.listed = *v
 		}
 	}
-	if d.listed == nil {
+	if x.listed == nil {
 		unit, sure := noUnit, false
-		if d.listedLooks < coldLookups || d.tooMany {
-			d.listedLooks++
-			unit, sure = d.coldListedUnit(addr)
+		if x.listedLooks < coldLookups || x.tooMany {
+			x.listedLooks++
+			unit, sure = x.coldListedUnit(addr)
 		}
-		if sure || d.tooMany {
+		if sure || x.tooMany {
 			return unit
 		}
 		if d.shelf != nil {
-			d.listed = d.shelf.listed.of(d, d.sweepListed)
+			x.listed = d.shelf.listed.of(d, x.sweepListed)
 		} else {
-			d.listed = d.sweepListed()
+			x.listed = x.sweepListed()
 		}
-		if d.tooMany = d.listed == nil; d.tooMany {
-			return d.listedUnit(addr)
+		if x.tooMany = x.listed == nil; x.tooMany {
+			return x.listedUnit(addr)
 		}
 	}
-	return d.listed.find(addr)
+	return x.listed.find(addr)
 }
 
 // sweepListed sweeps .debug_aranges. It returns nil if that has too many ranges to keep.
-func (d *Data) sweepListed() []unitRange {
+func (x *addressIndex) sweepListed() []unitRange {
 	var all []unitRange
-	for r := range d.eachListed() {
+	for r := range x.eachListed() {
 		if all = append(all, r); len(all) > maxUnitRanges {
 			return nil
 		}
@@ -104,13 +136,14 @@ const fewNear = 8 << 10
 
 // coldListedUnit scans the section. Several units may claim the address: the linker keeps one of
 // several equal functions, but the tables list them all.
-func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
+func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
+	d := x.d
 	unit = noUnit
 	claims := 0
 	near := room(d.space().near, fewNear)
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
-		s, ok, more := d.nextListed(&c)
+		s, ok, more := x.nextListed(&c)
 		if !more {
 			break
 		}
@@ -167,11 +200,12 @@ func listedRange(unit, lo, n uint64, zeroCode bool) (r unitRange, ok bool) {
 }
 
 // eachListed yields all ranges of .debug_aranges.
-func (d *Data) eachListed() iter.Seq[unitRange] {
+func (x *addressIndex) eachListed() iter.Seq[unitRange] {
+	d := x.d
 	return func(yield func(unitRange) bool) {
 		c := cursor{buf: d.sec.get(secAranges), big: d.big}
 		for {
-			s, ok, more := d.nextListed(&c)
+			s, ok, more := x.nextListed(&c)
 			if !more {
 				return
 			}
@@ -190,42 +224,44 @@ func (d *Data) eachListed() iter.Seq[unitRange] {
 
 // unlistedUnit returns the unit whose root entry covers addr, among those that .debug_aranges does
 // not list, or noUnit.
-func (d *Data) unlistedUnit(addr uint64) uint64 {
-	if d.unlisted == nil && d.shelf != nil {
+func (x *addressIndex) unlistedUnit(addr uint64) uint64 {
+	d := x.d
+	if x.unlisted == nil && d.shelf != nil {
 		if v := d.shelf.unlisted.made.Load(); v != nil {
-			d.unlisted, d.roots = *v, nil
+			x.unlisted, x.roots = *v, nil
 		}
 	}
-	if d.roots == nil && d.unlisted == nil {
+	if x.roots == nil && x.unlisted == nil {
 		if d.shelf != nil {
-			d.roots = d.shelf.roots.of(d, d.readRoots)
+			x.roots = d.shelf.roots.of(d, x.readRoots)
 		} else {
-			d.roots = d.readRoots()
+			x.roots = x.readRoots()
 		}
 	}
-	if d.unlisted == nil {
-		if d.rootLooks < coldLookups {
-			d.rootLooks++
-			if unit, sure := d.coldUnlistedUnit(addr); sure {
+	if x.unlisted == nil {
+		if x.rootLooks < coldLookups {
+			x.rootLooks++
+			if unit, sure := x.coldUnlistedUnit(addr); sure {
 				return unit
 			}
 		}
 		if s := d.shelf; s != nil {
-			d.unlisted = s.unlisted.of(d, func() []unitRange { return sweep(slices.Clone(d.roots)) })
+			x.unlisted = s.unlisted.of(d, func() []unitRange { return sweep(slices.Clone(x.roots)) })
 			s.roots.withdraw(s)
 		} else {
-			d.unlisted = sweep(d.roots)
+			x.unlisted = sweep(x.roots)
 		}
-		d.roots = nil
+		x.roots = nil
 	}
-	return d.unlisted.find(addr)
+	return x.unlisted.find(addr)
 }
 
-func (d *Data) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
+func (x *addressIndex) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
+	d := x.d
 	unit = noUnit
 	claims := 0
-	for i := range d.roots {
-		if r := &d.roots[i]; r.lo <= addr && addr < r.hi && r.unit != unit {
+	for i := range x.roots {
+		if r := &x.roots[i]; r.lo <= addr && addr < r.hi && r.unit != unit {
 			unit = r.unit
 			claims++
 		}
@@ -234,7 +270,7 @@ func (d *Data) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 		return unit, true
 	}
 	near := d.space().near[:0]
-	for _, r := range d.roots {
+	for _, r := range x.roots {
 		if r.near(addr, nearBytes) {
 			near = append(near, r)
 		}
@@ -245,11 +281,12 @@ func (d *Data) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 
 // readRoots returns the ranges in the root entries of the units that .debug_aranges does not list:
 // few, or all if the section is missing (clang writes none). It walks over all unit headers.
-func (d *Data) readRoots() []unitRange {
+func (x *addressIndex) readRoots() []unitRange {
+	d := x.d
 	var mentioned []uint64
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
-		s, ok, more := d.nextListed(&c)
+		s, ok, more := x.nextListed(&c)
 		if !more {
 			break
 		}
@@ -271,7 +308,7 @@ func (d *Data) readRoots() []unitRange {
 		if _, found := slices.BinarySearch(mentioned, off); found || !d.spend(1) {
 			continue
 		}
-		if _, ok := parseHeader(d, &u, info, off); !ok || !u.isCompile() {
+		if _, ok := u.parseHeader(d, info, off); !ok || !u.isCompile() {
 			continue
 		}
 		root := cursorAt(u.data, uint64(u.root), d.big)

@@ -41,8 +41,7 @@ const (
 
 // beginCold prepares a run for addr. It returns nil if the budget of the lookup is used up.
 func (u *unit) beginCold(addr uint64) *coldRun {
-	d := u.d
-	if !d.spendProgram(&u.lines) {
+	if !u.d.spend(u.lines.programSteps()) {
 		return nil
 	}
 	return u.prepareCold(addr)

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/symfilter/symfilter/internal/object"
@@ -47,46 +46,17 @@ type Frame struct {
 type Data struct {
 	sec sections
 	big bool
-
-	units   map[uint64]*unit
-	abbrevs map[abbrevKey]*abbrevTable
-	held    int64 // bytes of heap of units and abbrevs
-	walked  bool  // offsets is set
-	offsets []uint64
-
-	// The units' ranges. Each kind is scanned by the first lookups, and swept after coldLookups of
-	// them.
-	listed      rangeSet    // ranges in .debug_aranges
-	roots       []unitRange // ranges of units that are not listed, before the sweep
-	unlisted    rangeSet    // the same after the sweep
-	listedLooks int
-	tooMany     bool // .debug_aranges has too many ranges to keep
-	rootLooks   int
+	budget
+	unitTable
+	addressIndex
+	sharing
+	links *links // files that continue this one; nil: none are opened
+	vars  variables
 
 	names     Naming
-	lazyNames bool // see LazyNames
-
-	vars variables
-
-	links    *links // files that continue this one; nil: none are opened
-	packaged bool   // these are the split units of a package
-
-	shelf       *shelf           // what several readers share; nil: there is one
-	lent        map[uint64]*unit // units of the shelf that were borrowed before
-	epoch       uint64           // of the shelf when they were
-	besideOther bool             // see Reader
-	leftOff     bool             // a lookup beside others has met an error
-
-	tick   uint64                 // lookups so far
-	work   int                    // steps left for the current lookup
-	afford func(bytes int64) bool // see Afford; nil: all memory is granted
-	beside func(func()) func()    // see Beside; nil: a lookup takes one goroutine
-
-	meter *meter // shared with the Data of split and supplementary files
-	err   error  // the first damage that the current lookup found outside of units
-	read  int64  // see Read
-
-	scratch *scratch // while a lookup takes; see space
+	lazyNames bool                // see LazyNames
+	beside    func(func()) func() // see Beside; nil: a lookup takes one goroutine
+	scratch   *scratch            // while a lookup takes; see space
 }
 
 // New finds the debug sections of f, and follows references to other files with l. It parses
@@ -123,12 +93,21 @@ const (
 // UseNames selects the names that Lookup returns. It must come before the first Lookup.
 func (d *Data) UseNames(n Naming) {
 	d.names = n
-	if d.links != nil && d.links.alt != nil {
-		d.links.alt.names = n
+	if alt := d.links.supplementary(); alt != nil {
+		alt.names = n
 	}
 }
 
-func newData(s sections) *Data { return &Data{sec: s, big: s.big, meter: new(meter)} }
+func newData(s sections) *Data {
+	d := &Data{sec: s, big: s.big, budget: budget{meter: new(meter)}}
+	d.connect()
+	return d
+}
+
+// connect makes d the owner of its parts.
+func (d *Data) connect() {
+	d.unitTable.d, d.addressIndex.d, d.sharing.d, d.vars.d = d, d, d, d
+}
 
 // Lookup appends the functions that the code at addr, a link-time address, is in: innermost first,
 // the function with the machine code last. If only the line is known, it appends one frame without
@@ -138,8 +117,7 @@ func newData(s sections) *Data { return &Data{sec: s, big: s.big, meter: new(met
 // An error wraps ErrDamaged, or is the reason why a section could not be loaded. The frames
 // returned with it are good.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
-	d.tick++
-	d.work, d.err = maxWork, nil
+	d.begin()
 	if d.shelf != nil {
 		d.tick = d.shelf.clock.Add(1)
 		frames, err := d.lookupShared(dst, addr)
@@ -150,10 +128,10 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	if u != nil {
 		u.used = d.tick
 		d.work = maxWork // the steps for tables of the whole file do not count for the unit
-		hu := d.enterSplit(u)
+		hu := d.links.enterSplit(u)
 		dst = u.lookup(hu, dst, addr)
 		d.count(u)
-		d.leaveSplit(u, hu)
+		d.links.leaveSplit(u, hu)
 	}
 	d.trim()
 	return dst, d.firstErr(u)
@@ -209,42 +187,6 @@ func inFile(p path) Frame {
 	return Frame{File: p.text, CompDir: int(p.comp), Dir: int(p.dir), PlainFile: p.plain}
 }
 
-// unitFor returns the unit that describes addr, or nil.
-func (d *Data) unitFor(addr uint64) *unit {
-	off := d.offsetFor(addr)
-	if off == noUnit {
-		return nil
-	}
-	return d.unitAt(off)
-}
-
-// offsetFor returns the offset of the unit that describes addr, or noUnit.
-func (d *Data) offsetFor(addr uint64) uint64 {
-	off := d.listedUnit(addr)
-	if off == noUnit {
-		off = d.unlistedUnit(addr)
-	}
-	return off
-}
-
-// spend takes n steps off the budget of the current lookup, and reports whether any are left.
-func (d *Data) spend(n int) bool {
-	d.work -= n
-	d.meter.steps += int64(n)
-	if d.work >= 0 {
-		return true
-	}
-	d.work, d.meter.exhausted = 0, true
-	d.damaged("more than %d steps for one address", maxWork)
-	return false
-}
-
-func (d *Data) damaged(format string, args ...any) {
-	if d.err == nil {
-		d.err = fmt.Errorf("dwarf: %s: %w", fmt.Sprintf(format, args...), ErrDamaged)
-	}
-}
-
 func (d *Data) firstErr(u *unit) error {
 	switch {
 	case d.sec.err != nil:
@@ -255,29 +197,10 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
-// Afford makes lookups call ask before they allocate a large table of rows. If ask returns false
-// the table is not kept, and the next lookup in that unit runs the line program again. It must come
-// before the first Lookup.
-func (d *Data) Afford(ask func(bytes int64) bool) { d.afford = ask }
-
 // Beside makes Lookup give start a part of each long lookup, which reads nothing that the rest of the
 // lookup writes. start calls run, here or in another goroutine, and returns a function that waits for
 // its end. It must come before the first Lookup.
 func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
-
-// A meter counts the cost of lookups.
-type meter struct {
-	steps     int64
-	exhausted bool
-}
-
-// Spent returns the number of steps, of 3 to 10 ns each, that lookups took since the last call of
-// Spent, and whether a lookup used up its budget.
-func (d *Data) Spent() (steps int64, exhausted bool) {
-	m := *d.meter
-	*d.meter = meter{}
-	return m.steps, m.exhausted
-}
 
 // Footprint returns the bytes of heap held by parsed units, without computing. It does not include
 // sections: see [object.File.Footprint].
@@ -290,22 +213,6 @@ func (d *Data) Footprint() int64 {
 	}
 	return d.held + d.links.footprint() + tables + d.vars.footprint()
 }
-
-// Read returns the approximate number of bytes of the file that were read since the last call of
-// Read. Their pages stay in memory until they are released.
-func (d *Data) Read() int64 {
-	n := d.read
-	d.read = 0
-	return n
-}
-
-// Estimates for Read: the bytes read for the inlined calls of a function, and for a name. The
-// system maps more around each page that is read, but reads of other functions and names often
-// share it.
-const (
-	callBytes = 16 << 10
-	nameBytes = 1 << 10
-)
 
 // Shrink drops parsed units, the least recently used first, until the footprint is at most target
 // bytes; then, if that is not enough, everything else that can be parsed again.
@@ -369,5 +276,11 @@ func (d *Data) Shrink(target int64) {
 		d.links.close(f)
 	}
 	d.links.shrink()
-	*d = Data{sec: d.sec, big: d.big, names: d.names, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford, beside: d.beside, shelf: d.shelf, epoch: d.epoch, besideOther: d.besideOther, leftOff: d.leftOff}
+	*d = Data{
+		sec: d.sec, big: d.big, links: d.links, names: d.names, lazyNames: d.lazyNames, beside: d.beside,
+		budget:    budget{tick: d.tick, meter: d.meter, afford: d.afford},
+		unitTable: unitTable{packaged: d.packaged},
+		sharing:   sharing{shelf: d.shelf, epoch: d.epoch, besideOther: d.besideOther, leftOff: d.leftOff},
+	}
+	d.connect()
 }

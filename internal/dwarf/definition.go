@@ -22,7 +22,7 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	d, v := t.u.d, &t.u.d.vars
 	if !v.defined {
 		v.defined = true
-		v.definitions = d.findDefinitions()
+		v.definitions = v.findDefinitions()
 	}
 	name := w.text(t, e.name)
 	if len(v.definitions) == 0 || len(name) == 0 {
@@ -58,7 +58,8 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 }
 
 // findDefinitions scans all units.
-func (d *Data) findDefinitions() []definition {
+func (v *variables) findDefinitions() []definition {
+	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (d *Data) findDefinitions() []definition {
 	var all []definition
 	var u unit
 	for _, off := range d.unitOffsets() {
-		if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); !ok {
+		if _, ok := u.parseHeader(d, d.sec.get(secInfo), off); !ok {
 			continue
 		}
 		d.space().abbrevs.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)

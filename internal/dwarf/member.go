@@ -171,27 +171,7 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 			good = false
 			return false
 		}
-		d := dimension{}
-		if w.fortran {
-			d.lower = 1
-		}
-		if ce.lower.isConst() {
-			d.lower = signed(ce.lower)
-		}
-		known := true
-		switch {
-		case ce.tag == tagEnumerationType: // the index type of Pascal and Ada
-			known = false
-		case ce.count.isConst():
-			d.count = ce.count.u
-		case ce.upper.isConst() && !ce.count.ok():
-			d.count = uint64(signed(ce.upper) - d.lower + 1)
-			if int64(d.count) < 0 {
-				d.count = 0
-			}
-		default:
-			known = false
-		}
+		d, known := w.dimension(ce)
 		if ce.byteStride.ok() || ce.bitStride.ok() {
 			good = false // elements of other arrays are between these
 			return false
@@ -229,6 +209,27 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 		a.stride, _ = w.size(a.elem, depth+1)
 	}
 	return a.stride > 0
+}
+
+// dimension reads one dimension of an array. known is false if it has no fixed number of elements.
+func (w *typeWalk) dimension(e *typeEntry) (d dimension, known bool) {
+	if w.fortran {
+		d.lower = 1
+	}
+	if e.lower.isConst() {
+		d.lower = signed(e.lower)
+	}
+	switch {
+	case e.tag == tagEnumerationType: // the index type of Pascal and Ada
+		return d, false
+	case e.count.isConst():
+		d.count = e.count.u
+	case e.upper.isConst() && !e.count.ok():
+		d.count = uint64(max(signed(e.upper)-d.lower+1, 0))
+	default:
+		return d, false
+	}
+	return d, true
 }
 
 // signed returns a number that may be -1, the bound of an array of no elements, which compilers

@@ -87,7 +87,7 @@ func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool
 			next = e.origin
 		}
 		if next.isAlt() {
-			return d.altName(next.u, name, declared)
+			return d.links.altName(next.u, name, declared)
 		}
 		if u, entry = u.follow(next); u == nil {
 			break

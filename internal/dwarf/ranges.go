@@ -16,8 +16,8 @@ func sizeOf[T any](s []T) int64 {
 }
 
 // appendSpan appends [lo,hi) unless it is empty or the linker discarded it.
-func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []span {
-	if lo >= hi || lo == 0 && !d.sec.zeroCode || lo >= e.maxAddr()-1 || len(dst) >= maxRanges {
+func (s *sections) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []span {
+	if lo >= hi || lo == 0 && !s.zeroCode || lo >= e.maxAddr()-1 || len(dst) >= maxRanges {
 		return dst
 	}
 	return append(dst, span{lo, hi, id, uint32(len(dst))})
@@ -28,14 +28,14 @@ func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []sp
 func (u *unit) appendPC(dst []span, low, high, ranges value, id uint32) []span {
 	if lo, ok := u.addrOf(low); ok && lo != u.enc.maxAddr() {
 		if hi, ok := u.addrOf(high); ok {
-			return u.d.appendSpan(dst, u.enc, lo, hi, id)
+			return u.d.sec.appendSpan(dst, u.enc, lo, hi, id)
 		}
 		if high.isConst() {
 			hi := lo + high.u
 			if hi < lo || hi > u.enc.maxAddr() {
 				hi = u.enc.maxAddr()
 			}
-			return u.d.appendSpan(dst, u.enc, lo, hi, id)
+			return u.d.sec.appendSpan(dst, u.enc, lo, hi, id)
 		}
 	}
 	switch {
@@ -64,7 +64,7 @@ func (u *unit) appendRanges(dst []span, off uint64, id uint32) []span {
 		case lo == top:
 			base = hi
 		case base < top-1 && lo != top-1:
-			dst = d.appendSpan(dst, u.enc, (base+lo)&top, (base+hi)&top, id)
+			dst = d.sec.appendSpan(dst, u.enc, (base+lo)&top, (base+hi)&top, id)
 		}
 	}
 	return dst
@@ -130,7 +130,7 @@ func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
 			return dst
 		}
 		if known && !c.bad {
-			dst = d.appendSpan(dst, u.enc, lo, hi, id)
+			dst = d.sec.appendSpan(dst, u.enc, lo, hi, id)
 		}
 	}
 	return dst

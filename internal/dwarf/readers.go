@@ -33,9 +33,19 @@ type shelf struct {
 	unlisted common[unitRange]
 }
 
+// sharing is the part that a reader of a file has in what all its readers parse.
+type sharing struct {
+	d           *Data
+	shelf       *shelf           // what several readers share; nil: there is one
+	lent        map[uint64]*unit // units of the shelf that were borrowed before
+	epoch       uint64           // of the shelf when they were
+	besideOther bool             // see Reader
+	leftOff     bool             // a lookup beside others has met an error
+}
+
 // Share prepares d for other readers. It must come before the first Lookup.
-func (d *Data) Share() {
-	d.shelf = &shelf{units: make(map[uint64]*unit), abbrevs: make(map[abbrevKey]*abbrevTable)}
+func (s *sharing) Share() {
+	s.shelf = &shelf{units: make(map[uint64]*unit), abbrevs: make(map[abbrevKey]*abbrevTable)}
 }
 
 // Reader returns another reader for Lookup, which another goroutine may use while d is used. It loads
@@ -45,101 +55,102 @@ func (d *Data) Share() {
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
 // error. What it has read of the unit is forgotten then, so that d finds the same as alone, and so
 // fail all later lookups of the Reader.
-func (d *Data) Reader() *Data {
-	if d.shelf == nil {
+func (s *sharing) Reader() *Data {
+	d := s.d
+	if s.shelf == nil {
 		return nil
 	}
 	var r *Data
-	if d.besideOther {
+	if s.besideOther {
 		r = newData(d.sec)
 		if d.links != nil {
-			r.links = &links{alt: newData(*d.sec.alt)}
+			r.links = &links{d: r, alt: newData(*d.sec.alt)}
 			r.links.alt.meter = r.meter
 			r.sec.alt = &r.links.alt.sec
 		}
 	} else {
 		r = d.Fork()
 	}
-	r.names, r.lazyNames, r.shelf, r.besideOther = d.names, d.lazyNames, d.shelf, true
+	r.names, r.lazyNames, r.shelf, r.besideOther = d.names, d.lazyNames, s.shelf, true
 	return r
 }
 
 // lookupShared is Lookup for one of several readers.
-func (d *Data) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error) {
-	if epoch := d.shelf.epoch.Load(); d.epoch != epoch {
-		d.epoch = epoch
-		clear(d.lent)
+func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error) {
+	d := s.d
+	if epoch := s.shelf.epoch.Load(); s.epoch != epoch {
+		s.epoch = epoch
+		clear(s.lent)
 	}
 	start := len(dst)
-	if d.leftOff {
+	if s.leftOff {
 		return dst, ErrNotAlone
 	}
 	off := d.offsetFor(addr)
 	var u *unit
 	if off != noUnit {
-		u = d.borrow(off)
+		u = s.borrow(off)
 	}
 	if u == nil {
-		return d.alone(dst, start, d.firstErr(nil))
+		return s.alone(dst, start, d.firstErr(nil))
 	}
 	d.work = maxWork // the steps to find the unit, and for tables of the whole file, do not count for it
 	whole, returned := false, false
 	defer func() {
-		if !returned || !whole && d.besideOther { // it may be in any state
-			d.shelf.drop(u)
+		if !returned || !whole && s.besideOther { // it may be in any state
+			s.shelf.drop(u)
 		}
 		u.d = nil
 		u.mu.Unlock()
 	}()
 	u.used = d.tick
-	if d.besideOther && (u.err != nil || u.dwoName.ok()) {
+	if s.besideOther && (u.err != nil || u.dwoName.ok()) {
 		whole, returned = true, true
 		return dst, ErrNotAlone
 	}
-	hu := d.enterSplit(u)
+	hu := d.links.enterSplit(u)
 	frames = u.lookup(hu, dst, addr)
 	d.count(u)
-	d.leaveSplit(u, hu)
+	d.links.leaveSplit(u, hu)
 	err = d.firstErr(u)
 	whole, returned = err == nil, true
-	return d.alone(frames, start, err)
+	return s.alone(frames, start, err)
 }
 
 // alone returns the results of a lookup: not those that a reader beside others must not report.
-func (d *Data) alone(frames []Frame, start int, err error) ([]Frame, error) {
-	if d.leftOff = d.leftOff || err != nil && d.besideOther; d.leftOff {
+func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
+	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone
 	}
 	return frames, err
 }
 
 // borrow returns the unit at off, locked, or nil.
-func (d *Data) borrow(off uint64) *unit {
-	s := d.shelf
+func (s *sharing) borrow(off uint64) *unit {
 	for {
-		u := d.lent[off]
+		u := s.lent[off]
 		if u == nil {
-			s.mu.Lock()
-			u = s.units[off]
-			s.mu.Unlock()
+			s.shelf.mu.Lock()
+			u = s.shelf.units[off]
+			s.shelf.mu.Unlock()
 		}
 		if u == nil {
-			if u = d.parseUnit(off, part{}); u == nil {
+			if u = s.d.parseUnit(off, part{}); u == nil {
 				return nil
 			}
-			u = s.put(u)
+			u = s.shelf.put(u)
 		}
 		u.mu.Lock()
 		if !u.dropped {
-			u.d = d
-			if d.lent == nil {
-				d.lent = make(map[uint64]*unit)
+			u.d = s.d
+			if s.lent == nil {
+				s.lent = make(map[uint64]*unit)
 			}
-			d.lent[off] = u
+			s.lent[off] = u
 			return u
 		}
 		u.mu.Unlock()
-		delete(d.lent, off)
+		delete(s.lent, off)
 	}
 }
 

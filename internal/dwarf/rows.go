@@ -3,7 +3,6 @@ package dwarf
 import (
 	"cmp"
 	"slices"
-	"unsafe"
 )
 
 // rowBytes is the number of bytes of a line program per row, as terse compilers write them.
@@ -19,10 +18,8 @@ const (
 // maxSequence is the number of bytes of the largest sequence, whose rows have 32-bit addresses.
 const maxSequence = 1<<32 - 1
 
-// spendProgram takes the steps of running the line program off the budget of the current lookup.
-func (d *Data) spendProgram(t *lineTable) bool {
-	return d.spend((len(t.program.buf) - t.program.pos) / 4)
-}
+// programSteps returns the steps of running the line program.
+func (t *lineTable) programSteps() int { return (len(t.program.buf) - t.program.pos) / 4 }
 
 // nearest runs the program to the end of a sequence. It returns the last of the rows with the
 // highest address not above addr, if the sequence has one.
@@ -56,19 +53,11 @@ func (u *unit) keepLines() {
 // mayKeep reports whether the line program may be run, and its rows kept.
 func (u *unit) mayKeep() bool {
 	t := &u.lines
-	if !u.d.spendProgram(t) {
+	if !u.d.spend(t.programSteps()) {
 		return false
 	}
 	t.crowded = !u.d.affordRows(t)
 	return !t.crowded
-}
-
-// affordRows asks for the memory of the table's rows, if they may be many: once for the running
-// program, and once for the copy that is kept.
-func (d *Data) affordRows(t *lineTable) bool {
-	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)
-	bytes := 2 * int64(rows) * int64(unsafe.Sizeof(lineRow{}))
-	return bytes < manyRowBytes || d.afford == nil || d.afford(bytes)
 }
 
 // collect runs the program and returns its rows and its sequences, in the memory of its arguments if

@@ -28,8 +28,8 @@ func (d *Data) space() *scratch {
 // trim gives the scratch of d, and of its supplementary file, back to the pool, but for what an
 // unusual lookup made large.
 func (d *Data) trim() {
-	if d.links != nil && d.links.alt != nil {
-		d.links.alt.trim()
+	if alt := d.links.supplementary(); alt != nil {
+		alt.trim()
 	}
 	s := d.scratch
 	if s == nil {

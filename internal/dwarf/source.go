@@ -23,8 +23,7 @@ type Source struct {
 //
 // The table of files is read again each time, so that lookups of code keep nothing for it.
 func (d *Data) Source(addr uint64, file string) (s Source, ok bool, err error) {
-	d.tick++
-	d.work, d.err = maxWork, nil
+	d.begin()
 	u := d.unitFor(addr)
 	if u != nil {
 		u.used = d.tick

@@ -35,6 +35,7 @@ type Linked struct {
 // links holds the files that a Data has opened, and the functions that open them.
 type links struct {
 	Links
+	d      *Data
 	alt    *Data // of the supplementary file
 	pack   *splitFile
 	noPack bool
@@ -70,7 +71,7 @@ type part struct {
 // link makes d follow l.
 func (d *Data) link(l Links) {
 	if l.Package != nil || l.Split != nil {
-		d.links = &links{Links: l}
+		d.links = &links{Links: l, d: d}
 	}
 }
 
@@ -81,7 +82,7 @@ func (d *Data) UseAlt(f *object.File) {
 		return
 	}
 	if d.links == nil {
-		d.links = new(links)
+		d.links = &links{d: d}
 	}
 	d.links.alt = newData(sections{big: d.big, load: f.Data})
 	d.links.alt.names, d.links.alt.meter = d.names, d.meter
@@ -171,20 +172,21 @@ func (l *links) count(f *splitFile) {
 
 // enterSplit returns the unit that describes the functions of u: its split unit, if it is a
 // skeleton whose file can be opened, else u itself. leaveSplit must follow.
-func (d *Data) enterSplit(u *unit) *unit {
-	if !u.dwoName.ok() || d.links == nil {
+func (l *links) enterSplit(u *unit) *unit {
+	if l == nil || !u.dwoName.ok() {
 		return u
 	}
+	d := l.d
 	h := u.half
 	if h == nil || h.file != nil && h.file.data == nil {
-		h = d.findHalf(u)
+		h = l.findHalf(u)
 		u.half = h
 	}
 	if h.file == nil {
 		return u
 	}
 	c := h.file.data
-	c.tick, c.work, c.err = d.tick, d.work, nil
+	c.continues(&d.budget)
 	h.file.used = d.tick
 	hu := c.unitIn(h.off, h.part)
 	if hu == nil || hu.enc.addrSize != u.enc.addrSize || hu.dwoID != u.dwoID {
@@ -202,15 +204,15 @@ func (d *Data) enterSplit(u *unit) *unit {
 }
 
 // leaveSplit ends a lookup in hu, which enterSplit returned for u.
-func (d *Data) leaveSplit(u, hu *unit) {
+func (l *links) leaveSplit(u, hu *unit) {
 	if hu == u {
 		return
 	}
 	hu.d.count(hu)
 	hu.d.trim()
-	d.links.count(u.half.file)
-	if d.err == nil {
-		d.err = hu.d.firstErr(hu)
+	l.count(u.half.file)
+	if l.d.err == nil {
+		l.d.err = hu.d.firstErr(hu)
 	}
 }
 
@@ -226,10 +228,10 @@ func (u *unit) relocate(p part) {
 
 // findHalf looks for the split unit of a skeleton: in the package, if there is one, then in its own
 // file.
-func (d *Data) findHalf(u *unit) *half {
+func (l *links) findHalf(u *unit) *half {
+	d := l.d
 	d.spend(openCost)
-	l := d.links
-	if f := d.openPackage(); f != nil {
+	if f := l.openPackage(); f != nil {
 		if off, p, ok := f.find(u.dwoID); ok {
 			return &half{f, off, p}
 		}
@@ -249,7 +251,7 @@ func (d *Data) findHalf(u *unit) *half {
 	f := &splitFile{key: key, used: d.tick}
 	var off uint64
 	file := l.Split(dir, name, func(o *object.File) bool {
-		if f.data = d.newSplit(o); f.data == nil {
+		if f.data = l.newSplit(o); f.data == nil {
 			return false
 		}
 		f.data.work = maxWork / 8
@@ -284,7 +286,8 @@ func (d *Data) findHalf(u *unit) *half {
 const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
 
 // newSplit returns the split units of a file, or nil if it has none for d.
-func (d *Data) newSplit(o *object.File) *Data {
+func (l *links) newSplit(o *object.File) *Data {
+	d := l.d
 	if s, ok := o.Section(sectionNames[secInfo] + ".dwo"); !ok || s.Size == 0 || (o.Order == binary.BigEndian) != d.big {
 		return nil
 	}
@@ -305,7 +308,7 @@ func (d *Data) chooseInfo(o *object.File) {
 		}
 		data, err := o.DataOf(i)
 		var u unit
-		if _, ok := parseHeader(d, &u, data, 0); ok && err == nil && u.isCompile() {
+		if _, ok := u.parseHeader(d, data, 0); ok && err == nil && u.isCompile() {
 			d.sec.data[secInfo], d.sec.loaded[secInfo] = data, true
 			return
 		}
@@ -313,8 +316,8 @@ func (d *Data) chooseInfo(o *object.File) {
 }
 
 // openPackage returns the package, or nil.
-func (d *Data) openPackage() *splitFile {
-	l := d.links
+func (l *links) openPackage() *splitFile {
+	d := l.d
 	if l.pack != nil || l.noPack || l.Package == nil {
 		return l.pack
 	}
@@ -323,7 +326,7 @@ func (d *Data) openPackage() *splitFile {
 	if file.Object == nil {
 		return nil
 	}
-	c := d.newSplit(file.Object)
+	c := l.newSplit(file.Object)
 	if c == nil {
 		file.Close()
 		return nil
@@ -367,35 +370,6 @@ func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 		}
 	}
 	return 0, p, false
-}
-
-// unitWithID returns the offset of the unit with an ID.
-func (d *Data) unitWithID(id uint64) (off uint64, ok bool) {
-	defer d.trim()
-	for _, off := range d.unitOffsets() {
-		if got, ok := d.idOf(off, part{}); ok && got == id {
-			return off, true
-		}
-	}
-	return 0, false
-}
-
-// idOf returns the ID of the split unit at off, if there is one.
-func (d *Data) idOf(off uint64, p part) (id uint64, ok bool) {
-	var u unit
-	if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); !ok || !u.isCompile() || !d.spend(1) {
-		return 0, false
-	}
-	if u.enc.version >= 5 {
-		return u.dwoID, u.kind == unitSplit
-	}
-	root := cursorAt(u.data, uint64(u.root), d.big)
-	code := root.uleb()
-	if root.bad || code == 0 {
-		return 0, false
-	}
-	d.space().abbrevs.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff+p.abbrev, d.big), u.enc, code)
-	return u.dwoID, d.spend(d.space().abbrevs.tried) && u.parseRoot(&d.space().abbrevs) && u.dwoID != 0
 }
 
 // A unitIndex finds the units of a package by their IDs (DWARF 5, 7.3.5), in place.

@@ -97,9 +97,10 @@ type typeWalk struct {
 	rust    bool
 }
 
-func (d *Data) newTypeWalk() *typeWalk {
+func (v *variables) newTypeWalk() *typeWalk {
+	d := v.d
 	n := min(maxTypeWork, d.work)
-	return &typeWalk{left: n, begun: n, alt: d.altData()}
+	return &typeWalk{left: n, begun: n, alt: d.links.supplementary()}
 }
 
 // charge takes the steps of w off the budget of the lookup.
@@ -151,51 +152,59 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 			continue
 		}
 		v := c.value(s.form, table.implicitOf(s), t.u.enc)
-		switch s.attr {
-		case attrName:
-			e.name = v
-		case attrLinkageName, attrMIPSLinkageName:
-			e.linkage = v
-		case attrType:
-			e.typ = v
-		case attrSpecification:
-			e.specified = v
-		case attrAbstractOrigin:
-			e.origin = v
-		case attrSignature:
-			e.signature = v
-		case attrSibling:
-			e.sibling = v
-		case attrByteSize:
-			e.byteSize = v
-		case attrBitSize:
-			e.bitSize = v
-		case attrByteStride:
-			e.byteStride = v
-		case attrBitStride:
-			e.bitStride = v
-		case attrLowerBound:
-			e.lower = v
-		case attrUpperBound:
-			e.upper = v
-		case attrCount:
-			e.count = v
-		case attrOrdering:
-			e.ordering = v
-		case attrLanguage:
-			e.language = v
-		case attrDataBitOffset:
-			e.dataBitOffset = v
-		case attrBitOffset:
-			e.bitOffset = v
-		case attrDataMemberLocation:
-			e.place = v
-		case attrDeclaration:
+		if s.attr == attrDeclaration {
 			e.declaration = v.u != 0
+		} else if field := e.attribute(s.attr); field != nil {
+			*field = v
 		}
 	}
 	e.next = c.pos
 	return !c.bad
+}
+
+// attribute returns the field of an attribute, or nil if it is not used.
+func (e *typeEntry) attribute(attr uint16) *value {
+	switch attr {
+	case attrName:
+		return &e.name
+	case attrLinkageName, attrMIPSLinkageName:
+		return &e.linkage
+	case attrType:
+		return &e.typ
+	case attrSpecification:
+		return &e.specified
+	case attrAbstractOrigin:
+		return &e.origin
+	case attrSignature:
+		return &e.signature
+	case attrSibling:
+		return &e.sibling
+	case attrByteSize:
+		return &e.byteSize
+	case attrBitSize:
+		return &e.bitSize
+	case attrByteStride:
+		return &e.byteStride
+	case attrBitStride:
+		return &e.bitStride
+	case attrLowerBound:
+		return &e.lower
+	case attrUpperBound:
+		return &e.upper
+	case attrCount:
+		return &e.count
+	case attrOrdering:
+		return &e.ordering
+	case attrLanguage:
+		return &e.language
+	case attrDataBitOffset:
+		return &e.dataBitOffset
+	case attrBitOffset:
+		return &e.bitOffset
+	case attrDataMemberLocation:
+		return &e.place
+	}
+	return nil
 }
 
 // children calls do for the entries below the one at t, e, until it returns false.
@@ -287,12 +296,12 @@ type signature struct {
 // signedType returns the type of a type unit.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
-		return typeIn(d.packagedTypeUnit(sig))
+		return typeIn(d.vars.packagedTypeUnit(sig))
 	}
 	v := &d.vars
 	if !v.signedOK {
 		v.signedOK = true
-		v.signed = d.typeUnitList()
+		v.signed = v.typeUnitList()
 	}
 	i := sort.Search(len(v.signed), func(i int) bool { return v.signed[i].sig >= sig })
 	if i == len(v.signed) || v.signed[i].sig != sig {
@@ -300,7 +309,7 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	}
 	at := v.signed[i]
 	if at.own {
-		return typeIn(d.ownTypeUnit(at.off, part{}))
+		return typeIn(v.ownTypeUnit(at.off, part{}))
 	}
 	return typeIn(d.unitAt(at.off))
 }
@@ -321,7 +330,8 @@ func typeIn(u *unit) typeAt {
 }
 
 // packagedTypeUnit returns the type unit that the index of a package has for a signature, or nil.
-func (d *Data) packagedTypeUnit(sig uint64) *unit {
+func (v *variables) packagedTypeUnit(sig uint64) *unit {
+	d := v.d
 	o := d.sec.vars.unlinked
 	if o == nil {
 		return nil
@@ -347,7 +357,7 @@ func (d *Data) packagedTypeUnit(sig uint64) *unit {
 			u = d.unitIn(off, p)
 		}
 	} else if off, _, ok := x.contribution(row, sectTypes); ok {
-		u = d.ownTypeUnit(off, p)
+		u = v.ownTypeUnit(off, p)
 	}
 	if u == nil || u.isCompile() {
 		return nil
@@ -360,7 +370,8 @@ func (d *Data) packagedTypeUnit(sig uint64) *unit {
 }
 
 // typeUnitList reads all unit headers.
-func (d *Data) typeUnitList() []signature {
+func (v *variables) typeUnitList() []signature {
+	d := v.d
 	var list []signature
 	add := func(u *unit, off uint64, own bool) {
 		c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize)-8, d.big)
@@ -371,13 +382,13 @@ func (d *Data) typeUnitList() []signature {
 	var u unit
 	if !d.packaged {
 		for _, off := range d.unitOffsets() {
-			if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); ok && !u.isCompile() && d.spend(1) {
+			if _, ok := u.parseHeader(d, d.sec.get(secInfo), off); ok && !u.isCompile() && d.spend(1) {
 				add(&u, off, false)
 			}
 		}
-		types := d.typesSection()
+		types := v.typesSection()
 		for off := uint64(0); off < uint64(len(types)) && d.spend(1); {
-			end, ok := parseTypeHeader(d, &u, types, off)
+			end, ok := u.parseTypeHeader(d, types, off)
 			if ok {
 				add(&u, off, true)
 			}
@@ -393,8 +404,9 @@ func (d *Data) typeUnitList() []signature {
 
 // typesSection returns .debug_types. For a file that was not linked it joins all sections with type
 // units, which may be named .debug_info too.
-func (d *Data) typesSection() []byte {
-	o, v := d.sec.vars.unlinked, &d.vars
+func (v *variables) typesSection() []byte {
+	d := v.d
+	o := d.sec.vars.unlinked
 	if o == nil || d.packaged {
 		return d.sec.get(secTypes)
 	}
@@ -412,7 +424,7 @@ func (d *Data) typesSection() []byte {
 			continue
 		}
 		var u unit
-		if _, ok := parseTypeHeader(d, &u, data, 0); ok && (s.Name == types || u.enc.version >= 5) {
+		if _, ok := u.parseTypeHeader(d, data, 0); ok && (s.Name == types || u.enc.version >= 5) {
 			v.types = append(v.types, data...)
 		}
 	}
@@ -420,8 +432,8 @@ func (d *Data) typesSection() []byte {
 }
 
 // parseTypeHeader is parseHeader for a unit of .debug_types (DWARF 4, 7.5.1.2).
-func parseTypeHeader(d *Data, u *unit, types []byte, off uint64) (end uint64, ok bool) {
-	end, ok = parseHeader(d, u, types, off)
+func (u *unit) parseTypeHeader(d *Data, types []byte, off uint64) (end uint64, ok bool) {
+	end, ok = u.parseHeader(d, types, off)
 	if !ok || u.enc.version != 4 {
 		return end, ok && !u.isCompile()
 	}
@@ -432,13 +444,13 @@ func parseTypeHeader(d *Data, u *unit, types []byte, off uint64) (end uint64, ok
 }
 
 // ownTypeUnit is unitIn for one in .debug_types.
-func (d *Data) ownTypeUnit(off uint64, p part) *unit {
-	v := &d.vars
+func (v *variables) ownTypeUnit(off uint64, p part) *unit {
+	d := v.d
 	if u, ok := v.typeUnits[off]; ok {
 		return u
 	}
 	u := new(unit)
-	if _, ok := parseTypeHeader(d, u, d.typesSection(), off); !ok {
+	if _, ok := u.parseTypeHeader(d, v.typesSection(), off); !ok {
 		return nil
 	}
 	u.abbrevOff += p.abbrev

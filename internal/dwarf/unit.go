@@ -64,7 +64,7 @@ func (u *unit) footprint() int64 {
 
 // parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false if there is no usable
 // one; end is then the offset at which the next may be, or 0.
-func parseHeader(d *Data, u *unit, info []byte, off uint64) (end uint64, ok bool) {
+func (u *unit) parseHeader(d *Data, info []byte, off uint64) (end uint64, ok bool) {
 	c := cursorAt(info, off, d.big)
 	n, offSize := c.length()
 	if c.bad || uint64(n) > maxUnitBytes-12 {
@@ -176,149 +176,6 @@ func (t *abbrevTable) implicitOf(s attrSpec) int64 {
 	return 0
 }
 
-// unitAt returns the parsed unit whose header is at off, or nil. Damage is noted in d.err.
-func (d *Data) unitAt(off uint64) *unit { return d.unitIn(off, part{}) }
-
-// unitIn is unitAt for a unit in a package, whose parts are at p.
-func (d *Data) unitIn(off uint64, p part) *unit {
-	if u, ok := d.units[off]; ok {
-		return u
-	}
-	u := d.parseUnit(off, p)
-	if u == nil {
-		return nil
-	}
-	if d.units == nil {
-		d.units = make(map[uint64]*unit)
-	}
-	d.units[off] = u
-	d.held += u.footprint()
-	u.held = u.footprint()
-	return u
-}
-
-// parseUnit parses the header of a unit and its root entry.
-func (d *Data) parseUnit(off uint64, p part) *unit {
-	u := new(unit)
-	_, ok := parseHeader(d, u, d.sec.get(secInfo), off)
-	if !ok {
-		d.damaged("unit at %#x: header", off)
-		return nil
-	}
-	u.abbrevOff += p.abbrev
-	u.abbrevs = d.abbrevsOf(u)
-	if u.abbrevs.broken {
-		u.damaged("abbreviations at %#x", u.abbrevOff)
-	}
-	if !u.parseRoot(u.abbrevs) {
-		u.damaged("root entry")
-	}
-	if d.sec.skeletons != nil {
-		u.relocate(p)
-	}
-	return u
-}
-
-// count brings d.held up to date after u was parsed further.
-func (d *Data) count(u *unit) {
-	n := u.footprint()
-	if d.shelf != nil && d.lent[u.off] == u {
-		if !u.dropped {
-			d.shelf.held.Add(n - u.held)
-		}
-	} else {
-		d.held += n - u.held
-	}
-	u.held = n
-}
-
-// An abbrevKey identifies an abbrevTable.
-type abbrevKey struct {
-	off uint64
-	enc encoding
-}
-
-func (d *Data) abbrevsOf(u *unit) *abbrevTable {
-	key := abbrevKey{u.abbrevOff, u.enc}
-	if t, ok := d.abbrevs[key]; ok {
-		return t
-	}
-	if d.shelf != nil {
-		if t := d.shelf.abbrevsOf(key); t != nil {
-			return t
-		}
-	}
-	scratch := &d.space().abbrevs
-	scratch.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
-	t := scratch.clone()
-	d.spend(8 * t.tried) // this also bounds the memory that the tables of one lookup take
-	if d.shelf != nil {
-		return d.shelf.putAbbrevs(key, t)
-	}
-	if d.abbrevs == nil {
-		d.abbrevs = make(map[abbrevKey]*abbrevTable)
-	}
-	d.abbrevs[key] = t
-	d.held += t.footprint()
-	return t
-}
-
-// unitOf returns the unit that holds an offset of .debug_info, or nil.
-func (d *Data) unitOf(off uint64) *unit {
-	if d.packaged { // the base of the offsets is not known
-		return nil
-	}
-	offs := d.unitOffsets()
-	lo, hi := 0, len(offs)
-	for lo < hi {
-		if m := int(uint(lo+hi) >> 1); offs[m] > off {
-			hi = m
-		} else {
-			lo = m + 1
-		}
-	}
-	if lo == 0 {
-		return nil
-	}
-	u := d.unitAt(offs[lo-1])
-	if u == nil || off-u.off >= uint64(len(u.data)) {
-		return nil
-	}
-	return u
-}
-
-// unitOffsets returns the offsets of all unit headers, in order.
-func (d *Data) unitOffsets() []uint64 {
-	if !d.walked {
-		d.walked = true
-		if d.shelf != nil {
-			d.offsets = d.shelf.offsets.of(d, d.readOffsets)
-		} else {
-			d.offsets = d.readOffsets()
-		}
-	}
-	return d.offsets
-}
-
-func (d *Data) readOffsets() (offsets []uint64) {
-	info := d.sec.get(secInfo)
-	for off := uint64(0); off < uint64(len(info)) && d.spend(1); {
-		var u unit
-		end, _ := parseHeader(d, &u, info, off)
-		if end == 0 {
-			d.damaged("unit at %#x: header", off)
-			break
-		}
-		if len(offsets) == maxUnits {
-			d.damaged("more than %d units", maxUnits)
-			break
-		}
-		offsets = append(offsets, off)
-		off = end
-	}
-	return offsets
-}
-
 // addrOf returns the address that an attribute of an address form holds.
 func (u *unit) addrOf(v value) (uint64, bool) {
 	switch {
@@ -349,7 +206,7 @@ func (u *unit) stringOf(v value, home section) strRef {
 	d := u.d
 	switch v.form {
 	case formString:
-		return strRef{v.u + homeBase(u, home), home, true}
+		return strRef{v.u + u.homeBase(home), home, true}
 	case formStrp:
 		return strRef{v.u, secStr, true}
 	case formLineStrp:
@@ -370,7 +227,7 @@ func (u *unit) stringOf(v value, home section) strRef {
 
 // homeBase is the difference between a position in a section and one in a cursor: cursors over
 // units start at the unit.
-func homeBase(u *unit, home section) uint64 {
+func (u *unit) homeBase(home section) uint64 {
 	if home == secInfo {
 		return u.off
 	}

@@ -71,6 +71,7 @@ func (v *varSections) hold(addr uint64) bool {
 
 // variables holds the variables of a file found so far.
 type variables struct {
+	d      *Data
 	found  bool
 	starts []static
 	units  map[uint64][]variableEntry // by the unit that has their addresses
@@ -108,12 +109,11 @@ func (v *variables) footprint() int64 {
 // The first call for a file scans the whole of .debug_info, at several GB/s. Later ones parse at
 // most a unit.
 func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error) {
-	d.tick++
-	d.work, d.err = maxWork, nil
+	d.begin()
 	if d.sec.vars.dear {
 		return v, false, nil
 	}
-	alt := d.altData()
+	alt := d.links.supplementary()
 	var altHeld int64
 	if alt != nil {
 		altHeld = alt.Footprint()
@@ -121,11 +121,11 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 	}
 	if !d.vars.found {
 		d.vars.found = true
-		d.vars.starts = d.findStatics()
+		d.vars.starts = d.vars.findStatics()
 	}
 	d.work = min(d.work, maxVariableWork)
-	if best := d.bestVariable(addr, sym); best.unit != nil {
-		d.inVariableUnit(best.unit, func(hu *unit) {
+	if best := d.vars.bestVariable(addr, sym); best.unit != nil {
+		d.vars.inVariableUnit(best.unit, func(hu *unit) {
 			v, ok = hu.describe(best.entry, addr, sym)
 		})
 	}
@@ -143,21 +143,15 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 // of a large compressed section.
 func (d *Data) VariablesAreDear() bool { return d.sec.vars.dear }
 
-func (d *Data) altData() *Data {
-	if d.links == nil {
-		return nil
-	}
-	return d.links.alt
-}
-
 // inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or
 // itself.
-func (d *Data) inVariableUnit(u *unit, do func(hu *unit)) {
+func (v *variables) inVariableUnit(u *unit, do func(hu *unit)) {
+	d := v.d
 	u.used = d.tick
-	hu := d.enterSplit(u)
+	hu := d.links.enterSplit(u)
 	do(hu)
 	d.count(u)
-	d.leaveSplit(u, hu)
+	d.links.leaveSplit(u, hu)
 }
 
 // A variableChoice is the entry of a variable, and its agreement with the symbol.
@@ -171,8 +165,9 @@ type variableChoice struct {
 // name, then the one with its size, then the first in .debug_info. If no name agrees, the size
 // must: a symbol may name several variables that the compiler merged. Without a symbol it is the
 // last variable that starts at or below addr.
-func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
-	starts := d.vars.starts
+func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
+	d := v.d
+	starts := v.starts
 	start := sym.Addr
 	if len(sym.Name) == 0 {
 		i := sort.Search(len(starts), func(i int) bool { return starts[i].addr > addr })
@@ -188,7 +183,7 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 		if u == nil || d.work == 0 {
 			continue
 		}
-		d.inVariableUnit(u, func(hu *unit) {
+		v.inVariableUnit(u, func(hu *unit) {
 			list := u.variables(hu)
 			at := sort.Search(len(list), func(i int) bool { return list[i].addr >= start })
 			for _, v := range list[at:] {
@@ -215,7 +210,7 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 // both.
 func (u *unit) agree(entry uint32, sym Extent) (score int) {
 	d := u.d
-	w := d.newTypeWalk()
+	w := d.vars.newTypeWalk()
 	defer w.charge(d)
 	info := w.variable(typeAt{u, entry})
 	if size, ok := w.size(info.typ, 0); ok && size == sym.Size {
@@ -241,7 +236,7 @@ func (u *unit) agree(entry uint32, sym Extent) (score int) {
 // describe returns the variable at addr from its entry.
 func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
 	d := u.d
-	w := d.newTypeWalk()
+	w := d.vars.newTypeWalk()
 	defer w.charge(d)
 	info := w.variable(typeAt{u, entry})
 	v = Variable{Name: info.name, Addr: sym.Addr, Size: sym.Size}
@@ -267,19 +262,20 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 // the place of a static variable as an expression of one operation, DW_OP_addr, whose bytes are
 // searched for without reading the entries; or as an index into .debug_addr, whose addresses of
 // data are all taken. Parsing the unit later rejects the bytes that match by chance.
-func (d *Data) findStatics() []static {
+func (v *variables) findStatics() []static {
+	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
 	if len(info)+len(addrs) > maxStaticScan || !d.spend((len(info)+len(addrs))/scanCost) {
 		return nil
 	}
 	var head unit
-	if _, ok := parseHeader(d, &head, info, 0); !ok {
+	if _, ok := head.parseHeader(d, info, 0); !ok {
 		return nil
 	}
 	size := int(head.enc.addrSize)
-	starts := d.staticsInPlace(info, size)
+	starts := v.staticsInPlace(info, size)
 	if len(addrs) >= size {
-		starts = append(starts, d.staticsByIndex(addrs, size)...)
+		starts = append(starts, v.staticsByIndex(addrs, size)...)
 	}
 	slices.SortFunc(starts, func(a, b static) int {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.unit, b.unit))
@@ -287,7 +283,8 @@ func (d *Data) findStatics() []static {
 	return slices.Clip(slices.Compact(starts))
 }
 
-func (d *Data) staticsInPlace(info []byte, size int) []static {
+func (v *variables) staticsInPlace(info []byte, size int) []static {
+	d := v.d
 	var starts []static
 	needle := []byte{byte(size + 1), opAddr}
 	units := d.unitOffsets()
@@ -316,8 +313,9 @@ func (d *Data) staticsInPlace(info []byte, size int) []static {
 	return starts
 }
 
-func (d *Data) staticsByIndex(addrs []byte, size int) []static {
-	bases := d.addrBases()
+func (v *variables) staticsByIndex(addrs []byte, size int) []static {
+	d := v.d
+	bases := v.addrBases()
 	var starts []static
 	at := -1
 	for p := 0; p+size <= len(addrs) && len(starts) < maxStatics; p += size {
@@ -336,14 +334,15 @@ func (d *Data) staticsByIndex(addrs []byte, size int) []static {
 }
 
 // addrBases returns the offsets of the units' parts in .debug_addr, in order.
-func (d *Data) addrBases() []static {
+func (v *variables) addrBases() []static {
+	d := v.d
 	info, abbrev := d.sec.get(secInfo), d.sec.get(secAbbrev)
 	var bases []static
 	var u unit
 	var last abbrevKey
 	var lastCode uint64
 	for _, off := range d.unitOffsets() {
-		if _, ok := parseHeader(d, &u, info, off); !ok || !u.isCompile() || !d.spend(1) {
+		if _, ok := u.parseHeader(d, info, off); !ok || !u.isCompile() || !d.spend(1) {
 			continue
 		}
 		root := cursorAt(u.data, uint64(u.root), d.big)

@@ -27,8 +27,7 @@ type Stretch struct{ Lo, Hi, Unit uint64 }
 func (d *Data) Stretches() ([]Stretch, error) {
 	defer d.trim()
 	d.load()
-	d.tick++
-	d.work, d.err = maxWork, nil
+	d.begin()
 	if d.listed == nil && len(d.sec.get(secAranges)) > 0 {
 		d.listedLooks = coldLookups
 		d.listedUnit(0)
@@ -91,7 +90,7 @@ func (d *Data) Fork() *Data {
 	f.names = d.names
 	f.sec.loaded[secTypes] = true // as empty: forks must not load sections
 	if d.sec.alt != nil {
-		f.links = &links{alt: newData(*d.sec.alt)}
+		f.links = &links{d: f, alt: newData(*d.sec.alt)}
 		f.links.alt.meter = f.meter
 		f.sec.alt = &f.links.alt.sec
 	}
@@ -157,8 +156,7 @@ func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*
 	if len(d.abbrevs) > maxTablesKept {
 		d.abbrevs = nil
 	}
-	d.tick++
-	d.work, d.err = maxWork, nil
+	d.begin()
 	u := d.unitAt(off)
 	if u == nil {
 		return nil, d.firstErr(nil)
@@ -208,18 +206,18 @@ type walker struct {
 func (k *walker) stretch(lo, hi uint64) {
 	f := &k.w.u.funcs
 	for lo < hi {
-		fn, end := walkSet(&f.main, &k.main, lo, hi, k.w.d)
+		fn, end := f.main.findUntil(&k.main, lo, hi, k.w.d)
 		if fn < 0 {
-			fn, end = walkSet(&f.rest, &k.rest, lo, end, k.w.d)
+			fn, end = f.rest.findUntil(&k.rest, lo, end, k.w.d)
 		}
 		k.function(fn, lo, end)
 		lo = end
 	}
 }
 
-// walkSet returns the result of a set's find at lo, and the address, at most hi, up to which it is
+// findUntil returns the result of find at lo, and the address, at most hi, up to which it is
 // the same.
-func walkSet(s *functionSet, behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
+func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
 		*behind++
 	}

@@ -1,0 +1,86 @@
+package dwarf
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A budget bounds the steps and the memory of a lookup, and counts what lookups cost.
+type budget struct {
+	tick   uint64                 // lookups so far
+	work   int                    // steps left for the current lookup
+	err    error                  // the first damage that the current lookup found outside of units
+	read   int64                  // see Read
+	meter  *meter                 // shared with the Data of split and supplementary files
+	afford func(bytes int64) bool // see Afford; nil: all memory is granted
+}
+
+// begin begins a lookup.
+func (b *budget) begin() {
+	b.tick++
+	b.work, b.err = maxWork, nil
+}
+
+// continues makes b continue a lookup of another Data.
+func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
+
+// spend takes n steps off the budget of the current lookup, and reports whether any are left.
+func (b *budget) spend(n int) bool {
+	b.work -= n
+	b.meter.steps += int64(n)
+	if b.work >= 0 {
+		return true
+	}
+	b.work, b.meter.exhausted = 0, true
+	b.damaged("more than %d steps for one address", maxWork)
+	return false
+}
+
+func (b *budget) damaged(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf("dwarf: %s: %w", fmt.Sprintf(format, args...), ErrDamaged)
+	}
+}
+
+// Afford makes lookups call ask before they allocate a large table of rows. If ask returns false
+// the table is not kept, and the next lookup in that unit runs the line program again. It must come
+// before the first Lookup.
+func (b *budget) Afford(ask func(bytes int64) bool) { b.afford = ask }
+
+// affordRows asks for the memory of the table's rows, if they may be many: once for the running
+// program, and once for the copy that is kept.
+func (b *budget) affordRows(t *lineTable) bool {
+	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)
+	bytes := 2 * int64(rows) * int64(unsafe.Sizeof(lineRow{}))
+	return bytes < manyRowBytes || b.afford == nil || b.afford(bytes)
+}
+
+// A meter counts the cost of lookups.
+type meter struct {
+	steps     int64
+	exhausted bool
+}
+
+// Spent returns the number of steps, of 3 to 10 ns each, that lookups took since the last call of
+// Spent, and whether a lookup used up its budget.
+func (b *budget) Spent() (steps int64, exhausted bool) {
+	m := *b.meter
+	*b.meter = meter{}
+	return m.steps, m.exhausted
+}
+
+// Read returns the approximate number of bytes of the file that were read since the last call of
+// Read. Their pages stay in memory until they are released.
+func (b *budget) Read() int64 {
+	n := b.read
+	b.read = 0
+	return n
+}
+
+// Estimates for Read: the bytes read for the inlined calls of a function, and for a name. The
+// system maps more around each page that is read, but reads of other functions and names often
+// share it.
+const (
+	callBytes = 16 << 10
+	nameBytes = 1 << 10
+)
