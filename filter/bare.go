@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -16,7 +17,7 @@ const bareDigits = 4
 // the output is only their text.
 func takesBare(f *Filter) bool {
 	return f.bare && f.openDicts == 0 && f.open == nil && f.process.hex == nil && f.flushed.laid == 0 &&
-		len(f.buf) == 0 && f.recent.slots != nil && isIdle(f.tracer)
+		len(f.layout.Buf) == 0 && f.recent.slots != nil && isIdle(f.tracer)
 }
 
 // bareLines filters the lines at the beginning of b, up to one that begins at limit or later, that is
@@ -45,7 +46,7 @@ func bareLines(f *Filter, b []byte, limit int) (n int) {
 			if i < last {
 				depth = i + 1
 			}
-			f.ready = appendHead(f.ready, e.number, depth, addr)
+			f.ready = layout.AppendHead(f.ready, e.number, depth, addr)
 			f.ready = append(append(f.ready, a.text.tail(i)...), '\n')
 		}
 		f.line++

@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/marks"
 	"github.com/symfilter/symfilter/markup"
@@ -179,11 +181,11 @@ func nextEscape(b []byte, at int) int {
 // lines is the number of line ends in b.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
-	f.ready = f.look.EndTrace(f.ready)
+	f.ready = f.layout.Look.EndTrace(f.ready)
 	first := f.line + 1
 	f.printOf(first)
 	f.line += int64(lines)
-	if f.records != nil || f.terminal {
+	if f.records != nil || f.layout.Terminal {
 		f.plainLines(b, first)
 		return
 	}
@@ -217,7 +219,7 @@ func (f *Filter) longPart(b []byte) {
 	}
 	f.longCut = append([]byte(nil), b[len(b)-n:]...)
 	if b = b[:len(b)-n]; f.o.Color == ColorNever {
-		b = withoutColor(b)
+		b = layout.WithoutColor(b)
 	}
 	if len(b) > 0 {
 		f.plain(b, ends)
@@ -265,9 +267,9 @@ func (f *Filter) plainLines(b []byte, first int64) {
 		b = b[n:]
 		first++
 		text, eol := lines.CutEnd(line)
-		if f.terminal {
-			f.buf = f.visible.append(f.buf, text, len(eol) > 0)
-			text = f.buf
+		if f.layout.Terminal {
+			f.layout.Buf = f.layout.Visible.Append(f.layout.Buf, text, len(eol) > 0)
+			text = f.layout.Buf
 		}
 		l := &f.printed
 		*l = Line{Number: f.of, Process: f.process.key, Continues: true}
@@ -278,7 +280,15 @@ func (f *Filter) plainLines(b []byte, first int64) {
 		}
 		l.Text, l.EOL, l.Continues = text, eol, len(eol) == 0
 		f.printLine(l)
-		f.buf = f.buf[:0]
+		f.layout.Buf = f.layout.Buf[:0]
 		f.sendLarge()
 	}
+}
+
+// unfinishedText returns the length of the unfinished colour sequence or character at the end of b.
+func unfinishedText(b []byte) int {
+	if n := markup.UnfinishedSGR(b); 0 < n && n < maxLongCut {
+		return n
+	}
+	return escape.CutRune(b)
 }

@@ -66,7 +66,7 @@ func (f *Filter) survive(do func(), all int) (end int) {
 // forgetCurrent drops the output and the state of the current line.
 func (f *Filter) forgetCurrent() {
 	f.leavePlace()
-	f.layout.drop()
+	f.layout.Drop()
 	f.records.reset()
 	f.current = currentLine{}
 	f.pieces, f.footnotes = nil, nil

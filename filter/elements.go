@@ -12,9 +12,9 @@ import (
 func (f *lineFilter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT, markup.TagPC, markup.TagData, markup.TagSymbol:
-		f.breakSequence()
+		f.layout.BreakSequence()
 	}
-	start := len(f.buf)
+	start := len(f.layout.Buf)
 	switch p.Tag {
 	case markup.TagBT:
 		if e, ok := p.bt(); ok {
@@ -22,7 +22,7 @@ func (f *lineFilter) presentation(p *piece) {
 			f.countCode(OriginBT, e.addr, e.kind, a)
 			f.frameInSentence(e, a)
 			f.message(p.Fields)
-			f.look.TextBegins(len(f.buf))
+			f.layout.Look.TextBegins(len(f.layout.Buf))
 			f.recordAnswer(start, p.Tag, e.number, e.addr, p.Fields, a)
 			return
 		}
@@ -35,7 +35,7 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
-			f.look.TextBegins(len(f.buf))
+			f.layout.Look.TextBegins(len(f.layout.Buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
@@ -43,18 +43,18 @@ func (f *lineFilter) presentation(p *piece) {
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
 			f.countAnswer(OriginData, a)
-			f.look.Breakable(len(f.buf))
+			f.layout.Look.Breakable(len(f.layout.Buf))
 			f.variable(a, p)
-			f.look.TextBegins(len(f.buf))
+			f.layout.Look.TextBegins(len(f.layout.Buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
-			f.look.Breakable(len(f.buf))
-			f.function(shown)
-			f.look.TextBegins(len(f.buf))
+			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Function(shown)
+			f.layout.Look.TextBegins(len(f.layout.Buf))
 			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}
@@ -67,7 +67,7 @@ func (f *lineFilter) presentation(p *piece) {
 			}
 			f.collectFootnotes(&d)
 			f.rawElement(p)
-			f.records.endLastRecord(len(f.buf))
+			f.records.endLastRecord(len(f.layout.Buf))
 			return
 		}
 	case markup.TagDumpFile:
@@ -100,7 +100,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	after := at + 1
 	f.rawPieces(f.pieces[:at])
-	f.look.FrameBegins(len(f.buf), frameIndent)
+	f.layout.Look.FrameBegins(len(f.layout.Buf), frameIndent)
 	e, ok := bt.bt()
 	if !ok {
 		f.rawElement(bt)
@@ -110,16 +110,16 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	a := f.codeAnswer(e.addr, lookupOfFrame(e))
 	f.countCode(OriginBT, e.addr, e.kind, a)
-	f.recordAnswer(len(f.buf), bt.Tag, e.number, e.addr, bt.Fields, a)
+	f.recordAnswer(len(f.layout.Buf), bt.Tag, e.number, e.addr, bt.Fields, a)
 	if !a.hasText || len(a.text.cuts) == 1 && !f.printsSources {
-		f.records.addFrame(len(f.buf), 0)
+		f.records.addFrame(len(f.layout.Buf), 0)
 		f.frame(e, a, 0)
 		f.message(bt.Fields)
-		f.records.endLastRecord(len(f.buf))
-		if f.look != nil {
+		f.records.endLastRecord(len(f.layout.Buf))
+		if f.layout.Look != nil {
 			markFrame(f, e, a, 0, endsAt(f, after, bt.Fields))
 		}
-		f.look.TextBegins(len(f.buf))
+		f.layout.Look.TextBegins(len(f.layout.Buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
@@ -132,8 +132,8 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 // message is text after the frame.
 func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	var before []byte
-	if len(f.buf) <= maxRepeat {
-		before = append(f.before[:0], f.buf...)
+	if len(f.layout.Buf) <= maxRepeat {
+		before = append(f.before[:0], f.layout.Buf...)
 		f.before = before
 	}
 	afterBytes := len(bt.Fields)
@@ -144,29 +144,29 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	if len(between) == 0 {
 		between = newline
 	}
-	state, cur := f.state, f.cur
+	state, cur := f.layout.State, f.layout.Current
 	begin := func() {
-		f.buf = append(f.buf, before...)
-		f.state = state
+		f.layout.Buf = append(f.layout.Buf, before...)
+		f.layout.State = state
 		if len(before) > 0 {
-			f.cur = cur
+			f.layout.Current = cur
 		}
 	}
 	last := len(a.text.cuts) - 1
 	for i := range a.text.cuts {
 		if i > 0 {
 			begin()
-			f.look.FrameBegins(len(f.buf), frameIndent)
+			f.layout.Look.FrameBegins(len(f.layout.Buf), frameIndent)
 		}
-		f.records.addFrame(len(f.buf), i)
+		f.records.addFrame(len(f.layout.Buf), i)
 		f.frame(&bt.frame, a, i)
-		if f.look != nil {
+		if f.layout.Look != nil {
 			markFrame(f, &bt.frame, a, i, endsAt(f, after, bt.Fields))
 		}
 		if i == last {
 			f.message(bt.Fields)
-			f.records.endLastRecord(len(f.buf))
-			f.look.TextBegins(len(f.buf))
+			f.records.endLastRecord(len(f.layout.Buf))
+			f.layout.Look.TextBegins(len(f.layout.Buf))
 			f.rawPieces(f.pieces[after:])
 			if f.printsSources {
 				sourceBelow(f, a, i, between, begin, func() {})
@@ -176,13 +176,13 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		}
 		if afterBytes <= maxRepeat {
 			f.message(bt.Fields)
-			f.look.TextBegins(len(f.buf))
+			f.layout.Look.TextBegins(len(f.layout.Buf))
 			f.rawPieces(f.pieces[after:])
 		}
 		if f.printsSources {
 			sourceBelow(f, a, i, between, begin, func() {})
 		}
-		f.nextLine(between)
+		f.layout.NextLine(between)
 		f.printLarge()
 	}
 }
@@ -191,7 +191,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 // for f.pieces[after:], which are blank.
 func endsAt(f *lineFilter, after int, message []byte) bool {
 	return len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
-		return p.Kind == markup.Elem || !f.blank(&p)
+		return p.Kind == markup.Elem || !f.layout.Blank(&p.Token)
 	})
 }
 
@@ -206,8 +206,8 @@ func (f *lineFilter) endText(eol []byte) {
 	if len(f.footnotes) > 0 {
 		f.printFootnotes(eol)
 	}
-	f.endColor()
-	if f.look != nil {
-		f.buf = f.look.EndLine(f.buf)
+	f.layout.EndColor()
+	if f.layout.Look != nil {
+		f.layout.Buf = f.layout.Look.EndLine(f.layout.Buf)
 	}
 }

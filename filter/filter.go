@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -41,7 +42,7 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
-	f.layout = layout{color: o.Color, terminal: o.Terminal, look: newLines(&o)}
+	f.layout = layout.Line{Colors: layout.Colors(o.Color), Terminal: o.Terminal, Look: newLines(&o)}
 
 	switch {
 	case f.printer != nil:
@@ -51,14 +52,14 @@ func New(w io.Writer, o Options) *Filter {
 		f.printer = textPrinter{}
 	}
 	if f.printer != (textPrinter{}) {
-		f.part, f.records, f.between = maxObject, new(elementRecords), newline
+		f.part, f.records, f.layout.Between = maxObject, new(elementRecords), newline
 	}
 	f.onAnswer, f.own = o.Resolved, o.Look.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
 	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
-	f.layout.links = o.Paths.Hyperlinks && o.Paths.Link != nil
-	f.quick = o.Color != ColorAlways && f.look == nil && !f.layout.links
+	f.layout.Links = o.Paths.Hyperlinks && o.Paths.Link != nil
+	f.quick = o.Color != ColorAlways && f.layout.Look == nil && !f.layout.Links
 	f.bare = f.quick && !f.needsSources && !f.printsSources && o.Emit == nil && o.ProcessKey == nil && !o.Dialects.Elements &&
 		(o.Color == ColorKeep || o.Color == ColorForPrinter)
 	cache := o.Cache
@@ -94,8 +95,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 			f.longPart(b)
 		}
 	}
-	if f.o.Look.AtOnce && f.look.Held() > 0 {
-		f.ready = f.look.Release(f.ready)
+	if f.o.Look.AtOnce && f.layout.Look.Held() > 0 {
+		f.ready = f.layout.Look.Release(f.ready)
 	}
 	f.send()
 	if f.err != nil {
@@ -160,12 +161,12 @@ func (f *Filter) Flush() error {
 		f.tracer.release()
 		f.send()
 	}
-	if f.look.Held() > 0 {
-		f.ready = f.look.Release(f.ready)
+	if f.layout.Look.Held() > 0 {
+		f.ready = f.layout.Look.Release(f.ready)
 		f.send()
 	}
 	tail, _ := f.cut.Unfinished()
-	if f.tracer.holds() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && escape.CutRune(tail) > 0 {
+	if f.tracer.holds() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.layout.Terminal && escape.CutRune(tail) > 0 {
 		return f.err
 	}
 	if f.holdsElement(tail) || f.open != nil && f.open.mayContinue(tail) {
@@ -182,25 +183,25 @@ func (f *Filter) Flush() error {
 		return nil
 	}
 	f.closeModule()
-	f.ready = f.look.EndTrace(f.ready)
+	f.ready = f.layout.Look.EndTrace(f.ready)
 	f.send()
 	f.printOf(f.line + 1)
-	before := f.state
-	f.state, f.cur = done.state, done.cur
+	before := f.layout.State
+	f.layout.State, f.layout.Current = done.state, done.cur
 	for i := range f.pieces {
-		f.logToken(&f.pieces[i].Token)
+		f.layout.LogToken(&f.pieces[i].Token)
 	}
-	done.state, done.cur = f.state, f.cur
-	f.state, f.cur = before, sgr.State{} // the finished line is laid out again, from its beginning
+	done.state, done.cur = f.layout.State, f.layout.Current
+	f.layout.State, f.layout.Current = before, sgr.State{} // the finished line is laid out again, from its beginning
 	if done.resumes {
-		f.ready = append(f.ready, f.buf...)
-		done.laid += len(f.buf)
+		f.ready = append(f.ready, f.layout.Buf...)
+		done.laid += len(f.layout.Buf)
 	} else { // after a restart, the beginning is laid out once more
-		f.ready = append(f.ready, f.buf[min(done.laid, len(f.buf)):]...)
-		done.laid = len(f.buf)
+		f.ready = append(f.ready, f.layout.Buf[min(done.laid, len(f.layout.Buf)):]...)
+		done.laid = len(f.layout.Buf)
 	}
 	done.text, done.resumes = len(tail), true
-	f.buf = f.buf[:0]
+	f.layout.Buf = f.layout.Buf[:0]
 	f.send()
 	return f.err
 }
@@ -244,7 +245,7 @@ func (f *Filter) Close() error {
 		f.endLong()
 	}
 	f.closeModule()
-	f.ready = f.look.EndTrace(f.ready)
+	f.ready = f.layout.Look.EndTrace(f.ready)
 	if f.whole != nil {
 		f.ready = f.whole.AppendEnd(f.ready)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -112,7 +113,7 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	}
 	var values []DictValue
 	f.steps += int64(len(d.body))
-	for p := range (markup.HexDict{Body: string(withoutColor(d.body))}).Pairs() {
+	for p := range (markup.HexDict{Body: string(layout.WithoutColor(d.body))}).Pairs() {
 		v := DictValue{Key: p.Key, Value: p.Value}
 		if f.looked++; f.looked <= maxNotes {
 			a, mapped := f.valueAnswer(p.Value)
@@ -127,7 +128,7 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 			values = append(values, v)
 		}
 	}
-	f.recordElement(len(f.buf), Element{Tag: markup.TagHexDict, Values: values})
+	f.recordElement(len(f.layout.Buf), Element{Tag: markup.TagHexDict, Values: values})
 }
 
 // valueAnswer resolves a value that may be an address: a code address if it is in an executable
@@ -164,15 +165,15 @@ func (f *lineFilter) printFootnotes(eol []byte) {
 	f.steps += int64(len(notes) + len(prefix)*len(notes))
 	for i := range notes {
 		n := &notes[i]
-		f.nextLine(eol)
-		f.logBytes(prefix)
-		f.mark("[")
-		f.value(strconv.Itoa(i + 1))
-		f.mark("] ")
-		f.value(escape.Clean(n.key))
-		f.mark(" ")
-		f.value("0x" + strconv.FormatUint(n.value, 16))
-		f.mark(" → ")
+		f.layout.NextLine(eol)
+		f.layout.LogBytes(prefix)
+		f.layout.Mark("[")
+		f.layout.Value(strconv.Itoa(i + 1))
+		f.layout.Mark("] ")
+		f.layout.Value(escape.Clean(n.key))
+		f.layout.Mark(" ")
+		f.layout.Value("0x" + strconv.FormatUint(n.value, 16))
+		f.layout.Mark(" → ")
 		f.footnoteTarget(&n.answer)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/logtest"
@@ -192,8 +191,8 @@ func TestLongLinesPassThrough(t *testing.T) {
 	f := New(&count, Options{})
 	for n := 0; n < size; n += len(piece) {
 		f.Write(piece)
-		if tail, _ := f.cut.Unfinished(); cap(tail) > 2*maxLine+len(piece) || cap(f.buf)+cap(f.ready) > 8*outputChunk {
-			t.Fatalf("holds %d and %d bytes", cap(tail), cap(f.buf)+cap(f.ready))
+		if tail, _ := f.cut.Unfinished(); cap(tail) > 2*maxLine+len(piece) || cap(f.layout.Buf)+cap(f.ready) > 8*outputChunk {
+			t.Fatalf("holds %d and %d bytes", cap(tail), cap(f.layout.Buf)+cap(f.ready))
 		}
 	}
 	f.Write([]byte("\n{{{symbol:_Z1fv}}}\n"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/layout"
 )
 
 // lateMaps keeps the frames of a trace for which the program prints its maps so much later that
@@ -111,27 +112,27 @@ func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 		return
 	}
 	for i := range a.text.cuts {
-		f.nextLine(between)
-		start := len(f.buf)
-		f.logBytes(prefix)
-		f.look.FrameBegins(len(f.buf), locatedIndent)
+		f.layout.NextLine(between)
+		start := len(f.layout.Buf)
+		f.layout.LogBytes(prefix)
+		f.layout.Look.FrameBegins(len(f.layout.Buf), layout.LocatedIndent)
 		if i == 0 {
-			f.mark("  #")
-			f.value(strconv.Itoa(fr.Number))
-			f.mark(" ")
+			f.layout.Mark("  #")
+			f.layout.Value(strconv.Itoa(fr.Number))
+			f.layout.Mark(" ")
 			if fr.Addr != 0 {
-				f.dim("0x" + strconv.FormatUint(fr.Addr, 16) + " ")
+				f.layout.Dim("0x" + strconv.FormatUint(fr.Addr, 16) + " ")
 			}
 		} else {
-			f.mark("  (inlined by) ")
+			f.layout.Mark("  (inlined by) ")
 		}
 		t := a.text.frame(i)
-		f.look.Breakable(len(f.buf))
-		f.function(t.name)
-		if t.file != "" {
-			f.look.Breakable(len(f.buf))
-			f.mark(" at ")
-			c.part(dialect.AtLine, &t)
+		f.layout.Look.Breakable(len(f.layout.Buf))
+		f.layout.Function(t.Name)
+		if t.File != "" {
+			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Mark(" at ")
+			f.layout.Part(dialect.AtLine, &t)
 		}
 		if i == len(a.text.cuts)-1 {
 			f.place(a)

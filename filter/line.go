@@ -103,12 +103,12 @@ func (f *lineFilter) printPieces(frame *piece, eol []byte) {
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
 			if p.Tag == markup.TagBT && i > 0 && f.pieces[i-1].Tag == markup.TagBT && f.pieces[i-1].Kind == markup.Elem {
-				f.mark(" ") // two frames without text between them
+				f.layout.Mark(" ") // two frames without text between them
 			}
 			f.presentation(p)
 			f.printLarge()
 		} else {
-			f.logToken(&p.Token)
+			f.layout.LogToken(&p.Token)
 		}
 	}
 	f.endLine(eol)

@@ -71,7 +71,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	f.tracer.forget()
 	f.closeModule()
 	f.send()
-	f.visible.cut = nil
+	f.layout.Visible.Cut = nil
 	got := Outcome{
 		Elements: f.elements, Resolved: f.named, Unresolved: int(f.failed - failed), Pending: f.pending,
 		Changed:    f.changed,

@@ -50,11 +50,11 @@ func printListing(f *lineFilter, text, eol []byte, l listing) {
 	if len(between) == 0 {
 		between = newline
 	}
-	f.logBytes(text)
+	f.layout.LogBytes(text)
 	for _, line := range l.lines {
-		f.nextLine(between)
-		f.logBytes(text[:l.before])
-		f.mark(line)
+		f.layout.NextLine(between)
+		f.layout.LogBytes(text[:l.before])
+		f.layout.Mark(line)
 	}
 	f.endLine(eol)
 	f.sendLarge()

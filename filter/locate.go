@@ -8,6 +8,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/layout"
 )
 
 // A locator lays out lines with frames of raw backtraces.
@@ -39,7 +40,7 @@ func (c *locator) line(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if fr := &frames[0]; fr.Data {
 		if f.o.Dialects.Elements || f.o.Dialects.KeepRaw {
-			f.logBytes(text)
+			f.layout.LogBytes(text)
 		} else {
 			c.variable(text, fr, c.module(cacheModule{id: fr.ID, name: fr.Module}))
 		}
@@ -59,7 +60,7 @@ func (c *locator) line(text, eol []byte, frames []judge.Frame) {
 		f.endLine(eol)
 		return
 	}
-	f.logBytes(text)
+	f.layout.LogBytes(text)
 	for i := range frames {
 		c.below(text, eol, &frames[i])
 	}
@@ -154,20 +155,20 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	stack := c.stackOf(text, fr)
 	number := fr.Number + stack.added
 	if fr.Named {
-		f.records.addFrame(len(f.buf), NoFrame)
+		f.records.addFrame(len(f.layout.Buf), NoFrame)
 		c.edited(text, fr, number, nil, 0)
-		if f.look != nil {
+		if f.layout.Look != nil {
 			markLocated(f, fr, nil, 0, nil)
 		}
 		f.endLine(eol)
 		return
 	}
 	a := c.answer(fr)
-	start := len(f.buf)
+	start := len(f.layout.Buf)
 	if a == nil || !a.hasText {
 		f.records.addFrame(start, 0)
 		c.edited(text, fr, number, nil, 0)
-		if f.look != nil {
+		if f.layout.Look != nil {
 			markLocated(f, fr, a, 0, c.rest(text, fr))
 		}
 		f.recordLocated(start, fr, a)
@@ -178,7 +179,6 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	if len(between) == 0 {
 		between = newline
 	}
-	n := len(a.text.cuts)
 	if i := c.kept(text, fr, a); i >= 0 {
 		f.records.addFrame(start, i)
 		c.edited(text, fr, number, a, i)
@@ -186,119 +186,18 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 		f.endLine(eol)
 		return
 	}
-	switch fr.Inline {
-	case dialect.InlineFrames:
-		simple := c.simple(text, fr)
-		for i := range n {
-			f.records.addFrame(len(f.buf), i)
-			if !simple || !c.simpleLine(text, fr, number+i, &a.text, i) {
-				c.edited(text, fr, number+i, a, i)
-			}
-			if f.look != nil {
-				markLocated(f, fr, a, i, c.rest(text, fr))
-			}
-			if f.printsSources { // checked here, for hot frames
-				c.source(text, between, fr, a, i)
-			}
-			if i < n-1 {
-				f.nextLine(between)
-				f.printLarge()
-			}
-		}
-		stack.added += n - 1
-	case dialect.InlineDotted:
-		for i := range n {
-			f.records.addFrame(len(f.buf), i)
-			c.edited(text, fr, number, a, i)
-			if f.look != nil {
-				markLocated(f, fr, a, i, c.rest(text, fr))
-			}
-			c.source(text, between, fr, a, i)
-			if i < n-1 {
-				f.nextLine(between)
-				f.printLarge()
-			}
-		}
-	case dialect.InlineMarked:
-		if !simpleMarked(f, text, between, fr, &a.text) {
-			marked(c, text, between, fr, number, a)
-		}
-	case dialect.InlineNumbered:
-		for i := range n - 1 {
-			f.records.addFrame(len(f.buf), i)
-			c.inlinedFrom(text, fr, a.text.frame(i), i)
-			c.source(text, between, fr, a, i)
-			f.nextLine(between)
-		}
-		f.records.addFrame(len(f.buf), n-1)
-		c.edited(text, fr, number, a, n-1)
-		c.source(text, between, fr, a, n-1)
-	case dialect.InlinedByBefore:
-		for i := n - 1; i > 0; i-- {
-			f.records.addFrame(len(f.buf), i)
-			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
-			c.source(text, between, fr, a, i)
-			f.nextLine(between)
-		}
-		f.records.addFrame(len(f.buf), 0)
-		c.edited(text, fr, number, a, 0)
-		c.source(text, between, fr, a, 0)
-	case dialect.InlineBelow:
-		f.records.addFrame(len(f.buf), 0)
-		c.edited(text, fr, number, a, 0)
-		c.placeBelow(text, between, fr, a.text.frame(0))
-		c.source(text, between, fr, a, 0)
-		for i := 1; i < n; i++ {
-			t := a.text.frame(i)
-			f.nextLine(between)
-			f.records.addFrame(len(f.buf), i)
-			c.beneath(text, fr, fr.Edits[0].From-fr.Start)
-			f.function(t.function())
-			c.endBeneath(text, fr)
-			c.placeBelow(text, between, fr, t)
-			c.source(text, between, fr, a, i)
-		}
-	default:
-		f.records.addFrame(len(f.buf), 0)
-		c.edited(text, fr, number, a, 0)
-		if f.look != nil && (n == 1 || fr.Inline == dialect.InlinedBy) {
-			markLocated(f, fr, a, 0, c.rest(text, fr))
-		}
-		c.source(text, between, fr, a, 0)
-		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {
-			f.nextLine(between)
-			f.records.addFrame(len(f.buf), i)
-			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
-			if f.look != nil {
-				markLocated(f, fr, a, i, nil)
-			}
-			c.source(text, between, fr, a, i)
-			f.printLarge()
-		}
+	c.frameLines(text, between, fr, number, a)
+	if fr.Inline == dialect.InlineFrames {
+		stack.added += len(a.text.cuts) - 1
 	}
 	f.recordLocated(start, fr, a)
 	f.endLine(eol)
 }
 
-// marked lays out a line with one frame for each of the inlined calls, and the current line after them.
-func marked(c *locator, text, between []byte, fr *judge.Frame, number int, a *answer) {
-	f := c.f
-	n := len(a.text.cuts)
-	for i := range n - 1 {
-		f.records.addFrame(len(f.buf), i)
-		c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
-		c.source(text, between, fr, a, i)
-		f.nextLine(between)
-	}
-	f.records.addFrame(len(f.buf), n-1)
-	c.edited(text, fr, number, a, n-1)
-	c.source(text, between, fr, a, n-1)
-}
-
 // kept returns the index of the call of a with which the current line ends, because the log was filtered
 // with KeepRaw before: the lines around have its other calls. It returns -1 if there is none.
 func (c *locator) kept(text []byte, fr *judge.Frame, a *answer) int {
-	if !c.f.o.Dialects.KeepRaw || inObject(fr) || len(a.text.cuts) < 2 {
+	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1
 	}
 	text = bytes.TrimRight(text, " \t")
@@ -348,14 +247,14 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 			continue
 		}
 		a := c.answer(fr)
-		start := len(f.buf)
+		start := len(f.layout.Buf)
 		switch end := fr.Edits[len(fr.Edits)-1].To; {
 		case a == nil || !a.hasText:
-		case f.o.Dialects.KeepRaw && !inObject(fr):
-			f.logBytes(text[at:end])
+		case f.o.Dialects.KeepRaw && !layout.InObject(fr):
+			f.layout.LogBytes(text[at:end])
 			if !bytes.HasPrefix(text[end:], []byte(" "+a.text.functionAndLine(0))) { // the log was filtered before
-				f.mark(" ")
-				f.functionAndLine(a.text.frame(0))
+				f.layout.Mark(" ")
+				f.layout.FunctionAndLine(a.text.frame(0))
 			}
 			at = end
 		default:
@@ -363,7 +262,7 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 		}
 		f.recordLocated(start, fr, a)
 	}
-	f.logBytes(text[at:])
+	f.layout.LogBytes(text[at:])
 }
 
 // nameUnframed lays out the text from at to the end of an address of code or data, in the form of the
@@ -371,7 +270,7 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
-	start := len(f.buf)
+	start := len(f.layout.Buf)
 	if err := fr.Place.Err; err != nil {
 		f.countPlace(err)
 		f.recordPlace(fr)
@@ -383,7 +282,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	*a = address
 	f.lookUp(a, exactAddress)
 	data := false
-	if !a.hasText || a.text.frame(0).file == "" { // no code, or code of which only the symbol is known
+	if !a.hasText || a.text.frame(0).File == "" { // no code, or code of which only the symbol is known
 		other := address
 		f.lookUp(&other, dataAddress)
 		if data = other.hasText; data {
@@ -395,13 +294,13 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	if a.hasText {
 		f.rests.count(fr.Place.Verified)
 		if f.o.Dialects.KeepRaw {
-			f.logBytes(text[at:e.To])
-			f.mark(" ")
+			f.layout.LogBytes(text[at:e.To])
+			f.layout.Mark(" ")
 		} else {
-			f.logBytes(text[at:e.From])
+			f.layout.LogBytes(text[at:e.From])
 		}
 		if data {
-			f.function(a.text.data())
+			f.layout.Function(a.text.data())
 		} else {
 			f.codeLocation(a)
 		}
@@ -415,7 +314,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)
-	start := len(f.buf)
+	start := len(f.layout.Buf)
 	if a == nil || !a.hasText {
 		f.recordLocated(start, fr, a)
 		return
@@ -424,13 +323,13 @@ func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 		eol = newline
 	}
 	for i := range a.text.cuts {
-		f.nextLine(eol)
-		f.records.addFrame(len(f.buf), i)
+		f.layout.NextLine(eol)
+		f.records.addFrame(len(f.layout.Buf), i)
 		before := "  (inlined by) "
 		if i == 0 {
 			before = fr.Below
 		}
-		c.inlined(text, fr, a.text.frame(i), before, " at ", "")
+		f.layout.InlinedCall(text, fr, a.text.frame(i), before, " at ", "")
 		c.source(text, eol, fr, a, i)
 		f.printLarge()
 	}
@@ -447,20 +346,20 @@ func (c *locator) variable(text []byte, fr *judge.Frame, mod *module) {
 	f.completeAnswer(a, wholeVariable)
 	f.countAnswer(OriginRaw, a)
 	name, size, offset := a.text.whole()
-	start := len(f.buf)
+	start := len(f.layout.Buf)
 	if !a.hasText || len(fr.Edits) != 2 || size == 0 {
-		f.logBytes(text)
+		f.layout.LogBytes(text)
 		f.recordLocated(start, fr, a)
 		return
 	}
 	named, at := &fr.Edits[0], &fr.Edits[1]
-	f.logBytes(text[:named.From])
-	f.function(name)
-	f.logBytes(text[named.To:at.From])
-	f.mark(" of size ")
-	f.value(strconv.FormatUint(size, 10))
-	f.mark(" at ")
-	f.value(fmt.Sprintf("%#x", fr.Addr-offset))
-	f.logBytes(text[at.To:])
+	f.layout.LogBytes(text[:named.From])
+	f.layout.Function(name)
+	f.layout.LogBytes(text[named.To:at.From])
+	f.layout.Mark(" of size ")
+	f.layout.Value(strconv.FormatUint(size, 10))
+	f.layout.Mark(" at ")
+	f.layout.Value(fmt.Sprintf("%#x", fr.Addr-offset))
+	f.layout.LogBytes(text[at.To:])
 	f.recordLocated(start, fr, a)
 }

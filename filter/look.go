@@ -7,6 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/layout"
 )
 
 // A Look sets how frames are shown to people. The zero value is the form for programs. Width and
@@ -51,36 +52,36 @@ func baseModule(name string) string { return escape.Clean(name[strings.LastIndex
 // markFrame marks the current line of output as that of the i-th frame of the answer for e. whole
 // reports whether nothing follows it in its line.
 func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
-	if !f.look.Fold {
+	if !f.layout.Look.Fold {
 		return
 	}
 	fr := appearance.Frame{Numbered: true, Number: e.number, Whole: whole, Indent: len("    ")}
 	if a.mod != nil {
 		fr.Module = baseModule(a.mod.label())
 		if a.hasText {
-			fr.System, fr.Function = a.text.ofSystem(i), a.text.frame(i).name
+			fr.System, fr.Function = a.text.ofSystem(i), a.text.frame(i).Name
 		} else {
 			fr.System = f.own != nil && !f.own.Is("", "", a.mod.name())
 		}
 	}
-	f.look.FrameEnds(f.buf, fr)
+	f.layout.Look.FrameEnds(f.layout.Buf, fr)
 }
 
 // markLocated is markFrame for a frame of a raw backtrace; a is nil if it has no answer. rest is
 // the text of the log after the last answer in the line.
 func markLocated(f *lineFilter, fr *judge.Frame, a *answer, i int, rest []byte) {
-	if !f.look.Fold {
+	if !f.layout.Look.Fold {
 		return
 	}
-	m := appearance.Frame{Numbered: fr.Number >= 0, Number: uint64(max(fr.Number, 0)), Module: baseModule(fr.Module), Whole: endsFrame(rest)}
+	m := appearance.Frame{Numbered: fr.Number >= 0, Number: uint64(max(fr.Number, 0)), Module: baseModule(fr.Module), Whole: layout.EndsFrame(rest)}
 	if a != nil && a.hasText {
 		t := a.text.frame(i)
-		m.System, m.Function = a.text.ofSystem(i), t.function()
+		m.System, m.Function = a.text.ofSystem(i), t.Function()
 		if fr.Inline == dialect.InlinedBy { // the lines of one address stay together
 			m.System = a.text.allOfSystem()
 		}
 	} else {
 		m.System = f.own != nil && !f.own.Is("", "", fr.Module)
 	}
-	f.look.FrameEnds(f.buf, m)
+	f.layout.Look.FrameEnds(f.layout.Buf, m)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
@@ -107,7 +108,7 @@ func TestHeldFramesAreBounded(t *testing.T) {
 	frames := func(from, to int) {
 		for i := from; i < to; i++ {
 			fmt.Fprintf(f, "{{{bt:%d:0x600010}}}\n", i)
-			if n := f.look.Held(); n > appearance.MaxFoldBytes+1000 {
+			if n := f.layout.Look.Held(); n > appearance.MaxFoldBytes+1000 {
 				t.Fatalf("%d bytes are held back", n)
 			}
 		}
@@ -201,7 +202,7 @@ func FuzzLook(f *testing.F) {
 
 // words returns text without blanks, line ends and colours.
 func words(text string) string {
-	return strings.Join(strings.Fields(string(withoutColor([]byte(strings.NewReplacer(" ", "", "\r\n", "\n", "\n", "").Replace(text))))), "")
+	return strings.Join(strings.Fields(string(layout.WithoutColor([]byte(strings.NewReplacer(" ", "", "\r\n", "\n", "\n", "").Replace(text))))), "")
 }
 
 // The time for breaking a line grows with its length.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -52,7 +53,7 @@ func passOn(f *lineFilter, text, eol []byte) {
 		}
 	}
 	f.footnotes = f.footnotes[:0]
-	f.logBytes(text)
+	f.layout.LogBytes(text)
 	f.endLine(eol)
 }
 
@@ -78,9 +79,9 @@ func (c *locator) place(fr *judge.Frame, eol []byte) (addr uint64, ok bool) {
 			name = "module"
 		}
 		f := c.f
-		f.buf = markup.Module{ID: madeModule + n, Name: name, BuildID: k.id}.AppendMarkup(f.buf)
-		f.buf = markup.MMap{Addr: madeBase + n*madeSize, Size: madeSize, Module: madeModule + n, Mode: markup.Read | markup.Exec}.AppendMarkup(f.buf)
-		f.nextLine(lineEnd(eol))
+		f.layout.Buf = markup.Module{ID: madeModule + n, Name: name, BuildID: k.id}.AppendMarkup(f.layout.Buf)
+		f.layout.Buf = markup.MMap{Addr: madeBase + n*madeSize, Size: madeSize, Module: madeModule + n, Mode: markup.Read | markup.Exec}.AppendMarkup(f.layout.Buf)
+		f.layout.NextLine(lineEnd(eol))
 	}
 	return madeBase + n*madeSize + fr.Place.Addr, true
 }
@@ -98,8 +99,8 @@ func lineEnd(eol []byte) []byte {
 // line that is an object of JSON is printed unchanged: it has the build IDs of its modules.
 func (c *locator) madeLine(text, eol []byte, frames []judge.Frame) {
 	f := c.f
-	if inObject(&frames[0]) {
-		f.logBytes(text)
+	if layout.InObject(&frames[0]) {
+		f.layout.LogBytes(text)
 		f.endLine(eol)
 		return
 	}
@@ -120,34 +121,34 @@ func (c *locator) madeLine(text, eol []byte, frames []judge.Frame) {
 		}
 		if len(frames) == 1 && !f.o.Dialects.KeepRaw && isBT(text, fr) {
 			at = fr.Edits[len(fr.Edits)-1].To
-			begin, end := colors(text[fr.Start:at])
-			f.logBytes(text[:fr.Start])
-			c.sequences(begin)
-			f.buf = markup.BT{Frame: uint64(fr.Number), Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
-			c.sequences(end)
+			begin, end := layout.AroundAnswer(text[fr.Start:at])
+			f.layout.LogBytes(text[:fr.Start])
+			f.layout.Sequences(begin)
+			f.layout.Buf = markup.BT{Frame: uint64(fr.Number), Addr: addr, Kind: markup.Precise}.AppendMarkup(f.layout.Buf)
+			f.layout.Sequences(end)
 			break
 		}
 		end := len(bytes.TrimRight(text, " \t"))
 		if len(frames) > 1 {
 			end = fr.Edits[len(fr.Edits)-1].To
 		}
-		f.logBytes(text[at:end])
-		f.buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(append(f.buf, ' '))
+		f.layout.LogBytes(text[at:end])
+		f.layout.Buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(append(f.layout.Buf, ' '))
 		at = end
 	}
-	f.logBytes(text[at:])
+	f.layout.LogBytes(text[at:])
 	for i := range frames {
 		fr := &frames[i]
 		addr, ok := c.place(fr, eol)
 		if !ok || fr.Below == "" {
 			continue
 		}
-		f.nextLine(lineEnd(eol))
+		f.layout.NextLine(lineEnd(eol))
 		if fr.Start <= maxRepeat {
-			f.logBytes(text[:fr.Start])
+			f.layout.LogBytes(text[:fr.Start])
 		}
-		f.mark(fr.Below)
-		f.buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
+		f.layout.Mark(fr.Below)
+		f.layout.Buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(f.layout.Buf)
 		f.printLarge()
 	}
 	f.endLine(eol)
@@ -163,13 +164,13 @@ func isBT(text []byte, fr *judge.Frame) bool {
 // madeNote is note with an element in place of an answer.
 func (c *locator) madeNote(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
-	f.nextLine(between)
+	f.layout.NextLine(between)
 	addr, ok := c.place(fr, between)
-	f.logBytes(prefix)
-	f.mark("  #")
-	f.value(strconv.Itoa(fr.Number))
+	f.layout.LogBytes(prefix)
+	f.layout.Mark("  #")
+	f.layout.Value(strconv.Itoa(fr.Number))
 	if ok {
-		f.buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(append(f.buf, ' '))
+		f.layout.Buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(append(f.layout.Buf, ' '))
 	}
 	f.printLarge()
 }

@@ -39,17 +39,17 @@ func TestTheFastPathForKernelsChangesNothing(t *testing.T) {
 				mod := c.module(cacheModule{name: "vmlinux"})
 				d := (&renderer{paths: &Paths{}}).frames(frames, mod, 0x1234, false)
 				a := &answer{mod: mod, hasText: true, text: rendered{string(d.text), d.renderedParts}}
-				marked(c, []byte(line), newline, fr, fr.Number, a)
-				want := string(f.buf)
-				f.buf = f.buf[:0]
+				c.markedCalls([]byte(line), newline, fr, fr.Number, a)
+				want := string(f.layout.Buf)
+				f.layout.Buf = f.layout.Buf[:0]
 				if !simpleMarked(&f.lineFilter, []byte(line), newline, fr, &a.text) {
-					if len(f.buf) > 0 {
-						t.Errorf("%q, answer %d: %q is laid out", line, i, f.buf)
+					if len(f.layout.Buf) > 0 {
+						t.Errorf("%q, answer %d: %q is laid out", line, i, f.layout.Buf)
 					}
 					continue
 				}
 				fast++
-				if got := string(f.buf); got != want {
+				if got := string(f.layout.Buf); got != want {
 					t.Errorf("%q, answer %d: %q, want %q", line, i, got, want)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 )
@@ -57,15 +58,15 @@ func (f *lineFilter) contextualLine(eol []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
-			f.logToken(&p.Token)
-			shown = shown || !f.blank(p)
+			f.layout.LogToken(&p.Token)
+			shown = shown || !f.layout.Blank(&p.Token)
 			continue
 		}
 		switch p.Tag {
 		case markup.TagReset:
 			f.settleModule()
 			if f.process.space.hasModules() {
-				start := len(f.buf)
+				start := len(f.layout.Buf)
 				f.bracketedElement(p)
 				f.recordElement(start, Element{Tag: markup.TagReset})
 				shown = true
@@ -87,11 +88,11 @@ func (f *lineFilter) contextualLine(eol []byte) {
 				shown = true
 				break
 			}
-			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.buf[f.open.at:], " \t")) > 0 {
+			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.layout.Buf[f.open.at:], " \t")) > 0 {
 				f.settleModule()
 				f.beginModule(v.mod, true)
 			}
-			f.buf = f.buf[:f.open.at]
+			f.layout.Buf = f.layout.Buf[:f.open.at]
 			f.open.maps = append(f.open.maps, v)
 		default:
 			f.settleModule()
@@ -111,7 +112,7 @@ func (f *lineFilter) rawContextualLine(eol []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
-			f.logToken(&p.Token)
+			f.layout.LogToken(&p.Token)
 			continue
 		}
 		switch p.Tag {
@@ -180,7 +181,7 @@ func (f *lineFilter) showsText() bool {
 		p := &f.pieces[i]
 		switch {
 		case p.Kind != markup.Elem:
-			if seen && !f.blank(p) {
+			if seen && !f.layout.Blank(&p.Token) {
 				return true
 			}
 		case f.hidesModule(p.Tag):
@@ -205,7 +206,7 @@ func (f *lineFilter) hidesModule(tag markup.Tag) bool {
 
 // dropLine removes the current line, which has nothing to show, from the output.
 func (f *lineFilter) dropLine() {
-	f.layout.drop()
+	f.layout.Drop()
 	f.records.reset()
 }
 
@@ -233,7 +234,7 @@ func (f *lineFilter) mergeLine() bool {
 			seen = true
 		case !seen:
 			before = append(before, p.Raw...)
-		case !f.blank(p) || i == len(f.pieces)-1:
+		case !f.layout.Blank(&p.Token) || i == len(f.pieces)-1:
 			return false
 		}
 	}
@@ -297,10 +298,10 @@ func digit(c byte) bool { return c-'0' < 10 }
 
 // beginModule opens a module line whose brackets follow the text of the current line so far.
 func (f *lineFilter) beginModule(mod *module, adds bool) {
-	f.pen(f.state)
-	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
+	f.layout.Pen(f.layout.State)
+	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.layout.State, at: len(f.layout.Buf)}
 	f.open = m
-	f.look.Keep()
+	f.layout.Look.Keep()
 	f.records.addModule(m)
 }
 
@@ -313,22 +314,22 @@ func (f *lineFilter) settleModule() {
 		return
 	}
 	f.open = nil
-	since := bytes.Clone(f.buf[m.at:])
+	since := bytes.Clone(f.layout.Buf[m.at:])
 	f.steps += int64(len(since))
-	f.buf = f.buf[:m.at]
+	f.layout.Buf = f.layout.Buf[:m.at]
 	f.printModule(m)
-	f.buf = append(f.buf, since...)
+	f.layout.Buf = append(f.layout.Buf, since...)
 	f.records.grow(m.recordSize())
 	f.printLarge()
 }
 
 // holdModule holds the current line back until m has all its maps.
 func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
-	f.steps += int64(len(f.buf))
-	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
-	f.buf = f.buf[:0]
-	if f.look != nil {
-		f.look.Forget()
+	f.steps += int64(len(f.layout.Buf))
+	m.before, m.after, m.eol = bytes.Clone(f.layout.Buf[:m.at]), bytes.Clone(f.layout.Buf[m.at:]), bytes.Clone(eol)
+	f.layout.Buf = f.layout.Buf[:0]
+	if f.layout.Look != nil {
+		f.layout.Look.Forget()
 	}
 	m.process, m.records = f.process.key, f.records.takeRecords()
 	for i := range f.pieces {
@@ -368,16 +369,16 @@ func (f *lineFilter) closeModule() {
 	f.open = nil
 	current := f.of
 	f.printOf(m.line)
-	f.buf = append(f.buf, m.before...)
-	m.at = len(f.buf)
+	f.layout.Buf = append(f.layout.Buf, m.before...)
+	m.at = len(f.layout.Buf)
 	f.printModule(m)
-	f.buf = append(f.buf, m.after...)
-	l := Line{Number: m.line, Process: m.process, Text: f.buf, EOL: m.eol}
+	f.layout.Buf = append(f.layout.Buf, m.after...)
+	l := Line{Number: m.line, Process: m.process, Text: f.layout.Buf, EOL: m.eol}
 	if f.records != nil {
-		l.Elements = f.records.elements(f.printer, m.records, len(f.buf))
+		l.Elements = f.records.elements(f.printer, m.records, len(f.layout.Buf))
 	}
 	f.printLine(&l)
-	f.buf = f.buf[:0]
+	f.layout.Buf = f.layout.Buf[:0]
 	f.printOf(current)
 	f.sendLarge()
 }
@@ -387,7 +388,7 @@ func (f *lineFilter) closeModule() {
 func (f *lineFilter) printModule(m *moduleLine) {
 	sortMaps(m.maps)
 	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
-	m.end = len(f.buf)
+	m.end = len(f.layout.Buf)
 	if f.hidesModule(markup.TagModule) || m.adds && f.hidesModule(markup.TagMMap) {
 		return
 	}
@@ -395,51 +396,51 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	if f.o.ModuleLines == ModuleLinesShort {
 		name, maps = cmp.Or(name[strings.LastIndexByte(name, '/')+1:], name), nil
 	}
-	state, cur := f.state, f.cur
-	f.state, f.cur = m.state, m.state
+	state, cur := f.layout.State, f.layout.Current
+	f.layout.State, f.layout.Current = m.state, m.state
 	if f.o.Terminal && f.o.ModuleLines == ModuleLinesShort {
 		briefModule(&f.layout, m, name)
-		m.end = len(f.buf)
-		f.pen(m.state)
-		f.state, f.cur = state, cur
+		m.end = len(f.layout.Buf)
+		f.layout.Pen(m.state)
+		f.layout.State, f.layout.Current = state, cur
 		return
 	}
-	f.dim("[[[ELF module")
-	f.dim(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
-	f.dim(`"`)
-	f.dim(escape.Clean(name))
+	f.layout.Dim("[[[ELF module")
+	f.layout.Dim(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
+	f.layout.Dim(`"`)
+	f.layout.Dim(escape.Clean(name))
 	if m.adds {
-		f.dim(`"; adds`)
+		f.layout.Dim(`"; adds`)
 	} else {
-		f.dim(`"; BuildID=`)
-		f.dim(m.mod.buildID().String())
+		f.layout.Dim(`"; BuildID=`)
+		f.layout.Dim(m.mod.buildID().String())
 	}
 	for i, v := range maps {
 		if i == 0 {
-			f.dim(" [")
+			f.layout.Dim(" [")
 		} else {
-			f.dim(",[")
+			f.layout.Dim(",[")
 		}
-		f.dim("0x" + strconv.FormatUint(v.start, 16))
-		f.dim("-")
-		f.dim("0x" + strconv.FormatUint(v.end, 16))
-		f.dim("](")
-		f.dim(v.mode.String())
-		f.dim(")")
+		f.layout.Dim("0x" + strconv.FormatUint(v.start, 16))
+		f.layout.Dim("-")
+		f.layout.Dim("0x" + strconv.FormatUint(v.end, 16))
+		f.layout.Dim("](")
+		f.layout.Dim(v.mode.String())
+		f.layout.Dim(")")
 	}
-	f.dim("]]]")
-	m.end = len(f.buf)
-	f.pen(m.state)
-	f.state, f.cur = state, cur
+	f.layout.Dim("]]]")
+	m.end = len(f.layout.Buf)
+	f.layout.Pen(m.state)
+	f.layout.State, f.layout.Current = state, cur
 }
 
 // briefModule lays out the short form of m for a terminal, which fits into its line.
-func briefModule(f *layout, m *moduleLine, name string) {
-	f.dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + escape.Clean(name))
+func briefModule(f *layout.Line, m *moduleLine, name string) {
+	f.Dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + escape.Clean(name))
 	if m.adds {
-		f.dim(" has more maps")
+		f.Dim(" has more maps")
 	} else {
-		f.dim(" " + m.mod.buildID().String())
+		f.Dim(" " + m.mod.buildID().String())
 	}
 }
 

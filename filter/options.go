@@ -8,13 +8,14 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/appearance"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // Limits, with their units and reasons.
 const (
-	maxLine        = 1 << 20         // bytes of a line that is interpreted; longer: printed as it is
-	maxRepeat      = 4 << 10         // bytes of text around a frame that inlined calls repeat
+	maxLine        = 1 << 20 // bytes of a line that is interpreted; longer: printed as it is
+	maxRepeat      = layout.MaxRepeat
 	maxModules     = 65536           // modules of a process
 	maxMaps        = 262144          // mapped intervals of a process
 	maxName        = 4 << 10         // bytes of a module's name; a path is not longer
@@ -33,13 +34,13 @@ const (
 type Color uint8
 
 const (
-	ColorKeep   Color = iota // the log's sequences are printed as they are; answers have no colours
-	ColorAlways              // followed, restored after coloured answers, ended with each line
-	ColorNever               // the log's sequences are removed; answers have no colours
+	ColorKeep   = Color(layout.Kept)     // the log's sequences are printed as they are; answers have no colours
+	ColorAlways = Color(layout.Followed) // followed, restored after coloured answers, ended with each line
+	ColorNever  = Color(layout.Removed)  // the log's sequences are removed; answers have no colours
 
 	// ColorForPrinter is as ColorNever, but the log's sequences stay in the text, for a Printer
 	// that follows them. Text that only looks like a sequence is escaped.
-	ColorForPrinter
+	ColorForPrinter = Color(layout.Separate)
 )
 
 // Output is a form of the output.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 	"github.com/symfilter/symfilter/symbolize"
@@ -129,7 +130,9 @@ func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 
 // printing makes the output for the current line.
 type printing struct {
-	layout
+	layout       layout.Line
+	quick        bool   // neither colours nor links are printed, and there is no look
+	before       []byte // scratch: text that is repeated on the lines of inlined calls
 	printer      Printer
 	records      *elementRecords // records of the line's elements; nil if the printer needs none
 	part         int             // bytes of text; a longer line is printed in parts
@@ -145,7 +148,7 @@ type printing struct {
 
 	sourceOf      func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
 	printsSources bool                                                         // source lines are printed below frames
-	snippets      snippets
+	snippets      layout.SourceLines
 	output
 }
 
@@ -170,7 +173,7 @@ type flushed struct {
 // been laid out.
 func (p *printing) recordElement(start int, e Element) {
 	if p.records != nil {
-		p.records.add(p.printer, start, len(p.buf), &e)
+		p.records.add(p.printer, start, len(p.layout.Buf), &e)
 	}
 }
 
@@ -272,33 +275,33 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 // the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
-		if p.look != nil {
-			p.ready = p.look.Print(p.ready, p.buf, eol, p.of, continues)
-			p.buf = p.buf[:0]
+		if p.layout.Look != nil {
+			p.ready = p.layout.Look.Print(p.ready, p.layout.Buf, eol, p.of, continues)
+			p.layout.Buf = p.layout.Buf[:0]
 			return
 		}
 		if p.inPlace {
 			p.takePlace()
 		} else {
-			p.ready = append(p.ready, p.buf...)
-			p.buf = p.buf[:0]
+			p.ready = append(p.ready, p.layout.Buf...)
+			p.layout.Buf = p.layout.Buf[:0]
 		}
 		p.ready = append(p.ready, eol...)
 		return
 	}
 	l := &p.printed
-	*l = Line{Number: p.of, Process: p.processKey, Text: p.buf, EOL: eol, Continues: continues}
+	*l = Line{Number: p.of, Process: p.processKey, Text: p.layout.Buf, EOL: eol, Continues: continues}
 	if p.records != nil {
-		l.Elements = p.records.elements(p.printer, p.records.records, len(p.buf))
+		l.Elements = p.records.elements(p.printer, p.records.records, len(p.layout.Buf))
 		l.Frames = p.records.frames
 	}
 	p.printLine(l)
 	p.records.reset()
-	if p.look != nil {
-		p.look.Forget()
+	if p.layout.Look != nil {
+		p.layout.Look.Forget()
 	}
-	if p.buf = p.buf[:0]; cap(p.buf) > 4*p.part {
-		p.buf = nil
+	if p.layout.Buf = p.layout.Buf[:0]; cap(p.layout.Buf) > 4*p.part {
+		p.layout.Buf = nil
 	}
 }
 
@@ -307,32 +310,32 @@ func (p *printing) print(eol []byte, continues bool) {
 // needs more than the text, it does nothing.
 func (p *printing) layOutInPlace() {
 	n := len(p.ready)
-	if p.records == nil && p.flushed.laid == 0 && len(p.buf) == 0 && p.look == nil && cap(p.ready) > n {
-		p.spare, p.buf, p.inPlace = p.buf, p.ready[n:n], true
+	if p.records == nil && p.flushed.laid == 0 && len(p.layout.Buf) == 0 && p.layout.Look == nil && cap(p.ready) > n {
+		p.spare, p.layout.Buf, p.inPlace = p.layout.Buf, p.ready[n:n], true
 	}
 }
 
 // leavePlace takes the current line, which is dropped, out of the place that layOutInPlace gave it.
 func (p *printing) leavePlace() {
 	if p.inPlace {
-		p.spare, p.buf, p.inPlace = nil, p.spare, false
+		p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false
 	}
 }
 
 // takePlace adds the current line, which layOutInPlace has placed, to the output.
 func (p *printing) takePlace() {
 	n := len(p.ready)
-	if cap(p.buf) == cap(p.ready)-n {
-		p.ready = p.ready[:n+len(p.buf)]
+	if cap(p.layout.Buf) == cap(p.ready)-n {
+		p.ready = p.ready[:n+len(p.layout.Buf)]
 	} else { // it was too long for the space, and has moved
-		p.ready = append(p.ready, p.buf...)
+		p.ready = append(p.ready, p.layout.Buf...)
 	}
-	p.spare, p.buf, p.inPlace = nil, p.spare, false
+	p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false
 }
 
 // printLine prints a line, except for the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
-	p.ready = p.look.EndTrace(p.ready)
+	p.ready = p.layout.Look.EndTrace(p.ready)
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
 		l.Text = l.Text[n:]
 		p.flushed.laid -= n
@@ -342,7 +345,7 @@ func (p *printing) printLine(l *Line) {
 
 // printLarge prints a part of the current line if its text or its records have reached their limit.
 func (p *printing) printLarge() {
-	if len(p.buf) >= p.part || p.records.full() {
+	if len(p.layout.Buf) >= p.part || p.records.full() {
 		p.printPart()
 	}
 }

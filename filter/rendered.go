@@ -9,6 +9,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -53,17 +54,6 @@ type frameCuts struct {
 	start, name, file, line, col, end uint32
 }
 
-// frameText is one frame, with control characters escaped.
-type frameText struct {
-	name string // of the function, with +0x12 if it is from a symbol; "??" if unknown
-	file string // empty if the frame has no line
-	line string // decimal
-	col  string // decimal; empty if unknown
-	link string // URL of the line; empty: none
-
-	inlined bool // the function is inlined into the next frame
-}
-
 // systemBit returns the bit of the i-th frame in renderedParts.system. Frames from the 32nd on, which
 // are calls inlined 31 deep, share one.
 func systemBit(i int) uint32 { return 1 << min(i, 31) }
@@ -82,29 +72,19 @@ func (r *rendered) allOfSystem() bool {
 }
 
 // frame returns the i-th frame.
-func (r *rendered) frame(i int) frameText {
+func (r *rendered) frame(i int) layout.Frame {
 	c := &r.cuts[i]
-	t := frameText{name: r.text[c.start:c.name], inlined: i < len(r.cuts)-1}
+	t := layout.Frame{Name: r.text[c.start:c.name], Inlined: i < len(r.cuts)-1}
 	if c.file > c.name {
-		t.file, t.line = r.text[c.name+1:c.file], r.text[c.file+1:c.line]
+		t.File, t.Line = r.text[c.name+1:c.file], r.text[c.file+1:c.line]
 		if c.col > c.line {
-			t.col = r.text[c.line+1 : c.col]
+			t.Column = r.text[c.line+1 : c.col]
 		}
 		if r.sources != nil && i < len(r.links) {
-			t.link = r.links[i]
+			t.Link = r.links[i]
 		}
 	}
 	return t
-}
-
-// function returns the name of the function without the distance from its beginning.
-func (t *frameText) function() string {
-	if t.file == "" {
-		if i := strings.LastIndex(t.name, "+0x"); i > 0 {
-			return t.name[:i]
-		}
-	}
-	return t.name
 }
 
 // functionAndLine returns the text that layout.functionAndLine lays out for the i-th frame.
@@ -140,9 +120,6 @@ func (r *draft) size() int64 {
 	}
 	return n
 }
-
-// unknownFunc is printed for a function whose name is not known.
-const unknownFunc = "??"
 
 // ownFrames is the type of Look.Own.
 type ownFrames = interface {
@@ -184,7 +161,7 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		c.start = uint32(len(text))
 		switch {
 		case s.Func == "":
-			text = append(text, unknownFunc...)
+			text = append(text, layout.UnknownFunction...)
 		case w.short:
 			text = append(text, appearance.ShortName(escape.Clean(s.Func))...)
 		case s.PlainFunc:

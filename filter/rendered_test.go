@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -22,15 +22,15 @@ func TestFramesWithoutColumnHaveNone(t *testing.T) {
 #1 f /a.cc:7 (a.out+0x10) inlined into g /a.cc:9:3 inlined into h
 `
 	for _, color := range []Color{ColorKeep, ColorAlways} {
-		l := layout{color: color}
+		l := &lineFilter{printing: printing{layout: layout.Line{Colors: layout.Colors(color)}}}
 		e := frameFields{number: 1, addr: 0x10}
 		for i := range a.text.cuts {
 			l.frame(&e, a, i)
-			l.nextLine(newline)
+			l.layout.NextLine(newline)
 		}
 		l.frameInSentence(&e, a)
-		l.nextLine(newline)
-		if diff := cmp.Diff(string(withoutColor(l.buf)), want); diff != "" {
+		l.layout.NextLine(newline)
+		if diff := cmp.Diff(string(layout.WithoutColor(l.layout.Buf)), want); diff != "" {
 			t.Errorf("colour %d (-got +want)\n%s", color, diff)
 		}
 	}

@@ -93,7 +93,7 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 		s.Trace = f.tracer.heldText()
 	}
 	if tail, long := f.cut.Unfinished(); long {
-		s.Long = &savedLong{slices.Concat(f.visible.cut, f.longCut)}
+		s.Long = &savedLong{slices.Concat(f.layout.Visible.Cut, f.longCut)}
 	} else if len(tail) > 0 {
 		s.Tail = &savedTail{tail, f.flushed.text, f.flushed.laid}
 	}
@@ -204,7 +204,7 @@ func (f *Filter) restore(context []byte) error {
 			return checkpoint.Damaged("its unfinished long line is not valid")
 		}
 		f.cut.Resume(nil, true)
-		f.visible.cut, f.longCut = rune, sequence
+		f.layout.Visible.Cut, f.longCut = rune, sequence
 	}
 	if t := s.Tail; t != nil {
 		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -237,7 +237,7 @@ func TestContextIsRestored(t *testing.T) {
 
 func TestHexDigits(t *testing.T) {
 	for _, v := range []uint32{0, 1, 9, 10, 15, 16, 0x01234567, 0x89abcdef, 0xffffffff, 0x9a9a9a9a} {
-		if got, want := string(binary.BigEndian.AppendUint64(nil, hexDigits(v))), fmt.Sprintf("%08x", v); got != want {
+		if got, want := string(binary.BigEndian.AppendUint64(nil, layout.HexDigits(v))), fmt.Sprintf("%08x", v); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

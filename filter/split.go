@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -35,7 +36,7 @@ func (s *splitter) tokens(text []byte) {
 		if len(s.pieces) == maxPieces {
 			rest := text[t.Off:]
 			if s.color == ColorNever || s.color == ColorForPrinter {
-				rest = withoutColor(rest)
+				rest = layout.WithoutColor(rest)
 			}
 			s.pieces = append(s.pieces, piece{Token: markup.Token{Raw: rest, Off: t.Off}})
 			return
@@ -152,7 +153,7 @@ func (s *splitter) prefixOf(to *piece) []byte {
 	}
 	s.steps += int64(len(b))
 	if s.color != ColorAlways {
-		return withoutColor(b)
+		return layout.WithoutColor(b)
 	}
 	return b
 }

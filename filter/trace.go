@@ -569,7 +569,7 @@ func (t *tracer) printMap(b []byte) {
 	}
 	f := t.f
 	text, eol := t.enterLine(b)
-	f.logBytes(text)
+	f.layout.LogBytes(text)
 	between := eol
 	if len(between) == 0 {
 		between = newline

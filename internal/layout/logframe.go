@@ -1,0 +1,109 @@
+package layout
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/sgr"
+)
+
+// LogFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
+// of its own, the part of the frame in it gets a look.
+func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
+	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
+		l.LogBytes(text[from:to])
+		return
+	}
+	if start := min(max(fr.Start, from), to); from < start {
+		l.LogBytes(text[from:start])
+		from = start
+	}
+	before := l.State
+	l.State = look
+	l.LogBytes(text[from:to])
+	l.State = before
+}
+
+// Beside returns the look of the log's text beside an answer: dim in a numbered frame. A frame
+// without a number may be words of a sentence.
+func (l *Line) Beside(fr *judge.Frame) sgr.State {
+	if fr.Number < 0 {
+		return l.State
+	}
+	return l.faint()
+}
+
+// LogGroups is LogFrame for the rest of the line, which may be broken before a path, an object and a
+// build ID.
+func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
+	if l.Look != nil && fr.Number >= 0 && !InObject(fr) {
+		for _, group := range []string{" /", " (/", " (BuildId"} {
+			if i := bytes.Index(text[at:], []byte(group)); i >= 0 {
+				l.LogFrame(text, at, at+i, fr, look)
+				at += i
+				l.Look.Breakable(len(l.Buf))
+			}
+		}
+	}
+	l.LogFrame(text, at, len(text), fr, look)
+}
+
+// LogKernel is LogFrame for a frame of a kernel up to its first edit: the line may be broken before
+// the function and before its module. It returns the offset after the text that it has laid out: at,
+// if the frame is not one of a kernel.
+func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
+	if l.Look == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
+		return at
+	}
+	end := fr.Edits[0].From
+	l.Look.Breakable(len(l.Buf))
+	if i := bytes.IndexByte(text[at:end], '['); i > 0 {
+		l.LogFrame(text, at, at+i-1, fr, look) // without the blank before the module
+		l.Look.Breakable(len(l.Buf))
+		at += i - 1
+	}
+	l.LogFrame(text, at, end, fr, look)
+	return end
+}
+
+// EndsFrame reports whether rest, the text of the log after the last answer in a line with a frame,
+// belongs to the frame: only groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId: aabb).
+func EndsFrame(rest []byte) bool {
+	depth := 0
+	for _, c := range rest {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			if depth--; depth < 0 {
+				return false
+			}
+		case ' ', '\t':
+		default:
+			if depth == 0 {
+				return false
+			}
+		}
+	}
+	return depth == 0
+}
+
+// InJSON reports whether the part is JSON.
+func InJSON(p dialect.Part) bool {
+	return p == dialect.Strings || p == dialect.JSONFunc || p == dialect.JSONSource
+}
+
+// InObject reports whether the answer for a frame is a member of an object of JSON in its line.
+func InObject(fr *judge.Frame) bool {
+	return len(fr.Edits) > 0 && InJSON(fr.Edits[0].Part)
+}
+
+// BreakAtBlank lets the current line of output be broken after its text so far, if the text ends
+// with a blank or next begins with one.
+func (l *Line) BreakAtBlank(next string) {
+	if l.Look != nil && (bytes.HasSuffix(l.Buf, []byte(" ")) || strings.HasPrefix(next, " ")) {
+		l.Look.Breakable(len(l.Buf))
+	}
+}

@@ -1,0 +1,85 @@
+package layout
+
+import (
+	"github.com/symfilter/symfilter/internal/appearance"
+	"github.com/symfilter/symfilter/sgr"
+)
+
+// The parts of answers, each in its own look if colours are followed: functions are bold; arguments,
+// addresses and modules are dim, because a reader looks for them last; what stayed unresolved is
+// yellow. Everything else keeps the attributes of the log around it.
+
+// bold returns the look of functions.
+func (l *Line) bold() sgr.State {
+	s := l.State
+	s.Attrs = s.Attrs&^sgr.Faint | sgr.Bold
+	return s
+}
+
+// faint returns the look of what a reader looks for last.
+func (l *Line) faint() sgr.State {
+	s := l.State
+	s.Attrs = s.Attrs&^sgr.Bold | sgr.Faint
+	return s
+}
+
+// Dim lays out an address, a module, or another part that a reader looks for last.
+func (l *Line) Dim(s string) {
+	if s == "" {
+		return
+	}
+	if l.Colors == Followed {
+		l.penTo(l.faint())
+	}
+	l.Buf = append(l.Buf, s...)
+}
+
+// Unresolved lays out a part of the answer for an address without a name.
+func (l *Line) Unresolved(s string) {
+	l.Pen(l.State.WithForeground(sgr.Yellow))
+	l.Buf = append(l.Buf, s...)
+}
+
+// Function lays out the name of a function or variable, bold, with dim arguments.
+func (l *Line) Function(name string) {
+	if l.Colors != Followed && l.Look == nil {
+		l.Buf = append(l.Buf, name...)
+		return
+	}
+	if name == UnknownFunction {
+		l.Unresolved(name)
+		return
+	}
+	from, to := appearance.Arguments(name)
+	l.Pen(l.bold())
+	l.Buf = append(l.Buf, name[:from]...)
+	l.Look.BreakableName(len(l.Buf)-from, name[:from])
+	if from < to {
+		l.Look.BreakableArguments(len(l.Buf))
+		l.Pen(l.faint())
+		l.Buf = append(l.Buf, name[from:to]...)
+		l.Look.BreakableName(len(l.Buf)-(to-from), name[from:to])
+	}
+	if to < len(name) {
+		l.Pen(l.bold())
+		l.Buf = append(l.Buf, name[to:]...)
+	}
+}
+
+// FileLine lays out the source file and line of a frame as file:line, or as file, between and line.
+// file is the form of t.File to show. With column it appends the column, if that is known.
+func (l *Line) FileLine(t *Frame, file, between string, column bool) {
+	if t.Link != "" && l.Links {
+		l.Buf = append(append(append(l.Buf, "\x1b]8;;"...), t.Link...), "\x1b\\"...)
+		defer l.endLink()
+	}
+	l.Value(file)
+	l.Buf = append(l.Buf, between...)
+	l.Buf = append(l.Buf, t.Line...)
+	if column && t.Column != "" {
+		l.Buf = append(append(l.Buf, ':'), t.Column...)
+	}
+}
+
+// endLink ends a link (OSC 8).
+func (l *Line) endLink() { l.Buf = append(l.Buf, "\x1b]8;;\x1b\\"...) }

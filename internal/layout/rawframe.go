@@ -1,0 +1,146 @@
+package layout
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/judge"
+)
+
+// Part lays out a part of an answer.
+func (l *Line) Part(p dialect.Part, t *Frame) {
+	switch p {
+	case dialect.Nothing, dialect.NothingInCalls:
+		return
+	case dialect.Name, dialect.Rename:
+		l.Function(t.Name)
+	case dialect.Decimal:
+		l.Function(t.decimal())
+	case dialect.Spaced:
+		l.Function(t.spaced())
+	case dialect.Func, dialect.FuncAt, dialect.Inlined, dialect.Other:
+		l.Function(t.Function())
+	case dialect.BareFunc:
+		l.Function(bareFunction(t.Function()))
+	case dialect.AtBase:
+		l.FileLine(t, t.File[strings.LastIndexByte(t.File, '/')+1:], ":", false)
+	case dialect.AtSource:
+		file := strings.TrimPrefix(t.File, "./")
+		if t.Line == "0" {
+			l.Value(file)
+			return
+		}
+		l.FileLine(t, file, ":", true)
+	case dialect.AtSpaced:
+		l.FileLine(t, t.File, " : ", false)
+	default:
+		l.FileLine(t, t.File, ":", p == dialect.AtColumn)
+	}
+}
+
+// Number lays out the number of a frame, or a depth, without an allocation.
+func (l *Line) Number(n int) {
+	var digits [20]byte
+	l.Dim(string(strconv.AppendInt(digits[:0], int64(n), 10)))
+}
+
+// LocatedIndent is the number of columns by which the further lines of a raw frame are indented.
+const LocatedIndent = 4
+
+// InlinedCall lays out a line for one of the functions at the address of a frame. It repeats the text
+// before the frame.
+func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, between, after string) {
+	l.Beneath(text, fr, 0)
+	l.Look.FrameBegins(len(l.Buf), LocatedIndent)
+	l.Mark(before)
+	l.Look.Breakable(len(l.Buf))
+	l.Function(t.Name)
+	if t.File != "" {
+		l.Look.Breakable(len(l.Buf))
+		l.Mark(between)
+		l.Part(dialect.AtLine, &t)
+	}
+	l.Mark(after)
+	l.EndBeneath(text, fr)
+}
+
+// NumberedCall lays out the line of ClickHouse for the depth-th inlined call at the address of a
+// frame.
+func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
+	l.Beneath(text, fr, 0)
+	l.Look.FrameBegins(len(l.Buf), LocatedIndent)
+	l.Number(fr.Number)
+	l.Mark(".")
+	l.Number(depth)
+	l.Mark(". inlined from ")
+	if t.File != "" {
+		l.Look.Breakable(len(l.Buf))
+		l.Part(dialect.AtLine, &t)
+		l.Mark(": ")
+	}
+	l.Look.Breakable(len(l.Buf))
+	l.Function(t.Name)
+	l.EndBeneath(text, fr)
+}
+
+// PlaceBelow lays out a line with file and line of a call, in the column in which Rust prints them.
+func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
+	if t.File == "" || t.Line == "0" { // Rust prints no place without a line
+		return
+	}
+	l.NextLine(eol)
+	l.Beneath(text, fr, dialect.PlaceColumn)
+	l.Mark("at ")
+	l.Part(dialect.AtColumn, &t)
+	l.EndBeneath(text, fr)
+}
+
+// Beneath lays out the text before a frame, and n blanks.
+func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
+	if fr.Start <= MaxRepeat {
+		l.LogBytes(text[Ended(text[:fr.Start]):fr.Start])
+	}
+	l.Mark(strings.Repeat(" ", min(max(n, 0), MaxRepeat)))
+}
+
+// EndBeneath ends a line that Beneath has begun: a colour that the text before the frame has begun
+// ends as it does in the line of the frame.
+func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
+	if len(fr.Edits) > 0 && fr.Start <= MaxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
+		l.Sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
+	}
+}
+
+// Ended returns the end of the colours with which a line begins if the last one ends them all before
+// there is text: they end the colour of the line before, and are not for lines that are added.
+func Ended(text []byte) (end int) {
+	for _, s := range dialect.Colors(text) {
+		if !bytes.HasPrefix(text[end:], s) {
+			break
+		}
+		end += len(s)
+	}
+	if bytes.HasSuffix(text[:end], []byte("\x1b[0m")) || bytes.HasSuffix(text[:end], []byte("\x1b[m")) {
+		return end
+	}
+	return 0
+}
+
+// AroundAnswer returns the colours within text that an answer replaces: those that are to be before
+// the answer, and the last one, which ends the others.
+func AroundAnswer(text []byte) (begin, end [][]byte) {
+	all := dialect.Colors(text)
+	if n := len(all) - 1; n > 0 {
+		return all[:n], all[n:]
+	}
+	return all, nil
+}
+
+// Sequences lays out escape sequences of the log.
+func (l *Line) Sequences(all [][]byte) {
+	for _, s := range all {
+		l.LogBytes(s)
+	}
+}

@@ -1,0 +1,24 @@
+package layout
+
+import "github.com/symfilter/symfilter/internal/escape"
+
+// visible escapes control characters of the log's text, such as \x1b or \u202e, which a terminal
+// would obey. It does not escape TAB. Colour sequences are tokens of their own and do not come
+// here.
+type visible struct {
+	Cut []byte // the first bytes of a rune whose last bytes are in the next part of the line
+}
+
+// Append appends text to dst. Unless text is whole, append keeps an incomplete rune at its end for
+// the next call.
+func (v *visible) Append(dst, text []byte, whole bool) []byte {
+	if len(v.Cut) > 0 {
+		text = append(v.Cut, text...)
+		v.Cut = nil
+	}
+	if n := escape.CutRune(text); n > 0 && !whole {
+		v.Cut = append([]byte(nil), text[len(text)-n:]...)
+		text = text[:len(text)-n]
+	}
+	return escape.AppendText(dst, text, "\t")
+}
