@@ -61,7 +61,7 @@ func (f *lineFilter) frame(e *frameFields, a *answer, i int) {
 // place lays out the module and the address in it of an answer that has a name, as
 // (module+0x1196) after a blank.
 func (f *lineFilter) place(a *answer) {
-	f.layout.Look.Breakable(len(f.layout.Buf))
+	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Dim(" (")
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
@@ -69,10 +69,10 @@ func (f *lineFilter) place(a *answer) {
 // unknown lays out the module and the address in it of an answer without a name, between before and
 // after, and the module's build ID, by which another tool can find its debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
-	f.layout.Look.Breakable(len(f.layout.Buf))
+	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), after...)
-	f.layout.Look.Breakable(len(f.layout.Buf))
+	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(" (BuildId: ")
 	f.layout.Buf = append(append(f.layout.Buf, a.mod.buildID().String()...), ')')
 }
@@ -99,7 +99,7 @@ func (f *lineFilter) frameInSentence(e *frameFields, a *answer) {
 	}
 	for i := range a.text.cuts {
 		if i > 0 {
-			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Display.Breakable(len(f.layout.Buf))
 			f.layout.Dim(" inlined into ")
 		}
 		f.layout.FunctionAndLine(a.text.frame(i))
@@ -189,13 +189,13 @@ func (f *lineFilter) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)
 		if i > 0 {
-			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Display.Breakable(len(f.layout.Buf))
 			f.layout.Dim(" inlined into ")
 		}
-		f.layout.Look.Breakable(len(f.layout.Buf))
+		f.layout.Display.Breakable(len(f.layout.Buf))
 		f.layout.Function(t.Name)
 		if t.File != "" {
-			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Display.Breakable(len(f.layout.Buf))
 			f.layout.Dim(before)
 			f.layout.FileLine(&t, t.File, ":", false)
 			if after != "" {

@@ -181,7 +181,7 @@ func nextEscape(b []byte, at int) int {
 // lines is the number of line ends in b.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
-	f.ready = f.layout.Look.EndTrace(f.ready)
+	f.ready = f.layout.Display.EndTrace(f.ready)
 	first := f.line + 1
 	f.printOf(first)
 	f.line += int64(lines)

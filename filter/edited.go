@@ -22,10 +22,10 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 	if renumbered && i > 0 {
 		at = layout.Ended(text[:d.From])
 	}
-	if f.layout.Look != nil && at <= fr.Start {
+	if f.layout.Display != nil && at <= fr.Start {
 		f.layout.LogBytes(text[at:fr.Start])
 		at = fr.Start
-		f.layout.Look.FrameBegins(len(f.layout.Buf), layout.LocatedIndent)
+		f.layout.Display.FrameBegins(len(f.layout.Buf), layout.LocatedIndent)
 	}
 	if renumbered {
 		f.layout.LogFrame(text, at, d.From, fr, f.layout.Beside(fr))
@@ -72,7 +72,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 		}
 		f.layout.LogGroups(text, at, fr, f.layout.Beside(fr))
 	} else {
-		f.layout.Look.TextBegins(len(f.layout.Buf))
+		f.layout.Display.TextBegins(len(f.layout.Buf))
 		f.layout.LogBytes(text[at:])
 	}
 }
@@ -152,7 +152,7 @@ func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 // isPlain reports whether answers in the line text are laid out as they are, and the text around them too.
 func isPlain(f *lineFilter, text []byte) bool {
 	l := &f.layout
-	return l.Look == nil && !f.o.Dialects.KeepRaw && !l.Terminal && !l.Links &&
+	return l.Display == nil && !f.o.Dialects.KeepRaw && !l.Terminal && !l.Links &&
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 

@@ -3,8 +3,8 @@ package filter
 import (
 	"slices"
 
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -22,7 +22,7 @@ func (f *lineFilter) presentation(p *piece) {
 			f.countCode(OriginBT, e.addr, e.kind, a)
 			f.frameInSentence(e, a)
 			f.message(p.Fields)
-			f.layout.Look.TextBegins(len(f.layout.Buf))
+			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.recordAnswer(start, p.Tag, e.number, e.addr, p.Fields, a)
 			return
 		}
@@ -35,7 +35,7 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
-			f.layout.Look.TextBegins(len(f.layout.Buf))
+			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
@@ -43,18 +43,18 @@ func (f *lineFilter) presentation(p *piece) {
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
 			f.countAnswer(OriginData, a)
-			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Display.Breakable(len(f.layout.Buf))
 			f.variable(a, p)
-			f.layout.Look.TextBegins(len(f.layout.Buf))
+			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
-			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Display.Breakable(len(f.layout.Buf))
 			f.layout.Function(shown)
-			f.layout.Look.TextBegins(len(f.layout.Buf))
+			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}
@@ -86,7 +86,7 @@ func (f *lineFilter) demangle(name string) string {
 		name = f.o.Symbolizer.Demangle(name)
 	}
 	if f.o.Look.ShortNames {
-		name = appearance.ShortName(name)
+		name = layout.ShortName(name)
 	}
 	return escape.Clean(name)
 }
@@ -100,7 +100,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	after := at + 1
 	f.rawPieces(f.pieces[:at])
-	f.layout.Look.FrameBegins(len(f.layout.Buf), frameIndent)
+	f.layout.Display.FrameBegins(len(f.layout.Buf), frameIndent)
 	e, ok := bt.bt()
 	if !ok {
 		f.rawElement(bt)
@@ -116,10 +116,10 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		f.frame(e, a, 0)
 		f.message(bt.Fields)
 		f.records.endLastRecord(len(f.layout.Buf))
-		if f.layout.Look != nil {
+		if f.layout.Display != nil {
 			markFrame(f, e, a, 0, endsAt(f, after, bt.Fields))
 		}
-		f.layout.Look.TextBegins(len(f.layout.Buf))
+		f.layout.Display.TextBegins(len(f.layout.Buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
@@ -156,17 +156,17 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	for i := range a.text.cuts {
 		if i > 0 {
 			begin()
-			f.layout.Look.FrameBegins(len(f.layout.Buf), frameIndent)
+			f.layout.Display.FrameBegins(len(f.layout.Buf), frameIndent)
 		}
 		f.records.addFrame(len(f.layout.Buf), i)
 		f.frame(&bt.frame, a, i)
-		if f.layout.Look != nil {
+		if f.layout.Display != nil {
 			markFrame(f, &bt.frame, a, i, endsAt(f, after, bt.Fields))
 		}
 		if i == last {
 			f.message(bt.Fields)
 			f.records.endLastRecord(len(f.layout.Buf))
-			f.layout.Look.TextBegins(len(f.layout.Buf))
+			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.rawPieces(f.pieces[after:])
 			if f.printsSources {
 				sourceBelow(f, a, i, between, begin, func() {})
@@ -176,7 +176,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		}
 		if afterBytes <= maxRepeat {
 			f.message(bt.Fields)
-			f.layout.Look.TextBegins(len(f.layout.Buf))
+			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.rawPieces(f.pieces[after:])
 		}
 		if f.printsSources {
@@ -207,7 +207,7 @@ func (f *lineFilter) endText(eol []byte) {
 		f.printFootnotes(eol)
 	}
 	f.layout.EndColor()
-	if f.layout.Look != nil {
-		f.layout.Buf = f.layout.Look.EndLine(f.layout.Buf)
+	if f.layout.Display != nil {
+		f.layout.Buf = f.layout.Display.EndLine(f.layout.Buf)
 	}
 }

@@ -42,7 +42,7 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
-	f.layout = layout.Line{Colors: layout.Colors(o.Color), Terminal: o.Terminal, Look: newLines(&o)}
+	f.layout = layout.Line{Colors: layout.Colors(o.Color), Terminal: o.Terminal, Display: newLines(&o)}
 
 	switch {
 	case f.printer != nil:
@@ -59,7 +59,7 @@ func New(w io.Writer, o Options) *Filter {
 	f.needsSources = f.records != nil || f.onAnswer != nil
 	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
 	f.layout.Links = o.Paths.Hyperlinks && o.Paths.Link != nil
-	f.quick = o.Color != ColorAlways && f.layout.Look == nil && !f.layout.Links
+	f.quick = o.Color != ColorAlways && f.layout.Display == nil && !f.layout.Links
 	f.bare = f.quick && !f.needsSources && !f.printsSources && o.Emit == nil && o.ProcessKey == nil && !o.Dialects.Elements &&
 		(o.Color == ColorKeep || o.Color == ColorForPrinter)
 	cache := o.Cache
@@ -95,8 +95,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 			f.longPart(b)
 		}
 	}
-	if f.o.Look.AtOnce && f.layout.Look.Held() > 0 {
-		f.ready = f.layout.Look.Release(f.ready)
+	if f.o.Look.AtOnce && f.layout.Display.Held() > 0 {
+		f.ready = f.layout.Display.Release(f.ready)
 	}
 	f.send()
 	if f.err != nil {
@@ -161,8 +161,8 @@ func (f *Filter) Flush() error {
 		f.tracer.release()
 		f.send()
 	}
-	if f.layout.Look.Held() > 0 {
-		f.ready = f.layout.Look.Release(f.ready)
+	if f.layout.Display.Held() > 0 {
+		f.ready = f.layout.Display.Release(f.ready)
 		f.send()
 	}
 	tail, _ := f.cut.Unfinished()
@@ -183,7 +183,7 @@ func (f *Filter) Flush() error {
 		return nil
 	}
 	f.closeModule()
-	f.ready = f.layout.Look.EndTrace(f.ready)
+	f.ready = f.layout.Display.EndTrace(f.ready)
 	f.send()
 	f.printOf(f.line + 1)
 	before := f.layout.State
@@ -245,7 +245,7 @@ func (f *Filter) Close() error {
 		f.endLong()
 	}
 	f.closeModule()
-	f.ready = f.layout.Look.EndTrace(f.ready)
+	f.ready = f.layout.Display.EndTrace(f.ready)
 	if f.whole != nil {
 		f.ready = f.whole.AppendEnd(f.ready)
 	}

@@ -72,7 +72,7 @@ func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, st
 			c.edited(text, fr, number, a, i)
 		}
 		number += step
-		if f.layout.Look != nil {
+		if f.layout.Display != nil {
 			markLocated(f, fr, a, i, c.rest(text, fr))
 		}
 		if f.printsSources { // checked here, for hot frames
@@ -114,7 +114,7 @@ func (c *locator) callsAfter(text, between []byte, fr *judge.Frame, number int, 
 	f, n := c.f, len(a.text.cuts)
 	f.records.addFrame(len(f.layout.Buf), 0)
 	c.edited(text, fr, number, a, 0)
-	if f.layout.Look != nil && (n == 1 || fr.Inline == dialect.InlinedBy) {
+	if f.layout.Display != nil && (n == 1 || fr.Inline == dialect.InlinedBy) {
 		markLocated(f, fr, a, 0, c.rest(text, fr))
 	}
 	c.source(text, between, fr, a, 0)
@@ -125,7 +125,7 @@ func (c *locator) callsAfter(text, between []byte, fr *judge.Frame, number int, 
 		f.layout.NextLine(between)
 		f.records.addFrame(len(f.layout.Buf), i)
 		f.layout.InlinedCall(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
-		if f.layout.Look != nil {
+		if f.layout.Display != nil {
 			markLocated(f, fr, a, i, nil)
 		}
 		c.source(text, between, fr, a, i)

@@ -51,7 +51,7 @@ func (i *inner) HeldModule() int64 {
 // frames are held back, so that Flush may print them.
 func (i *inner) Unfinished() bool {
 	tail, _ := i.cut.Unfinished()
-	return len(tail) > i.flushed.text || i.tracer.holds() || i.layout.Look.Held() > 0
+	return len(tail) > i.flushed.text || i.tracer.holds() || i.layout.Display.Held() > 0
 }
 
 // Release prints the lines that are held back because they belong to a raw backtrace, and the
@@ -59,7 +59,7 @@ func (i *inner) Unfinished() bool {
 func (i *inner) Release() error {
 	i.tracer.release()
 	i.closeModule()
-	i.ready = i.layout.Look.EndTrace(i.ready)
+	i.ready = i.layout.Display.EndTrace(i.ready)
 	(*Filter)(i).send()
 	return i.err
 }

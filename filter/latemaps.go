@@ -115,7 +115,7 @@ func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 		f.layout.NextLine(between)
 		start := len(f.layout.Buf)
 		f.layout.LogBytes(prefix)
-		f.layout.Look.FrameBegins(len(f.layout.Buf), layout.LocatedIndent)
+		f.layout.Display.FrameBegins(len(f.layout.Buf), layout.LocatedIndent)
 		if i == 0 {
 			f.layout.Mark("  #")
 			f.layout.Value(strconv.Itoa(fr.Number))
@@ -127,10 +127,10 @@ func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 			f.layout.Mark("  (inlined by) ")
 		}
 		t := a.text.frame(i)
-		f.layout.Look.Breakable(len(f.layout.Buf))
+		f.layout.Display.Breakable(len(f.layout.Buf))
 		f.layout.Function(t.Name)
 		if t.File != "" {
-			f.layout.Look.Breakable(len(f.layout.Buf))
+			f.layout.Display.Breakable(len(f.layout.Buf))
 			f.layout.Mark(" at ")
 			f.layout.Part(dialect.AtLine, &t)
 		}

@@ -157,7 +157,7 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	if fr.Named {
 		f.records.addFrame(len(f.layout.Buf), NoFrame)
 		c.edited(text, fr, number, nil, 0)
-		if f.layout.Look != nil {
+		if f.layout.Display != nil {
 			markLocated(f, fr, nil, 0, nil)
 		}
 		f.endLine(eol)
@@ -168,7 +168,7 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	if a == nil || !a.hasText {
 		f.records.addFrame(start, 0)
 		c.edited(text, fr, number, nil, 0)
-		if f.layout.Look != nil {
+		if f.layout.Display != nil {
 			markLocated(f, fr, a, 0, c.rest(text, fr))
 		}
 		f.recordLocated(start, fr, a)

@@ -3,7 +3,6 @@ package filter
 import (
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/judge"
@@ -37,13 +36,13 @@ type Look struct {
 	AtOnce bool
 }
 
-// newLines returns the appearance of lines for a Filter with options o, or nil if its output is for
+// newLines returns the Display of a Filter with options o, or nil if its output is for
 // programs.
-func newLines(o *Options) *appearance.Lines {
+func newLines(o *Options) *layout.Display {
 	if o.Output != Text || o.Printer != nil || o.Emit != nil {
 		return nil
 	}
-	return appearance.New(appearance.Style{Width: o.Look.Width, Fold: o.Look.Fold, Colors: o.Color == ColorAlways, KeepsColor: o.Color == ColorKeep})
+	return layout.NewDisplay(layout.Style{Width: o.Look.Width, Fold: o.Look.Fold, Colors: o.Color == ColorAlways, KeepsColor: o.Color == ColorKeep})
 }
 
 // baseModule returns the last part of a module's name, printable.
@@ -52,10 +51,10 @@ func baseModule(name string) string { return escape.Clean(name[strings.LastIndex
 // markFrame marks the current line of output as that of the i-th frame of the answer for e. whole
 // reports whether nothing follows it in its line.
 func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
-	if !f.layout.Look.Fold {
+	if !f.layout.Display.Fold {
 		return
 	}
-	fr := appearance.Frame{Numbered: true, Number: e.number, Whole: whole, Indent: len("    ")}
+	fr := layout.FoldFrame{Numbered: true, Number: e.number, Whole: whole, Indent: len("    ")}
 	if a.mod != nil {
 		fr.Module = baseModule(a.mod.label())
 		if a.hasText {
@@ -64,16 +63,16 @@ func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 			fr.System = f.own != nil && !f.own.Is("", "", a.mod.name())
 		}
 	}
-	f.layout.Look.FrameEnds(f.layout.Buf, fr)
+	f.layout.Display.FrameEnds(f.layout.Buf, fr)
 }
 
 // markLocated is markFrame for a frame of a raw backtrace; a is nil if it has no answer. rest is
 // the text of the log after the last answer in the line.
 func markLocated(f *lineFilter, fr *judge.Frame, a *answer, i int, rest []byte) {
-	if !f.layout.Look.Fold {
+	if !f.layout.Display.Fold {
 		return
 	}
-	m := appearance.Frame{Numbered: fr.Number >= 0, Number: uint64(max(fr.Number, 0)), Module: baseModule(fr.Module), Whole: layout.EndsFrame(rest)}
+	m := layout.FoldFrame{Numbered: fr.Number >= 0, Number: uint64(max(fr.Number, 0)), Module: baseModule(fr.Module), Whole: layout.EndsFrame(rest)}
 	if a != nil && a.hasText {
 		t := a.text.frame(i)
 		m.System, m.Function = a.text.ofSystem(i), t.Function()
@@ -83,5 +82,5 @@ func markLocated(f *lineFilter, fr *judge.Frame, a *answer, i int, rest []byte) 
 	} else {
 		m.System = f.own != nil && !f.own.Is("", "", fr.Module)
 	}
-	f.layout.Look.FrameEnds(f.layout.Buf, m)
+	f.layout.Display.FrameEnds(f.layout.Buf, m)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/layout"
@@ -108,12 +107,12 @@ func TestHeldFramesAreBounded(t *testing.T) {
 	frames := func(from, to int) {
 		for i := from; i < to; i++ {
 			fmt.Fprintf(f, "{{{bt:%d:0x600010}}}\n", i)
-			if n := f.layout.Look.Held(); n > appearance.MaxFoldBytes+1000 {
+			if n := f.layout.Display.Held(); n > layout.MaxFoldBytes+1000 {
 				t.Fatalf("%d bytes are held back", n)
 			}
 		}
 	}
-	const many = 3 * appearance.MaxFoldFrames
+	const many = 3 * layout.MaxFoldFrames
 	frames(0, many)
 	if n := bytes.Count(out.Bytes(), newline); n != many {
 		t.Errorf("%d frames of %d are printed", n, many)

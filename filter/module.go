@@ -301,7 +301,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.layout.Pen(f.layout.State)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.layout.State, at: len(f.layout.Buf)}
 	f.open = m
-	f.layout.Look.Keep()
+	f.layout.Display.Keep()
 	f.records.addModule(m)
 }
 
@@ -328,8 +328,8 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.layout.Buf))
 	m.before, m.after, m.eol = bytes.Clone(f.layout.Buf[:m.at]), bytes.Clone(f.layout.Buf[m.at:]), bytes.Clone(eol)
 	f.layout.Buf = f.layout.Buf[:0]
-	if f.layout.Look != nil {
-		f.layout.Look.Forget()
+	if f.layout.Display != nil {
+		f.layout.Display.Forget()
 	}
 	m.process, m.records = f.process.key, f.records.takeRecords()
 	for i := range f.pieces {

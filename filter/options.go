@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -202,9 +201,9 @@ func (p *Paths) Shown(path string) string {
 	}
 	switch {
 	case p.Clean:
-		path = appearance.CleanPath(path)
+		path = layout.CleanPath(path)
 	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"): // of a compiler that was called by a relative path
-		path = appearance.WithoutDots(path)
+		path = layout.WithoutDots(path)
 	}
 	return path
 }

@@ -275,8 +275,8 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 // the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
-		if p.layout.Look != nil {
-			p.ready = p.layout.Look.Print(p.ready, p.layout.Buf, eol, p.of, continues)
+		if p.layout.Display != nil {
+			p.ready = p.layout.Display.Print(p.ready, p.layout.Buf, eol, p.of, continues)
 			p.layout.Buf = p.layout.Buf[:0]
 			return
 		}
@@ -297,8 +297,8 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 	p.printLine(l)
 	p.records.reset()
-	if p.layout.Look != nil {
-		p.layout.Look.Forget()
+	if p.layout.Display != nil {
+		p.layout.Display.Forget()
 	}
 	if p.layout.Buf = p.layout.Buf[:0]; cap(p.layout.Buf) > 4*p.part {
 		p.layout.Buf = nil
@@ -310,7 +310,7 @@ func (p *printing) print(eol []byte, continues bool) {
 // needs more than the text, it does nothing.
 func (p *printing) layOutInPlace() {
 	n := len(p.ready)
-	if p.records == nil && p.flushed.laid == 0 && len(p.layout.Buf) == 0 && p.layout.Look == nil && cap(p.ready) > n {
+	if p.records == nil && p.flushed.laid == 0 && len(p.layout.Buf) == 0 && p.layout.Display == nil && cap(p.ready) > n {
 		p.spare, p.layout.Buf, p.inPlace = p.layout.Buf, p.ready[n:n], true
 	}
 }
@@ -335,7 +335,7 @@ func (p *printing) takePlace() {
 
 // printLine prints a line, except for the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
-	p.ready = p.layout.Look.EndTrace(p.ready)
+	p.ready = p.layout.Display.EndTrace(p.ready)
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
 		l.Text = l.Text[n:]
 		p.flushed.laid -= n

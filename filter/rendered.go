@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/report"
@@ -163,7 +162,7 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		case s.Func == "":
 			text = append(text, layout.UnknownFunction...)
 		case w.short:
-			text = append(text, appearance.ShortName(escape.Clean(s.Func))...)
+			text = append(text, layout.ShortName(escape.Clean(s.Func))...)
 		case s.PlainFunc:
 			text = append(text, s.Func...)
 		default:

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter/internal/appearance"
+	"github.com/symfilter/symfilter/internal/layout"
 )
 
 // sources are the files of a library, with what source files may hold: tabs, other alphabets, long
@@ -111,7 +111,7 @@ func wantLines(t *testing.T, out string, some bool) {
 			last = place
 		}
 		text := strings.Split(sources[name], "\n")[number-1]
-		want, _ := appearance.AppendSourceLine(nil, uint32(number), []byte(text), uint32(column))
+		want, _ := layout.AppendSourceLine(nil, uint32(number), []byte(text), uint32(column))
 		if strings.Contains(text, "BuildId") { // has no frame any more
 			want = bytes.ReplaceAll(want, []byte("0x"), []byte(`0\x78`))
 		}

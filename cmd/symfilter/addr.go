@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -238,9 +238,9 @@ func (a *addresses) appendSource(b []byte, addr uint64, recorded *symbolize.Fram
 	for i, line := range s.Lines {
 		number := s.First + uint32(i)
 		var caret int
-		b, caret = appearance.AppendSourceLine(append(b, '\n'), number, line, recorded.Column)
+		b, caret = layout.AppendSourceLine(append(b, '\n'), number, line, recorded.Column)
 		if number == recorded.Line && caret >= 0 {
-			b = appearance.AppendCaret(append(b, '\n'), number, caret)
+			b = layout.AppendCaret(append(b, '\n'), number, caret)
 		}
 	}
 	return b

@@ -70,10 +70,10 @@ func bareFunction(name string) string {
 
 // FunctionAndLine lays out a function with its file, line and column, as FUNCTION FILE:LINE:COLUMN.
 func (l *Line) FunctionAndLine(t Frame) {
-	l.Look.Breakable(len(l.Buf))
+	l.Display.Breakable(len(l.Buf))
 	l.Function(t.Name)
 	if t.File != "" {
-		l.Look.Breakable(len(l.Buf))
+		l.Display.Breakable(len(l.Buf))
 		l.Dim(" ")
 		l.FileLine(&t, t.File, ":", true)
 	}

@@ -3,7 +3,6 @@ package layout
 import (
 	"bytes"
 
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 )
@@ -38,7 +37,7 @@ type Line struct {
 	Between  []byte // line end within the output for one line of the log; nil: the line's own
 	Links    bool   // files and lines have links, if their frames have URLs
 
-	Look *appearance.Lines // nil: the output is for programs
+	Display *Display // nil: the output is for programs
 
 	State   sgr.State // the log's; not followed unless Colors is Followed
 	Current sgr.State // the output's
@@ -48,8 +47,8 @@ type Line struct {
 func (l *Line) Drop() {
 	l.Buf = l.Buf[:0]
 	l.State, l.Current = sgr.State{}, sgr.State{}
-	if l.Look != nil {
-		l.Look.Forget()
+	if l.Display != nil {
+		l.Display.Forget()
 	}
 }
 
@@ -59,12 +58,12 @@ func (l *Line) NextLine(eol []byte) {
 		eol = l.Between
 	}
 	l.EndColor()
-	if l.Look == nil {
+	if l.Display == nil {
 		l.Buf = append(l.Buf, eol...)
 		return
 	}
-	l.Buf = append(l.Look.EndLine(l.Buf), eol...)
-	l.Look.BeginLine(len(l.Buf))
+	l.Buf = append(l.Display.EndLine(l.Buf), eol...)
+	l.Display.BeginLine(len(l.Buf))
 }
 
 // Pen changes the colour of the output to to. If colours are not followed, it does nothing; only

@@ -38,12 +38,12 @@ func (l *Line) Beside(fr *judge.Frame) sgr.State {
 // LogGroups is LogFrame for the rest of the line, which may be broken before a path, an object and a
 // build ID.
 func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
-	if l.Look != nil && fr.Number >= 0 && !InObject(fr) {
+	if l.Display != nil && fr.Number >= 0 && !InObject(fr) {
 		for _, group := range []string{" /", " (/", " (BuildId"} {
 			if i := bytes.Index(text[at:], []byte(group)); i >= 0 {
 				l.LogFrame(text, at, at+i, fr, look)
 				at += i
-				l.Look.Breakable(len(l.Buf))
+				l.Display.Breakable(len(l.Buf))
 			}
 		}
 	}
@@ -54,14 +54,14 @@ func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 // the function and before its module. It returns the offset after the text that it has laid out: at,
 // if the frame is not one of a kernel.
 func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
-	if l.Look == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
+	if l.Display == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at
 	}
 	end := fr.Edits[0].From
-	l.Look.Breakable(len(l.Buf))
+	l.Display.Breakable(len(l.Buf))
 	if i := bytes.IndexByte(text[at:end], '['); i > 0 {
 		l.LogFrame(text, at, at+i-1, fr, look) // without the blank before the module
-		l.Look.Breakable(len(l.Buf))
+		l.Display.Breakable(len(l.Buf))
 		at += i - 1
 	}
 	l.LogFrame(text, at, end, fr, look)
@@ -103,7 +103,7 @@ func InObject(fr *judge.Frame) bool {
 // BreakAtBlank lets the current line of output be broken after its text so far, if the text ends
 // with a blank or next begins with one.
 func (l *Line) BreakAtBlank(next string) {
-	if l.Look != nil && (bytes.HasSuffix(l.Buf, []byte(" ")) || strings.HasPrefix(next, " ")) {
-		l.Look.Breakable(len(l.Buf))
+	if l.Display != nil && (bytes.HasSuffix(l.Buf, []byte(" ")) || strings.HasPrefix(next, " ")) {
+		l.Display.Breakable(len(l.Buf))
 	}
 }

@@ -1,9 +1,6 @@
 package layout
 
-import (
-	"github.com/symfilter/symfilter/internal/appearance"
-	"github.com/symfilter/symfilter/sgr"
-)
+import "github.com/symfilter/symfilter/sgr"
 
 // The parts of answers, each in its own look if colours are followed: functions are bold; arguments,
 // addresses and modules are dim, because a reader looks for them last; what stayed unresolved is
@@ -42,7 +39,7 @@ func (l *Line) Unresolved(s string) {
 
 // Function lays out the name of a function or variable, bold, with dim arguments.
 func (l *Line) Function(name string) {
-	if l.Colors != Followed && l.Look == nil {
+	if l.Colors != Followed && l.Display == nil {
 		l.Buf = append(l.Buf, name...)
 		return
 	}
@@ -50,15 +47,15 @@ func (l *Line) Function(name string) {
 		l.Unresolved(name)
 		return
 	}
-	from, to := appearance.Arguments(name)
+	from, to := argumentsOf(name)
 	l.Pen(l.bold())
 	l.Buf = append(l.Buf, name[:from]...)
-	l.Look.BreakableName(len(l.Buf)-from, name[:from])
+	l.Display.BreakableName(len(l.Buf)-from, name[:from])
 	if from < to {
-		l.Look.BreakableArguments(len(l.Buf))
+		l.Display.BreakableArguments(len(l.Buf))
 		l.Pen(l.faint())
 		l.Buf = append(l.Buf, name[from:to]...)
-		l.Look.BreakableName(len(l.Buf)-(to-from), name[from:to])
+		l.Display.BreakableName(len(l.Buf)-(to-from), name[from:to])
 	}
 	if to < len(name) {
 		l.Pen(l.bold())

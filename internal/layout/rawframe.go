@@ -53,12 +53,12 @@ const LocatedIndent = 4
 // before the frame.
 func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, between, after string) {
 	l.Beneath(text, fr, 0)
-	l.Look.FrameBegins(len(l.Buf), LocatedIndent)
+	l.Display.FrameBegins(len(l.Buf), LocatedIndent)
 	l.Mark(before)
-	l.Look.Breakable(len(l.Buf))
+	l.Display.Breakable(len(l.Buf))
 	l.Function(t.Name)
 	if t.File != "" {
-		l.Look.Breakable(len(l.Buf))
+		l.Display.Breakable(len(l.Buf))
 		l.Mark(between)
 		l.Part(dialect.AtLine, &t)
 	}
@@ -70,17 +70,17 @@ func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, betwee
 // frame.
 func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
 	l.Beneath(text, fr, 0)
-	l.Look.FrameBegins(len(l.Buf), LocatedIndent)
+	l.Display.FrameBegins(len(l.Buf), LocatedIndent)
 	l.Number(fr.Number)
 	l.Mark(".")
 	l.Number(depth)
 	l.Mark(". inlined from ")
 	if t.File != "" {
-		l.Look.Breakable(len(l.Buf))
+		l.Display.Breakable(len(l.Buf))
 		l.Part(dialect.AtLine, &t)
 		l.Mark(": ")
 	}
-	l.Look.Breakable(len(l.Buf))
+	l.Display.Breakable(len(l.Buf))
 	l.Function(t.Name)
 	l.EndBeneath(text, fr)
 }

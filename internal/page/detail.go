@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/appearance"
 	"github.com/symfilter/symfilter/internal/backtrace"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/html"
+	"github.com/symfilter/symfilter/internal/layout"
 )
 
 // detailOf returns the file, the source text and the reason for the i-th frame of an answer, or for
@@ -50,10 +50,10 @@ func addSource(d *html.Detail, r *filter.Resolved, i int) {
 		if marked {
 			column = f.Column
 		}
-		text, caret := appearance.AppendSourceLine(nil, number, line, column)
+		text, caret := layout.AppendSourceLine(nil, number, line, column)
 		d.Source = append(d.Source, html.SourceLine{Text: text, Marked: marked})
 		if caret >= 0 {
-			d.Source = append(d.Source, html.SourceLine{Text: appearance.AppendCaret(nil, number, caret)})
+			d.Source = append(d.Source, html.SourceLine{Text: layout.AppendCaret(nil, number, caret)})
 		}
 	}
 	if !s.Verified {

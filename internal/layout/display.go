@@ -1,18 +1,16 @@
-package appearance
+package layout
 
 import (
 	"bytes"
 	"strings"
 )
 
-const esc = 0x1b
-
 var newline = []byte{'\n'}
 
-// Lines are the lines of output for the lines of a log, as people see them: the parts of the
-// current line are marked while it is laid out. The methods that mark do nothing for nil Lines,
-// those of an output for programs.
-type Lines struct {
+// A Display breaks and folds the lines of output for people: the parts of the current line are marked
+// while it is laid out. The methods that mark do nothing for a nil Display, that of an output for
+// programs.
+type Display struct {
 	Style
 	fold fold
 
@@ -22,12 +20,12 @@ type Lines struct {
 	indent  int          // columns by which the further lines of the frame are indented
 	breaks  []breakPoint // in order
 	kept    bool         // the line is not broken
-	folded  Frame        // set if the line is that of a frame
+	folded  FoldFrame    // set if the line is that of a frame
 	parts   []linePart   // the lines of output before it, of the current line of the log
 	scratch []byte
 }
 
-// A Style is how Lines look.
+// A Style is how a Display shows lines.
 type Style struct {
 	// Width is the number of columns of the terminal. What does not fit into a line is continued on
 	// another one, at one of the marks. 0: no line is broken.
@@ -41,12 +39,12 @@ type Style struct {
 	KeepsColor bool // the colours of the log are printed as they are: they may last longer than a line
 }
 
-// New returns Lines with a Style, or nil if it neither breaks nor folds them.
-func New(s Style) *Lines {
+// NewDisplay returns a Display with a Style, or nil if it neither breaks nor folds lines.
+func NewDisplay(s Style) *Display {
 	if s.Width <= 0 && !s.Fold {
 		return nil
 	}
-	return &Lines{Style: s, frame: -1, indent: textIndent}
+	return &Display{Style: s, frame: -1, indent: textIndent}
 }
 
 // A breakPoint is an offset at which a line of output may be continued on another one.
@@ -68,12 +66,12 @@ const (
 // A linePart is one of the lines of output for a line of the log.
 type linePart struct {
 	end int // offset of its end in the text, its line end included
-	Frame
+	FoldFrame
 }
 
 // FrameBegins marks the beginning of a frame in the current line of output. It is continued the
 // given number of columns after it.
-func (k *Lines) FrameBegins(at, indent int) {
+func (k *Display) FrameBegins(at, indent int) {
 	if k != nil {
 		k.frame, k.indent = at, indent
 	}
@@ -81,22 +79,22 @@ func (k *Lines) FrameBegins(at, indent int) {
 
 // Breakable marks an offset at which the current line of output may be broken. A blank after the
 // offset is left out if the line is broken.
-func (k *Lines) Breakable(at int) {
+func (k *Display) Breakable(at int) {
 	if k != nil {
 		k.addBreak(at, anyPart)
 	}
 }
 
-// addBreak is not inlined, so that the methods that call it are: without Lines they cost nothing.
+// addBreak is not inlined, so that the methods that call it are: a nil Display costs nothing.
 //
 //go:noinline
-func (k *Lines) addBreak(at int, kind breakKind) {
+func (k *Display) addBreak(at int, kind breakKind) {
 	k.breaks = append(k.breaks, breakPoint{at, kind})
 }
 
 // BreakableName marks the commas of a part of a function's name, which was laid out at the offset
 // at.
-func (k *Lines) BreakableName(at int, name string) {
+func (k *Display) BreakableName(at int, name string) {
 	if k == nil {
 		return
 	}
@@ -111,14 +109,14 @@ func (k *Lines) BreakableName(at int, name string) {
 }
 
 // BreakableArguments marks the beginning of the arguments of a function.
-func (k *Lines) BreakableArguments(at int) {
+func (k *Display) BreakableArguments(at int) {
 	if k != nil {
 		k.addBreak(at, namePart)
 	}
 }
 
 // TextBegins marks the place at which an answer has ended and text of the log begins.
-func (k *Lines) TextBegins(at int) {
+func (k *Display) TextBegins(at int) {
 	if k != nil {
 		k.addBreak(at, logText)
 	}
@@ -126,7 +124,7 @@ func (k *Lines) TextBegins(at int) {
 
 // FrameEnds marks the current line of output, at the end of buf, as that of a frame, which may be
 // folded.
-func (k *Lines) FrameEnds(buf []byte, fr Frame) {
+func (k *Display) FrameEnds(buf []byte, fr FoldFrame) {
 	if k == nil || !k.Fold {
 		return
 	}
@@ -141,14 +139,14 @@ func (k *Lines) FrameEnds(buf []byte, fr Frame) {
 }
 
 // Attach marks the current line of output as one that belongs to the frame on the line before.
-func (k *Lines) Attach() {
+func (k *Display) Attach() {
 	if k != nil {
-		k.folded = Frame{kind: attachedLine}
+		k.folded = FoldFrame{kind: attachedLine}
 	}
 }
 
 // Keep leaves the current line of output unbroken: its parts move.
-func (k *Lines) Keep() {
+func (k *Display) Keep() {
 	if k != nil {
 		k.kept = true
 	}
@@ -156,18 +154,18 @@ func (k *Lines) Keep() {
 
 // SourceColumns returns the number of columns of a source line that fit after the text before it,
 // which ends buf.
-func (k *Lines) SourceColumns(buf []byte) int {
+func (k *Display) SourceColumns(buf []byte) int {
 	if k == nil || k.Width <= 0 {
-		return SourceColumns
+		return maxSourceColumns
 	}
 	before, _ := columns(buf[k.start:], 0)
-	return min(max(k.Width-before-SourceMargin, leastSource), SourceColumns)
+	return min(max(k.Width-before-sourceMargin, leastSource), maxSourceColumns)
 }
 
 const leastSource = 20 // columns of a source line that are shown, however narrow a terminal is
 
 // EndLine ends a line of output at the end of buf: it breaks the line if it is too long.
-func (k *Lines) EndLine(buf []byte) []byte {
+func (k *Display) EndLine(buf []byte) []byte {
 	if k.Width > 0 && len(k.breaks) > 0 && !k.kept {
 		buf = k.breakLine(buf)
 	}
@@ -181,14 +179,14 @@ const textIndent = 4
 
 // BeginLine begins the next line of output for the same line of the log at the offset at, after the
 // line end.
-func (k *Lines) BeginLine(at int) {
+func (k *Display) BeginLine(at int) {
 	if k.Fold {
 		k.parts = append(k.parts, linePart{at, k.folded})
 	}
-	k.folded, k.start, k.kept = Frame{}, at, false
+	k.folded, k.start, k.kept = FoldFrame{}, at, false
 }
 
 // Forget forgets the current line.
-func (k *Lines) Forget() {
-	k.start, k.frame, k.kept, k.breaks, k.parts, k.folded = 0, -1, false, k.breaks[:0], k.parts[:0], Frame{}
+func (k *Display) Forget() {
+	k.start, k.frame, k.kept, k.breaks, k.parts, k.folded = 0, -1, false, k.breaks[:0], k.parts[:0], FoldFrame{}
 }

@@ -1,4 +1,4 @@
-package appearance
+package layout
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ const spaces = "                                                                
 // breakLine continues the current line of output, at the end of buf, on further lines at break
 // points, if it is wider than the terminal. What is wider than a whole line is left to the
 // terminal.
-func (k *Lines) breakLine(buf []byte) []byte {
+func (k *Display) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
 	}

@@ -1,4 +1,4 @@
-package appearance
+package layout
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ const (
 	attachedLine                 // belongs to the frame on the line before
 )
 
-// A Frame is a line of output that may be a frame. Its strings are printable.
-type Frame struct {
+// A FoldFrame is a line of output that may be a frame. Its strings are printable.
+type FoldFrame struct {
 	System   bool   // the frame is one of the system
 	Whole    bool   // nothing follows the frame in its line
 	Numbered bool   // Number is set
@@ -42,12 +42,12 @@ type Frame struct {
 
 // A fold holds back the frames of a run of the system until its end.
 type fold struct {
-	inTrace bool   // a backtrace has begun
-	own     bool   // it has had an own frame
-	passing bool   // too many frames of the system were before the first own frame: they are printed as they come
-	line    int64  // number of the last frame's line in the log
-	last    Frame  // the last frame
-	prefix  []byte // the text before each frame of the backtrace
+	inTrace bool      // a backtrace has begun
+	own     bool      // it has had an own frame
+	passing bool      // too many frames of the system were before the first own frame: they are printed as they come
+	line    int64     // number of the last frame's line in the log
+	last    FoldFrame // the last frame
+	prefix  []byte    // the text before each frame of the backtrace
 
 	n        int    // frames of the run that are held back
 	text     []byte // their lines; if own is set, that of the first frame
@@ -58,7 +58,7 @@ type fold struct {
 }
 
 // Held returns the number of bytes that are held back.
-func (l *Lines) Held() int {
+func (l *Display) Held() int {
 	if l == nil {
 		return 0
 	}
@@ -67,7 +67,7 @@ func (l *Lines) Held() int {
 
 // Print appends the lines of output in buf, which ends with eol, for a line of the log, except for
 // those that it holds back. If the line of the log continues, another part of it follows.
-func (l *Lines) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
+func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	if !l.Fold {
 		l.Forget()
 		return append(append(dst, buf...), eol...)
@@ -75,12 +75,12 @@ func (l *Lines) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	at := 0
 	for i := range l.parts {
 		part := &l.parts[i]
-		dst = l.printPart(dst, buf[at:part.end], nil, line, &part.Frame)
+		dst = l.printPart(dst, buf[at:part.end], nil, line, &part.FoldFrame)
 		at = part.end
 	}
 	last := l.folded
 	if continues || len(eol) == 0 {
-		last = Frame{}
+		last = FoldFrame{}
 	}
 	dst = l.printPart(dst, buf[at:], eol, line, &last)
 	l.Forget()
@@ -89,7 +89,7 @@ func (l *Lines) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 
 // printPart appends a line of output, or holds it back. text includes the line end unless eol is
 // its line end.
-func (l *Lines) printPart(dst, text, eol []byte, line int64, fr *Frame) []byte {
+func (l *Display) printPart(dst, text, eol []byte, line int64, fr *FoldFrame) []byte {
 	k := &l.fold
 	switch {
 	case fr.kind == attachedLine && k.n > 0:
@@ -123,7 +123,7 @@ func (l *Lines) printPart(dst, text, eol []byte, line int64, fr *Frame) []byte {
 }
 
 // hold adds a frame to the run.
-func (k *fold) hold(text, eol []byte, fr *Frame) {
+func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 	if k.n == 0 || !k.own {
 		k.text = append(append(k.text, text...), eol...)
 	}
@@ -161,27 +161,27 @@ func (k *fold) names(module string) bool {
 
 // EndTrace ends the current backtrace, and appends its frames that are held back. They are folded
 // if the backtrace has an own frame.
-func (l *Lines) EndTrace(dst []byte) []byte {
+func (l *Display) EndTrace(dst []byte) []byte {
 	if l == nil || !l.fold.inTrace {
 		return dst
 	}
 	return l.endTrace(dst)
 }
 
-func (l *Lines) endTrace(dst []byte) []byte {
+func (l *Display) endTrace(dst []byte) []byte {
 	dst = l.Release(dst)
 	k := &l.fold
-	k.inTrace, k.own, k.passing, k.last = false, false, false, Frame{}
+	k.inTrace, k.own, k.passing, k.last = false, false, false, FoldFrame{}
 	return dst
 }
 
 // Release appends the frames that are held back, folded if the backtrace has an own frame. It
 // continues.
-func (l *Lines) Release(dst []byte) []byte { return l.release(dst, l.fold.own) }
+func (l *Display) Release(dst []byte) []byte { return l.release(dst, l.fold.own) }
 
 // release appends the frames that are held back: as one line if folded is set and there are two or
 // more.
-func (l *Lines) release(dst []byte, folded bool) []byte {
+func (l *Display) release(dst []byte, folded bool) []byte {
 	k := &l.fold
 	switch {
 	case k.n == 0:
@@ -201,7 +201,7 @@ func (l *Lines) release(dst []byte, folded bool) []byte {
 
 // appendFolded appends the text for a run, such as
 // 3 frames of libc.so.6, libstdc++.so.6: raise … std::terminate.
-func (l *Lines) appendFolded(dst []byte) []byte {
+func (l *Display) appendFolded(dst []byte) []byte {
 	k := &l.fold
 	look := sgr.State{Attrs: sgr.Faint}
 	if l.Colors {

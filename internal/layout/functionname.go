@@ -1,0 +1,190 @@
+package layout
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// ShortName returns a demangled name with … in place of the arguments of each template:
+// std::vector<…>::at(unsigned long) for std::vector<int, std::allocator<int>>::at(unsigned long).
+// Operators, such as operator<, and the brackets of Rust's <A as B>::c, are kept. A name whose
+// brackets do not match is returned as it is.
+func ShortName(name string) string {
+	if strings.IndexByte(name, '<') < 0 {
+		return name
+	}
+	var b strings.Builder
+	depth, symbol := 0, -1 // symbol: the end of the last operator
+	for i := 0; i < len(name); i++ {
+		if n := operator(name, i); n > 0 {
+			if depth == 0 {
+				b.WriteString(name[i : i+n])
+			}
+			i += n - 1
+			symbol = i + 1
+			continue
+		}
+		switch c := name[i]; {
+		case c == '<' && (depth > 0 || i > 0 && (i == symbol || isNameByte(name[i-1]))):
+			if depth == 0 {
+				b.WriteString("<…>")
+			}
+			depth++
+		case c == '>' && depth > 0 && name[i-1] != '-' && name[i-1] != '=':
+			depth--
+		case depth == 0:
+			b.WriteByte(c)
+		}
+	}
+	if depth != 0 {
+		return name
+	}
+	return b.String()
+}
+
+// operator returns the length of an operator at name[i:], such as operator<< or operator(), with
+// the blank that demanglers print between operator< and the arguments of a template. It is 0 if
+// there is none. Operators that are words, such as operator new, are names like others.
+func operator(name string, i int) int {
+	const word = "operator"
+	if name[i] != 'o' || !strings.HasPrefix(name[i:], word) || i > 0 && isNameByte(name[i-1]) {
+		return 0
+	}
+	symbol := name[i+len(word):]
+	n := 0
+	for _, op := range []string{"()", "[]", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"} {
+		if strings.HasPrefix(symbol, op) {
+			n = len(op)
+			break
+		}
+	}
+	if n == 0 {
+		n = len(symbol) - len(strings.TrimLeft(symbol, "+-*/%^&|~!=,"))
+	}
+	if n == 0 {
+		return 0
+	}
+	if strings.HasPrefix(symbol[n:], " <") {
+		n++
+	}
+	return len(word) + n
+}
+
+// isNameByte reports whether c may be in the name of a function or type.
+func isNameByte(c byte) bool {
+	return c == '_' || c == '$' || c >= utf8First || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// utf8First is the first byte of a rune that is not ASCII.
+const utf8First = 0x80
+
+// argumentsOf returns the place of the arguments in a demangled name, with their parentheses:
+// (int, long) of ns::f<int>(int, long) const. It is empty if there are none.
+func argumentsOf(name string) (from, to int) {
+	end := len(name)
+	if i := strings.LastIndex(name, "+0x"); i > 0 { // from a symbol
+		end = i
+	}
+	if i := strings.Index(name[:end], " [clone "); i > 0 {
+		end = i
+	}
+	to = strings.LastIndexByte(name[:end], ')') + 1
+	if to == 0 || to < end && name[to] != ' ' || strings.ContainsAny(name[to:end], ":>}]") { // of (anonymous namespace)::f
+		return end, end
+	}
+	depth := 0
+	for from = to - 1; from >= 0; from-- {
+		switch name[from] {
+		case ')':
+			depth++
+		case '(':
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	if from <= 0 || from == to-len("()") || strings.HasSuffix(name[:from], "::") {
+		return end, end
+	}
+	return from, to
+}
+
+// briefName returns the name of a function without its arguments, return type and distance, and
+// with … for the arguments of templates. A name of more than maxFoldName characters loses outer
+// scopes; if that is not enough, its end is cut.
+func briefName(name string) string {
+	if i := strings.LastIndex(name, "+0x"); i > 0 {
+		name = name[:i]
+	}
+	if from, to := argumentsOf(name); from < to {
+		name = name[:from]
+	}
+	name = withoutReturnType(ShortName(name))
+	if utf8.RuneCountInString(name) > maxFoldName {
+		name = withoutScopes(name)
+	}
+	if utf8.RuneCountInString(name) > maxFoldName {
+		n := maxFoldName - escape.CutRune([]byte(name[:maxFoldName]))
+		name = name[:n] + "…"
+	}
+	return name
+}
+
+// withoutReturnType returns the part of a name after its last blank that is not in brackets. The
+// name of an operator may have blanks of its own.
+func withoutReturnType(name string) string {
+	depth := 0
+	for i := operatorIndex(name) - 1; i >= 0; i-- {
+		switch name[i] {
+		case ')', '>', '}':
+			depth++
+		case '(', '<', '{':
+			depth--
+		case ' ':
+			if depth == 0 {
+				return name[i+1:]
+			}
+		}
+	}
+	return name
+}
+
+// withoutScopes returns a name with … for as many of its outer scopes as it needs to have
+// maxFoldName characters, or for all of them.
+func withoutScopes(name string) string {
+	depth, last := 0, 0
+	for i := range operatorIndex(name) {
+		switch name[i] {
+		case '(', '<', '{':
+			depth++
+		case ')', '>', '}':
+			depth--
+		case ':':
+			if depth != 0 || i == 0 || !strings.HasPrefix(name[i:], "::") {
+				continue
+			}
+			if last = i; 1+utf8.RuneCountInString(name[i:]) <= maxFoldName {
+				return "…" + name[i:]
+			}
+		}
+	}
+	if last == 0 {
+		return name
+	}
+	return "…" + name[last:]
+}
+
+// operatorIndex returns the index of the word operator at the end of a name, such as X::operator(),
+// or the length of a name without it.
+func operatorIndex(name string) int {
+	const word = "operator"
+	i := strings.LastIndex(name, word)
+	end := i + len(word)
+	if i < 0 || i > 0 && isNameByte(name[i-1]) || end < len(name) && isNameByte(name[end]) {
+		return len(name)
+	}
+	return i
+}

@@ -1,0 +1,151 @@
+package layout
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// How source lines are shown below frames.
+const (
+	numberColumns = 6 // of the number of a source line, with the blanks before it
+	tabColumns    = 8
+
+	// maxSourceColumns are the columns of a source line that are shown if the width of the output is
+	// not known. Generated lines have megabytes.
+	maxSourceColumns = 160
+
+	// sourceMargin is the number of columns beside the text of a source line: its number, and the
+	// dots that stand for the rest of a long line.
+	sourceMargin = numberColumns + len(" | ") + len("...")
+)
+
+// AppendSourceLine is appendSourceColumns with at most maxSourceColumns.
+func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ []byte, caret int) {
+	return appendSourceColumns(dst, number, line, column, maxSourceColumns)
+}
+
+// appendSourceColumns appends a line of a source file as people read it, after its number: the
+// number and the line with its tabs as blanks, and everything visible that a terminal may obey or
+// that is not UTF-8. Of the line at most the first most columns are shown; a character counts as
+// one. An element of markup in it is not one any more.
+//
+// caret is the number of blanks before a caret below byte column of the line, which counts from 1;
+// negative if column is 0, or its byte is not shown.
+func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, most int) (_ []byte, caret int) {
+	digits := strconv.FormatUint(uint64(number), 10)
+	dst = appendBlanks(dst, numberColumns-len(digits))
+	dst = append(append(dst, digits...), " |"...)
+	start := len(dst)
+	dst = append(dst, ' ')
+	caret = -1
+	columns := 0
+	for at := 0; at < len(line); {
+		if uint64(at)+1 == uint64(column) {
+			caret = numberColumns + len(" | ") + columns + max(0, len(digits)-numberColumns)
+		}
+		before := len(dst)
+		n := 1
+		switch c := line[at]; {
+		case c == '\t':
+			dst = appendBlanks(dst, tabColumns-columns%tabColumns)
+		case c == '{' && bytes.HasSuffix(dst, []byte("{{")):
+			dst = append(dst, `\x7b`...)
+		default:
+			_, n = utf8.DecodeRune(line[at:])
+			dst = escape.AppendText(dst, line[at:at+n], "")
+		}
+		columns += utf8.RuneCount(dst[before:])
+		if columns > most {
+			if caret >= 0 && uint64(at)+1 == uint64(column) {
+				caret = -1
+			}
+			return append(dst[:before], "..."...), caret
+		}
+		at += n
+	}
+	for len(dst) > start && dst[len(dst)-1] == ' ' {
+		dst = dst[:len(dst)-1]
+	}
+	return dst, caret
+}
+
+// AppendCaret appends a line with a caret after the blanks of AppendSourceLine, below a source line
+// with this number.
+func AppendCaret(dst []byte, number uint32, caret int) []byte {
+	at := max(numberColumns, len(strconv.FormatUint(uint64(number), 10)))
+	dst = append(appendBlanks(dst, at), " |"...)
+	return append(appendBlanks(dst, caret-at-len(" |")), '^')
+}
+
+// appendBlanks appends n blanks, if n is positive.
+func appendBlanks(dst []byte, n int) []byte {
+	for ; n > 0; n-- {
+		dst = append(dst, ' ')
+	}
+	return dst
+}
+
+// SourceLines are the source lines below frames.
+type SourceLines struct {
+	shownLine uint32          // the source line that was laid out last
+	shownFile string          // its file; empty: none
+	shownAt   int64           // number of the log's line with the frame that it belongs to
+	reader    *dialect.Reader // finds source lines that look like frames
+	scratch   []byte
+}
+
+// Repeats reports whether the source line of the frame in the log's line with the number at was
+// laid out for the frame directly before it.
+func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
+	again := p.shownFile == file && p.shownLine == line && at-p.shownAt <= 1
+	p.shownFile, p.shownLine, p.shownAt = file, line, at
+	return again
+}
+
+// Below lays out the text of a source line below a frame, whose line and column it marks. Each line
+// comes after eol and what begin lays out, the text before the frame; end ends it.
+func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
+	next := func() {
+		l.NextLine(eol)
+		l.Display.Attach()
+		begin()
+	}
+	next()
+	shown, caret := p.sourceLine(number, text, column, l.Display.SourceColumns(l.Buf))
+	if number != line {
+		l.Dim(string(shown))
+		end()
+		return
+	}
+	l.Pen(l.State)
+	l.Buf = append(l.Buf, shown...)
+	end()
+	if caret >= 0 {
+		next()
+		p.scratch = AppendCaret(p.scratch[:0], number, caret)
+		l.Mark(string(p.scratch))
+		end()
+	}
+}
+
+// sourceLine returns a source line as it is shown, and the place of a caret: see
+// [appendSourceColumns]. A line with a frame of a backtrace in it is made to have none, so that
+// another filter changes nothing. The result is valid until the next call.
+func (p *SourceLines) sourceLine(number uint32, line []byte, column uint32, most int) (shown []byte, caret int) {
+	p.scratch, caret = appendSourceColumns(p.scratch[:0], number, line, column, most)
+	if p.reader == nil {
+		p.reader = dialect.NewReader(nil)
+	}
+	if p.reader.Line(p.scratch, 1) != nil {
+		p.scratch, caret = bytes.ReplaceAll(p.scratch, []byte("0x"), []byte(`0\x78`)), -1
+		if p.reader.Line(p.scratch, 1) != nil {
+			p.scratch, _ = appendSourceColumns(p.scratch[:0], number, []byte("..."), 0, most)
+		}
+		p.reader.Reset()
+	}
+	return p.scratch, caret
+}
