@@ -16,7 +16,7 @@ func BenchmarkReader(b *testing.B) {
 	b.SetBytes(int64(profile.Len()))
 	for b.Loop() {
 		records := 0
-		r := NewReader(func(*Record) error { records++; return nil }, nil)
+		r := newReader(func(*record) error { records++; return nil }, nil, nil)
 		for p := profile.Bytes(); len(p) > 0; {
 			n, err := r.Write(p[:min(len(p), 256<<10)])
 			if err != nil {

@@ -73,8 +73,8 @@ func (t *changeTable) changedFiles() []*changedFile {
 	byName := make(map[string]*changedFile)
 	for i, s := range t.c.sides {
 		g := s.g
-		named := make(map[Name]*changedFile)
-		of := func(file Name) *changedFile {
+		named := make(map[nameID]*changedFile)
+		of := func(file nameID) *changedFile {
 			f := named[file]
 			if f == nil {
 				name := rewrite(t.o.FileNames, g.s.file(file))

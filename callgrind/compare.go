@@ -139,7 +139,7 @@ func (c *Comparison) common() (names []string, err error) {
 	a, b := c.Before, c.After
 	var idle []string
 	for i, e := range a.reader.Events() {
-		if j := slices.IndexFunc(b.reader.Events(), func(o Event) bool { return o.Name == e.Name }); j < 0 {
+		if j := slices.IndexFunc(b.reader.Events(), func(o eventType) bool { return o.Name == e.Name }); j < 0 {
 			continue
 		} else if a.m.sums.total[i] == 0 && b.m.sums.total[j] == 0 {
 			idle = append(idle, e.Name)
@@ -160,7 +160,7 @@ func (c *Comparison) reportDifferences() {
 	only := func(x, y *Report) string {
 		var names []string
 		for _, e := range x.reader.Events() {
-			if !slices.ContainsFunc(y.reader.Events(), func(o Event) bool { return o.Name == e.Name }) {
+			if !slices.ContainsFunc(y.reader.Events(), func(o eventType) bool { return o.Name == e.Name }) {
 				names = append(names, e.Name)
 			}
 		}

@@ -1,10 +1,9 @@
 // Package callgrind reads profiles in the format of Callgrind, and adds the names of stripped
 // functions.
 //
-// A [Reader] turns bytes into records: a header, the cost of a place, a call, a jump. It is
-// lenient, as KCachegrind is: besides Callgrind, programs such as Cachegrind, Xdebug, pprof and
-// gperftools write the format, each in its own way. [NewMarkup] renders records as symbolizer
-// markup, in the order of the profile. [NewReport] sums them, and those of further inputs
+// The package is lenient, as KCachegrind is: besides Callgrind, programs such as Cachegrind, Xdebug,
+// pprof and gperftools write the format, each in its own way. [NewMarkup] renders a profile as
+// symbolizer markup, line by line. [NewReport] sums it, and further inputs
 // ([Report.Begin]): it prints a table of functions, JSON Lines (report.schema.json), stacks, or the
 // profile again, with names. [NewComparison] prints how the costs of functions changed between two
 // profiles, and a [Limit] decides whether a cost, or its change, is too large.

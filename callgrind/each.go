@@ -9,7 +9,7 @@ import (
 // without addresses, the same line. The places are sorted by object and address.
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
-	object := func(i uint32) Name { return g.m.functions[keys[i].from].object }
+	object := func(i uint32) nameID { return g.m.functions[keys[i].from].object }
 	order := make([]uint32, len(keys))
 	for i := range order {
 		order[i] = uint32(i)
@@ -35,7 +35,7 @@ func (g *graph) eachPlace(visit func(same []uint32)) {
 // A fileCost is the cost of a function in one source file: its own file, or that of a function
 // inlined into it.
 type fileCost struct {
-	name  Name
+	name  nameID
 	costs []int64
 }
 

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// An Event is a kind of event that a profile counts, or that is calculated from others.
-type Event struct {
+// An eventType is a kind of event that a profile counts, or that is calculated from others.
+type eventType struct {
 	Name string // such as Ir
 	Long string // such as Instruction Fetches; may be empty
 
 	// Terms define an event that is calculated; nil for a counted event.
-	Terms   []Term
+	Terms   []eventTerm
 	Formula string // Terms, as the profile writes them
 }
 
-// A Term is one term of a sum: a factor and the event whose cost it multiplies.
-type Term struct {
+// An eventTerm is one term of a sum: a factor and the event whose cost it multiplies.
+type eventTerm struct {
 	Factor int64
 	Event  string
 }
 
 // parseEvent parses the text after "event:": NAME [= FORMULA] [: LONG].
-func parseEvent(s string) (e Event, err error) {
+func parseEvent(s string) (e eventType, err error) {
 	def, long, _ := strings.Cut(s, ":")
 	e.Long = strings.TrimSpace(long)
 	name, formula, derived := strings.Cut(def, "=")
@@ -41,9 +41,9 @@ func parseEvent(s string) (e Event, err error) {
 }
 
 // parseFormula parses a sum of events with optional factors: "2 Ir + 3*Dr".
-func parseFormula(s string) (terms []Term, err error) {
+func parseFormula(s string) (terms []eventTerm, err error) {
 	for part := range strings.SplitSeq(s, "+") {
-		t := Term{Factor: 1}
+		t := eventTerm{Factor: 1}
 		rest := strings.TrimSpace(part)
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 		hex := strings.HasPrefix(rest, "0x")
@@ -72,21 +72,21 @@ func parseFormula(s string) (terms []Term, err error) {
 // events holds the events of all parts of a profile: the counted ones in the order in which they
 // were first named, and the definitions of "event:" lines.
 type events struct {
-	counted []Event
-	defined []Event
+	counted []eventType
+	defined []eventType
 }
 
 // column returns the index of an event among the counted events. It adds the event if it is new,
 // and returns -1 if there are too many.
 func (e *events) column(name string) int {
-	i := slices.IndexFunc(e.counted, func(c Event) bool { return c.Name == name })
+	i := slices.IndexFunc(e.counted, func(c eventType) bool { return c.Name == name })
 	if i >= 0 {
 		return i
 	}
 	if len(e.counted) == maxEvents {
 		return -1
 	}
-	c := Event{Name: name}
+	c := eventType{Name: name}
 	for _, s := range e.defined {
 		if s.Name == name && s.Terms == nil {
 			c.Long = s.Long
@@ -98,13 +98,13 @@ func (e *events) column(name string) int {
 
 // define adds the definition of an "event:" line. It returns false if there are too many
 // definitions.
-func (e *events) define(ev Event) bool {
+func (e *events) define(ev eventType) bool {
 	for i := range e.counted {
 		if e.counted[i].Name == ev.Name && ev.Terms == nil && ev.Long != "" {
 			e.counted[i].Long = ev.Long
 		}
 	}
-	if i := slices.IndexFunc(e.defined, func(s Event) bool { return s.Name == ev.Name }); i >= 0 {
+	if i := slices.IndexFunc(e.defined, func(s eventType) bool { return s.Name == ev.Name }); i >= 0 {
 		e.defined[i] = ev
 		return true
 	}
@@ -116,9 +116,9 @@ func (e *events) define(ev Event) bool {
 }
 
 // derived returns the calculated events whose formulas use only known events.
-func (e *events) derived() (all []Event) {
+func (e *events) derived() (all []eventType) {
 	for _, s := range e.defined {
-		if s.Terms != nil && !slices.ContainsFunc(e.counted, func(c Event) bool { return c.Name == s.Name }) {
+		if s.Terms != nil && !slices.ContainsFunc(e.counted, func(c eventType) bool { return c.Name == s.Name }) {
 			if _, err := e.weights(s); err == nil {
 				all = append(all, s)
 			}
@@ -128,25 +128,25 @@ func (e *events) derived() (all []Event) {
 }
 
 // find returns the event with the given name.
-func (e *events) find(name string) (Event, bool) {
-	for _, all := range [][]Event{e.counted, e.defined} {
-		if i := slices.IndexFunc(all, func(c Event) bool { return c.Name == name }); i >= 0 {
+func (e *events) find(name string) (eventType, bool) {
+	for _, all := range [][]eventType{e.counted, e.defined} {
+		if i := slices.IndexFunc(all, func(c eventType) bool { return c.Name == name }); i >= 0 {
 			return all[i], true
 		}
 	}
-	return Event{}, false
+	return eventType{}, false
 }
 
 // weights returns the factor of each counted event in the cost of ev. The formula of ev may use
 // calculated events.
-func (e *events) weights(ev Event) ([]int64, error) {
+func (e *events) weights(ev eventType) ([]int64, error) {
 	work := 16 * maxEvents
 	return e.weigh(ev, nil, &work)
 }
 
-func (e *events) weigh(ev Event, within []string, work *int) ([]int64, error) {
+func (e *events) weigh(ev eventType, within []string, work *int) ([]int64, error) {
 	w := make([]int64, len(e.counted))
-	i := slices.IndexFunc(e.counted, func(c Event) bool { return c.Name == ev.Name })
+	i := slices.IndexFunc(e.counted, func(c eventType) bool { return c.Name == ev.Name })
 	switch {
 	case ev.Terms == nil && i >= 0:
 		w[i] = 1

@@ -8,7 +8,7 @@ import (
 
 // header reads "key: value". A key that begins a part ends the preceding one. The sums belong to
 // the current part.
-func (r *Reader) header(line, key, value []byte) error {
+func (r *recordReader) header(line, key, value []byte) error {
 	k := string(key)
 	value = bytes.TrimLeft(value, " \t")
 	if len(value) > maxValue && k != "events" {
@@ -54,7 +54,7 @@ func (r *Reader) header(line, key, value []byte) error {
 		r.setColumns(strings.Fields(string(value)))
 	}
 	r.rec.Key, r.rec.Value = key, value
-	return r.give(Header)
+	return r.give(headerRecord)
 }
 
 // headerKeys are the keys in the description of the format.
@@ -71,7 +71,7 @@ func isWord(b []byte) bool {
 }
 
 // startPart begins a document or a part if a header line with this key does.
-func (r *Reader) startPart(key string) error {
+func (r *recordReader) startPart(key string) error {
 	switch {
 	case r.documents == 0:
 		return r.newDocument()
@@ -82,7 +82,7 @@ func (r *Reader) startPart(key string) error {
 		}
 	default:
 		r.newPart()
-		if err := r.give(Part); err != nil {
+		if err := r.give(partRecord); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (r *Reader) startPart(key string) error {
 }
 
 // setPositions reads the value of "positions:", the kinds of numbers before the costs of a line.
-func (r *Reader) setPositions(value []byte) {
+func (r *recordReader) setPositions(value []byte) {
 	words := strings.Fields(string(value))
 	if len(words) == 0 || len(words) > maxPositions {
 		r.complain("none", "names %d numbers for a position; a line number is assumed", len(words))
@@ -107,11 +107,11 @@ func (r *Reader) setPositions(value []byte) {
 			r.lineIndex = i
 		}
 	}
-	r.last = Position{}
+	r.last = codePosition{}
 }
 
 // setColumns reads the value of "events:", the events of the costs of each line.
-func (r *Reader) setColumns(names []string) {
+func (r *recordReader) setColumns(names []string) {
 	r.columns = make([]int, 0, min(len(names), maxEvents))
 	for _, name := range names {
 		if len(r.columns) == maxEvents {
@@ -130,7 +130,7 @@ func (r *Reader) setColumns(names []string) {
 }
 
 // assume begins a part that has no header.
-func (r *Reader) assume() error {
+func (r *recordReader) assume() error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (r *Reader) assume() error {
 const assumed = "Cost"
 
 // sums reads the costs of a part ("totals:") or of the whole profile ("summary:").
-func (r *Reader) sums(key string, value []byte) error {
+func (r *recordReader) sums(key string, value []byte) error {
 	if r.columns == nil {
 		return nil // the events of the costs are unknown
 	}
@@ -162,5 +162,5 @@ func (r *Reader) sums(key string, value []byte) error {
 	r.summed = r.summed || key == "totals"
 	r.rec.Costs = r.costs
 	r.rec.Key, r.rec.Value = []byte(key), value
-	return r.give(Header)
+	return r.give(headerRecord)
 }

@@ -114,9 +114,9 @@ func (r *Report) describe() string {
 	return strings.Join(from, ", ")
 }
 
-// restart prepares the Reader for another input: its lines are counted from 1, and it has tables
+// restart prepares r for another input: its lines are counted from 1, and it has tables
 // of names of its own. Names and events keep their numbers in records.
-func (r *Reader) restart() {
+func (r *recordReader) restart() {
 	r.newPart()
 	r.documents, r.number, r.truncated = 0, 0, false
 	r.columns = nil

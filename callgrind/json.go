@@ -50,7 +50,7 @@ func (r *Report) jsonPart() {
 }
 
 // counted returns the measures of the events that were counted.
-func counted(events []Event) []measure {
+func counted(events []eventType) []measure {
 	all := make([]measure, len(events))
 	for i, e := range events {
 		all[i] = measure{e.Name, e.Long, []weight{{i, 1}}}
@@ -97,7 +97,7 @@ type objectPrinter struct {
 	frames   []symbolize.Frame
 }
 
-func (j *objectPrinter) text(n Name) string { return j.g.m.r.Text(n) }
+func (j *objectPrinter) text(n nameID) string { return j.g.m.r.Text(n) }
 
 func (j *objectPrinter) profile(r *Report) {
 	h := &r.m.head

@@ -7,7 +7,7 @@ import (
 )
 
 // numbers reads a line of numbers: a position and costs.
-func (r *Reader) numbers(b []byte) error {
+func (r *recordReader) numbers(b []byte) error {
 	pos, i, ok := r.position(b, 0)
 	if !ok {
 		r.bad(b)
@@ -20,7 +20,7 @@ func (r *Reader) numbers(b []byte) error {
 	}
 	r.body = true
 	r.last = pos
-	r.rec.Position = pos
+	r.rec.codePosition = pos
 	costs := r.costs
 	clear(costs)
 	some, good := false, false
@@ -60,16 +60,16 @@ func (r *Reader) numbers(b []byte) error {
 	switch r.next {
 	case aCall:
 		r.next = aCost
-		return r.give(Call)
+		return r.give(callRecord)
 	case aJump:
 		r.next = aCost
-		if err := r.give(Jump); err != nil || !some {
+		if err := r.give(jumpRecord); err != nil || !some {
 			return err
 		}
 		// after the position of a jump the format allows no costs, so these are the place's own
-		return r.give(Cost)
+		return r.give(costRecord)
 	}
-	return r.give(Cost)
+	return r.give(costRecord)
 }
 
 // shortest and longest are the numbers of digits of a decimal number that surely fits into an int64.
@@ -124,7 +124,7 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 }
 
 // checkSize reports a count that is larger than the largest int64, which replaces it.
-func (r *Reader) checkSize(count []byte) {
+func (r *recordReader) checkSize(count []byte) {
 	if len(count) < len("0x8000000000000000") { // shorter than any such number
 		return
 	}
@@ -173,7 +173,7 @@ func digits(b []byte) (v uint64, used int) {
 }
 
 // position parses the position that starts at index i.
-func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
+func (r *recordReader) position(b []byte, i int) (pos codePosition, end int, ok bool) {
 	for n := range r.positions {
 		for n > 0 && i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 			i++
@@ -239,7 +239,7 @@ func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
 }
 
 // call reads the "COUNT TARGET" after "calls=".
-func (r *Reader) call(b []byte) error {
+func (r *recordReader) call(b []byte) error {
 	r.begin()
 	i := 0
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
@@ -262,24 +262,24 @@ func (r *Reader) call(b []byte) error {
 		r.callee.Source = r.callee.File
 		r.calledOb, r.calledFile, r.calledFn = false, false, false
 	}
-	to := r.rec.To.Position
+	to := r.rec.To.codePosition
 	r.rec.To = r.callee
-	r.rec.To.Position = to
+	r.rec.To.codePosition = to
 	r.next = aCall
 	return nil
 }
 
 // target reads the target position of a call or a jump.
-func (r *Reader) target(b []byte, i int) {
+func (r *recordReader) target(b []byte, i int) {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 		i++
 	}
-	r.rec.To.Position, _, _ = r.position(b, i)
+	r.rec.To.codePosition, _, _ = r.position(b, i)
 }
 
 // jump reads the value of a jump: "COUNT TARGET", or for a conditional jump "FOLLOWED/EXECUTED
 // TARGET" or "EXECUTED FOLLOWED TARGET".
-func (r *Reader) jump(b []byte, conditional bool) error {
+func (r *recordReader) jump(b []byte, conditional bool) error {
 	r.begin()
 	i := 0
 	next := func() int64 {

@@ -19,29 +19,29 @@ import (
 // since the addresses of a profile are relative to the object files. Write renders whole lines;
 // Close renders the rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
-	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
-	r.Reader = newReader(r.renderRecord, o.report().Report, o.Memory)
-	r.Reader.foreign = r.log
-	r.objects = newObjects(o.report(), r.Reader)
+	r := &renderer{o: &o, dst: dst, shown: make(map[nameID]uint64), missing: make(map[nameID]bool)}
+	r.recordReader = newReader(r.renderRecord, o.report().Report, o.Memory)
+	r.recordReader.foreign = r.log
+	r.objects = newObjects(o.report(), r.recordReader)
 	return r
 }
 
 // renderer turns records into text and elements.
 type renderer struct {
-	*Reader
+	*recordReader
 	o       *Options
 	dst     markup.Sink
 	objects objects
 	err     error
 
-	line   []byte          // text that is not yet in dst
-	shown  map[Name]uint64 // the module's load address of each object that was shown; 0: no module
-	number uint64          // number of the last module
-	at     Place           // the function of the current heading
-	source Name            // the source file of the current lines
-	began  bool            // a document has begun
+	line   []byte            // text that is not yet in dst
+	shown  map[nameID]uint64 // the module's load address of each object that was shown; 0: no module
+	number uint64            // number of the last module
+	at     codePlace         // the function of the current heading
+	source nameID            // the source file of the current lines
+	began  bool              // a document has begun
 
-	missing map[Name]bool // objects whose addresses are not elements
+	missing map[nameID]bool // objects whose addresses are not elements
 }
 
 // moduleShift is the distance of the load addresses of modules, as a power of two: larger than any
@@ -51,7 +51,7 @@ const moduleShift = 40
 // Close renders the last line, if it has no line end. It does not close the sink.
 func (r *renderer) Close() error {
 	defer r.share.Release()
-	err := r.Reader.Close()
+	err := r.recordReader.Close()
 	r.flush()
 	reported := 0
 	for _, n := range slices.Sorted(maps.Keys(r.missing)) {
@@ -100,21 +100,21 @@ func (r *renderer) log(line []byte) error {
 }
 
 // record renders a record.
-func (r *renderer) renderRecord(rec *Record) error {
+func (r *renderer) renderRecord(rec *record) error {
 	switch rec.Kind {
-	case Document:
+	case documentRecord:
 		if r.began {
 			r.text("\n")
 		}
 		r.began = true
 		clear(r.shown)
-		r.number, r.at, r.source = 0, Place{}, 0
+		r.number, r.at, r.source = 0, codePlace{}, 0
 		r.element(markup.Reset{})
 		return r.end()
-	case Part:
-		r.at, r.source = Place{}, 0
+	case partRecord:
+		r.at, r.source = codePlace{}, 0
 		return r.end()
-	case Header:
+	case headerRecord:
 		if value := string(rec.Value); strings.TrimSpace(value) != "" {
 			r.clean(string(rec.Key) + ": " + value)
 			return r.end()
@@ -123,28 +123,28 @@ func (r *renderer) renderRecord(rec *Record) error {
 	}
 	r.heading(rec)
 	switch rec.Kind {
-	case Cost:
+	case costRecord:
 		if isZero(rec.Costs) {
 			return r.err
 		}
 		r.present(rec.Object)
 		r.text("  ")
-		r.place(&rec.Place)
+		r.place(&rec.codePlace)
 		r.costs(rec.Costs)
-	case Call:
+	case callRecord:
 		r.present(rec.Object)
 		r.present(rec.To.Object)
 		r.text("  ")
-		r.place(&rec.Place)
+		r.place(&rec.codePlace)
 		r.text(" -> ")
 		r.target(&rec.To)
 		r.line = strconv.AppendInt(append(r.line, "  "...), rec.Count, 10)
 		r.text(" calls, incl")
 		r.costs(rec.Costs)
-	case Jump:
+	case jumpRecord:
 		r.present(rec.Object)
 		r.text("  ")
-		r.place(&rec.Place)
+		r.place(&rec.codePlace)
 		r.text(" jumps to ")
 		r.place(&rec.To)
 		r.line = strconv.AppendInt(append(r.line, "  "...), rec.Count, 10)
@@ -157,9 +157,9 @@ func (r *renderer) renderRecord(rec *Record) error {
 }
 
 // heading renders the heading of a function, or of another source file in it.
-func (r *renderer) heading(rec *Record) {
-	at := rec.Place
-	at.Source, at.Position = 0, Position{}
+func (r *renderer) heading(rec *record) {
+	at := rec.codePlace
+	at.Source, at.codePosition = 0, codePosition{}
 	if at == r.at && rec.Source == r.source {
 		return
 	}
@@ -180,7 +180,7 @@ func (r *renderer) heading(rec *Record) {
 }
 
 // name returns the text of a name.
-func (r *renderer) name(n Name) string {
+func (r *renderer) name(n nameID) string {
 	if n == 0 {
 		return unknown
 	}
@@ -188,7 +188,7 @@ func (r *renderer) name(n Name) string {
 }
 
 // function renders the name of a function, its file and its object.
-func (r *renderer) function(at *Place) {
+func (r *renderer) function(at *codePlace) {
 	r.called(at)
 	if file := r.name(at.File); file != unknown {
 		r.text("  ")
@@ -203,7 +203,7 @@ func (r *renderer) function(at *Place) {
 }
 
 // called renders the name of a function. An address and a linker's name become elements.
-func (r *renderer) called(at *Place) {
+func (r *renderer) called(at *codePlace) {
 	name := r.name(at.Function)
 	if addr, rest, ok := entry(name); ok && r.address(at.Object, addr) {
 		r.clean(rest)
@@ -222,7 +222,7 @@ func (r *renderer) called(at *Place) {
 }
 
 // target renders the target of a call.
-func (r *renderer) target(to *Place) {
+func (r *renderer) target(to *codePlace) {
 	if to.Addr != 0 && r.base(to.Object) != 0 {
 		r.address(to.Object, to.Addr)
 		return
@@ -231,23 +231,23 @@ func (r *renderer) target(to *Place) {
 }
 
 // place renders an address, and its line if the profile has one.
-func (r *renderer) place(at *Place) {
+func (r *renderer) place(at *codePlace) {
 	if at.Addr != 0 && !r.address(at.Object, at.Addr) {
 		if ob := r.name(at.Object); ob != unknown {
 			r.clean(path.Base(ob) + "+")
 		}
 		r.line = strconv.AppendUint(append(r.line, "0x"...), at.Addr, 16)
 	}
-	if at.Position.Line != 0 || at.Addr == 0 {
+	if at.codePosition.Line != 0 || at.Addr == 0 {
 		if at.Addr != 0 {
 			r.text(" ")
 		}
-		r.line = strconv.AppendUint(append(r.line, "line "...), at.Position.Line, 10)
+		r.line = strconv.AppendUint(append(r.line, "line "...), at.codePosition.Line, 10)
 	}
 }
 
 // address renders an address as an element, and reports whether that was possible.
-func (r *renderer) address(object Name, addr uint64) bool {
+func (r *renderer) address(object nameID, addr uint64) bool {
 	base := r.base(object)
 	if base == 0 || addr>>moduleShift != 0 {
 		if len(r.missing) < maxFunctions {
@@ -260,12 +260,12 @@ func (r *renderer) address(object Name, addr uint64) bool {
 }
 
 // base returns the load address of an object's module, or 0 if it has none.
-func (r *renderer) base(object Name) uint64 {
+func (r *renderer) base(object nameID) uint64 {
 	return r.shown[object]
 }
 
 // present renders the module of an object at its first use.
-func (r *renderer) present(object Name) {
+func (r *renderer) present(object nameID) {
 	if _, ok := r.shown[object]; ok {
 		return
 	}

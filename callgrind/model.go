@@ -9,7 +9,7 @@ import (
 // A model sums up a profile, or a part of one. It has one entry for each place, with the names of
 // the profile.
 type model struct {
-	r *Reader
+	r *recordReader
 
 	functions     []function // number 0: the functions beyond the limit
 	index         map[function]uint32
@@ -30,7 +30,7 @@ type model struct {
 }
 
 // A function is a function as the profile names it.
-type function struct{ object, file, name Name }
+type function struct{ object, file, name nameID }
 
 // headings are the values of header lines that a report shows.
 type headings struct {
@@ -58,7 +58,7 @@ type partSums struct {
 	calculated                bool    // total contains a part whose costs are the sum of its lines
 }
 
-func newModel(r *Reader) *model {
+func newModel(r *recordReader) *model {
 	m := &model{r: r, functions: make([]function, 1), index: make(map[function]uint32)}
 	m.calls.width, m.jumps.width = 1, 2
 	m.head.threads, m.head.pids, m.head.commands = make(map[string]bool), make(map[string]bool), make(map[string]bool)
@@ -66,16 +66,16 @@ func newModel(r *Reader) *model {
 }
 
 // addRecord adds a record to the sums.
-func (m *model) addRecord(rec *Record) error {
+func (m *model) addRecord(rec *record) error {
 	switch rec.Kind {
-	case Document, Part:
+	case documentRecord, partRecord:
 		m.endPart()
-		if rec.Kind == Document {
+		if rec.Kind == documentRecord {
 			m.head.documents++
 		}
-	case Header:
+	case headerRecord:
 		m.header(rec)
-	case Cost:
+	case costRecord:
 		m.sums.begun = true
 		i := m.place(rec)
 		costs := rec.Costs[:min(len(rec.Costs), m.costs.width)]
@@ -85,7 +85,7 @@ func (m *model) addRecord(rec *Record) error {
 			c[e] = plus(c[e], n)
 			s[e] = plus(s[e], n)
 		}
-	case Call:
+	case callRecord:
 		m.sums.begun = true
 		from := m.place(rec)
 		to := m.functionNumber(function{rec.To.Object, rec.To.File, rec.To.Function})
@@ -105,7 +105,7 @@ func (m *model) addRecord(rec *Record) error {
 		c := m.calls.countsOf(i)
 		c[0] = plus(c[0], rec.Count)
 		addCosts(c[1:], rec.Costs[:min(len(rec.Costs), m.costs.width)])
-	case Jump:
+	case jumpRecord:
 		m.sums.begun = true
 		if m.keepJumps {
 			m.jump(rec)
@@ -117,7 +117,7 @@ func (m *model) addRecord(rec *Record) error {
 func line32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
 // place returns the index in costs for the place of a record.
-func (m *model) place(rec *Record) int {
+func (m *model) place(rec *record) int {
 	if len(rec.Costs) > m.costs.width {
 		m.widen(len(rec.Costs))
 	}
@@ -125,7 +125,7 @@ func (m *model) place(rec *Record) int {
 	if fn != m.current || m.currentNumber == 0 {
 		m.current, m.currentNumber = fn, m.functionNumber(fn)
 	}
-	k := key{addr: rec.Addr, from: m.currentNumber, to: uint32(rec.Source), line: line32(rec.Position.Line)}
+	k := key{addr: rec.Addr, from: m.currentNumber, to: uint32(rec.Source), line: line32(rec.codePosition.Line)}
 	i := m.costs.find(k)
 	if i >= 0 {
 		return i
@@ -220,7 +220,7 @@ func (p *partSums) widen(events int) {
 }
 
 // jump adds a jump to the sums.
-func (m *model) jump(rec *Record) {
+func (m *model) jump(rec *record) {
 	from := m.place(rec)
 	to := m.functionNumber(function{rec.To.Object, rec.To.File, rec.To.Function})
 	k := key{addr: rec.To.Addr, from: uint32(from), to: to << 1, line: line32(rec.To.Line)}
@@ -240,7 +240,7 @@ func (m *model) jump(rec *Record) {
 }
 
 // header keeps the header lines that a report shows.
-func (m *model) header(rec *Record) {
+func (m *model) header(rec *record) {
 	h := &m.head
 	value := strings.TrimRight(string(rec.Value), " \t")
 	set := func(s *string) {

@@ -1,23 +1,23 @@
 package callgrind
 
-// A Name is the number of the name of an object, a file or a function. Equal names of one Reader
+// A nameID is the number of the name of an object, a file or a function. Equal names of one reader
 // have equal numbers. 0 is no name.
-type Name uint32
+type nameID uint32
 
 // names holds the names of a profile, each once.
 type names struct {
 	text  []string
-	index map[string]Name
+	index map[string]nameID
 	share *allotment
 	full  bool // a name was left out for lack of memory
 }
 
 func newNames(s *allotment) *names {
-	return &names{share: s, text: []string{""}, index: make(map[string]Name)}
+	return &names{share: s, text: []string{""}, index: make(map[string]nameID)}
 }
 
-// intern returns the Name of text. If there is no room for it, that is the Name of "???".
-func (n *names) intern(text []byte) Name {
+// intern returns the ID of text. If there is no room for it, that is the ID of "???".
+func (n *names) intern(text []byte) nameID {
 	if len(text) == 0 {
 		return 0
 	}
@@ -32,7 +32,7 @@ func (n *names) intern(text []byte) Name {
 		}
 	}
 	s := string(text)
-	i := Name(len(n.text))
+	i := nameID(len(n.text))
 	n.text = append(n.text, s)
 	n.index[s] = i
 	return i
@@ -41,14 +41,14 @@ func (n *names) intern(text []byte) Name {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A definition is the Name of a number, and above nameBits the kind of the line that gave it, 0 for the
+// A definition is the ID of a number, and above nameBits the kind of the line that gave it, 0 for the
 // text of a number without a name; 0 is no definition.
 type definition uint32
 
 const nameBits = 24 // maxNames has 23
 
 // definedBy returns the definition by a line with this key.
-func definedBy(key []byte, name Name) definition {
+func definedBy(key []byte, name nameID) definition {
 	kind := key[0] // of cob, cfn, cfi and jfn: the first letter; of ob, fn, fl, fi and fe: the second
 	if len(key) == 2 {
 		kind = key[1]
@@ -56,7 +56,7 @@ func definedBy(key []byte, name Name) definition {
 	return definition(kind)<<nameBits | definition(name)
 }
 
-func (d definition) name() Name { return Name(d & (1<<nameBits - 1)) }
+func (d definition) name() nameID { return nameID(d & (1<<nameBits - 1)) }
 
 // clashes reports whether lines of two kinds give a number different names. The format has a table for
 // each kind of line; in all known profiles those of a kind of name share one.

@@ -12,9 +12,9 @@ import (
 // objects holds the object files of a profile.
 type objects struct {
 	*report.Asker
-	r      *Reader
+	r      *recordReader
 	files  *report.Objects
-	byName map[Name]*objectFile
+	byName map[nameID]*objectFile
 }
 
 // An objectFile is an object of the profile with its file on this machine.
@@ -26,13 +26,13 @@ type objectFile struct {
 	failed  error // the first failure of the symbolizer
 }
 
-func newObjects(o *report.Options, r *Reader) objects {
-	return objects{Asker: report.NewAsker(o), r: r, files: report.NewObjects(o, maxObjects, false), byName: make(map[Name]*objectFile)}
+func newObjects(o *report.Options, r *recordReader) objects {
+	return objects{Asker: report.NewAsker(o), r: r, files: report.NewObjects(o, maxObjects, false), byName: make(map[nameID]*objectFile)}
 }
 
 // file returns the file of an object, and starts the search for its debug file. It returns nil for
 // an object without a name.
-func (all *objects) file(n Name) *objectFile {
+func (all *objects) file(n nameID) *objectFile {
 	f, ok := all.byName[n]
 	if ok {
 		return f

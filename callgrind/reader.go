@@ -9,10 +9,10 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Reader turns the bytes of a profile into records. It is an [io.WriteCloser]; one goroutine at a
+// A recordReader turns the bytes of a profile into records. It is an [io.WriteCloser]; one goroutine at a
 // time may use it.
-type Reader struct {
-	handle   func(*Record) error
+type recordReader struct {
+	handle   func(*record) error
 	diagnose func(string)
 	err      error
 
@@ -32,7 +32,7 @@ type Reader struct {
 	fns        table
 
 	// The state of the current part.
-	rec                  Record
+	rec                  record
 	body                 bool // a line of numbers was read: the header has ended
 	summed               bool // totals: was read
 	numbered             bool // part: was read
@@ -43,15 +43,15 @@ type Reader struct {
 	positions            int   // numbers of a position
 	addrIndex, lineIndex int   // index of the address and of the line among them; -1 if missing
 	columns              []int // by column of costs: the index of its event; -1 if left out
-	last                 Position
+	last                 codePosition
 	costs                []int64
 	next                 expectation
-	callee               Place // values of the last cob=, cfi=, cfn=
-	calledOb             bool  // cob= was read since the last call; the others likewise
+	callee               codePlace // values of the last cob=, cfi=, cfn=
+	calledOb             bool      // cob= was read since the last call; the others likewise
 	calledFile           bool
 	calledFn             bool
-	jumpFile             Name // values of jfi= and jfn=, for the next jump
-	jumpFn               Name
+	jumpFile             nameID // values of jfi= and jfn=, for the next jump
+	jumpFn               nameID
 }
 
 // expectation is the expected meaning of the next line of numbers.
@@ -63,49 +63,44 @@ const (
 	aJump             // the place of a jump
 )
 
-// NewReader returns a Reader that passes each record to handle and stops at the first error of
-// handle. It reports each line that is not of a profile to diagnose, which may be nil. Its memory
-// is bounded by report.DefaultMaxMemory.
-func NewReader(handle func(*Record) error, diagnose func(string)) *Reader {
-	return newReader(handle, diagnose, nil)
-}
-
-// newReader is like NewReader, with a memory budget, which may be nil.
-func newReader(handle func(*Record) error, diagnose func(string), memory report.Ledger) *Reader {
-	r := &Reader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
+// newReader returns a recordReader that passes each record to handle and stops at the first error of
+// handle. It reports each line that is not of a profile to diagnose, which may be nil. If memory is
+// nil, its memory is bounded by symbolize.DefaultMaxMemory.
+func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
+	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
 	return r
 }
 
-// Text returns the text of a name, or "" for a Name of no name.
-func (r *Reader) Text(n Name) string {
+// Text returns the text of a name, or "" if n has none.
+func (r *recordReader) Text(n nameID) string {
 	if int(n) < len(r.names.text) {
 		return r.names.text[n]
 	}
 	return ""
 }
 
-// Events returns the counted events of the parts read so far, in the order of Record.Costs. Events
+// Events returns the counted events of the parts read so far, in the order of the costs of a record. Events
 // of later parts are appended. Callers must not modify the slice.
-func (r *Reader) Events() []Event { return r.ev.counted }
+func (r *recordReader) Events() []eventType { return r.ev.counted }
 
 // Derived returns the events that are calculated from the counted ones.
-func (r *Reader) Derived() []Event { return r.ev.derived() }
+func (r *recordReader) Derived() []eventType { return r.ev.derived() }
 
 // newPart begins a part: relative positions restart. A part without positions: and events: lines
 // has the layout of the preceding part.
-func (r *Reader) newPart() {
+func (r *recordReader) newPart() {
 	r.body, r.summed, r.numbered, r.placed, r.named = false, false, false, false, false
-	r.last = Position{}
+	r.last = codePosition{}
 	r.next = aCost
-	r.rec.Place = Place{}
-	r.callee = Place{}
+	r.rec.codePlace = codePlace{}
+	r.callee = codePlace{}
 	r.calledOb, r.calledFile, r.calledFn = false, false, false
 	r.jumpFile, r.jumpFn = 0, 0
 }
 
 // newDocument begins a profile, and empties the tables of names.
-func (r *Reader) newDocument() error {
+func (r *recordReader) newDocument() error {
 	r.newPart()
 	r.positions, r.addrIndex, r.lineIndex = 1, -1, 0
 	r.columns = nil
@@ -113,18 +108,18 @@ func (r *Reader) newDocument() error {
 	r.files.reset()
 	r.fns.reset()
 	r.documents++
-	return r.give(Document)
+	return r.give(documentRecord)
 }
 
 // give passes the record to handle.
-func (r *Reader) give(k Kind) error {
+func (r *recordReader) give(k recordKind) error {
 	r.rec.Kind = k
 	r.rec.Line = r.number
 	return r.handle(&r.rec)
 }
 
 // Write reads the lines that end in p. It returns the first error of handle.
-func (r *Reader) Write(p []byte) (int, error) {
+func (r *recordReader) Write(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -155,7 +150,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 
 // Close reads the last line if it has no line end, and reports how many diagnostics were
 // suppressed. It returns the first error of handle.
-func (r *Reader) Close() error {
+func (r *recordReader) Close() error {
 	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
 		r.read(line)
 	}
@@ -176,12 +171,12 @@ func (r *Reader) Close() error {
 }
 
 // complain reports a defect of the current line, unless the limit for its kind is reached.
-func (r *Reader) complain(kind, format string, args ...any) {
+func (r *recordReader) complain(kind, format string, args ...any) {
 	r.complainOf(r.number, kind, format, args...)
 }
 
 // complainOf does the same for another line, or with 0 for the profile as a whole.
-func (r *Reader) complainOf(line int, kind, format string, args ...any) {
+func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	r.complaints[kind]++
 	r.truncated = r.truncated || kind == "cut"
 	if r.diagnose != nil && r.complaints[kind] <= maxComplaints(kind) {
@@ -206,14 +201,14 @@ func maxComplaints(kind string) int {
 }
 
 // read reads one line, with or without its line end.
-func (r *Reader) read(line []byte) {
+func (r *recordReader) read(line []byte) {
 	r.raw, r.passed = line, false
 	if err := r.readLine(line); err != nil && r.err == nil {
 		r.err = err
 	}
 }
 
-func (r *Reader) readLine(b []byte) error {
+func (r *recordReader) readLine(b []byte) error {
 	if n := len(b); n > 0 && b[n-1] == '\n' {
 		b = b[:n-1]
 	}
@@ -263,7 +258,7 @@ const byteOrderMark = "\xef\xbb\xbf"
 const maxKey = 32
 
 // bad passes on the current line, which is not of a profile, or reports it.
-func (r *Reader) bad(b []byte) {
+func (r *recordReader) bad(b []byte) {
 	if r.foreign == nil {
 		kind := "none"
 		if len(r.Events()) == 0 { // all lines of an input that is not a profile are such
@@ -277,7 +272,7 @@ func (r *Reader) bad(b []byte) {
 
 // pass passes the current line to foreign, once, if foreign is set. Readable costs in it are
 // counted nevertheless.
-func (r *Reader) pass() {
+func (r *recordReader) pass() {
 	if r.foreign == nil || r.passed {
 		return
 	}
@@ -293,7 +288,7 @@ func (r *Reader) pass() {
 }
 
 // spec reads a line that names the place of the following costs, a callee, or the target of a jump.
-func (r *Reader) spec(line, key, value []byte) error {
+func (r *recordReader) spec(line, key, value []byte) error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {
 			return err
@@ -342,7 +337,7 @@ func (r *Reader) spec(line, key, value []byte) error {
 
 // begin is called for lines that name a place: the cost of a call, or the place of a jump, can no
 // longer follow.
-func (r *Reader) begin() {
+func (r *recordReader) begin() {
 	switch r.next {
 	case aCall:
 		r.complain("call", "is not the expected line with the place and the cost of a call")
@@ -352,9 +347,9 @@ func (r *Reader) begin() {
 	r.next = aCost
 }
 
-// name returns the Name that a line with this key gives: NAME, (NUMBER) NAME, or (NUMBER) of an earlier
+// name returns the ID that a line with this key gives: NAME, (NUMBER) NAME, or (NUMBER) of an earlier
 // name. A NUMBER is decimal or hexadecimal.
-func (r *Reader) name(t *table, key, b []byte) Name {
+func (r *recordReader) name(t *table, key, b []byte) nameID {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
 	}
@@ -388,8 +383,8 @@ func (r *Reader) name(t *table, key, b []byte) Name {
 	return name
 }
 
-// text returns the Name of b.
-func (r *Reader) text(b []byte) Name {
+// text returns the ID of b.
+func (r *recordReader) text(b []byte) nameID {
 	if len(b) > maxName {
 		r.complain("names", "has a name of %d bytes; only %d are kept", len(b), maxName)
 		b = b[:maxName]

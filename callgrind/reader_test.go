@@ -14,8 +14,8 @@ import (
 // in each line.
 func records(profile []byte, block int) string {
 	var b strings.Builder
-	var r *Reader
-	place := func(p *Place) {
+	var r *recordReader
+	place := func(p *codePlace) {
 		fmt.Fprintf(&b, " %s|%s|%s", r.Text(p.Object), r.Text(p.File), r.Text(p.Function))
 		if p.Source != p.File {
 			fmt.Fprintf(&b, " in %s", r.Text(p.Source))
@@ -23,35 +23,35 @@ func records(profile []byte, block int) string {
 		if p.Addr != 0 {
 			fmt.Fprintf(&b, " %#x", p.Addr)
 		}
-		fmt.Fprintf(&b, ":%d", p.Position.Line)
+		fmt.Fprintf(&b, ":%d", p.codePosition.Line)
 	}
-	costs := func(rec *Record) {
+	costs := func(rec *record) {
 		for i, n := range rec.Costs {
 			fmt.Fprintf(&b, " %s=%d", r.Events()[i].Name, n)
 		}
 		b.WriteByte('\n')
 	}
-	r = NewReader(func(rec *Record) error {
+	r = newReader(func(rec *record) error {
 		switch rec.Kind {
-		case Document:
+		case documentRecord:
 			b.WriteString("document\n")
-		case Part:
+		case partRecord:
 			b.WriteString("part\n")
-		case Header:
+		case headerRecord:
 			fmt.Fprintf(&b, "header %s: %s\n", rec.Key, rec.Value)
-		case Cost:
+		case costRecord:
 			b.WriteString("cost")
-			place(&rec.Place)
+			place(&rec.codePlace)
 			costs(rec)
-		case Call:
+		case callRecord:
 			b.WriteString("call")
-			place(&rec.Place)
+			place(&rec.codePlace)
 			fmt.Fprintf(&b, " -> %d×", rec.Count)
 			place(&rec.To)
 			costs(rec)
-		case Jump:
+		case jumpRecord:
 			b.WriteString("jump")
-			place(&rec.Place)
+			place(&rec.codePlace)
 			fmt.Fprintf(&b, " -> %d", rec.Count)
 			if rec.Conditional {
 				fmt.Fprintf(&b, "/%d", rec.Executed)
@@ -61,7 +61,7 @@ func records(profile []byte, block int) string {
 			b.WriteByte('\n')
 		}
 		return nil
-	}, func(s string) { b.WriteString("! " + s + "\n") })
+	}, func(s string) { b.WriteString("! " + s + "\n") }, nil)
 	for len(profile) > 0 {
 		n := min(len(profile), block)
 		r.Write(profile[:n])
@@ -107,7 +107,7 @@ func TestProfilesAreReadWhole(t *testing.T) {
 // Lines have numbers from 1: what is found after the last one is of the profile.
 func TestComplaintsAfterTheLastLineHaveNoNumber(t *testing.T) {
 	var got []string
-	r := NewReader(func(*Record) error { return nil }, func(s string) { got = append(got, s) })
+	r := newReader(func(*record) error { return nil }, func(s string) { got = append(got, s) }, nil)
 	r.complain("names", "exceeds the memory")
 	if _, err := r.Write([]byte("events: Ir\nnonsense\n")); err != nil {
 		t.Fatal(err)

@@ -29,14 +29,14 @@ func NewReport(w io.Writer, o Options) *Report {
 		r.m.keepJumps = true
 	case Profile:
 		r.m.keepJumps = true
-		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[Name]int), named: make(map[Name]int)}
+		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[nameID]int), named: make(map[nameID]int)}
 	}
 	return r
 }
 
 // A Report sums a profile and prints its report. See [NewReport].
 type Report struct {
-	reader *Reader
+	reader *recordReader
 	o      *Options
 	m      *model
 	s      *symbols
@@ -47,8 +47,8 @@ type Report struct {
 	chosen selection
 	gate   gate
 
-	object   Name // object of the last line
-	openLine bool // the last line passed to Foreign has no line end
+	object   nameID // object of the last line
+	openLine bool   // the last line passed to Foreign has no line end
 	missing  report.Missing
 	failed   error
 }
@@ -57,22 +57,22 @@ type Report struct {
 func (r *Report) Write(p []byte) (int, error) { return r.reader.Write(p) }
 
 // addRecord adds a record to the report.
-func (r *Report) addRecord(rec *Record) error {
-	if rec.Kind <= Part {
+func (r *Report) addRecord(rec *record) error {
+	if rec.Kind <= partRecord {
 		r.endPart()
-		if rec.Kind == Document && r.again != nil && r.chosen.some() {
+		if rec.Kind == documentRecord && r.again != nil && r.chosen.some() {
 			r.again.lines = r.again.lines[:0]
 		}
 	}
 	if !r.chosen.takes(rec) {
 		return nil
 	}
-	r.in.costs = r.in.costs || rec.Kind >= Cost
+	r.in.costs = r.in.costs || rec.Kind >= costRecord
 	if r.again != nil {
 		r.again.keepHeader(rec)
 	}
 	// the search for its debug file runs while the rest is read
-	if rec.Kind == Cost && rec.Object != r.object {
+	if rec.Kind == costRecord && rec.Object != r.object {
 		r.object = rec.Object
 		r.s.objects.file(rec.Object)
 	}
@@ -216,7 +216,7 @@ func (v *resolution) lacksAddresses() bool {
 }
 
 // countMissing counts the functions that have no name, and those that got one, by object.
-func (r *Report) countMissing(needed, named map[Name]int) {
+func (r *Report) countMissing(needed, named map[nameID]int) {
 	for _, n := range named {
 		r.missing.Named += int64(n)
 	}

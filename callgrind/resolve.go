@@ -10,8 +10,8 @@ import (
 
 // A node is a function of a report: all code of one name and source file in an object.
 type node struct {
-	object, file, fn Name
-	link             Name // the linker's name, if it was looked up
+	object, file, fn nameID
+	link             nameID // the linker's name, if it was looked up
 	line             uint32
 	addr             uint64 // of its entry; 0 if unknown
 
@@ -20,7 +20,7 @@ type node struct {
 }
 
 // nodeKey identifies a node.
-type nodeKey struct{ object, file, fn Name }
+type nodeKey struct{ object, file, fn nameID }
 
 // A resolution maps the functions and places of a model to nodes and lines.
 type resolution struct {
@@ -31,13 +31,13 @@ type resolution struct {
 
 	ofFunction []uint32 // by function of the profile: its node
 	ofPlace    []uint32 // by place: its node, usually that of the function
-	file       []Name   // by place
+	file       []nameID // by place
 	line       []uint32
 
 	// by function: its name or file is missing in the profile, and the object file may have it
 	needy   []bool
-	needed  map[Name]int
-	named   map[Name]int        // functions that were among them and got a name
+	needed  map[nameID]int
+	named   map[nameID]int      // functions that were among them and got a name
 	callers map[uint32][]uint32 // by function of the profile
 	homes   []uint32            // by function of the profile: 1 + the index of its physical function; 0 if unknown
 	pairs   map[uint64]uint64
@@ -48,7 +48,7 @@ type resolution struct {
 
 // resolve looks up the functions and places of m.
 func resolve(m *model, s *symbols) *resolution {
-	v := &resolution{m: m, s: s, all: make([]node, 1), index: make(map[nodeKey]uint32), needed: make(map[Name]int), named: make(map[Name]int)}
+	v := &resolution{m: m, s: s, all: make([]node, 1), index: make(map[nodeKey]uint32), needed: make(map[nameID]int), named: make(map[nameID]int)}
 	v.all[0] = node{fn: m.r.text([]byte("(other functions)"))}
 	s.style(m)
 	v.findNeedy()
@@ -91,7 +91,7 @@ func (v *resolution) nodeFor(n node) uint32 {
 }
 
 // isUnknown reports whether the profile has no name for a file.
-func (v *resolution) isUnknown(file Name) bool {
+func (v *resolution) isUnknown(file nameID) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
@@ -120,10 +120,10 @@ func (v *resolution) places() {
 	m, keys := v.m, v.m.costs.keys
 	v.ofFunction = make([]uint32, len(m.functions))
 	v.ofPlace = make([]uint32, len(keys))
-	v.file, v.line = make([]Name, len(keys)), make([]uint32, len(keys))
+	v.file, v.line = make([]nameID, len(keys)), make([]uint32, len(keys))
 	codes := make([]uint32, len(keys)) // by place: 1 + the index of its physical function
 	for i := range keys {
-		v.file[i], v.line[i] = Name(keys[i].to), keys[i].line
+		v.file[i], v.line[i] = nameID(keys[i].to), keys[i].line
 		if v.needy[keys[i].from] && keys[i].addr != 0 {
 			v.order = append(v.order, uint32(i))
 		}
@@ -210,8 +210,8 @@ func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	return homes
 }
 
-// orUnknown returns file, or the Name of "???" if file is 0.
-func (v *resolution) orUnknown(file Name) Name {
+// orUnknown returns file, or the ID of "???" if file is 0.
+func (v *resolution) orUnknown(file nameID) nameID {
 	if file == 0 {
 		return v.m.r.text([]byte(unknown))
 	}
@@ -221,7 +221,7 @@ func (v *resolution) orUnknown(file Name) Name {
 // functions makes the nodes of the profile's functions.
 func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	m := v.m
-	entries := make([]Position, len(m.functions)) // by function: the position at which it is called
+	entries := make([]codePosition, len(m.functions)) // by function: the position at which it is called
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
 		e := &entries[k.to]
@@ -234,7 +234,7 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 	for i := range m.costs.keys {
 		k := &m.costs.keys[i]
-		if e := &entries[k.from]; e.Line == 0 && k.line != 0 && Name(k.to) == m.functions[k.from].file {
+		if e := &entries[k.from]; e.Line == 0 && k.line != 0 && nameID(k.to) == m.functions[k.from].file {
 			e.Line = uint64(k.line) // the line of any place will do
 		}
 	}
@@ -413,7 +413,7 @@ func (v *resolution) unite() {
 	for _, at := range v.ofFunction { // a function with code inside others exists, too
 		costs[at] = costs[at] || v.all[at].merged
 	}
-	type place struct{ where, fn Name }
+	type place struct{ where, fn nameID }
 	// 0 if several functions have the name
 	inObject, inFile := make(map[place]uint32), make(map[place]uint32)
 	note := func(m map[place]uint32, p place, n uint32) {

@@ -16,15 +16,15 @@ type rewriter struct {
 	s *symbols
 
 	lines    []headerLine // of the header of the current part
-	written  [3]map[Name]int
-	last     Position
-	object   Name // of the last printed position
-	file     Name
+	written  [3]map[nameID]int
+	last     codePosition
+	object   nameID // of the last printed position
+	file     nameID
 	begun    bool
 	unmarked bool // a document begins without a line that marks it
 
-	unresolved map[Name]int
-	named      map[Name]int
+	unresolved map[nameID]int
+	named      map[nameID]int
 	lacking    bool // a part has stripped code and no addresses
 
 	native bool // the current document is a profile of Cachegrind
@@ -43,11 +43,11 @@ const (
 
 // keepHeader keeps a line of a header, unless the rewriter prints that line itself. A new document
 // restarts the tables of names.
-func (w *rewriter) keepHeader(rec *Record) {
+func (w *rewriter) keepHeader(rec *record) {
 	switch {
-	case rec.Kind == Document:
-		w.written, w.object, w.unmarked, w.placed = [3]map[Name]int{}, 0, true, false
-	case rec.Kind != Header || len(w.lines) == maxHeader:
+	case rec.Kind == documentRecord:
+		w.written, w.object, w.unmarked, w.placed = [3]map[nameID]int{}, 0, true, false
+	case rec.Kind != headerRecord || len(w.lines) == maxHeader:
 	default:
 		switch key := string(rec.Key); key {
 		case "positions":
@@ -153,7 +153,7 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 	for i, c := range v.implied {
 		implied[c.from] = append(implied[c.from], i)
 	}
-	w.last = Position{}
+	w.last = codePosition{}
 	function := uint32(0)
 	begin := func(n uint32) {
 		if n == function && n != 0 {
@@ -181,13 +181,13 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 			w.name(spec, flTable, v.file[i])
 			w.file = v.file[i]
 		}
-		pos := Position{k.addr, uint64(v.line[i])}
+		pos := codePosition{k.addr, uint64(v.line[i])}
 		if costs := m.costs.countsOf(int(i)); !isZero(costs) || len(calls[i])+len(jumps[i]) == 0 {
 			w.cost(pos, costs, addresses)
 		}
 		for _, c := range calls[i] {
 			k := &m.calls.keys[c]
-			to := Position{k.addr, uint64(k.line)}
+			to := codePosition{k.addr, uint64(k.line)}
 			callee := &v.all[v.ofFunction[k.to]]
 			switch {
 			case !v.needy[k.to]:
@@ -263,7 +263,7 @@ func (w *rewriter) begin(n *node) {
 }
 
 // name prints a name: in full at its first use, its number afterwards.
-func (w *rewriter) name(spec string, table int, n Name) {
+func (w *rewriter) name(spec string, table int, n nameID) {
 	w.b = append(w.b, spec...)
 	if w.native {
 		w.b = append(w.appendName(w.b, table, n), '\n')
@@ -272,7 +272,7 @@ func (w *rewriter) name(spec string, table int, n Name) {
 	w.b = append(w.b, '(')
 	known := w.written[table]
 	if known == nil {
-		known = make(map[Name]int)
+		known = make(map[nameID]int)
 		w.written[table] = known
 	}
 	id, ok := known[n]
@@ -288,7 +288,7 @@ func (w *rewriter) name(spec string, table int, n Name) {
 }
 
 // appendName appends the text of a name.
-func (w *rewriter) appendName(b []byte, table int, n Name) []byte {
+func (w *rewriter) appendName(b []byte, table int, n nameID) []byte {
 	text := w.m.r.Text(n)
 	switch {
 	case n == 0:
@@ -300,7 +300,7 @@ func (w *rewriter) appendName(b []byte, table int, n Name) []byte {
 }
 
 // position prints a position relative to the last one.
-func (w *rewriter) position(p Position, addresses bool) {
+func (w *rewriter) position(p codePosition, addresses bool) {
 	if w.native {
 		w.b = strconv.AppendUint(w.b, p.Line, 10)
 		return
@@ -341,14 +341,14 @@ func (w *rewriter) appendCosts(b []byte, costs []int64) []byte {
 }
 
 // cost prints the cost of a place.
-func (w *rewriter) cost(p Position, costs []int64, addresses bool) {
+func (w *rewriter) cost(p codePosition, costs []int64, addresses bool) {
 	w.position(p, addresses)
 	w.b = append(w.appendCosts(w.b, costs), '\n')
 	w.last = p
 }
 
 // call prints calls from a place.
-func (w *rewriter) call(to *node, count int64, target, from Position, costs []int64, addresses bool) {
+func (w *rewriter) call(to *node, count int64, target, from codePosition, costs []int64, addresses bool) {
 	if to.object != w.object {
 		w.name("cob=", obTable, to.object)
 	}
@@ -366,11 +366,11 @@ func (w *rewriter) call(to *node, count int64, target, from Position, costs []in
 // implied prints a call that is missing in the profile.
 func (w *rewriter) implied(v *resolution, c *impliedCall, addresses bool) {
 	from, to := &v.all[c.from], &v.all[c.to]
-	w.call(to, max(c.count, 1), Position{c.addr, uint64(to.line)}, Position{from.addr, uint64(from.line)}, c.costs, addresses)
+	w.call(to, max(c.count, 1), codePosition{c.addr, uint64(to.line)}, codePosition{from.addr, uint64(from.line)}, c.costs, addresses)
 }
 
 // jump prints a jump from a place.
-func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addresses bool) {
+func (w *rewriter) jump(v *resolution, place uint32, j int, from codePosition, addresses bool) {
 	m := w.m
 	k := &m.jumps.keys[j]
 	to := v.jumpTarget(k)
@@ -388,7 +388,7 @@ func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addre
 		w.b = strconv.AppendInt(append(w.b, "jump="...), counts[0], 10)
 	}
 	w.b = append(w.b, ' ')
-	w.position(Position{k.addr, to.line}, addresses)
+	w.position(codePosition{k.addr, to.line}, addresses)
 	w.b = append(w.b, '\n')
 	w.position(from, addresses)
 	w.b = append(w.b, '\n')
@@ -398,7 +398,7 @@ func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addre
 // A jumpTarget is where a jump leads, or comes from.
 type jumpTarget struct {
 	node uint32 // its function
-	file Name
+	file nameID
 	line uint64 // 0 if unknown
 }
 

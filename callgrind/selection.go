@@ -29,19 +29,19 @@ const maxListedParts = 64
 func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
 
 // takes reports whether a record counts. It must get all records of a report, in their order.
-func (s *selection) takes(rec *Record) bool {
+func (s *selection) takes(rec *record) bool {
 	if !s.some() {
 		return true
 	}
 	switch rec.Kind {
-	case Document:
+	case documentRecord:
 		s.position = 0
 		fallthrough
-	case Part:
+	case partRecord:
 		s.position++
 		s.part, s.thread = 0, 0
 		return true
-	case Header:
+	case headerRecord:
 		switch string(rec.Key) {
 		case "part":
 			s.part = number32(rec.Value)

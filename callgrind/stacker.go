@@ -23,7 +23,7 @@ type stacker struct {
 	rank      []uint32 // by node: its number in the graph, in the order of names
 	byRank    []uint32
 	functions []stacks.Function // by node
-	mapping   map[Name]uint32
+	mapping   map[nameID]uint32
 	location  []uint32 // by place
 	entries   []uint32 // by node: the location of the function as a whole; 0 if it was not needed
 	sink, arc []uint32 // by place and by call: the index in the graph
@@ -126,16 +126,16 @@ func (s *stacker) shownName(name string) string {
 // mappings adds the objects of the profile, the program first: viewers take the first for it.
 func (s *stacker) mappings() {
 	program, _, _ := strings.Cut(s.m.head.command, " ")
-	names := make(map[Name]bool)
+	names := make(map[nameID]bool)
 	for i := range s.all {
 		names[s.all[i].object] = true
 	}
 	delete(names, 0)
-	order := make([]Name, 0, len(names))
+	order := make([]nameID, 0, len(names))
 	for n := range names {
 		order = append(order, n)
 	}
-	other := func(n Name) int { // 0 for the program
+	other := func(n nameID) int { // 0 for the program
 		switch text := s.m.r.Text(n); {
 		case text == program:
 			return 0
@@ -146,10 +146,10 @@ func (s *stacker) mappings() {
 		}
 		return 3
 	}
-	slices.SortFunc(order, func(a, b Name) int {
+	slices.SortFunc(order, func(a, b nameID) int {
 		return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(s.m.r.Text(a), s.m.r.Text(b)))
 	})
-	s.mapping = make(map[Name]uint32)
+	s.mapping = make(map[nameID]uint32)
 	for _, n := range order {
 		m := stacks.Mapping{File: s.m.r.Text(n)}
 		if m.File == unknown {

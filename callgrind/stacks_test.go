@@ -205,14 +205,14 @@ func FuzzStacks(f *testing.F) {
 			}
 		}
 		want := make([]int64, len(sums))
-		reader := NewReader(func(rec *Record) error {
-			if rec.Kind == Cost {
+		reader := newReader(func(rec *record) error {
+			if rec.Kind == costRecord {
 				for i, n := range rec.Costs[:min(len(rec.Costs), len(want))] {
 					want[i] = plus(want[i], n)
 				}
 			}
 			return nil
-		}, nil)
+		}, nil, nil)
 		reader.Write(in)
 		reader.Close()
 		for i := range want {

@@ -11,29 +11,29 @@ import (
 
 // A physical is a function as it is in a debug file.
 type physical struct {
-	object Name
-	shown  Name // name in the spelling of the output
-	link   Name // the linker's name
-	file   Name
+	object nameID
+	shown  nameID // name in the spelling of the output
+	link   nameID // the linker's name
+	file   nameID
 }
 
 // A code is the answer for one address: its function and its lines.
 type code struct {
 	fn     uint32 // 1 + the index of the physical function; 0 if unknown
-	file   Name   // source file of the innermost inlined function
+	file   nameID // source file of the innermost inlined function
 	line   uint32
 	caller uint32 // line in the physical function
 }
 
 // A location is an address in an object.
 type location struct {
-	object Name
+	object nameID
 	addr   uint64
 }
 
 // symbols looks up locations and caches the answers.
 type symbols struct {
-	r       *Reader
+	r       *recordReader
 	o       *Options
 	objects objects
 	mangled bool // the profile has mangled names
@@ -45,7 +45,7 @@ type symbols struct {
 	frames   []symbolize.Frame
 }
 
-func newSymbols(r *Reader, o *Options) *symbols {
+func newSymbols(r *recordReader, o *Options) *symbols {
 	return &symbols{r: r, o: o, objects: newObjects(o.report(), r), index: make(map[physical]uint32), known: make(map[location]code)}
 }
 
@@ -121,7 +121,7 @@ func entry(name string) (addr uint64, rest string, ok bool) {
 // isCalled reports whether p may be the function that a profile calls name. A name in a profile may
 // end with a version and a level of recursion.
 func (s *symbols) isCalled(name string, p *physical) bool {
-	for _, n := range []Name{p.link, p.shown} {
+	for _, n := range []nameID{p.link, p.shown} {
 		own := s.r.Text(n)
 		if own == "" {
 			continue
@@ -153,4 +153,4 @@ func (s *symbols) style(m *model) {
 }
 
 // file returns the name of a source file as the report shows it.
-func (s *symbols) file(n Name) string { return s.o.report().ShownFile(s.r.Text(n)) }
+func (s *symbols) file(n nameID) string { return s.o.report().ShownFile(s.r.Text(n)) }

@@ -34,7 +34,7 @@ type weight struct {
 }
 
 // newMeasure returns the measure of an event with these factors of the counted events.
-func newMeasure(e Event, factors []int64) measure {
+func newMeasure(e eventType, factors []int64) measure {
 	m := measure{name: e.Name, long: e.Long}
 	for i, f := range factors {
 		if f != 0 {
@@ -104,7 +104,7 @@ func (v *resolution) measures(names []string) (all []measure, err error) {
 	for _, name := range names {
 		e, ok := ev.find(strings.TrimSpace(name))
 		if !ok {
-			e = Event{Name: name}
+			e = eventType{Name: name}
 			if strings.Contains(name, "=") {
 				if e, err = parseEvent(name); err != nil {
 					return nil, &EventError{err}
@@ -413,7 +413,7 @@ func (t *listing) cycles(shown map[uint32]bool) {
 func (t *listing) nameless() {
 	needed := t.g.needed
 	var where []string
-	for _, n := range slices.SortedFunc(maps.Keys(needed), func(a, b Name) int {
+	for _, n := range slices.SortedFunc(maps.Keys(needed), func(a, b nameID) int {
 		return cmp.Or(cmp.Compare(needed[b], needed[a]), cmp.Compare(a, b))
 	}) {
 		if needed[n] > 0 {

@@ -54,7 +54,7 @@ func (a *answerer) ask(s site) *answer {
 
 // better reports whether an answer is better than the text of the report. An answer without a line
 // is not, if the report has a line.
-func (a *answer) better(rec *Record) bool {
+func (a *answer) better(rec *record) bool {
 	named, lined := false, false
 	for i := range a.Frames {
 		f := &a.Frames[i]

@@ -49,9 +49,9 @@ func (f *finder) Close() error {
 }
 
 // take adds what a record has to the findings.
-func (f *finder) take(rec *Record) error {
+func (f *finder) take(rec *record) error {
 	switch rec.Kind {
-	case Header:
+	case headerRecord:
 		f.finish()
 		if f.begun {
 			f.space.reset()
@@ -59,24 +59,24 @@ func (f *finder) take(rec *Record) error {
 		f.process = -1
 		f.first = ""
 		f.begin(rec)
-	case Map:
+	case mapRecord:
 		f.mapped(rec)
-	case Resource:
+	case resourceRecord:
 		if f.first == "" {
 			f.first = string(rec.Name)
 		}
-	case Alloc:
+	case allocRecord:
 		if !rec.Joined || f.framed {
 			f.finish()
 		}
 		f.begin(nil)
 		f.call(rec)
-	case Frame:
+	case frameRecord:
 		if len(f.leaks) > 0 {
 			f.framed = true
 			f.frames = f.frame(f.frames, rec)
 		}
-	case Blank:
+	case blankRecord:
 		f.finish()
 	}
 	f.begun = true
@@ -85,14 +85,14 @@ func (f *finder) take(rec *Record) error {
 
 // begin begins the process of a header, or a nameless one without a header, unless it has begun. The
 // format has no mark for the end of a report: each one is taken as complete.
-func (f *finder) begin(header *Record) {
+func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return
 	}
 	p := findings.Process{Input: f.input, Source: findings.FromRTrace, Tool: tool, Complete: true}
 	if header != nil {
-		p.PID = string(header.Field("pid"))
-		if name := header.Field("process"); len(name) > 0 {
+		p.PID = string(header.headerValue("pid"))
+		if name := header.headerValue("process"); len(name) > 0 {
 			p.Command = strings.Fields(string(name))
 		}
 	}
@@ -102,7 +102,7 @@ func (f *finder) begin(header *Record) {
 const tool = "rtrace" // of all findings
 
 // call adds an allocation to the current group.
-func (f *finder) call(rec *Record) {
+func (f *finder) call(rec *record) {
 	kind := string(rec.Type)
 	if rec.Type == nil {
 		kind = f.first
@@ -154,7 +154,7 @@ func (f *finder) finish() {
 
 // frame appends the frames at the address of a frame: those of the symbolizer, if it has more than
 // the report.
-func (t *translator) frame(dst []findings.TraceFrame, rec *Record) []findings.TraceFrame {
+func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}
 	if s.at != nil {

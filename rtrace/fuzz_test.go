@@ -101,7 +101,7 @@ func untouched(t *testing.T, input []byte) {
 		t.Errorf("got %q, want what it was, %q", out.Bytes(), input)
 	}
 	var all []byte
-	r := NewReader(func(rec *Record) error {
+	r := newReader(func(rec *record) error {
 		all = append(all, rec.Raw...)
 		return nil
 	})
@@ -113,8 +113,8 @@ func untouched(t *testing.T, input []byte) {
 }
 
 func countHeaders(input []byte) (n int) {
-	r := NewReader(func(rec *Record) error {
-		if rec.Kind == Header {
+	r := newReader(func(rec *record) error {
+		if rec.Kind == headerRecord {
 			n++
 		}
 		return nil

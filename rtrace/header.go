@@ -14,8 +14,8 @@ var filters = [...]string{"leaks", "compress", "resolve"}
 const byteOrderMark = "\xef\xbb\xbf"
 
 // header records the steps of this processing in the header of a report.
-func (p *processor) header(rec *Record) {
-	compressed := bytes.Contains(rec.Field("filter"), []byte("compress"))
+func (p *processor) header(rec *record) {
+	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()
 	h := newHeader(rec)
 	if p.keeps() {
@@ -26,7 +26,7 @@ func (p *processor) header(rec *Record) {
 	}
 	if p.Depth != nil {
 		depth := uint64(max(0, *p.Depth))
-		if was, ok := decimal(rec.Field("backtrace depth")); !ok || was > depth {
+		if was, ok := decimal(rec.headerValue("backtrace depth")); !ok || was > depth {
 			h.set("backtrace depth", strconv.FormatUint(depth, 10))
 		}
 	}
@@ -36,13 +36,13 @@ func (p *processor) header(rec *Record) {
 // A header is a header that is changed. Its unchanged fields keep their spelling.
 type header struct {
 	before    string
-	fields    []Field
+	fields    []headerField
 	separator string
 	tail      []byte // text after the last value
 	changed   bool
 }
 
-func newHeader(rec *Record) *header {
+func newHeader(rec *record) *header {
 	text := bytes.TrimRight(rec.Raw, " ,\t\r\n")
 	h := &header{tail: rec.Raw[len(text):], separator: ", "}
 	if n := len(rec.Fields); n > 1 && !bytes.Contains(text, []byte(", ")) {
@@ -55,9 +55,9 @@ func newHeader(rec *Record) *header {
 	return h
 }
 
-func cloneFields(fields []Field) (clone []Field) {
+func cloneFields(fields []headerField) (clone []headerField) {
 	for _, f := range fields {
-		clone = append(clone, Field{bytes.Clone(f.Key), bytes.Clone(f.Value)})
+		clone = append(clone, headerField{bytes.Clone(f.Key), bytes.Clone(f.Value)})
 	}
 	return clone
 }
@@ -111,7 +111,7 @@ func (h *header) set(key, value string) {
 		}
 	}
 	if value != "" {
-		h.fields = slices.Insert(h.fields, at, Field{[]byte(key), []byte(value)})
+		h.fields = slices.Insert(h.fields, at, headerField{[]byte(key), []byte(value)})
 	}
 }
 
@@ -124,7 +124,7 @@ func rank(key []byte) int {
 }
 
 // store stores the changed header in its record.
-func (h *header) store(rec *Record) {
+func (h *header) store(rec *record) {
 	if !h.changed {
 		return
 	}

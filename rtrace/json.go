@@ -38,15 +38,15 @@ func (j *jsonPrinter) Close() error {
 }
 
 // print prints a record.
-func (j *jsonPrinter) print(rec *Record) error {
+func (j *jsonPrinter) print(rec *record) error {
 	switch rec.Kind {
-	case Alloc, Free:
+	case allocRecord, freeRecord:
 		j.begun = true
 		if !rec.Joined || j.framed {
 			j.finish(false)
 		}
 		j.addCall(rec)
-	case Argument:
+	case argumentRecord:
 		if !j.inCall {
 			j.begin("argument")
 			named(&j.out, rec, "value", rec.Value)
@@ -60,7 +60,7 @@ func (j *jsonPrinter) print(rec *Record) error {
 		j.calls.Item()
 		named(&j.calls, rec, "value", rec.Value)
 		j.calls.EndObject()
-	case Frame:
+	case frameRecord:
 		j.begun = true
 		if j.number == 0 {
 			j.begin("frame")
@@ -73,7 +73,7 @@ func (j *jsonPrinter) print(rec *Record) error {
 		j.frames.Item()
 		j.site(&j.frames, rec)
 		j.frames.EndObject()
-	case Blank:
+	case blankRecord:
 		j.finish(false)
 	default:
 		j.other(rec)
@@ -88,9 +88,9 @@ func (j *jsonPrinter) print(rec *Record) error {
 }
 
 // other prints a record that is an object by itself.
-func (j *jsonPrinter) other(rec *Record) {
+func (j *jsonPrinter) other(rec *record) {
 	switch rec.Kind {
-	case Comment:
+	case commentRecord:
 		if blocks, size, ok := parseSummary(bare(rec.Raw)); ok && j.number > 0 {
 			j.grouped, j.blocks, j.size = true, blocks, size
 			return
@@ -101,7 +101,7 @@ func (j *jsonPrinter) other(rec *Record) {
 		j.out.EndLine()
 		j.leaks(bare(rec.Raw))
 		return
-	case Header:
+	case headerRecord:
 		j.finish(false)
 		if j.begun {
 			j.space.reset()
@@ -124,12 +124,12 @@ func (j *jsonPrinter) other(rec *Record) {
 	j.finish(false)
 	j.begin(rec.Kind.String())
 	switch rec.Kind {
-	case Map:
+	case mapRecord:
 		j.mapped(rec)
-	case Context:
+	case contextRecord:
 		j.out.Hex("mask", rec.Mask)
 		j.out.Bytes("name", rec.Name)
-	case Resource:
+	case resourceRecord:
 		j.out.Hex("mask", rec.Mask)
 		j.out.Bytes("name", rec.Name)
 		if rec.Description != nil {
@@ -176,13 +176,13 @@ func (j *jsonPrinter) begin(kind string) {
 }
 
 // named appends the name of a record, and a second member.
-func named(b *jsonout.Buffer, rec *Record, member string, value []byte) {
+func named(b *jsonout.Buffer, rec *record, member string, value []byte) {
 	b.Bytes("name", rec.Name)
 	b.Bytes(member, value)
 }
 
 // addCall adds a call to the current object.
-func (j *jsonPrinter) addCall(rec *Record) {
+func (j *jsonPrinter) addCall(rec *record) {
 	j.endCall()
 	b := &j.calls
 	b.Item()
@@ -198,7 +198,7 @@ func (j *jsonPrinter) addCall(rec *Record) {
 	if rec.Type != nil {
 		b.Bytes("type", rec.Type)
 	}
-	if rec.Kind == Alloc {
+	if rec.Kind == allocRecord {
 		b.Int("size", rec.Size)
 	}
 	b.Hex("id", rec.ID)
@@ -252,7 +252,7 @@ func (j *jsonPrinter) finish(continues bool) {
 }
 
 // mapped prints a map with its file and load bias.
-func (j *jsonPrinter) mapped(rec *Record) {
+func (j *jsonPrinter) mapped(rec *record) {
 	j.out.Bytes("path", rec.Path)
 	j.out.Hex("from", rec.From)
 	j.out.Hex("to", rec.To)
@@ -268,7 +268,7 @@ func (j *jsonPrinter) mapped(rec *Record) {
 }
 
 // site appends the members of a frame.
-func (j *jsonPrinter) site(b *jsonout.Buffer, rec *Record) {
+func (j *jsonPrinter) site(b *jsonout.Buffer, rec *record) {
 	b.Uint("frame", rec.Frame)
 	b.Hex("address", rec.Addr)
 	s := j.space.site(rec)
@@ -319,7 +319,7 @@ var (
 )
 
 // reported appends the frames that the report itself names, and reports whether there are any.
-func reported(b *jsonout.Buffer, rec *Record) (named bool) {
+func reported(b *jsonout.Buffer, rec *record) (named bool) {
 	start := len(*b)
 	b.String("source", "report")
 	b.Array("frames")
@@ -352,8 +352,8 @@ func withoutCall(name []byte) []byte {
 }
 
 // hasField reports whether fields has this key.
-func hasField(fields []Field, key []byte) bool {
-	return slices.ContainsFunc(fields, func(f Field) bool { return bytes.Equal(f.Key, key) })
+func hasField(fields []headerField, key []byte) bool {
+	return slices.ContainsFunc(fields, func(f headerField) bool { return bytes.Equal(f.Key, key) })
 }
 
 // parseSummary parses the text that follows grouped calls.

@@ -89,7 +89,7 @@ func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 func (k *kept) mebibytes() int64 { return k.share.Budget.Most() >> 20 }
 
 // comment keeps a comment.
-func (k *kept) comment(p *processor, rec *Record) {
+func (k *kept) comment(p *processor, rec *record) {
 	if size := int64(len(rec.Raw)) + commentOverhead; k.fits(size) {
 		k.used += size
 		k.comments = append(k.comments, comment{string(rec.Raw), k.index})

@@ -21,7 +21,7 @@ func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 
 // A translator is the part that all outputs share.
 type translator struct {
-	*Reader
+	*recordReader
 	o           *Options
 	diagnostics *diagnostics
 	space       *space
@@ -32,16 +32,16 @@ type translator struct {
 }
 
 // newTranslator returns a translator that passes the records that remain after processing to use.
-func newTranslator(o *Options, use func(*Record) error) *translator {
+func newTranslator(o *Options, use func(*record) error) *translator {
 	t := &translator{o: o, diagnostics: &diagnostics{to: o.Diagnose}, answers: newAnswerer(o.report())}
 	t.space = newSpace(o, t.diagnostics)
 	if o.Processing.active() {
 		t.processor = newProcessor(o, t.space, t.diagnostics, use)
 		use = t.processor.addRecord
 	}
-	t.Reader = NewReader(func(rec *Record) error {
+	t.recordReader = newReader(func(rec *record) error {
 		switch rec.Kind {
-		case Header, Map, Alloc, Free, Context, Resource, Attachment:
+		case headerRecord, mapRecord, allocRecord, freeRecord, contextRecord, resourceRecord, attachmentRecord:
 			t.isReport = true
 		}
 		return use(rec)
@@ -52,12 +52,12 @@ func newTranslator(o *Options, use func(*Record) error) *translator {
 // Write reads the lines that end in p, and passes their records on.
 func (t *translator) Write(p []byte) (int, error) {
 	t.answers.now = time.Now()
-	return t.Reader.Write(p)
+	return t.recordReader.Write(p)
 }
 
 // mapped adds a map to the address space, and starts the search for the debug file of the mapped
 // file.
-func (t *translator) mapped(rec *Record) *mapping {
+func (t *translator) mapped(rec *record) *mapping {
 	m := t.space.addMapping(string(rec.Path), rec.From, rec.To)
 	if m != nil && m.placed {
 		t.answers.Prefetch(m.file.Object)
@@ -67,7 +67,7 @@ func (t *translator) mapped(rec *Record) *mapping {
 
 // Close passes the remaining records on.
 func (t *translator) Close() error {
-	err := t.Reader.Close()
+	err := t.recordReader.Close()
 	if !t.isReport {
 		t.diagnostics.report("not a report of sp-rtrace: it has no header and no record")
 	}
@@ -81,7 +81,7 @@ func (t *translator) Close() error {
 }
 
 // miss counts a frame that remains without a name, unless the report itself names it.
-func (t *translator) miss(rec *Record, s site, err error) {
+func (t *translator) miss(rec *record, s site, err error) {
 	for _, text := range rec.Reported {
 		if parseSymbol(text).function != nil {
 			return
@@ -98,9 +98,9 @@ type renderer struct {
 	modules uint64 // number of modules so far
 }
 
-func (r *renderer) render(rec *Record) error {
+func (r *renderer) render(rec *record) error {
 	switch rec.Kind {
-	case Header:
+	case headerRecord:
 		if r.begun {
 			r.space.reset()
 			r.modules = 0
@@ -109,9 +109,9 @@ func (r *renderer) render(rec *Record) error {
 		if err := r.line(markup.Reset{}); err != nil {
 			return err
 		}
-	case Map:
+	case mapRecord:
 		return r.mapped(rec)
-	case Frame:
+	case frameRecord:
 		return r.frame(rec)
 	}
 	r.begun = true
@@ -121,7 +121,7 @@ func (r *renderer) render(rec *Record) error {
 var newline = []byte{'\n'}
 
 // mapped renders a map: as elements if the part of the file is known, otherwise as text.
-func (r *renderer) mapped(rec *Record) error {
+func (r *renderer) mapped(rec *record) error {
 	r.begun = true
 	m := r.translator.mapped(rec) // adds the file, which the symbolizer may find by its path only
 	if m == nil || !m.placed || r.o.Elements && m.file.ID.IsZero() {
@@ -152,7 +152,7 @@ func (r *renderer) line(e markup.Element) error {
 }
 
 // frame renders a frame: as an element, or as text if the report has the better answer.
-func (r *renderer) frame(rec *Record) error {
+func (r *renderer) frame(rec *record) error {
 	s := r.space.site(rec)
 	if !r.isElement(rec, s) {
 		r.miss(rec, s, nil)
@@ -169,12 +169,12 @@ func (r *renderer) frame(rec *Record) error {
 
 // isElement reports whether a frame becomes an element: its place must be known, and the report
 // must not have a better answer.
-func (r *renderer) isElement(rec *Record, s site) bool {
+func (r *renderer) isElement(rec *record, s site) bool {
 	if !s.usable() {
 		return false
 	}
 	if rec.epoch != 0 { // elements refer to the maps rendered last
-		if now := r.space.site(&Record{Addr: rec.Addr}); !now.usable() || now.at.file != s.at.file || now.rel != s.rel {
+		if now := r.space.site(&record{Addr: rec.Addr}); !now.usable() || now.at.file != s.at.file || now.rel != s.rel {
 			return false
 		}
 	}

@@ -10,11 +10,11 @@ import (
 
 // parse classifies a line without its line end and fills in rec. first reports that only empty
 // lines precede it.
-func parse(rec *Record, line []byte, first bool) {
+func parse(rec *record, line []byte, first bool) {
 	text := trim(line)
-	rec.Kind = Comment
+	rec.Kind = commentRecord
 	if len(text) == 0 {
-		rec.Kind = Blank
+		rec.Kind = blankRecord
 		return
 	}
 	is := false
@@ -76,7 +76,7 @@ func parseFrame(line []byte) (addr uint64, after []byte, ok bool) {
 //
 //  12. @3 [14:54:26.319] malloc<memory>(102) = 0x804b008
 //  13. free<memory>(0x804b008)
-func parseCall(rec *Record, line []byte) bool {
+func parseCall(rec *record, line []byte) bool {
 	i := 0
 	for i < len(line) && '0' <= line[i] && line[i] <= '9' {
 		i++
@@ -102,7 +102,7 @@ func parseCall(rec *Record, line []byte) bool {
 		}
 		time, line = line[1:end], trim(line[end+1:])
 	}
-	kind, size, id := Alloc, int64(0), uint64(0)
+	kind, size, id := allocRecord, int64(0), uint64(0)
 	paren := -1
 	// printf writes a null pointer as (nil)
 	if at := lastIndex(line, "("); at >= 0 && string(line[at:]) == "(nil)" {
@@ -127,7 +127,7 @@ func parseCall(rec *Record, line []byte) bool {
 			return false
 		}
 	} else {
-		kind = Free
+		kind = freeRecord
 		if len(inside) < 3 || inside[0] != '0' || inside[1]|0x20 != 'x' {
 			return false
 		}
@@ -179,7 +179,7 @@ func isTime(text []byte) bool {
 }
 
 // parseMap parses a mapping: "/lib/a.so => 0x1000-0x2000". The path may contain blanks.
-func parseMap(rec *Record, line []byte) bool {
+func parseMap(rec *record, line []byte) bool {
 	at := lastIndex(line, "=>")
 	if at < 0 {
 		return false
@@ -195,12 +195,12 @@ func parseMap(rec *Record, line []byte) bool {
 	if !ok1 || !ok2 || rec.From >= rec.To || len(rec.Path) == 0 {
 		return false
 	}
-	rec.Kind = Map
+	rec.Kind = mapRecord
 	return true
 }
 
 // parseContext parses the name of a context: "2 : name".
-func parseContext(rec *Record, line []byte) bool {
+func parseContext(rec *record, line []byte) bool {
 	id, name, ok := bytes.Cut(line, []byte(":"))
 	if !ok {
 		return false
@@ -208,12 +208,12 @@ func parseContext(rec *Record, line []byte) bool {
 	if rec.Mask, ok = hex(trim(id)); !ok {
 		return false
 	}
-	rec.Kind, rec.Name = Context, trim(name)
+	rec.Kind, rec.Name = contextRecord, trim(name)
 	return true
 }
 
 // parseResource parses a type of resource: "1> : memory (memory in heap) [refcount]".
-func parseResource(rec *Record, line []byte) bool {
+func parseResource(rec *record, line []byte) bool {
 	id, rest, ok := bytes.Cut(line, []byte(">"))
 	if !ok {
 		return false
@@ -243,13 +243,13 @@ func parseResource(rec *Record, line []byte) bool {
 			rec.RefCount = true
 		}
 	}
-	rec.Kind, rec.Name = Resource, name
+	rec.Kind, rec.Name = resourceRecord, name
 	return true
 }
 
 // parseAttachment parses the name and path of a file that belongs to the report: "maps :
 // /tmp/maps".
-func parseAttachment(rec *Record, line []byte) bool {
+func parseAttachment(rec *record, line []byte) bool {
 	name, path, ok := bytes.Cut(line, []byte(" :"))
 	if !ok {
 		return false
@@ -258,18 +258,18 @@ func parseAttachment(rec *Record, line []byte) bool {
 	if len(rec.Name) == 0 || len(rec.Path) == 0 {
 		return false
 	}
-	rec.Kind = Attachment
+	rec.Kind = attachmentRecord
 	return true
 }
 
 // parseArgument parses an argument of a call: "1 = value".
-func parseArgument(rec *Record, line []byte) bool {
+func parseArgument(rec *record, line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte("="))
 	rec.Name, rec.Value = trim(name), trim(value)
 	if !ok || len(rec.Name) == 0 || bytes.IndexByte(rec.Name, ' ') >= 0 {
 		return false
 	}
-	rec.Kind = Argument
+	rec.Kind = argumentRecord
 	return true
 }
 
@@ -278,7 +278,7 @@ var keys = [...]string{"version", "arch", "timestamp", "process", "pid", "filter
 
 // parseHeader parses a header: keys and values. It is the first line of a report. In later lines, a
 // header must begin with "version=".
-func parseHeader(rec *Record, line []byte, first bool) {
+func parseHeader(rec *record, line []byte, first bool) {
 	line, bom := cutPrefix(line, byteOrderMark)
 	if bom && !first {
 		return
@@ -294,7 +294,7 @@ func parseHeader(rec *Record, line []byte, first bool) {
 			break
 		}
 		end := endOfValue(after)
-		fields = append(fields, Field{trim(key), trim(after[:end])})
+		fields = append(fields, headerField{trim(key), trim(after[:end])})
 		if slices.Contains(keys[:], string(trim(key))) {
 			known++
 		}
@@ -308,7 +308,7 @@ func parseHeader(rec *Record, line []byte, first bool) {
 		rec.Fields = fields[:0]
 		return
 	}
-	rec.Kind = Header
+	rec.Kind = headerRecord
 }
 
 // endOfValue returns the end of the value at the beginning of text: a comma that is followed by

@@ -102,9 +102,9 @@ func ReadIndexes(r io.Reader) (Indexes, error) {
 // A processor applies a Processing to the records of a report.
 type processor struct {
 	*Processing
-	out         func(*Record) error
-	rereader    *Reader // reads lines that were kept, and passes their records to out
-	space       *space  // address space of the process
+	out         func(*record) error
+	rereader    *recordReader // reads lines that were kept, and passes their records to out
+	space       *space        // address space of the process
 	diagnostics *diagnostics
 
 	begun   bool           // a record was read
@@ -140,8 +140,8 @@ type group struct {
 	epoch   int
 }
 
-func newProcessor(o *Options, s *space, t *diagnostics, out func(*Record) error) *processor {
-	r := &processor{Processing: &o.Processing, out: out, rereader: NewReader(out), space: s, diagnostics: t}
+func newProcessor(o *Options, s *space, t *diagnostics, out func(*record) error) *processor {
+	r := &processor{Processing: &o.Processing, out: out, rereader: newReader(out), space: s, diagnostics: t}
 	r.rereader.compressed, r.rereader.headed = true, true
 	r.lineEnd = "\n"
 	r.kept.share = report.NewShare(o.Memory)
@@ -155,11 +155,11 @@ func newProcessor(o *Options, s *space, t *diagnostics, out func(*Record) error)
 func (p *processor) collects() bool { return p.keeps() || p.Addresses != nil }
 
 // addRecord processes a record of the report.
-func (p *processor) addRecord(rec *Record) error {
+func (p *processor) addRecord(rec *record) error {
 	begun := p.begun
 	p.begun = true
 	switch rec.Kind {
-	case Header:
+	case headerRecord:
 		if begun {
 			if err := p.end(); err != nil {
 				return err
@@ -167,7 +167,7 @@ func (p *processor) addRecord(rec *Record) error {
 		}
 		p.types = p.types[:0]
 		p.header(rec)
-	case Comment:
+	case commentRecord:
 		if rec.Temporary {
 			return nil
 		}
@@ -175,14 +175,14 @@ func (p *processor) addRecord(rec *Record) error {
 			p.kept.comment(p, rec)
 			return nil
 		}
-	case Map, Attachment:
+	case mapRecord, attachmentRecord:
 		return p.pass(rec)
-	case Context:
+	case contextRecord:
 		if p.Contexts != nil && *p.Contexts&rec.Mask == 0 {
 			return p.endGroup()
 		}
 		return p.pass(rec)
-	case Resource:
+	case resourceRecord:
 		if len(p.types) < maxTypes && p.typeOf(rec.Name) == nil {
 			p.types = append(p.types, resourceType{string(rec.Name), string(rec.Description), rec.Mask, rec.RefCount})
 		}
@@ -190,13 +190,13 @@ func (p *processor) addRecord(rec *Record) error {
 			return p.endGroup()
 		}
 		return p.pass(rec)
-	case Alloc, Free:
+	case allocRecord, freeRecord:
 		return p.call(rec)
-	case Argument:
+	case argumentRecord:
 		return p.argument(rec)
-	case Frame:
+	case frameRecord:
 		return p.frame(rec)
-	case Blank:
+	case blankRecord:
 		if p.open {
 			return p.blank(rec)
 		}
@@ -211,7 +211,7 @@ func (p *processor) addRecord(rec *Record) error {
 var lineEnds = [...]string{"\n", "\r\n"}
 
 // pass passes on a record that ends the current backtrace.
-func (p *processor) pass(rec *Record) error {
+func (p *processor) pass(rec *record) error {
 	if err := p.endGroup(); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (p *processor) typeOf(name []byte) *resourceType {
 }
 
 // typeOfCall returns the type of the resource of a call, or nil if it is unknown.
-func (p *processor) typeOfCall(rec *Record) *resourceType {
+func (p *processor) typeOfCall(rec *record) *resourceType {
 	if rec.Type != nil {
 		return p.typeOf(rec.Type)
 	}
@@ -238,7 +238,7 @@ func (p *processor) typeOfCall(rec *Record) *resourceType {
 }
 
 // wants reports whether the line of a call selects it.
-func (p *processor) wants(rec *Record) bool {
+func (p *processor) wants(rec *record) bool {
 	if p.Resources != 0 {
 		if t := p.typeOfCall(rec); t != nil && t.mask&p.Resources == 0 {
 			return false
@@ -260,7 +260,7 @@ func (p *processor) wants(rec *Record) bool {
 	return true
 }
 
-func (p *processor) call(rec *Record) error {
+func (p *processor) call(rec *record) error {
 	if !rec.Joined {
 		if err := p.endGroup(); err != nil {
 			return err
@@ -284,7 +284,7 @@ func (p *processor) call(rec *Record) error {
 	return p.out(rec)
 }
 
-func (p *processor) argument(rec *Record) error {
+func (p *processor) argument(rec *record) error {
 	switch {
 	case p.open && !p.lastWanted:
 		return nil
@@ -299,7 +299,7 @@ func (p *processor) argument(rec *Record) error {
 	return p.out(rec)
 }
 
-func (p *processor) frame(rec *Record) error {
+func (p *processor) frame(rec *record) error {
 	if p.open && !p.wanted {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (p *processor) frame(rec *Record) error {
 }
 
 // blank ends the current backtrace.
-func (p *processor) blank(rec *Record) error {
+func (p *processor) blank(rec *record) error {
 	left := p.wanted
 	if p.collects() {
 		return p.endGroup()
@@ -346,8 +346,8 @@ func (p *processor) blank(rec *Record) error {
 }
 
 // collect adds a call to the group.
-func (p *processor) collect(rec *Record) {
-	passes := rec.Kind == Free && p.Leaks && !p.kept.unordered // a free that needs no memory
+func (p *processor) collect(rec *record) {
+	passes := rec.Kind == freeRecord && p.Leaks && !p.kept.unordered // a free that needs no memory
 	if !passes && !p.kept.fits(int64(len(rec.Raw))+callOverhead) {
 		p.lastWanted = false
 		p.kept.leftOut++
@@ -356,7 +356,7 @@ func (p *processor) collect(rec *Record) {
 	p.endCall()
 	p.group.text = append(p.group.text, rec.Raw...)
 	c := &call{
-		index: rec.Index, time: timeOf(rec.Time), id: rec.ID, size: rec.Size, alloc: rec.Kind == Alloc,
+		index: rec.Index, time: timeOf(rec.Time), id: rec.ID, size: rec.Size, alloc: rec.Kind == allocRecord,
 	}
 	if t := p.typeOfCall(rec); t != nil {
 		c.kind, c.counts = t.name, t.counts

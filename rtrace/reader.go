@@ -6,11 +6,11 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A Reader splits a report into records. Its memory does not grow with the report. One goroutine at
+// A recordReader splits a report into records. Its memory does not grow with the report. One goroutine at
 // a time may use it.
-type Reader struct {
-	visit func(*Record) error
-	rec   Record
+type recordReader struct {
+	visit func(*record) error
+	rec   record
 	err   error
 
 	cut lines.Cutter
@@ -43,14 +43,31 @@ const (
 	endCall         // the next call
 )
 
-// NewReader returns a Reader that calls visit for each record. An error of visit ends the reading,
+// newReader returns a recordReader that calls visit for each record. An error of visit ends the reading,
 // and Write and Close return it.
-func NewReader(visit func(*Record) error) *Reader {
-	return &Reader{visit: visit, cut: lines.Cutter{Max: maxLine}}
+func newReader(visit func(*record) error) *recordReader {
+	return &recordReader{visit: visit, cut: lines.Cutter{Max: maxLine}}
+}
+
+// IsRecord reports whether a line after this header of a report is a record: not a comment, and no
+// part of the backtrace of a call.
+func IsRecord(header, line []byte) (ok bool) {
+	r := newReader(func(rec *record) error {
+		switch rec.Kind {
+		case allocRecord, freeRecord, mapRecord, contextRecord, resourceRecord, attachmentRecord:
+			ok = true
+		}
+		return nil
+	})
+	for _, b := range [][]byte{header, newline, line, newline} {
+		r.Write(b) // it fails for no input
+	}
+	r.Close()
+	return ok
 }
 
 // Write reads the lines that end in p. Frames with names wait for the next line.
-func (r *Reader) Write(p []byte) (int, error) {
+func (r *recordReader) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0 && r.err == nil; {
 		var line []byte
 		var kind lines.Kind
@@ -68,7 +85,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 }
 
 // Close reads the last line, if it has no line end. It returns the error of visit.
-func (r *Reader) Close() error {
+func (r *recordReader) Close() error {
 	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
 		r.readLine(line)
 	}
@@ -77,14 +94,14 @@ func (r *Reader) Close() error {
 }
 
 // visitPart emits a part of a line that is too long as a comment.
-func (r *Reader) visitPart(line []byte) {
+func (r *recordReader) visitPart(line []byte) {
 	r.endRun()
 	r.headed = true
-	r.rec = Record{Kind: Comment, Raw: line}
+	r.rec = record{Kind: commentRecord, Raw: line}
 	r.emit()
 }
 
-func (r *Reader) emit() {
+func (r *recordReader) emit() {
 	if r.err == nil {
 		r.rec.epoch = r.epoch
 		r.err = r.visit(&r.rec)
@@ -92,7 +109,7 @@ func (r *Reader) emit() {
 }
 
 // readLine reads a whole line.
-func (r *Reader) readLine(line []byte) {
+func (r *recordReader) readLine(line []byte) {
 	text := bare(line)
 	if addr, after, ok := parseFrame(text); ok && (text[0] == '\t' || r.open) {
 		r.frame(line, addr, after)
@@ -100,20 +117,20 @@ func (r *Reader) readLine(line []byte) {
 	}
 	r.endRun()
 	fields := r.rec.Fields[:0]
-	r.rec = Record{Raw: line, Fields: fields}
+	r.rec = record{Raw: line, Fields: fields}
 	parse(&r.rec, text, !r.headed)
 	switch r.rec.Kind {
-	case Blank:
+	case blankRecord:
 		if r.framed {
 			r.ends = endBlank
 		}
 		r.endTrace()
-	case Header:
+	case headerRecord:
 		r.endTrace()
 		r.headed = true
 		r.ends = endUnknown
-		r.compressed = bytes.Contains(r.rec.Field("filter"), []byte("compress"))
-	case Alloc, Free:
+		r.compressed = bytes.Contains(r.rec.headerValue("filter"), []byte("compress"))
+	case allocRecord, freeRecord:
 		if r.framed && r.ends == endUnknown {
 			r.ends = endCall
 		}
@@ -122,24 +139,24 @@ func (r *Reader) readLine(line []byte) {
 			r.number = 0
 		}
 		r.open, r.framed = true, false
-	case Map, Context, Resource, Attachment:
+	case mapRecord, contextRecord, resourceRecord, attachmentRecord:
 		r.endTrace()
 	}
-	if r.rec.Kind != Blank {
+	if r.rec.Kind != blankRecord {
 		r.headed = true
 	}
 	r.emit()
 }
 
 // endTrace ends a call and its backtrace.
-func (r *Reader) endTrace() { r.open, r.framed, r.number = false, false, 0 }
+func (r *recordReader) endTrace() { r.open, r.framed, r.number = false, false, 0 }
 
 // frame reads a line of a frame.
-func (r *Reader) frame(line []byte, addr uint64, after []byte) {
+func (r *recordReader) frame(line []byte, addr uint64, after []byte) {
 	r.headed, r.framed = true, true
 	if s := parseSymbol(after); s.function == nil && s.file == nil { // not an inlined call
 		r.endRun()
-		r.rec = Record{Kind: Frame, Raw: line, Addr: addr, Fields: r.rec.Fields[:0]}
+		r.rec = record{Kind: frameRecord, Raw: line, Addr: addr, Fields: r.rec.Fields[:0]}
 		if len(after) > 0 {
 			r.reported = append(r.reported[:0], after)
 			r.rec.Reported = r.reported
@@ -155,7 +172,7 @@ func (r *Reader) frame(line []byte, addr uint64, after []byte) {
 	r.lines = append(r.lines, len(r.run))
 }
 
-func (r *Reader) emitFrame() {
+func (r *recordReader) emitFrame() {
 	r.rec.Frame = r.number
 	r.number++
 	r.emit()
@@ -163,7 +180,7 @@ func (r *Reader) emitFrame() {
 
 // endRun emits the frames of the lines at one address. If the lines repeat, each repetition is a
 // frame.
-func (r *Reader) endRun() {
+func (r *recordReader) endRun() {
 	n := len(r.lines)
 	if n == 0 {
 		return
@@ -179,7 +196,7 @@ func (r *Reader) endRun() {
 	from = 0
 	for i := 0; i < n; i += p {
 		end := r.lines[i+p-1]
-		r.rec = Record{Kind: Frame, Raw: r.run[from:end], Addr: r.runAddr, Reported: r.reported[i : i+p], Fields: r.rec.Fields[:0]}
+		r.rec = record{Kind: frameRecord, Raw: r.run[from:end], Addr: r.runAddr, Reported: r.reported[i : i+p], Fields: r.rec.Fields[:0]}
 		r.emitFrame()
 		from = end
 	}

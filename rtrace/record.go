@@ -1,37 +1,37 @@
 package rtrace
 
-// A Kind is the kind of a Record.
-type Kind uint8
+// A recordKind is the kind of a record.
+type recordKind uint8
 
 // The kinds of records.
 const (
-	Comment    Kind = iota // a comment, and any line that is not another kind
-	Header                 // the first line of a report
-	Map                    // a mapped file
-	Alloc                  // a call that allocated a resource
-	Free                   // a call that freed a resource
-	Argument               // an argument of the preceding call
-	Frame                  // a frame of the backtrace of the preceding calls
-	Context                // the name of a context
-	Resource               // a type of resource
-	Attachment             // a file that belongs to the report
-	Blank                  // an empty line: the end of a call
+	commentRecord    recordKind = iota // a comment, and any line that is not another kind
+	headerRecord                       // the first line of a report
+	mapRecord                          // a mapped file
+	allocRecord                        // a call that allocated a resource
+	freeRecord                         // a call that freed a resource
+	argumentRecord                     // an argument of the preceding call
+	frameRecord                        // a frame of the backtrace of the preceding calls
+	contextRecord                      // the name of a context
+	resourceRecord                     // a type of resource
+	attachmentRecord                   // a file that belongs to the report
+	blankRecord                        // an empty line: the end of a call
 )
 
 var kinds = [...]string{"comment", "header", "map", "alloc", "free", "argument", "frame", "context", "resource", "attachment", "blank"}
 
-func (k Kind) String() string { return kinds[k] }
+func (k recordKind) String() string { return kinds[k] }
 
-// A Record is a line of a report, or the lines of one frame. It and its slices are valid only
+// A record is a line of a report, or the lines of one frame. It and its slices are valid only
 // during the call of visit.
-type Record struct {
-	Kind Kind
+type record struct {
+	Kind recordKind
 	Raw  []byte // the lines of the report, with their line ends
 
 	// Set for a comment that the next post-processing drops ("# ...").
 	Temporary bool
 
-	Fields []Field // set for a header
+	Fields []headerField // set for a header
 
 	Path     []byte // set for a map and an attachment
 	From, To uint64 // set for a map: from From to To, without To
@@ -64,11 +64,11 @@ type Record struct {
 	epoch int // epoch of the mappings of a kept frame; 0 for the present mappings
 }
 
-// A Field is a key of a header with its value.
-type Field struct{ Key, Value []byte }
+// A headerField is a key of a header with its value.
+type headerField struct{ Key, Value []byte }
 
-// Field returns the value of a header's field, or nil without that field.
-func (r *Record) Field(key string) []byte {
+// headerValue returns the value of a header's field, or nil without that field.
+func (r *record) headerValue(key string) []byte {
 	for i := range r.Fields {
 		if string(r.Fields[i].Key) == key {
 			return r.Fields[i].Value
@@ -77,12 +77,9 @@ func (r *Record) Field(key string) []byte {
 	return nil
 }
 
-// IsCall reports whether the record is a call.
-func (r *Record) IsCall() bool { return r.Kind == Alloc || r.Kind == Free }
-
 // end returns the line end of the record's last line: "\n", "\r\n", or nothing if the report ends
 // without one.
-func (r *Record) end() []byte { return r.Raw[len(bare(r.Raw)):] }
+func (r *record) end() []byte { return r.Raw[len(bare(r.Raw)):] }
 
 // bare returns a line without its line end.
 func bare(line []byte) []byte {

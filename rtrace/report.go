@@ -61,7 +61,7 @@ func (p *printer) send() error {
 type reporter struct {
 	*printer
 	begun    bool
-	header   Record // the header, held back until a frame is resolved if printer.waits
+	header   record // the header, held back until a frame is resolved if printer.waits
 	held     []byte // the output after the header
 	unmarked bool   // the header was printed without the step "resolve"
 }
@@ -90,24 +90,24 @@ func (r *reporter) release(resolved bool) {
 	r.held = nil
 }
 
-func (r *reporter) print(rec *Record) error {
+func (r *reporter) print(rec *record) error {
 	switch rec.Kind {
-	case Header:
+	case headerRecord:
 		r.release(false)
 		if r.begun {
 			r.space.reset()
 		}
 		r.begun, r.unmarked = true, false
-		r.header = Record{Raw: bytes.Clone(rec.Raw), Fields: cloneFields(rec.Fields)}
+		r.header = record{Raw: bytes.Clone(rec.Raw), Fields: cloneFields(rec.Fields)}
 		r.waits = true
 		if r.o.Symbolizer == nil || slices.Contains(newHeader(rec).filters(), "resolve") {
 			r.release(false)
 			r.unmarked = false
 		}
 		return nil
-	case Map:
+	case mapRecord:
 		r.mapped(rec)
-	case Frame:
+	case frameRecord:
 		return r.frame(rec)
 	}
 	r.begun = true
@@ -129,7 +129,7 @@ func (r *reporter) appendBytes(b []byte) error {
 }
 
 // frame prints a frame: resolved, or unchanged.
-func (r *reporter) frame(rec *Record) error {
+func (r *reporter) frame(rec *record) error {
 	r.begun = true
 	s := r.space.site(rec)
 	if !s.usable() {
@@ -158,7 +158,7 @@ func (r *reporter) frame(rec *Record) error {
 
 // unresolved prints a frame that stays without a name: unchanged if the report has text after its
 // address, or if its module is not known.
-func (r *reporter) unresolved(rec *Record, s site) error {
+func (r *reporter) unresolved(rec *record, s site) error {
 	if len(rec.Reported) > 0 || s.at == nil || r.o.Symbolizer == nil {
 		return r.appendBytes(rec.Raw)
 	}
@@ -167,7 +167,7 @@ func (r *reporter) unresolved(rec *Record, s site) error {
 }
 
 // lineEnd returns the line end for the lines of a frame: the line end that the report uses.
-func (r *reporter) lineEnd(rec *Record) []byte {
+func (r *reporter) lineEnd(rec *record) []byte {
 	if end := rec.end(); len(end) > 0 {
 		return end
 	}

@@ -221,7 +221,7 @@ type site struct {
 
 // site returns the place of a frame. A return address is after the call, so the byte before it is
 // looked up.
-func (s *space) site(rec *Record) site {
+func (s *space) site(rec *record) site {
 	if rec.Addr == 0 {
 		return site{}
 	}

@@ -112,12 +112,12 @@ func (t *translator) lostCalls() int64 {
 }
 
 // take adds what a record has to the profile.
-func (s *stacker) take(rec *Record) error {
+func (s *stacker) take(rec *record) error {
 	switch rec.Kind {
-	case Header:
+	case headerRecord:
 		s.finish()
 		s.freeAll()
-		s.unordered = bytes.Contains(rec.Field("filter"), []byte("compress"))
+		s.unordered = bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 		if s.begun {
 			s.space.reset()
 			clear(s.live)
@@ -125,27 +125,27 @@ func (s *stacker) take(rec *Record) error {
 			clear(s.contexts)
 		}
 		s.types = s.types[:0]
-	case Map:
+	case mapRecord:
 		s.mapped(rec)
-	case Resource:
+	case resourceRecord:
 		if len(s.types) < maxTypes {
 			s.types = append(s.types, resourceType{name: string(rec.Name), counts: rec.RefCount})
 		}
-	case Context:
+	case contextRecord:
 		if len(s.contexts) < maxTypes {
 			s.contexts[rec.Mask] = string(rec.Name)
 		}
-	case Alloc, Free:
+	case allocRecord, freeRecord:
 		if !rec.Joined || s.framed {
 			s.finish()
 		}
 		s.call(rec)
-	case Frame:
+	case frameRecord:
 		if len(s.calls) > 0 {
 			s.framed = true
 			s.location(rec)
 		}
-	case Blank:
+	case blankRecord:
 		s.finish()
 	}
 	s.begun = true
@@ -153,12 +153,12 @@ func (s *stacker) take(rec *Record) error {
 }
 
 // call adds a call to the current group.
-func (s *stacker) call(rec *Record) {
+func (s *stacker) call(rec *record) {
 	kind := string(rec.Type)
 	if rec.Type == nil && len(s.types) > 0 {
 		kind = s.types[0].name
 	}
-	c := groupedCall{resource: resource{kind, rec.ID}, alloc: rec.Kind == Alloc, size: max(0, rec.Size)}
+	c := groupedCall{resource: resource{kind, rec.ID}, alloc: rec.Kind == allocRecord, size: max(0, rec.Size)}
 	if c.alloc {
 		if names := s.contextsOf(rec.Contexts); names != "" {
 			c.labels = append(c.labels, stacks.Label{Key: "context", Text: names})
@@ -191,7 +191,7 @@ func (s *stacker) contextsOf(mask uint64) string {
 }
 
 // location adds the frame to the stack of the current group.
-func (s *stacker) location(rec *Record) {
+func (s *stacker) location(rec *record) {
 	if len(s.stack) >= maxStack {
 		return
 	}

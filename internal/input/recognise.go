@@ -165,7 +165,7 @@ func isRTrace(b []byte, until extent) Format {
 		if text := bytes.TrimSpace(next); len(text) == 0 || text[0] == '#' {
 			continue
 		}
-		if isRecord(line, next) {
+		if rtrace.IsRecord(line, next) {
 			return RTrace
 		}
 		return Markup
@@ -174,23 +174,6 @@ func isRTrace(b []byte, until extent) Format {
 		return RTrace
 	}
 	return Auto
-}
-
-// isRecord reports whether a line after this header is a record of a report of sp-rtrace.
-func isRecord(header, line []byte) bool {
-	record := false
-	r := rtrace.NewReader(func(rec *rtrace.Record) error {
-		switch rec.Kind {
-		case rtrace.Alloc, rtrace.Free, rtrace.Map, rtrace.Context, rtrace.Resource, rtrace.Attachment:
-			record = true
-		}
-		return nil
-	})
-	for _, b := range [][]byte{header, newline, line, newline} {
-		r.Write(b) // it fails for no input
-	}
-	r.Close()
-	return record
 }
 
 // begins reports whether b is the beginning of s.

@@ -26,8 +26,8 @@ type sourceLine struct {
 // sources prints source files with the costs of their lines, the files with the highest cost first.
 func (t *listing) sources() {
 	g, m := t.g, t.g.m
-	lines := make(map[Name]map[uint32]*sourceLine)
-	totals := make(map[Name]int64)
+	lines := make(map[nameID]map[uint32]*sourceLine)
+	totals := make(map[nameID]int64)
 	at := func(i uint32) *sourceLine {
 		file, line := g.file[i], g.line[i]
 		if g.isUnknown(file) {
@@ -58,12 +58,12 @@ func (t *listing) sources() {
 			l.calls = append(l.calls, uint32(i))
 		}
 	}
-	files := slices.SortedFunc(maps.Keys(lines), func(a, b Name) int {
+	files := slices.SortedFunc(maps.Keys(lines), func(a, b nameID) int {
 		return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(m.r.Text(a), m.r.Text(b)))
 	})
 	roots := t.o.sourceRoots()
 	defer roots.Close()
-	var missing, outside []Name
+	var missing, outside []nameID
 	shown := 0
 	var all, sum int64
 	for _, n := range totals {
@@ -118,7 +118,7 @@ func (o *Options) sourceRoots() source.Roots {
 }
 
 // unshown lists source files whose lines are not printed.
-func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, all int64) {
+func (t *listing) unshown(heading string, files []nameID, totals map[nameID]int64, all int64) {
 	if len(files) == 0 {
 		return
 	}
@@ -151,7 +151,7 @@ func readSource(roots source.Roots, path string) (text []byte, at string, err er
 }
 
 // source prints a source file with the costs of its lines.
-func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, total int64) {
+func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, total int64) {
 	t.b = append(t.b, '\n')
 	t.put(bold, string(escape.AppendText(nil, t.g.s.file(f), "")))
 	if len(t.sorting) > 0 {
