@@ -36,7 +36,7 @@ func bareLines(f *Filter, b []byte, limit int) (n int) {
 			!f.stillBest(&slot.text) || len(slot.text.cuts) == 0 {
 			break
 		}
-		f.named++
+		f.answered++
 		a := &slot.answer
 		f.countAnswer(OriginBT, a)
 		addr := e.shownAddr(a)
@@ -56,7 +56,7 @@ func bareLines(f *Filter, b []byte, limit int) (n int) {
 		f.sendLarge()
 	}
 	if n > 0 {
-		f.looked = 0
+		f.dictLookups = 0
 		f.printOf(f.line)
 		if f.tracer != nil {
 			f.tracer.full = false

@@ -47,9 +47,9 @@ func TestBareLinesAreFilteredAsOthers(t *testing.T) {
 			if outputs[0] != outputs[1] {
 				t.Errorf("%s: got\n%s\nwant\n%s", name, outputs[1], outputs[0])
 			}
-			if innerOf(fast).Line() != innerOf(slow).Line() || fast.elements != slow.elements || fast.named != slow.named || fast.outcomes != slow.outcomes || fast.failed != slow.failed {
+			if innerOf(fast).Line() != innerOf(slow).Line() || fast.elements != slow.elements || fast.answered != slow.answered || fast.outcomes != slow.outcomes || fast.failed != slow.failed {
 				t.Errorf("%s: got line %d, %d elements, %d named, %v, %d failed; want %d, %d, %d, %v, %d", name,
-					innerOf(fast).Line(), fast.elements, fast.named, fast.outcomes, fast.failed, innerOf(slow).Line(), slow.elements, slow.named, slow.outcomes, slow.failed)
+					innerOf(fast).Line(), fast.elements, fast.answered, fast.outcomes, fast.failed, innerOf(slow).Line(), slow.elements, slow.answered, slow.outcomes, slow.failed)
 			}
 		}
 	}

@@ -81,15 +81,15 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 func (c *locator) unanswered(text []byte, at int, fr *judge.Frame) {
 	l := &c.f.layout
 	look := l.State
-	if !fr.Named && (fr.Number >= 0 || !fr.Optional && !layout.InObject(fr) && layout.EndsFrame(c.rest(text, fr))) {
+	if !fr.Named && (fr.Number >= 0 || !fr.Optional && !layout.InObject(fr) && layout.EndsFrame(c.textAfter(text, fr))) {
 		look = l.State.WithForeground(sgr.Yellow)
 	}
 	at = l.LogKernel(text, at, fr, look)
 	l.LogGroups(text, at, fr, look)
 }
 
-// rest returns the text of the log after the last answer in a line with a frame.
-func (c *locator) rest(text []byte, fr *judge.Frame) []byte {
+// textAfter returns the text of the log after the last answer in a line with a frame.
+func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	if n := len(fr.Edits); n > 0 {
 		return text[fr.Edits[n-1].To:]
 	}
@@ -106,7 +106,7 @@ func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) 
 		e := &fr.Edits[k]
 		if t.File == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.Name == layout.UnknownFunction ||
 			e.Part == dialect.Inlined && !t.Inlined || e.Part == dialect.Other && t.Name == fr.Symbol.Name || e.Part == dialect.NothingInCalls && i == 0 ||
-			e.Part == dialect.Rename && c.names(text[e.From:e.To], &t) {
+			e.Part == dialect.Rename && c.namesFunction(text[e.From:e.To], &t) {
 			continue
 		}
 		f.layout.LogFrame(text, at, e.From, fr, f.layout.Beside(fr))
@@ -233,7 +233,7 @@ func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	for n = range last + 1 {
 		t := a.text.frame(n)
 		bare, _ := report.Unversioned(t.Name)
-		if bare == name || report.WithoutCloneSuffix(name) == bare || c.names([]byte(name), &t) {
+		if bare == name || report.WithoutCloneSuffix(name) == bare || c.namesFunction([]byte(name), &t) {
 			return n, true
 		}
 	}
@@ -280,9 +280,9 @@ func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	return b
 }
 
-// names reports whether logged, a name that the producer has found, is that of the function t:
+// namesFunction reports whether logged, a name that the producer has found, is that of the function t:
 // mangled, with a version, or as an earlier run has printed it.
-func (c *locator) names(logged []byte, t *layout.Frame) bool {
+func (c *locator) namesFunction(logged []byte, t *layout.Frame) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.Name == layout.UnknownFunction || string(logged) == t.Name || name == t.Function() || c.f.o.Symbolizer.Demangle(name) == t.Function()
 }

@@ -85,7 +85,7 @@ func (f *lineFilter) demangle(name string) string {
 	if f.o.Symbolizer != nil {
 		name = f.o.Symbolizer.Demangle(name)
 	}
-	if f.o.Look.ShortNames {
+	if f.o.Display.ShortNames {
 		name = layout.ShortName(name)
 	}
 	return escape.Clean(name)

@@ -42,7 +42,7 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
-	f.layout = layout.Line{Colors: layout.Colors(o.Color), Terminal: o.Terminal, Display: newLines(&o)}
+	f.layout = layout.Line{Colors: layout.Colors(o.Color), Terminal: o.Terminal, Display: newDisplay(&o)}
 
 	switch {
 	case f.printer != nil:
@@ -54,7 +54,7 @@ func New(w io.Writer, o Options) *Filter {
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.layout.Between = maxObject, new(elementRecords), newline
 	}
-	f.onAnswer, f.own = o.Resolved, o.Look.Own
+	f.onAnswer, f.own = o.Resolved, o.Display.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
 	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
@@ -95,7 +95,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 			f.longPart(b)
 		}
 	}
-	if f.o.Look.AtOnce && f.layout.Display.Held() > 0 {
+	if f.o.Display.AtOnce && f.layout.Display.Held() > 0 {
 		f.ready = f.layout.Display.Release(f.ready)
 	}
 	f.send()
@@ -157,7 +157,7 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 // already holds an element, or one that may still merge into the module line that is collecting its
 // maps. The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
-	if f.tracer.holds() && !f.o.Dialects.Whole {
+	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()
 		f.send()
 	}
@@ -166,7 +166,7 @@ func (f *Filter) Flush() error {
 		f.send()
 	}
 	tail, _ := f.cut.Unfinished()
-	if f.tracer.holds() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.layout.Terminal && escape.CutRune(tail) > 0 {
+	if f.tracer.isBuffering() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.layout.Terminal && escape.CutRune(tail) > 0 {
 		return f.err
 	}
 	if f.holdsElement(tail) || f.open != nil && f.open.mayContinue(tail) {

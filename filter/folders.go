@@ -37,7 +37,7 @@ func (t *tracer) byName(name string) (found []*judge.Image) {
 		if !isFile(t, path) {
 			continue // as in most folders: it does not count towards maxImages
 		}
-		if m := t.named(path); m.Err == nil {
+		if m := t.imageAt(path); m.Err == nil {
 			found = append(found, m)
 		}
 	}

@@ -115,7 +115,7 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	f.steps += int64(len(d.body))
 	for p := range (markup.HexDict{Body: string(layout.WithoutColor(d.body))}).Pairs() {
 		v := DictValue{Key: p.Key, Value: p.Value}
-		if f.looked++; f.looked <= maxNotes {
+		if f.dictLookups++; f.dictLookups <= maxNotes {
 			a, mapped := f.valueAnswer(p.Value)
 			if mapped && a.hasText {
 				f.footnotes = append(f.footnotes, footnote{p.Key, p.Value, *a})

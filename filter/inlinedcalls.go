@@ -73,7 +73,7 @@ func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, st
 		}
 		number += step
 		if f.layout.Display != nil {
-			markLocated(f, fr, a, i, c.rest(text, fr))
+			markLocated(f, fr, a, i, c.textAfter(text, fr))
 		}
 		if f.printsSources { // checked here, for hot frames
 			c.source(text, between, fr, a, i)
@@ -115,7 +115,7 @@ func (c *locator) callsAfter(text, between []byte, fr *judge.Frame, number int, 
 	f.records.addFrame(len(f.layout.Buf), 0)
 	c.edited(text, fr, number, a, 0)
 	if f.layout.Display != nil && (n == 1 || fr.Inline == dialect.InlinedBy) {
-		markLocated(f, fr, a, 0, c.rest(text, fr))
+		markLocated(f, fr, a, 0, c.textAfter(text, fr))
 	}
 	c.source(text, between, fr, a, 0)
 	if fr.Inline != dialect.InlinedBy {

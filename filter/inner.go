@@ -42,7 +42,7 @@ func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 // later lines.
 func (i *inner) HeldModule() int64 {
 	if i.open == nil {
-		return i.tracer.firstHeld()
+		return i.tracer.firstBuffered()
 	}
 	return i.open.line
 }
@@ -51,7 +51,7 @@ func (i *inner) HeldModule() int64 {
 // frames are held back, so that Flush may print them.
 func (i *inner) Unfinished() bool {
 	tail, _ := i.cut.Unfinished()
-	return len(tail) > i.flushed.text || i.tracer.holds() || i.layout.Display.Held() > 0
+	return len(tail) > i.flushed.text || i.tracer.isBuffering() || i.layout.Display.Held() > 0
 }
 
 // Release prints the lines that are held back because they belong to a raw backtrace, and the

@@ -35,7 +35,7 @@ func (p *jsonPrinter) AppendLine(dst []byte, l *Line) []byte {
 	if len(l.Elements) > 0 {
 		b.Array("elements")
 		for i := range l.Elements {
-			b.Values(l.Elements[i].Made)
+			b.Values(l.Elements[i].Appended)
 		}
 		b.EndArray()
 	}

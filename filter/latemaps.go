@@ -23,10 +23,10 @@ type lateMaps struct {
 
 	noted map[uint64]bool // addresses of frames that are only footnotes
 
-	held   bool // the last line that is held back is a map of the process
-	start  int  // offset at which the map begins in that line
-	passed bool // the maps were read: the next frame is that of another process
-	tries  int  // lists of maps, or parts of one, after which the frames were judged again
+	buffered bool // the last line that is held back is a map of the process
+	start    int  // offset at which the map begins in that line
+	complete bool // the maps were read: the next frame is that of another process
+	tries    int  // lists of maps, or parts of one, after which the frames were judged again
 }
 
 const (
@@ -104,7 +104,7 @@ func (m *lateMaps) forget() { *m = lateMaps{} }
 func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	if f.o.Dialects.Elements {
-		c.madeNote(prefix, between, fr)
+		c.elementNote(prefix, between, fr)
 		return
 	}
 	a := c.answer(fr)

@@ -73,7 +73,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	f.send()
 	f.layout.Visible.Cut = nil
 	got := Outcome{
-		Elements: f.elements, Resolved: f.named, Unresolved: int(f.failed - failed), Pending: f.pending,
+		Elements: f.elements, Resolved: f.answered, Unresolved: int(f.failed - failed), Pending: f.pending,
 		Changed:    f.changed,
 		Contextual: len(l.dst) == len(dst) && len(record) > 0,
 		InDict:     f.openDicts > 0,
@@ -84,8 +84,8 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Resolved += int64(got.Resolved)
 	s.Unresolved += int64(got.Unresolved)
 	s.Pending += int64(got.Pending)
-	s.Rests.Add(f.rests)
-	s.Wild.Add(f.wild)
+	s.Proofs.Add(f.proofs)
+	s.NoCode.Add(f.noCode)
 	s.Outcomes.Add(&f.outcomes)
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil

@@ -16,12 +16,12 @@ type locator struct {
 	f       *lineFilter
 	modules map[cacheModule]*module // by name and build ID, so that each is known to the Cache
 
-	recent  recent           // answers by Frame.Key
-	stacks  [maxStacks]stack // stacks whose frames are renumbered, by the text before the frames
-	made    made             // for Dialects.Elements
-	first   uint64           // the number that the first module of made gets
-	frames  []judge.Frame    // of the current line
-	scratch []byte
+	recent        recent           // answers by Frame.Key
+	stacks        [maxStacks]stack // stacks whose frames are renumbered, by the text before the frames
+	invented      inventedModules  // for Dialects.Elements
+	firstInvented uint64           // the number that the first invented module gets
+	frames        []judge.Frame    // of the current line
+	scratch       []byte
 }
 
 // A stack is a list of frames whose producer would count inlined calls as frames.
@@ -48,7 +48,7 @@ func (c *locator) line(text, eol []byte, frames []judge.Frame) {
 		return
 	}
 	if f.o.Dialects.Elements {
-		c.madeLine(text, eol, frames)
+		c.elementLine(text, eol, frames)
 		return
 	}
 	if len(frames) == 1 && frames[0].Below == "" && !frames[0].Unframed {
@@ -93,7 +93,7 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(k)}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
-		f.rests.count(p.Verified)
+		f.proofs.count(p.Verified)
 	}
 	return a
 }
@@ -104,8 +104,8 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
 	if slot.addr == fr.Key && slot.epoch == c.recent.epoch && f.stillBest(&slot.text) {
-		f.named++
-		c.restOn(fr)
+		f.answered++
+		c.countProof(fr)
 		return &slot.answer
 	}
 	if turns := f.cached.turns.Load(); turns != c.recent.turns {
@@ -116,16 +116,16 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(c.identity(fr))}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
-		c.restOn(fr)
+		c.countProof(fr)
 		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
 	}
 	return a
 }
 
-// restOn counts what the answer for a frame rests on, if it is not a build ID in the line.
-func (c *locator) restOn(fr *judge.Frame) {
+// countProof counts the proof of the answer for a frame, if it is not a build ID in the line.
+func (c *locator) countProof(fr *judge.Frame) {
 	if fr.Kernel != nil {
-		c.f.rests.count(fr.Place.Verified)
+		c.f.proofs.count(fr.Place.Verified)
 	}
 }
 
@@ -169,7 +169,7 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 		f.records.addFrame(start, 0)
 		c.edited(text, fr, number, nil, 0)
 		if f.layout.Display != nil {
-			markLocated(f, fr, a, 0, c.rest(text, fr))
+			markLocated(f, fr, a, 0, c.textAfter(text, fr))
 		}
 		f.recordLocated(start, fr, a)
 		f.endLine(eol)
@@ -179,7 +179,7 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	if len(between) == 0 {
 		between = newline
 	}
-	if i := c.kept(text, fr, a); i >= 0 {
+	if i := c.keptCall(text, fr, a); i >= 0 {
 		f.records.addFrame(start, i)
 		c.edited(text, fr, number, a, i)
 		f.recordLocated(start, fr, a)
@@ -194,9 +194,9 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// kept returns the index of the call of a with which the current line ends, because the log was filtered
+// keptCall returns the index of the call of a with which the current line ends, because the log was filtered
 // with KeepRaw before: the lines around have its other calls. It returns -1 if there is none.
-func (c *locator) kept(text []byte, fr *judge.Frame, a *answer) int {
+func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1
 	}
@@ -292,7 +292,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f.countLookup(a)
 	f.countAnswer(OriginRaw, a)
 	if a.hasText {
-		f.rests.count(fr.Place.Verified)
+		f.proofs.count(fr.Place.Verified)
 		if f.o.Dialects.KeepRaw {
 			f.layout.LogBytes(text[at:e.To])
 			f.layout.Mark(" ")

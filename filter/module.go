@@ -144,8 +144,8 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 		f.dropLine()
 	case m != nil:
 		f.endText(eol)
-		f.holdModule(m, eol)
-		if m.merges = f.flushed.text == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && m.heldBytes() <= maxOpenLine; !m.merges {
+		f.bufferModule(m, eol)
+		if m.merges = f.flushed.text == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && m.bufferedBytes() <= maxOpenLine; !m.merges {
 			f.closeModule()
 		}
 	case shown || f.flushed.text > 0:
@@ -155,11 +155,11 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	}
 }
 
-// heldBytes returns the bytes of output that wait for further maps of m.
-func (m *moduleLine) heldBytes() int {
+// bufferedBytes returns the bytes of output that wait for further maps of m.
+func (m *moduleLine) bufferedBytes() int {
 	n := len(m.before) + len(m.after)
 	for _, r := range m.records {
-		n += len(r.made)
+		n += len(r.appended)
 		if r.module != nil && r.module != m {
 			n += r.module.recordSize()
 		}
@@ -323,8 +323,8 @@ func (f *lineFilter) settleModule() {
 	f.printLarge()
 }
 
-// holdModule holds the current line back until m has all its maps.
-func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
+// bufferModule holds the current line back until m has all its maps.
+func (f *lineFilter) bufferModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.layout.Buf))
 	m.before, m.after, m.eol = bytes.Clone(f.layout.Buf[:m.at]), bytes.Clone(f.layout.Buf[m.at:]), bytes.Clone(eol)
 	f.layout.Buf = f.layout.Buf[:0]
@@ -482,7 +482,7 @@ func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 		f.diagnose(p.Off, fmt.Sprintf("mmap of module %d, which no module element has defined", e.Module))
 		return interval{}, false, false
 	}
-	if f.process.space.same(e, mod) {
+	if f.process.space.hasMap(e, mod) {
 		return f.process.space.find(e.Addr), true, true
 	}
 	f.forgetRecent()

@@ -66,7 +66,7 @@ type Options struct {
 	Symbolizer *symbolize.Symbolizer
 
 	// Cache holds rendered answers. Filters with equal Paths and equal Own and ShortNames
-	// of their Look may share one. If it is nil, the Filter makes one.
+	// of their Display may share one. If it is nil, the Filter makes one.
 	Cache *Cache
 
 	// Output is the form of the output, unless Printer is set.
@@ -117,8 +117,8 @@ type Options struct {
 	// Paths sets how source files are shown.
 	Paths Paths
 
-	// Look sets how frames are shown to people.
-	Look Look
+	// Display sets how frames are shown to people.
+	Display Display
 
 	// Dialects set which raw backtraces are resolved.
 	Dialects Dialects

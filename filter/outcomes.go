@@ -106,7 +106,7 @@ func resultOf(err error, other Result) Result {
 // countPlace counts a frame of a raw backtrace that was not located. A wild address is not counted:
 // there is no code at it.
 func (r *resolver) countPlace(err error) {
-	if err != judge.ErrWild {
+	if err != judge.ErrNoCode {
 		r.outcomes[OriginRaw][resultOf(err, ResultNoModule)]++
 	}
 }

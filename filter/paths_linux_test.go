@@ -73,5 +73,5 @@ func namedBy(t *testing.T, path string) error {
 	tracer := New(nil, o).tracer
 	defer tracer.close()
 	tracer.begin()
-	return tracer.named(path).Err
+	return tracer.imageAt(path).Err
 }

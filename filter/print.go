@@ -72,7 +72,7 @@ const NoFrame = -1
 
 // A LineElement is an element of a Line in the form of its Printer.
 type LineElement struct {
-	Made []byte // the bytes that AppendElement has appended
+	Appended []byte // the bytes that AppendElement has appended
 
 	// Text[Start:End] is the text of the element. For a backtrace element that is alone on its
 	// line, it reaches from the first frame to the last. It is empty if the element has no text.
@@ -114,9 +114,9 @@ type Mapping struct {
 
 // A record is an element of the current line in the form of its printer.
 type record struct {
-	made       []byte
+	appended   []byte
 	start, end int         // offsets in the text; end is negative until it is known
-	module     *moduleLine // set for a module or its maps: made is set when all maps are known
+	module     *moduleLine // set for a module or its maps: appended is set when all maps are known
 }
 
 // A textPrinter prints the log with answers in place of elements.
@@ -142,7 +142,7 @@ type printing struct {
 	processKey   string // of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved
-	own          ownFrames       // Look.Own
+	own          ownFrames       // Display.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
 
@@ -196,10 +196,10 @@ func (n *elementRecords) add(p Printer, start, end int, e *Element) {
 	} else { // it was too large for the space, and has moved
 		n.made = made
 	}
-	r := record{made: made[:len(made):len(made)], start: start, end: end}
+	r := record{appended: made[:len(made):len(made)], start: start, end: end}
 	n.element = Element{}
 	n.records = append(n.records, r)
-	n.size += len(r.made)
+	n.size += len(r.appended)
 }
 
 // addModule adds a record for m, whose maps are not all known yet.
@@ -238,7 +238,7 @@ func (n *elementRecords) takeRecords() (records []record) {
 	if n != nil {
 		records, n.records = n.records, nil
 		for i := range records {
-			records[i].made = bytes.Clone(records[i].made)
+			records[i].appended = bytes.Clone(records[i].appended)
 		}
 		n.reset()
 	}
@@ -261,12 +261,12 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 	n.line = n.line[:0]
 	for _, r := range records {
 		if r.module != nil {
-			r.made, r.start, r.end = p.AppendElement(nil, r.module.element()), r.module.at, r.module.end
+			r.appended, r.start, r.end = p.AppendElement(nil, r.module.element()), r.module.at, r.module.end
 		}
 		if r.end < 0 {
 			r.end = text
 		}
-		n.line = append(n.line, LineElement{r.made, r.start, r.end})
+		n.line = append(n.line, LineElement{r.appended, r.start, r.end})
 	}
 	return n.line
 }

@@ -47,7 +47,7 @@ func (pagePrinter) AppendLine(dst []byte, l *filter.Line) []byte {
 	at := 0
 	for _, e := range l.Elements {
 		dst = append(dst, html.EscapeString(string(l.Text[at:e.Start]))...)
-		dst = fmt.Appendf(dst, "<b title=%q>%s</b>", html.EscapeString(string(e.Made)), html.EscapeString(string(l.Text[e.Start:e.End])))
+		dst = fmt.Appendf(dst, "<b title=%q>%s</b>", html.EscapeString(string(e.Appended)), html.EscapeString(string(l.Text[e.Start:e.End])))
 		at = e.End
 	}
 	dst = append(dst, html.EscapeString(string(l.Text[at:]))...)

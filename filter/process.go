@@ -17,17 +17,17 @@ type process struct {
 
 // processes are the processes of one stream.
 type processes struct {
-	process   *process            // of the current line
-	all       map[string]*process // by key; nil while the stream has only one
-	turn      uint64              // number of lines so far, counted only with a process key
-	began     int                 // weight of the current process when it became the current one
-	grown     int                 // weight that all have gained since the last call of evict
-	openDicts int                 // number of processes with an open hexdict
-	limits    Limits
-	evictions int64                    // processes dropped by evict
-	keyed     int64                    // lines with a key
-	evicted   func(key, reason string) // Options.Evicted
-	entered   bool                     // the caller names the process of each line: see inner.Enter
+	process    *process            // of the current line
+	all        map[string]*process // by key; nil while the stream has only one
+	turn       uint64              // number of lines so far, counted only with a process key
+	began      int                 // weight of the current process when it became the current one
+	grown      int                 // weight that all have gained since the last call of evict
+	openDicts  int                 // number of processes with an open hexdict
+	limits     Limits
+	evictions  int64                    // processes dropped by evict
+	keyedLines int64                    // lines with a key
+	evicted    func(key, reason string) // Options.Evicted
+	entered    bool                     // the caller names the process of each line: see inner.Enter
 }
 
 // weight returns the size of p in units of weight.
@@ -131,7 +131,7 @@ func (f *lineFilter) enterProcess(text []byte) {
 func enterKey(f *lineFilter, key []byte) {
 	key = key[:min(len(key), maxKey)]
 	if f.turn++; len(key) > 0 {
-		f.keyed++
+		f.keyedLines++
 	}
 	if f.process.key != string(key) {
 		f.setProcess(f.change(key))

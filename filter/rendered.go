@@ -120,7 +120,7 @@ func (r *draft) size() int64 {
 	return n
 }
 
-// ownFrames is the type of Look.Own.
+// ownFrames is the type of Display.Own.
 type ownFrames = interface {
 	Is(function, file, object string) bool
 }

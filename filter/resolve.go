@@ -28,7 +28,7 @@ type resolver struct {
 // init prepares r. If sources is set, its answers have the symbolizer's frames or variable.
 func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.opt, r.cached, r.expired = o, c, expired()
-	r.renderer = renderer{paths: &o.Paths, own: o.Look.Own, short: o.Look.ShortNames, sources: sources}
+	r.renderer = renderer{paths: &o.Paths, own: o.Display.Own, short: o.Display.ShortNames, sources: sources}
 	r.patience = &report.Patience{Symbolizer: o.Symbolizer, Local: o.Patience.Local, Servers: o.Patience.Servers, PerMinute: o.Patience.PerMinute, Context: o.Context}
 	r.recent.epoch = 1
 }
@@ -44,10 +44,10 @@ func (f *Filter) Unresolved() (modules []symbolize.Unresolved, elements int64) {
 
 // answerCounts counts the answers for the log, or for the current record of Lines.
 type answerCounts struct {
-	named   int // addresses with a name
-	pending int // addresses without a name whose debug file is still being searched
-	rests   Rests
-	wild    Wild
+	answered int // addresses with a name
+	pending  int // addresses without a name whose debug file is still being searched
+	proofs   Proofs
+	noCode   NoCode
 
 	outcomes Outcomes
 }
@@ -92,7 +92,7 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	slot := r.recent.slot(addr, form)
 	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.stillBest(&slot.text) {
-		r.named++
+		r.answered++
 		return &slot.answer
 	}
 	if turns := r.cached.turns.Load(); turns != r.recent.turns {
@@ -204,7 +204,7 @@ func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, o
 // countLookup counts the answer of lookUp.
 func (r *resolver) countLookup(a *answer) {
 	if a.hasText {
-		r.named++
+		r.answered++
 	} else {
 		r.recordMiss(a.mod, a.err)
 	}
@@ -214,8 +214,8 @@ func (r *resolver) countLookup(a *answer) {
 func (r *resolver) recordPlace(fr *judge.Frame) {
 	k := cacheModule{id: fr.ID, name: fr.Module}
 	switch m := fr.Place.Image; {
-	case fr.Place.Err == judge.ErrWild:
-		r.wild.Add(Wild{1, fr.Addr})
+	case fr.Place.Err == judge.ErrNoCode:
+		r.noCode.Add(NoCode{1, fr.Addr})
 		return
 	case m != nil && m.Given && k.name == "" && k.id.IsZero():
 		k.name = m.Path

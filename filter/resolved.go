@@ -47,7 +47,7 @@ type Resolved struct {
 	Variable *symbolize.Variable
 	Err      error
 
-	own    ownFrames // Look.Own
+	own    ownFrames // Display.Own
 	system uint32    // see renderedParts
 	found  *sources  // of Frames; nil if there are none
 	at     symbolize.Location
@@ -72,7 +72,7 @@ func (r *Resolved) Link(i int) string {
 	return r.found.links[i]
 }
 
-// Own reports whether the i-th frame is the program's own, by Look.Own. An address without frames
+// Own reports whether the i-th frame is the program's own, by Display.Own. An address without frames
 // is one frame, which its module decides.
 func (r *Resolved) Own(i int) bool {
 	if len(r.Frames) == 0 {

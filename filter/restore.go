@@ -89,8 +89,8 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 	if f.open != nil {
 		s.Held = f.savedOpen(f.open)
 	}
-	if s.Traces = f.tracer.saved(); f.tracer.holds() {
-		s.Trace = f.tracer.heldText()
+	if s.Traces = f.tracer.saved(); f.tracer.isBuffering() {
+		s.Trace = f.tracer.bufferedText()
 	}
 	if tail, long := f.cut.Unfinished(); long {
 		s.Long = &savedLong{slices.Concat(f.layout.Visible.Cut, f.longCut)}
@@ -141,9 +141,9 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	}
 	for _, r := range m.records {
 		if r.module != nil && r.module != m {
-			r.made = p.AppendElement(nil, r.module.element())
+			r.appended = p.AppendElement(nil, r.module.element())
 		}
-		s.Records = append(s.Records, r.made)
+		s.Records = append(s.Records, r.appended)
 	}
 	return s
 }
@@ -288,7 +288,7 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 		case string(object) == "null":
 			m.records = append(m.records, record{module: m})
 		case object[0] == '{':
-			m.records = append(m.records, record{made: object})
+			m.records = append(m.records, record{appended: object})
 		default:
 			return nil, checkpoint.Damaged("the element %.20q of the held line is not an object", object)
 		}

@@ -45,7 +45,7 @@ func (m *lateMaps) saved() *savedLate {
 	if m.unresolved == 0 {
 		return nil
 	}
-	s := &savedLate{Unresolved: m.unresolved, Passed: m.passed, Tries: m.tries}
+	s := &savedLate{Unresolved: m.unresolved, Passed: m.complete, Tries: m.tries}
 	for i := range m.frames {
 		f := &m.frames[i]
 		s.Frames = append(s.Frames, savedFrame{
@@ -93,6 +93,6 @@ func (m *lateMaps) restore(s *savedLate) error {
 		}
 		m.keep([]judge.Frame{f})
 	}
-	m.unresolved, m.passed, m.tries = min(m.unresolved, s.Unresolved), s.Passed, max(s.Tries, 0)
+	m.unresolved, m.complete, m.tries = min(m.unresolved, s.Unresolved), s.Passed, max(s.Tries, 0)
 	return nil
 }

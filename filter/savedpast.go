@@ -16,7 +16,7 @@ type savedPast struct {
 
 // pastSaved returns the past of t up to the lines that are held back.
 func pastSaved(t *tracer) (all []savedPast) {
-	past := t.past.tail[:len(t.past.tail)-len(lastLines(t.past.tail, int64(len(t.held)-t.printed)))]
+	past := t.past.tail[:len(t.past.tail)-len(lastLines(t.past.tail, int64(len(t.buffered)-t.printed)))]
 	var next savedPast
 	for line := range bytes.Lines(t.past.texts(past[max(0, len(past)-maxPast):])) {
 		if t.reader.MayHaveHeader(line) {

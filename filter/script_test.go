@@ -142,18 +142,18 @@ func scriptOptions(t *testing.T, comment string) Options {
 		case "module-lines":
 			o.ModuleLines = map[string]ModuleLines{"full": ModuleLinesFull, "short": ModuleLinesShort, "none": ModuleLinesNone, "raw": ModuleLinesRaw}[value]
 		case "width":
-			fmt.Sscan(value, &o.Look.Width)
+			fmt.Sscan(value, &o.Display.Width)
 		case "fold":
-			o.Look.Fold = true
-			o.Look.Own = new(findings.Own)
+			o.Display.Fold = true
+			o.Display.Own = new(findings.Own)
 		case "own", "system":
 			own, err := findings.NewOwn([]findings.OwnRule{{Own: key == "own", Glob: value}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Look.Own = own
+			o.Display.Own = own
 		case "short-names":
-			o.Look.ShortNames = true
+			o.Display.ShortNames = true
 		case "clean-paths":
 			o.Paths.Clean = true
 		case "basenames":

@@ -82,7 +82,7 @@ func (f *Filter) endSunk(eol []byte) {
 		f.line++
 	}
 	f.printOf(f.line)
-	f.now, f.looked = 0, 0
+	f.now, f.dictLookups = 0, 0
 	f.sunk.part = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk.pieces...)
 	clear(f.sunk.pieces)

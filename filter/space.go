@@ -256,7 +256,7 @@ func (s *space) remove(run, index int) {
 }
 
 // same reports whether m is already mapped exactly so.
-func (s *space) same(m markup.MMap, mod *module) bool {
+func (s *space) hasMap(m markup.MMap, mod *module) bool {
 	v := s.find(m.Addr)
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
 }

@@ -170,10 +170,10 @@ func checkSpace(t *testing.T, data []byte) {
 			Rel:  uint64(data[0]) << shift,
 		}
 		mod := testModule(&s, id)
-		same := s.same(m, mod)
+		same := s.hasMap(m, mod)
 		s.load(m, mod)
 		o.load(m, id)
-		if !same && m.Size > 0 && !s.same(m, mod) && m.Addr+(m.Size-1) >= m.Addr {
+		if !same && m.Size > 0 && !s.hasMap(m, mod) && m.Addr+(m.Size-1) >= m.Addr {
 			t.Fatalf("%#v is not there as it was loaded", m)
 		}
 		end := m.Addr + m.Size

@@ -4,23 +4,23 @@ import "github.com/symfilter/symfilter/internal/judge"
 
 // Stats counts what a Filter, or Lines, have done so far.
 type Stats struct {
-	Lines      int64 // of the log
-	Elements   int64 // well-formed elements
-	Resolved   int64 // addresses with a name
-	Unresolved int64 // addresses without one, those outside of any module included
-	Pending    int64 // of Unresolved: the debug file was still being looked for
-	Evicted    int64 // processes that were dropped because of Options.Limits
-	Rests      Rests // the proofs of the answers for raw backtraces
-	Wild       Wild  // addresses of raw backtraces at which there is no code
-	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
-	Processes  int64 // of the stream, at present; 0 for Lines, whose caller has each Context
+	Lines      int64  // of the log
+	Elements   int64  // well-formed elements
+	Resolved   int64  // addresses with a name
+	Unresolved int64  // addresses without one, those outside of any module included
+	Pending    int64  // of Unresolved: the debug file was still being looked for
+	Evicted    int64  // processes that were dropped because of Options.Limits
+	Proofs     Proofs // the proofs of the answers for raw backtraces
+	NoCode     NoCode // addresses of raw backtraces at which there is no code
+	Keyed      int64  // lines that were searched for elements and have a key of Options.ProcessKey
+	Processes  int64  // of the stream, at present; 0 for Lines, whose caller has each Context
 
 	Outcomes Outcomes // the addresses by origin and result
 }
 
-// Rests counts resolved frames of raw backtraces by the proof of their answers: see the constants
+// Proofs counts resolved frames of raw backtraces by the proof of their answers: see the constants
 // of package dialect.
-type Rests struct {
+type Proofs struct {
 	BuildID int64
 	Symbol  int64
 	Call    int64
@@ -29,7 +29,7 @@ type Rests struct {
 }
 
 // count counts a frame.
-func (r *Rests) count(verified string) {
+func (r *Proofs) count(verified string) {
 	switch verified {
 	case judge.ByBuildID:
 		r.BuildID++
@@ -45,7 +45,7 @@ func (r *Rests) count(verified string) {
 }
 
 // Add adds the counts of o.
-func (r *Rests) Add(o Rests) {
+func (r *Proofs) Add(o Proofs) {
 	r.BuildID += o.BuildID
 	r.Symbol += o.Symbol
 	r.Call += o.Call
@@ -56,8 +56,8 @@ func (r *Rests) Add(o Rests) {
 // Stats returns the counts so far. It is for the goroutine that uses the Filter.
 func (f *Filter) Stats() Stats {
 	return Stats{
-		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.named), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed, Rests: f.rests, Wild: f.wild,
+		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.answered), Unresolved: f.failed,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode,
 		Processes: int64(max(1, len(f.all))), Outcomes: f.outcomes,
 	}
 }
@@ -80,16 +80,16 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.size + c.oldSize, c.budget, c.hits, c.misses}
 }
 
-// Wild counts addresses at which a program has no code, though other frames of the trace show that its
+// NoCode counts addresses at which a program has no code, though other frames of the trace show that its
 // file is right: where a wild pointer to a function has led, or in the ROM of a device. They are not
 // unresolved.
-type Wild struct {
+type NoCode struct {
 	Frames int64
 	Addr   uint64 // the first one
 }
 
 // Add adds o, which is later.
-func (w *Wild) Add(o Wild) {
+func (w *NoCode) Add(o NoCode) {
 	if w.Frames == 0 {
 		w.Addr = o.Addr
 	}

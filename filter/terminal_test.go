@@ -30,8 +30,8 @@ func TestTerminalSeesNoControls(t *testing.T) {
 				"{{{module:2:"+logtest.Pick(g, logtest.Hostile...)+":elf:cc}}}", "{{{symbol:"+logtest.Pick(g, logtest.Hostile...)+"}}}", "{{{other:"+logtest.Pick(g, logtest.Hostile...)+"}}}", "{{{hexdict:"+logtest.Pick(g, logtest.Hostile...)))
 		}
 		for i, color := range []Color{ColorAlways, ColorNever, ColorAlways, ColorNever} {
-			if o.Color, o.Look = color, (Look{}); i >= 2 {
-				o.Look = Look{Own: new(findings.Own), Width: 20 + g.IntN(80), Fold: true}
+			if o.Color, o.Display = color, (Display{}); i >= 2 {
+				o.Display = Display{Own: new(findings.Own), Width: 20 + g.IntN(80), Fold: true}
 			}
 			whole, _ := filterString(t, o, log.String(), nil)
 			checkTerminal(t, whole)
@@ -87,7 +87,7 @@ func FuzzTerminal(f *testing.F) {
 			o.Color = ColorAlways
 		}
 		if len(log)%2 == 1 {
-			o.Look = Look{Own: new(findings.Own), Width: 20 + len(log)%100, Fold: true}
+			o.Display = Display{Own: new(findings.Own), Width: 20 + len(log)%100, Fold: true}
 		}
 		out, _ := filterString(t, o, string(log), nil)
 		checkTerminal(t, out)

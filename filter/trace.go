@@ -16,15 +16,15 @@ import (
 
 // Limits of a trace that is held back. At a limit its frames are judged by the lines so far.
 const (
-	maxTraceLines = 256                    // lines; most programs print at most 128 frames
-	maxTraceBytes = 64 << 10               // bytes of its lines
-	maxTraceTime  = 250 * time.Millisecond // of a log that is being written: too short for readers to notice
-	maxStackStart = maxTraceLines / 4 * 3  // held lines after which a line without a frame releases all: the next stack might not fit
-	maxTraceGap   = 8                      // lines without a frame that may be between two frames
-	maxReportGap  = 40                     // such lines in a report of a kernel: registers, code, locks
-	maxFileLines  = 16384                  // lines of a trace in a regular file
-	maxFileBytes  = 4 << 20                // bytes of these lines
-	maxHeldFrames = 16384                  // frames of the held lines, 10 MiB: one line may have some hundreds
+	maxTraceLines     = 256                    // lines; most programs print at most 128 frames
+	maxTraceBytes     = 64 << 10               // bytes of its lines
+	maxTraceTime      = 250 * time.Millisecond // of a log that is being written: too short for readers to notice
+	maxStackStart     = maxTraceLines / 4 * 3  // held lines after which a line without a frame releases all: the next stack might not fit
+	maxTraceGap       = 8                      // lines without a frame that may be between two frames
+	maxReportGap      = 40                     // such lines in a report of a kernel: registers, code, locks
+	maxFileLines      = 16384                  // lines of a trace in a regular file
+	maxFileBytes      = 4 << 20                // bytes of these lines
+	maxBufferedFrames = 16384                  // frames of the held lines, 10 MiB: one line may have some hundreds
 )
 
 // A tracer resolves the frames of raw backtraces. A trace without build IDs is held back from its
@@ -42,13 +42,13 @@ type tracer struct {
 	last   int64 // line of the last frame of trace, or of a fact after it
 	full   bool  // trace has reached a limit: no more of its lines are held back
 
-	held    []heldLine
-	text    []byte        // text of the held lines
-	printed int           // number of held lines that were printed; not 0 after a panic in one of them
-	promise bool          // maps may follow the frames, so that the larger limits apply
-	listing bool          // the only held line is one with a listing, whose next line may have it already
-	before  dialect.State // state of reader, without its windows, before the first held line
-	since   time.Time
+	buffered    []bufferedLine
+	text        []byte        // text of the held lines
+	printed     int           // number of held lines that were printed; not 0 after a panic in one of them
+	expectsMaps bool          // maps may follow the frames, so that the larger limits apply
+	listing     bool          // the only held line is one with a listing, whose next line may have it already
+	before      dialect.State // state of reader, without its windows, before the first held line
+	since       time.Time
 
 	memory  judge.Memory // of the log: its traces share it
 	locator locator
@@ -56,8 +56,8 @@ type tracer struct {
 	modules kernelModules
 }
 
-// A heldLine is a line of the trace that is held back.
-type heldLine struct {
+// A bufferedLine is a line of the trace that is held back.
+type bufferedLine struct {
 	from, to int // in tracer.text
 	frames   []judge.Frame
 	upTo     int  // frames of it and of the held lines before it
@@ -79,17 +79,17 @@ func newTracer(f *lineFilter) *tracer {
 }
 
 // next returns the number of the next line.
-func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) + 1 }
+func (t *tracer) next() int64 { return t.f.line + int64(len(t.buffered)-t.printed) + 1 }
 
 // wants reports whether the next line must be passed to take, even if it has no mark.
 func (t *tracer) wants() bool {
-	return t != nil && (len(t.held) > 0 || t.opt.Code || t.reader.Wants(t.next()))
+	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
 // isIdle reports whether the next line, if no dialect reads it, only has to be counted: nothing is
 // held back that it may change. t may be nil.
 func isIdle(t *tracer) bool {
-	return t == nil || t.printed == 0 && !t.listing && !t.maps.held && !t.wants()
+	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }
 
 // firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware
@@ -115,7 +115,7 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 	if f.openDicts == 0 {
 		means = f.tracer.read(line, before, mark, lines)
 	}
-	return means, means == nil && !mayList(&f.o.Dialects, line) && f.openDicts == 0 && !f.tracer.holds() &&
+	return means, means == nil && !mayList(&f.o.Dialects, line) && f.openDicts == 0 && !f.tracer.isBuffering() &&
 		(f.o.Color == ColorKeep || f.o.Color == ColorForPrinter || bytes.IndexByte(line, esc) < 0)
 }
 
@@ -131,12 +131,12 @@ func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	}()
 	text, _ := lines.CutEnd(line)
 	t.past.block = past
-	if len(t.held) == 0 {
+	if len(t.buffered) == 0 {
 		t.reader.Mark(&t.before)
 	}
 	before := t.reader.Facts().Program()
 	l = t.reader.LineAt(text, t.next()+int64(count), mark)
-	if now := t.reader.Facts().Program(); now.Restarts(before) && len(t.held) > 0 {
+	if now := t.reader.Facts().Program(); now.Restarts(before) && len(t.buffered) > 0 {
 		t.reader.Facts().SetProgram(before) // the held lines are of the program that ran before
 		t.release()
 		t.reader.Facts().SetProgram(now)
@@ -202,23 +202,23 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	t.endLast(b)
 	number := t.next()
 	frames, isMap := t.framesOf(l), l != nil && l.Map
-	if t.maps.held && !isMap {
+	if t.maps.buffered && !isMap {
 		t.endMaps(b)
 	}
 	if isMap && t.mapLine(b, l.MapStart) {
 		return
 	}
-	if t.maps.passed && len(t.held) == 0 && len(frames) > 0 {
+	if t.maps.complete && len(t.buffered) == 0 && len(frames) > 0 {
 		t.end()
 		t.reader.AgeMaps(number)
 	}
-	if t.trace != nil && l == nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
+	if t.trace != nil && l == nil && bytes.Contains(b, inventedMark) { // a frame that an earlier run has located
 		t.last = number
 	}
 	switch {
 	case len(frames) > 0 && !t.maps.await(frames):
 		t.takeFrames(b, frames, l.Holds)
-	case len(t.held) == 0:
+	case len(t.buffered) == 0:
 		t.takeOutside(b)
 	default:
 		t.takeWithin(b, l != nil)
@@ -230,14 +230,14 @@ func (t *tracer) endLast(b []byte) {
 	if t.printed > 0 {
 		t.release() // a panic has interrupted the last release
 	}
-	if n := len(t.held); n > 0 {
-		last := &t.held[n-1]
+	if n := len(t.buffered); n > 0 {
+		last := &t.buffered[n-1]
 		last.listed = isListed(t.opt, t.text[last.from:last.to], b)
 	}
 	if t.listing {
 		t.release()
 	}
-	dropAnswered(t.held, b)
+	dropAnswered(t.buffered, b)
 }
 
 // framesOf returns the frames of l, which are not located yet. It returns none if answers would
@@ -258,18 +258,18 @@ func (t *tracer) endMaps(b []byte) {
 		t.maps.unresolved = 0
 	}
 	t.release()
-	t.maps.passed = true
+	t.maps.complete = true
 }
 
 // takeOutside filters a line without frames while no line is held back.
 func (t *tracer) takeOutside(b []byte) {
 	t.full = false // the next stack may be held back
 	if t.opt.NoHold || len(listingOf(t.opt, b).lines) == 0 {
-		passLine(t, b, false)
+		printUnframed(t, b, false)
 		return
 	}
 	t.begin()
-	t.hold(b, nil)
+	t.buffer(b, nil)
 	t.listing = true
 }
 
@@ -277,11 +277,11 @@ func (t *tracer) takeOutside(b []byte) {
 // a map or another fact.
 func (t *tracer) takeWithin(b []byte, isFact bool) {
 	number := t.next()
-	t.hold(b, nil)
+	t.buffer(b, nil)
 	if isFact {
 		t.last = number
 	}
-	if !t.promise && (number-t.last > gap(t) || len(t.held) >= maxStackStart) || t.late() {
+	if !t.expectsMaps && (number-t.last > gap(t) || len(t.buffered) >= maxStackStart) || t.late() {
 		t.release()
 	}
 }
@@ -290,7 +290,7 @@ func (t *tracer) takeWithin(b []byte, isFact bool) {
 func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	number := t.next()
 	t.endOld(number)
-	if number-t.last > 1 || len(t.held) > 0 && len(t.held[len(t.held)-1].frames) == 0 {
+	if number-t.last > 1 || len(t.buffered) > 0 && len(t.buffered[len(t.buffered)-1].frames) == 0 {
 		frames[0].Apart = true
 	}
 	sure := t.placeAlone(frames)
@@ -301,16 +301,16 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	if !sure || listed || frames[0].Kernel != nil {
 		t.last = number
 	}
-	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
+	if len(t.buffered) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
 		t.printNow(b, frames, sure)
 		return
 	}
-	t.promise = t.promise || holds
+	t.expectsMaps = t.expectsMaps || holds
 	if fits := t.hasRoom(len(b), len(frames)); listed && (!fits || t.late()) {
 		t.release() // not with this line, whose answers the next one may have
 		t.full = t.full || !fits && !t.trace.Apart()
 	}
-	t.hold(b, frames)
+	t.buffer(b, frames)
 	if t.late() {
 		t.release()
 	}
@@ -328,7 +328,7 @@ func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 
 // endOld ends the stack, and the trace, whose last frames are too many lines before a frame.
 func (t *tracer) endOld(number int64) {
-	if t.trace == nil || len(t.held) > 0 {
+	if t.trace == nil || len(t.buffered) > 0 {
 		return
 	}
 	if number-t.last > maxTraceGap {
@@ -367,7 +367,7 @@ func (t *tracer) begin() {
 // end forgets the current trace.
 func (t *tracer) end() {
 	t.endTrace()
-	t.full, t.promise = false, false
+	t.full, t.expectsMaps = false, false
 	t.maps.forget()
 }
 
@@ -380,7 +380,7 @@ func (t *tracer) endTrace() {
 // dropAnswered removes the frames of the last line that is held back if b, the line after it, has
 // the answer for one of them: the log was filtered before. A frame that its producer has resolved
 // becomes Named.
-func dropAnswered(held []heldLine, b []byte) {
+func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return
 	}
@@ -396,18 +396,18 @@ func dropAnswered(held []heldLine, b []byte) {
 	}
 }
 
-// hold holds a line back.
-func (t *tracer) hold(b []byte, frames []judge.Frame) {
-	if len(t.held) == 0 {
+// buffer holds a line back.
+func (t *tracer) buffer(b []byte, frames []judge.Frame) {
+	if len(t.buffered) == 0 {
 		t.since = time.Now()
 	}
 	from := len(t.text)
 	t.text = append(t.text, b...)
 	upTo := len(frames)
-	if n := len(t.held); n > 0 {
-		upTo += t.held[n-1].upTo
+	if n := len(t.buffered); n > 0 {
+		upTo += t.buffered[n-1].upTo
 	}
-	t.held = append(t.held, heldLine{from, len(t.text), judge.Clone(frames), upTo, false})
+	t.buffered = append(t.buffered, bufferedLine{from, len(t.text), judge.Clone(frames), upTo, false})
 	if !t.hasRoom(0, 0) {
 		t.release()
 		t.full = !t.trace.Apart()
@@ -418,19 +418,19 @@ func (t *tracer) hold(b []byte, frames []judge.Frame) {
 // number of frames. If both are 0, that line is held already.
 func (t *tracer) hasRoom(size, frames int) bool {
 	lines, bytes := t.limits()
-	held := len(t.held)
+	held := len(t.buffered)
 	if held > 0 {
-		frames += t.held[held-1].upTo
+		frames += t.buffered[held-1].upTo
 	}
 	if size > 0 {
 		held++
 	}
-	return held < lines && len(t.text)+size < bytes && frames < maxHeldFrames
+	return held < lines && len(t.text)+size < bytes && frames < maxBufferedFrames
 }
 
 // limits returns the number of lines and of bytes that may be held back.
 func (t *tracer) limits() (lines, bytes int) {
-	if t.opt.Whole && t.promise {
+	if t.opt.Whole && t.expectsMaps {
 		return maxFileLines, maxFileBytes
 	}
 	return maxTraceLines, maxTraceBytes
@@ -438,8 +438,8 @@ func (t *tracer) limits() (lines, bytes int) {
 
 // gap returns the number of lines without a frame that may follow the last one.
 func gap(t *tracer) int64 {
-	for i := len(t.held) - 1; i >= max(0, len(t.held)-maxReportGap); i-- {
-		if frames := t.held[i].frames; len(frames) > 0 {
+	for i := len(t.buffered) - 1; i >= max(0, len(t.buffered)-maxReportGap); i-- {
+		if frames := t.buffered[i].frames; len(frames) > 0 {
 			if frames[0].Awaits {
 				return maxReportGap
 			}
@@ -452,18 +452,18 @@ func gap(t *tracer) int64 {
 // late reports whether the lines have been held back for more than maxTraceTime, unless Whole is
 // set.
 func (t *tracer) late() bool {
-	return len(t.held) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
+	return len(t.buffered) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
 }
 
-// holds reports whether lines are held back.
-func (t *tracer) holds() bool { return t != nil && len(t.held) > 0 }
+// isBuffering reports whether lines are held back.
+func (t *tracer) isBuffering() bool { return t != nil && len(t.buffered) > 0 }
 
-// heldText returns the lines that are held back.
-func (t *tracer) heldText() []byte { return t.text[t.held[t.printed].from:] }
+// bufferedText returns the lines that are held back.
+func (t *tracer) bufferedText() []byte { return t.text[t.buffered[t.printed].from:] }
 
-// firstHeld returns the number of the first line that is held back, or 0.
-func (t *tracer) firstHeld() int64 {
-	if !t.holds() {
+// firstBuffered returns the number of the first line that is held back, or 0.
+func (t *tracer) firstBuffered() int64 {
+	if !t.isBuffering() {
 		return 0
 	}
 	return t.f.line + 1
@@ -497,13 +497,13 @@ func (t *tracer) close() {
 
 // release prints the lines that are held back.
 func (t *tracer) release() {
-	if t == nil || len(t.held) == 0 {
+	if t == nil || len(t.buffered) == 0 {
 		return
 	}
 	if t.printed == 0 {
 		var all []*judge.Frame
-		for i := range t.held {
-			all = append(all, pointers(t.held[i].frames)...)
+		for i := range t.buffered {
+			all = append(all, pointers(t.buffered[i].frames)...)
 		}
 		if t.trace != nil && t.files.changed() {
 			t.endTrace() // its verdicts are about files that were replaced
@@ -511,24 +511,24 @@ func (t *tracer) release() {
 		t.begin()
 		locateFrames(t, all)
 	}
-	for t.printed < len(t.held) {
-		l := &t.held[t.printed]
+	for t.printed < len(t.buffered) {
+		l := &t.buffered[t.printed]
 		t.printed++
 		b := t.text[l.from:l.to]
 		switch {
 		case len(l.frames) > 0:
 			t.print(b, l.frames)
-		case t.maps.held && t.printed == len(t.held):
-			t.maps.held = false
+		case t.maps.buffered && t.printed == len(t.buffered):
+			t.maps.buffered = false
 			t.printMap(b)
 		default:
-			passLine(t, b, l.listed)
+			printUnframed(t, b, l.listed)
 		}
 	}
-	t.promise, t.listing = false, false
-	t.held, t.text, t.printed = t.held[:0], t.text[:0], 0
+	t.expectsMaps, t.listing = false, false
+	t.buffered, t.text, t.printed = t.buffered[:0], t.text[:0], 0
 	if cap(t.text) > 4*maxTraceBytes {
-		t.held, t.text = nil, nil
+		t.buffered, t.text = nil, nil
 	}
 }
 
@@ -547,15 +547,15 @@ func (t *tracer) print(b []byte, frames []judge.Frame) {
 // back.
 func (t *tracer) mapLine(b []byte, start int) bool {
 	m := &t.maps
-	if t.opt.NoHold || len(t.held) == 0 && m.unresolved == 0 {
+	if t.opt.NoHold || len(t.buffered) == 0 && m.unresolved == 0 {
 		return false
 	}
-	if m.held && len(t.held) == 1 { // only the last line is held back for footnotes
-		m.held = false
+	if m.buffered && len(t.buffered) == 1 { // only the last line is held back for footnotes
+		m.buffered = false
 		t.release()
 	}
-	t.hold(b, nil)
-	m.held, m.start = len(t.held) > 0, start
+	t.buffer(b, nil)
+	m.buffered, m.start = len(t.buffered) > 0, start
 	return true
 }
 
@@ -564,7 +564,7 @@ func (t *tracer) printMap(b []byte) {
 	m := &t.maps
 	notes := t.lateNotes()
 	if len(notes) == 0 {
-		passLine(t, b, false)
+		printUnframed(t, b, false)
 		return
 	}
 	f := t.f
@@ -623,9 +623,9 @@ func (t *tracer) lateNotes() (notes []judge.Frame) {
 	return notes
 }
 
-// passLine prints a line without frames, and the lines for its addresses unless listed is set: the
+// printUnframed prints a line without frames, and the lines for its addresses unless listed is set: the
 // log has them already.
-func passLine(t *tracer, b []byte, listed bool) {
+func printUnframed(t *tracer, b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {
 		t.f.lineOf(b)
@@ -640,7 +640,7 @@ func passLine(t *tracer, b []byte, listed bool) {
 func (t *tracer) enterLine(b []byte) (text, eol []byte) {
 	f := t.f
 	f.line++
-	f.looked = 0
+	f.dictLookups = 0
 	f.printOf(f.line)
 	f.current.text = b
 	text, eol = lines.CutEnd(b)

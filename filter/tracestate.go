@@ -16,7 +16,7 @@ type savedTraces struct {
 	Past     checkpoint.List[savedPast]    `json:"past,omitempty"`   // lines before the lines that are held back
 	Facts    *savedFacts                   `json:"facts,omitempty"`
 	Stacks   []savedStack                  `json:"stacks,omitempty"`
-	Made     uint64                        `json:"made,omitempty"` // modules that were made up
+	Invented uint64                        `json:"made,omitempty"` // modules that were made up
 	Open     bool                          `json:"open,omitempty"` // a trace is open: the fields below are its state
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
@@ -50,12 +50,12 @@ func (t *tracer) saved() *savedTraces {
 		return nil
 	}
 	s := &savedTraces{
-		Reader: t.reader.State(),
-		Past:   pastSaved(t),
-		Facts:  factsSaved(t.reader.Facts()),
-		Made:   t.locator.first + uint64(len(t.locator.made)),
+		Reader:   t.reader.State(),
+		Past:     pastSaved(t),
+		Facts:    factsSaved(t.reader.Facts()),
+		Invented: t.locator.firstInvented + uint64(len(t.locator.invented)),
 	}
-	if t.holds() {
+	if t.isBuffering() {
 		s.Before = &t.before
 	}
 	for i, k := range t.locator.stacks {
@@ -69,7 +69,7 @@ func (t *tracer) saved() *savedTraces {
 	if t.trace == nil {
 		return s
 	}
-	s.Open, s.Last, s.Full, s.Promise = true, t.last, t.full, t.promise
+	s.Open, s.Last, s.Full, s.Promise = true, t.last, t.full, t.expectsMaps
 	s.Trace = t.trace.State()
 	for _, v := range t.trace.Verdicts() {
 		to := savedVerdict{
@@ -95,7 +95,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	t.locator.first = min(s.Made, maxMade) // the modules are printed again, with new numbers: the output may be another file
+	t.locator.firstInvented = min(s.Invented, maxInvented) // the modules are printed again, with new numbers: the output may be another file
 	before := s.Reader
 	if s.Before != nil {
 		before = *s.Before
@@ -109,7 +109,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 	t.reader.SetFacts(facts)
 	if s.Open {
 		t.begin()
-		t.last, t.promise = s.Last, s.Promise
+		t.last, t.expectsMaps = s.Last, s.Promise
 		verdicts, err := s.verdicts()
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 	}
 	facts, _ = s.Facts.facts()
 	t.reader.SetFacts(facts)
-	t.full, t.promise = s.Full, s.Promise
+	t.full, t.expectsMaps = s.Full, s.Promise
 	return nil
 }
 

@@ -60,7 +60,7 @@ var worstModes = []struct {
 	{"text", Options{}},
 	{"colour", Options{Color: ColorAlways}},
 	{"terminal", Options{Color: ColorNever, Terminal: true}},
-	{"look", Options{Color: ColorAlways, Terminal: true, Look: Look{Own: new(findings.Own), Width: 80, Fold: true}}},
+	{"look", Options{Color: ColorAlways, Terminal: true, Display: Display{Own: new(findings.Own), Width: 80, Fold: true}}},
 	{"no modules", Options{ModuleLines: ModuleLinesNone}},
 	{"JSON", Options{Output: JSON}},
 }

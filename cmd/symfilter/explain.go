@@ -25,9 +25,9 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	}
 	if c.verbose || c.explain {
 		all := s.unresolved.all()
-		s.printRests(all.rests)
-		if w := all.wild; w.Frames > 0 {
-			s.diag.line("left as logged: %s, such as 0x%x: %v", count(w.Frames, "address", "addresses"), w.Addr, judge.ErrWild)
+		s.printProofs(all.proofs)
+		if w := all.noCode; w.Frames > 0 {
+			s.diag.line("left as logged: %s, such as 0x%x: %v", count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode)
 		}
 	}
 	s.diag.flush()
@@ -38,7 +38,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		return
 	}
 	sum := s.unresolved.all()
-	if s.searched && sum.asked == 0 && sum.wild.Frames == 0 && !s.unread {
+	if s.searched && sum.asked == 0 && sum.noCode.Frames == 0 && !s.unread {
 		s.diag.line("nothing to explain: no address of native code was found; traces of Java, .NET, JavaScript and Python have names, or need tools of their runtimes; symfilter help dialects lists the backtraces that are read")
 	}
 	modules, outside := sum.sorted()
@@ -62,7 +62,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 }
 
 // printRests prints the proofs of the answers for raw backtraces.
-func (s *stream) printRests(r filter.Rests) {
+func (s *stream) printProofs(r filter.Proofs) {
 	var parts []string
 	for _, p := range []struct {
 		n    int64

@@ -171,7 +171,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 // replies returns the translator that answers lines of JSON.
 func (r *reports) replies(at *arrival) io.WriteCloser {
 	o := at.options
-	o.Look, o.Color = filter.Look{}, filter.ColorKeep // another program gets the replies
+	o.Display, o.Color = filter.Display{}, filter.ColorKeep // another program gets the replies
 	reply := input.NewReply(o, at.batch.w, r.c.keys, r.c.fields)
 	at.lines = reply.Lines()
 	return reply

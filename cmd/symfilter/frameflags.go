@@ -60,25 +60,25 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 	if err != nil {
 		return usageError{err}
 	}
-	o.Look.ShortNames = c.frames.shortNames
+	o.Display.ShortNames = c.frames.shortNames
 	if c.output == outputHTML || c.source.lines.on {
-		o.Look.Own = own
+		o.Display.Own = own
 	}
 	if o.Output != filter.Text || o.Printer != nil || o.Dialects.Elements {
 		return nil
 	}
 	if !c.raw && (o.Terminal || o.Color == filter.ColorAlways) {
 		o.Paths.Clean = true
-		o.Look.Width = width(stdout, getenv)
+		o.Display.Width = width(stdout, getenv)
 	}
-	o.Look.Fold = o.Terminal
+	o.Display.Fold = o.Terminal
 	if c.frames.allFrames.set {
-		o.Look.Fold = !c.frames.allFrames.on
+		o.Display.Fold = !c.frames.allFrames.on
 	}
-	o.Look.Fold = o.Look.Fold && !c.backtraces.keepRaw
-	o.Look.AtOnce = c.follow.on
-	if o.Look.Fold {
-		o.Look.Own = own
+	o.Display.Fold = o.Display.Fold && !c.backtraces.keepRaw
+	o.Display.AtOnce = c.follow.on
+	if o.Display.Fold {
+		o.Display.Own = own
 	}
 	if o.Terminal && c.moduleLines == "" && !c.noModules {
 		o.ModuleLines = filter.ModuleLinesShort

@@ -37,10 +37,10 @@ func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
 	caches := make(map[cached]*filter.Cache)
-	var look filter.Look
+	var look filter.Display
 	for _, l := range pipelines {
 		if look.Own == nil {
-			look.Own = l.options.Look.Own
+			look.Own = l.options.Display.Own
 		}
 		if at := of(l); caches[at] == nil {
 			if len(caches) > 0 {
@@ -51,7 +51,7 @@ func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	}
 	for _, l := range pipelines {
 		l.options.Cache = caches[of(l)]
-		l.options.Look.Own = look.Own
+		l.options.Display.Own = look.Own
 	}
 }
 

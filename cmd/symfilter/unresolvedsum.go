@@ -26,8 +26,8 @@ type counts struct {
 	modules []symbolize.Unresolved // in which addresses stayed unresolved
 	failed  int64                  // addresses that stayed unresolved, with those in no module
 	asked   int64                  // all addresses
-	rests   filter.Rests           // the proofs of the answers for raw backtraces
-	wild    filter.Wild            // addresses of raw backtraces at which there is no code
+	proofs  filter.Proofs          // the proofs of the answers for raw backtraces
+	noCode  filter.NoCode          // addresses of raw backtraces at which there is no code
 	taken   map[string]bool        // paths of the files of --image that were taken for modules
 }
 
@@ -38,7 +38,7 @@ func countsOf(f interface {
 }) counts {
 	modules, failed := f.Unresolved()
 	stats := f.Stats()
-	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests, wild: stats.Wild}
+	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode}
 }
 
 // An unresolvedSum adds up the counts of inputs. Its zero value is empty. Its methods are safe for
@@ -49,8 +49,8 @@ type unresolvedSum struct {
 	nameBytes int // of modules
 	failed    int64
 	asked     int64
-	rests     filter.Rests
-	wild      filter.Wild
+	rests     filter.Proofs
+	wild      filter.NoCode
 	taken     map[string]bool
 }
 
@@ -65,8 +65,8 @@ func (t *unresolvedSum) add(c counts) {
 	defer t.mu.Unlock()
 	t.failed += c.failed
 	t.asked += c.asked
-	t.rests.Add(c.rests)
-	t.wild.Add(c.wild)
+	t.rests.Add(c.proofs)
+	t.wild.Add(c.noCode)
 	if t.taken == nil {
 		t.taken = make(map[string]bool)
 	}
@@ -100,7 +100,7 @@ func (t *unresolvedSum) take(path string) { t.add(counts{taken: map[string]bool{
 func (t *unresolvedSum) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests, wild: t.wild, taken: maps.Clone(t.taken)}
+	sum := counts{failed: t.failed, asked: t.asked, proofs: t.rests, noCode: t.wild, taken: maps.Clone(t.taken)}
 	for _, u := range t.modules {
 		sum.modules = append(sum.modules, *u)
 	}

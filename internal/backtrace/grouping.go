@@ -75,7 +75,7 @@ func (g *Grouping) Element(made []byte) *Held {
 func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {
-			return g.Element(e.Made)
+			return g.Element(e.Appended)
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 // Release forgets the elements of a line that was printed.
 func (g *Grouping) Release(elements []filter.LineElement) {
 	for i := range elements {
-		if len(elements[i].Made) > 0 {
+		if len(elements[i].Appended) > 0 {
 			g.lines--
 		}
 	}

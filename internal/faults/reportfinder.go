@@ -131,7 +131,7 @@ func (f *Finder) AppendLine(dst []byte, l *filter.Line) []byte {
 
 // Begin sets the options that a Finder needs: plain text, without lines of modules.
 func (f *Finder) Begin(o *filter.Options) {
-	o.Terminal, o.Color, o.ModuleLines, o.Look = false, filter.ColorNever, filter.ModuleLinesNone, filter.Look{Own: o.Look.Own}
+	o.Terminal, o.Color, o.ModuleLines, o.Display = false, filter.ColorNever, filter.ModuleLinesNone, filter.Display{Own: o.Display.Own}
 }
 
 // AppendLines reads lines without elements, if no stack is open. Outside of a report most are not

@@ -14,7 +14,7 @@ import (
 // reasonFiles are the files and packages whose errors are reasons for frames without a name: all
 // errors that they declare, but for those in unprinted.
 var (
-	reasonFiles = []string{"internal/dialect", "internal/judge", "internal/report/object.go", "filter/image.go", "filter/resolved.go", "filter/trace.go", "valgrind/missing.go", "rtrace/options.go", "symbolize/module.go"}
+	reasonFiles = []string{"internal/dialect", "internal/judge", "internal/report/object.go", "filter/tracefiles.go", "filter/resolved.go", "filter/trace.go", "valgrind/missing.go", "rtrace/options.go", "symbolize/module.go"}
 	unprinted   = []string{
 		"the mapping is not a file", // of a report: nothing is unresolved by it that has a file
 	}

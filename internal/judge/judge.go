@@ -199,7 +199,7 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 	for _, f := range frames {
 		if t.inGiven && f.Place.Err == ErrOutside {
-			f.Place.Err = ErrWild
+			f.Place.Err = ErrNoCode
 		}
 	}
 }

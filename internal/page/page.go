@@ -56,11 +56,11 @@ func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix 
 // Begin sets the options that a Page needs: the page escapes all text, and has the colours of the
 // log.
 func (p *Page) Begin(o *filter.Options) {
-	o.Terminal, o.Look.Width, o.Look.Fold = false, 0, false
+	o.Terminal, o.Display.Width, o.Display.Fold = false, 0, false
 	if o.Color != filter.ColorNever {
 		o.Color = filter.ColorForPrinter
 	}
-	p.prefix, p.same.own = nil, o.Look.Own
+	p.prefix, p.same.own = nil, o.Display.Own
 }
 
 // AppendRest appends the rest of the page to dst and returns the extended slice. Nothing may be
@@ -167,7 +167,7 @@ func (p *Page) elements(l *filter.Line) {
 	at := 0
 	for i := range l.Elements {
 		e := &l.Elements[i]
-		h := p.Element(e.Made)
+		h := p.Element(e.Appended)
 		if h == nil {
 			continue
 		}

@@ -54,7 +54,7 @@ func pageOf(t testing.TB, log []byte, o filter.Options) (page []byte, text strin
 	p := New("log")
 	o.Printer = p
 	page = p.AppendRest(run(o))
-	o.Printer, o.Color, o.Terminal, o.Look.Own = nil, filter.ColorNever, true, nil
+	o.Printer, o.Color, o.Terminal, o.Display.Own = nil, filter.ColorNever, true, nil
 	return page, strings.ReplaceAll(string(run(o)), "\r\n", "\n")
 }
 
@@ -142,7 +142,7 @@ func FuzzHTML(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := filter.Options{Symbolizer: s, Patience: patient, Look: filter.Look{Own: new(findings.Own)}}
+		o := filter.Options{Symbolizer: s, Patience: patient, Display: filter.Display{Own: new(findings.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		checkPage(t, largePage(t, log, o, 7), text)
@@ -197,7 +197,7 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	key := regexp.MustCompile(`^(?s)(.*?) `)
 	for _, s := range append(injections, logtest.Hostile...) {
-		o := filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: filter.Look{Own: new(findings.Own)}}
+		o := filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Display: filter.Display{Own: new(findings.Own)}}
 		o.Paths.Map = []filter.PrefixMap{{Old: "/src", New: s}}
 		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
 			o.Paths.Source, o.Paths.Link = nil, nil
@@ -242,7 +242,7 @@ func TestPagesOfCrashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := filter.Options{Symbolizer: tt.symbolizer, Patience: patient, Look: filter.Look{Own: new(findings.Own)}}
+		o := filter.Options{Symbolizer: tt.symbolizer, Patience: patient, Display: filter.Display{Own: new(findings.Own)}}
 		page, text := pageOf(t, log, o)
 		checkPage(t, page, text)
 		_, body, _ := strings.Cut(string(page), "<body>\n")

@@ -16,11 +16,11 @@ import (
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
-	own  ownFrames // Look.Own of the Filter
+	own  ownFrames // Display.Own of the Filter
 	text []byte    // what is hashed: a hash of bytes takes a fifth of the time of one of values
 }
 
-// ownFrames is the type of Look.Own.
+// ownFrames is the type of Display.Own.
 type ownFrames interface {
 	Is(function, file, object string) bool
 }

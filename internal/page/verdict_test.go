@@ -18,7 +18,7 @@ import (
 // titles returns the titles of the backtraces of a page: of new ones and of others.
 func titles(t *testing.T, log string) []string {
 	t.Helper()
-	page, _ := pageOf(t, []byte(log), filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: filter.Look{Own: new(findings.Own)}})
+	page, _ := pageOf(t, []byte(log), filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Display: filter.Display{Own: new(findings.Own)}})
 	p, err := pagetest.Parse(page)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestOutlinesOfPages(t *testing.T) {
 			if err != nil || len(a.Files) != 2 {
 				t.Fatal(err, len(a.Files))
 			}
-			page, text := pageOf(t, a.Files[0].Data, filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Look: filter.Look{Own: new(findings.Own)}})
+			page, text := pageOf(t, a.Files[0].Data, filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Display: filter.Display{Own: new(findings.Own)}})
 			got := checkPage(t, page, text).Outline()
 			if *update {
 				a.Files[1].Data = []byte(got)

@@ -14,17 +14,17 @@ import (
 // Numbers of made-up modules and maps do not occur in logs: no process has memory at these
 // addresses, and no program has so many modules.
 const (
-	madeModule = 1 << 32               // ID of the first module
-	madeBase   = 0xfff0_0000_0000_0000 // address of its map
-	madeSize   = 1 << 39               // bytes of a map, which begins with address 0 of the file
-	maxMade    = 4096                  // modules; frames of further ones stay as they are
+	inventedID   = 1 << 32               // ID of the first module
+	inventedBase = 0xfff0_0000_0000_0000 // address of its map
+	inventedSize = 1 << 39               // bytes of a map, which begins with address 0 of the file
+	maxInvented  = 4096                  // modules; frames of further ones stay as they are
 )
 
-// madeMark is the beginning of a pc that was made from a frame.
-var madeMark = []byte("{{{pc:0xfff")
+// inventedMark is the beginning of a pc that was made of a frame.
+var inventedMark = []byte("{{{pc:0xfff")
 
-// made are the modules that were made up since the last reset of the log.
-type made map[cacheModule]uint64
+// inventedModules are the modules that were made up since the last reset of the log.
+type inventedModules map[cacheModule]uint64
 
 // identity returns the name and the build ID of the module of a located frame.
 func (c *locator) identity(fr *judge.Frame) cacheModule {
@@ -38,8 +38,8 @@ func (c *locator) identity(fr *judge.Frame) cacheModule {
 	return cacheModule{id: m.ID, name: fr.Module}
 }
 
-// passOn prints a line without frames unchanged, for [Dialects.Elements].
-func passOn(f *lineFilter, text, eol []byte) {
+// unchangedLine prints a line without frames unchanged, for [Dialects.Elements].
+func unchangedLine(f *lineFilter, text, eol []byte) {
 	if f.process.hex != nil {
 		f.dictLine(text)
 	} else {
@@ -48,8 +48,8 @@ func passOn(f *lineFilter, text, eol []byte) {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; f.tracer != nil && p.Kind == markup.Elem && p.Tag == markup.TagReset {
-			clear(f.tracer.locator.made)
-			f.tracer.locator.first = 0
+			clear(f.tracer.locator.invented)
+			f.tracer.locator.firstInvented = 0
 		}
 	}
 	f.footnotes = f.footnotes[:0]
@@ -60,30 +60,30 @@ func passOn(f *lineFilter, text, eol []byte) {
 // place returns the made-up address of a frame, and whether it has one. For a new module it prints
 // the module and its map on a line of their own, so the current line must be empty.
 func (c *locator) place(fr *judge.Frame, eol []byte) (addr uint64, ok bool) {
-	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= madeSize {
+	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= inventedSize {
 		return 0, false
 	}
 	k := c.identity(fr)
-	n, ok := c.made[k]
+	n, ok := c.invented[k]
 	if !ok {
-		n = c.first + uint64(len(c.made))
-		if k.id.IsZero() || len(k.name) > maxName || n >= maxMade {
+		n = c.firstInvented + uint64(len(c.invented))
+		if k.id.IsZero() || len(k.name) > maxName || n >= maxInvented {
 			return 0, false
 		}
-		if c.made == nil {
-			c.made = make(made)
+		if c.invented == nil {
+			c.invented = make(inventedModules)
 		}
-		c.made[k] = n
+		c.invented[k] = n
 		name := k.name
 		if name == "" {
 			name = "module"
 		}
 		f := c.f
-		f.layout.Buf = markup.Module{ID: madeModule + n, Name: name, BuildID: k.id}.AppendMarkup(f.layout.Buf)
-		f.layout.Buf = markup.MMap{Addr: madeBase + n*madeSize, Size: madeSize, Module: madeModule + n, Mode: markup.Read | markup.Exec}.AppendMarkup(f.layout.Buf)
+		f.layout.Buf = markup.Module{ID: inventedID + n, Name: name, BuildID: k.id}.AppendMarkup(f.layout.Buf)
+		f.layout.Buf = markup.MMap{Addr: inventedBase + n*inventedSize, Size: inventedSize, Module: inventedID + n, Mode: markup.Read | markup.Exec}.AppendMarkup(f.layout.Buf)
 		f.layout.NextLine(lineEnd(eol))
 	}
-	return madeBase + n*madeSize + fr.Place.Addr, true
+	return inventedBase + n*inventedSize + fr.Place.Addr, true
 }
 
 // lineEnd returns eol, or a newline if the last line of the log has no end.
@@ -94,10 +94,10 @@ func lineEnd(eol []byte) []byte {
 	return eol
 }
 
-// madeLine prints the current line with elements for its located frames. A frame of a sanitizer
+// elementLine prints the current line with elements for its located frames. A frame of a sanitizer
 // becomes a bt, unless KeepRaw is set; other lines keep their text, with a pc after each frame. A
 // line that is an object of JSON is printed unchanged: it has the build IDs of its modules.
-func (c *locator) madeLine(text, eol []byte, frames []judge.Frame) {
+func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if layout.InObject(&frames[0]) {
 		f.layout.LogBytes(text)
@@ -161,8 +161,8 @@ func isBT(text []byte, fr *judge.Frame) bool {
 		fr.Edits[last].Part == dialect.AtSource && !bytes.HasSuffix(text[:fr.Start], []byte("{"))
 }
 
-// madeNote is note with an element in place of an answer.
-func (c *locator) madeNote(prefix, between []byte, fr *judge.Frame) {
+// elementNote is note with an element in place of an answer.
+func (c *locator) elementNote(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	f.layout.NextLine(between)
 	addr, ok := c.place(fr, between)

@@ -20,14 +20,14 @@ type lineFilter struct {
 	dumped         bool        // Options.DumpFile has returned false
 	footnotes      []footnote  // of the current line
 	footnotePrefix []byte      // printed before each footnote
-	looked         int         // values in the hexdicts that end in the current line
+	dictLookups    int         // values in the hexdicts that end in the current line
 	factsAt        int         // Changes of the tracer's facts at the last call of ProcessesChanged
 }
 
 // lineOf filters b, a line with or without its line end.
 func (f *lineFilter) lineOf(b []byte) {
 	f.line++
-	f.looked = 0
+	f.dictLookups = 0
 	f.printOf(f.line)
 	f.current.text = b
 	text, eol := lines.CutEnd(b)
@@ -36,7 +36,7 @@ func (f *lineFilter) lineOf(b []byte) {
 	}
 	switch {
 	case f.o.Dialects.Elements:
-		passOn(f, text, eol)
+		unchangedLine(f, text, eol)
 	case f.process.hex != nil:
 		f.dictLine(text)
 		f.linePieces(eol)

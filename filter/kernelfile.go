@@ -20,14 +20,14 @@ func openModule(t *tracer, f *dialect.Frame) *judge.Image {
 func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	var m *judge.Image
 	if !f.ID.IsZero() {
-		if m = t.identified(f); m.Err == nil {
+		if m = t.imageByID(f); m.Err == nil {
 			return m
 		}
 	}
 	for i := range t.opt.Images {
 		if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
 			// the build ID in a compressed module is known only now
-			if given := t.given(g); f.ID.IsZero() || given.Err == nil && given.ID == f.ID {
+			if given := t.imageOfOperator(g); f.ID.IsZero() || given.Err == nil && given.ID == f.ID {
 				return given
 			}
 		}
@@ -43,7 +43,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 		if t.opt.NoPaths {
 			return &judge.Image{Path: place, Err: report.ErrNoPaths}
 		}
-		found := t.named(place)
+		found := t.imageAt(place)
 		if found.Err == nil && (f.ID.IsZero() || found.ID == f.ID) {
 			return found
 		}

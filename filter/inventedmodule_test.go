@@ -125,9 +125,9 @@ func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(frame)
-	first, second := fmt.Sprintf(module, uint64(madeModule), 0), fmt.Sprintf(module, uint64(madeModule+1), uint64(madeSize))
+	first, second := fmt.Sprintf(module, uint64(inventedID), 0), fmt.Sprintf(module, uint64(inventedID+1), uint64(inventedSize))
 	at := fmt.Sprintf(bt, 0x40018d)
-	want := first + at + kept + at + "b {{{reset}}}\n" + first + at + second + fmt.Sprintf(bt, uint64(madeSize+0x40018d))
+	want := first + at + kept + at + "b {{{reset}}}\n" + first + at + second + fmt.Sprintf(bt, uint64(inventedSize+0x40018d))
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

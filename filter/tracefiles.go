@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	maxImages  = 1024 // files that a trace may name
-	maxUnnamed = 64   // files that are tried for frames without a module
-	maxChanged = 16   // files of a trace that are looked at before another stack is judged
-	maxKept    = 32   // files that stay open after a trace: tables of their symbols take longer to make than to use
+	maxImages    = 1024 // files that a trace may name
+	maxUnnamed   = 64   // files that are tried for frames without a module
+	maxChanged   = 16   // files of a trace that are looked at before another stack is judged
+	maxOpenFiles = 32   // files that stay open after a trace: tables of their symbols take longer to make than to use
 )
 
 // traceFiles are the files of the modules of the current trace. They stay open for the next one. The zero
@@ -45,8 +45,8 @@ func (fs *traceFiles) charge(q *dialect.Quota) {
 // open makes fs ready for a trace.
 func (fs *traceFiles) open(o *Dialects) {
 	if fs.objects != nil {
-		fs.objects.Renew(maxKept)
-		fs.images.Renew(maxKept)
+		fs.objects.Renew(maxOpenFiles)
+		fs.images.Renew(maxOpenFiles)
 		return
 	}
 	fs.objects = report.NewObjects(&report.Options{Sysroot: o.Sysroot, PrefixMap: o.PrefixMap, NoPaths: o.NoPaths}, maxImages, true)
@@ -72,14 +72,14 @@ func (fs *traceFiles) changed() bool {
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {
-		return t.identified(f)
+		return t.imageByID(f)
 	}
 	for i := range t.opt.Images {
 		g := &t.opt.Images[i]
 		if !g.isFor(name) {
 			continue
 		}
-		return t.given(g)
+		return t.imageOfOperator(g)
 	}
 	entry, mapped := t.reader.Facts().Around(f)
 	switch {
@@ -90,23 +90,23 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	case mapped && entry.Deleted:
 		return &judge.Image{Path: entry.Path, Err: report.ErrDeleted}
 	case strings.HasPrefix(name, "/"):
-		return t.pathOf(name)
+		return t.imageAtTitle(name)
 	case mapped:
-		m := t.named(entry.Path)
+		m := t.imageAt(entry.Path)
 		// A mapping of another name may be that of another process, or the name is a link to the
 		// library.
 		m.Guessed = name != "" && judge.Stem(path.Base(entry.Path)) != judge.Stem(judge.ProgramName(name))
 		return m
 	}
-	return t.called(name)
+	return t.imageNamed(name)
 }
 
-// pathOf returns the file at a path, which may have blanks, or may be the beginning of the title of
+// imageAtTitle returns the file at a path, which may have blanks, or may be the beginning of the title of
 // a process.
-func (t *tracer) pathOf(name string) *judge.Image {
-	m := t.named(name)
+func (t *tracer) imageAtTitle(name string) *judge.Image {
+	m := t.imageAt(name)
 	if word, _, blank := strings.Cut(name, " "); m.Err != nil && blank {
-		if program := t.named(word); program.Err == nil {
+		if program := t.imageAt(word); program.Err == nil {
 			return program
 		}
 	}
@@ -116,19 +116,19 @@ func (t *tracer) pathOf(name string) *judge.Image {
 // programs are the folders that are searched for a program if the log has only its name.
 var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
-// called returns the file of a library by its name, or the file of a program by the name or title
+// imageNamed returns the file of a library by its name, or the file of a program by the name or title
 // of its process.
-func (t *tracer) called(title string) *judge.Image {
+func (t *tracer) imageNamed(title string) *judge.Image {
 	name := judge.ProgramName(title)
 	main := t.reader.Facts().Main().Name
 	if strings.HasPrefix(main, "/") && path.Base(main) == name {
-		return t.named(main)
+		return t.imageAt(main)
 	}
 	if mapped := t.reader.Facts().PathOf(name); mapped != "" {
-		return t.named(mapped)
+		return t.imageAt(mapped)
 	}
 	if m, ok := t.reader.Facts().Module(name); ok && strings.HasPrefix(m.Name, "/") {
-		if file := t.named(m.Name); file.Err == nil {
+		if file := t.imageAt(m.Name); file.Err == nil {
 			return file
 		}
 	}
@@ -187,7 +187,7 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 			if t.opt.NoPaths || !isFile(t, place) {
 				continue // as in most folders: it does not count towards maxImages
 			}
-			if m := t.named(place); m.Err == nil {
+			if m := t.imageAt(place); m.Err == nil {
 				return m
 			}
 		}
@@ -208,21 +208,21 @@ func (g *Image) isFor(module string) bool {
 // unnamed returns the files in which the address of a frame without a module may be.
 func (t *tracer) unnamed() (all []*judge.Image) {
 	for i := range t.opt.Images {
-		all = append(all, t.given(&t.opt.Images[i]))
+		all = append(all, t.imageOfOperator(&t.opt.Images[i]))
 	}
 	for _, path := range t.reader.Facts().Paths() {
 		if len(all) >= maxUnnamed {
 			break
 		}
-		m := t.named(path)
+		m := t.imageAt(path)
 		m.Guessed = true // the log does not name the file for the frame
 		all = append(all, m)
 	}
 	return all
 }
 
-// given returns the file that the operator names.
-func (t *tracer) given(g *Image) *judge.Image {
+// imageOfOperator returns the file that the operator names.
+func (t *tracer) imageOfOperator(g *Image) *judge.Image {
 	m := imageOf(t.files.images.Named(g.Path))
 	m.Given, m.Base, m.HasBase, m.Forced = true, g.Base, g.HasBase, t.opt.ForceImages
 	m.Hash = func() string { return hashOf(t, g.Path) }
@@ -238,8 +238,8 @@ var (
 	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link to there; --image NAME=FILE names another file")
 )
 
-// named returns the file at a path.
-func (t *tracer) named(name string) *judge.Image {
+// imageAt returns the file at a path.
+func (t *tracer) imageAt(name string) *judge.Image {
 	clean := path.Clean(name)
 	place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
 	switch there := path.Clean(place); {
@@ -306,10 +306,10 @@ func imageOf(o *report.Object) *judge.Image {
 	return m
 }
 
-// identified returns the file of a module with a known build ID, wherever the symbolizer finds it.
-func (t *tracer) identified(f *dialect.Frame) *judge.Image {
+// imageByID returns the file of a module with a known build ID, wherever the symbolizer finds it.
+func (t *tracer) imageByID(f *dialect.Frame) *judge.Image {
 	if strings.HasPrefix(f.Module, "/") && !f.Deleted {
-		if m := t.named(f.Module); m.Err == nil && m.ID == f.ID {
+		if m := t.imageAt(f.Module); m.Err == nil && m.ID == f.ID {
 			return m // unlike a debug file it has code, which shows signal trampolines
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// A Look sets how frames are shown to people. The zero value is the form for programs. Width and
+// A Display sets how frames are shown to people. The zero value is the form for programs. Width and
 // Fold have no effect on other forms of output than text, and with Options.Emit.
-type Look struct {
+type Display struct {
 	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]:
 	// function is a linkage name, file the path of a source file, and object that of an object
 	// file; each is empty if it is unknown. If Own is nil, every frame is own.
@@ -36,13 +36,13 @@ type Look struct {
 	AtOnce bool
 }
 
-// newLines returns the Display of a Filter with options o, or nil if its output is for
+// newDisplay returns the Display of a Filter with options o, or nil if its output is for
 // programs.
-func newLines(o *Options) *layout.Display {
+func newDisplay(o *Options) *layout.Display {
 	if o.Output != Text || o.Printer != nil || o.Emit != nil {
 		return nil
 	}
-	return layout.NewDisplay(layout.Style{Width: o.Look.Width, Fold: o.Look.Fold, Colors: o.Color == ColorAlways, KeepsColor: o.Color == ColorKeep})
+	return layout.NewDisplay(layout.Style{Width: o.Display.Width, Fold: o.Display.Fold, Colors: o.Color == ColorAlways, KeepsColor: o.Color == ColorKeep})
 }
 
 // baseModule returns the last part of a module's name, printable.

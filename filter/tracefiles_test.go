@@ -41,7 +41,7 @@ func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 		if len(c.by.PrefixMap) > 0 {
 			name = c.by.PrefixMap[0].Old
 		}
-		if m := f.tracer.named(name); m.Err != nil || m.Younger != c.want {
+		if m := f.tracer.imageAt(name); m.Err != nil || m.Younger != c.want {
 			t.Errorf("%s: younger: %t, want %t; %v", c.name, m.Younger, c.want, m.Err)
 		}
 		if err := f.Close(); err != nil {
@@ -76,10 +76,10 @@ func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 		o.Dialects = c.by
 		f := New(io.Discard, o)
 		f.tracer.begin()
-		if got := f.tracer.named(c.path).Err; got != c.want {
+		if got := f.tracer.imageAt(c.path).Err; got != c.want {
 			t.Errorf("%s with %+v: %v, want %v", c.path, c.by, got, c.want)
 		}
-		if err := f.tracer.given(&c.by.Images[0]).Err; err != nil {
+		if err := f.tracer.imageOfOperator(&c.by.Images[0]).Err; err != nil {
 			t.Errorf("the operator's file: %v", err)
 		}
 		if err := f.Close(); err != nil {
@@ -138,9 +138,9 @@ func TestALibraryIsFoundAfterManyThatAreNot(t *testing.T) {
 	defer f.Close()
 	f.tracer.begin()
 	for i := range maxImages {
-		f.tracer.called(fmt.Sprintf("libnone%d.so", i))
+		f.tracer.imageNamed(fmt.Sprintf("libnone%d.so", i))
 	}
-	if m := f.tracer.called("libledger.so"); m.Err != nil {
+	if m := f.tracer.imageNamed("libledger.so"); m.Err != nil {
 		t.Error(m.Err)
 	}
 }

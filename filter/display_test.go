@@ -39,7 +39,7 @@ const lookLog = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2
 
 func lookOptions(t testing.TB) Options {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Terminal: true, Color: ColorNever, ModuleLines: ModuleLinesNone}
-	o.Look = Look{Own: new(findings.Own), Width: 60, Fold: true}
+	o.Display = Display{Own: new(findings.Own), Width: 60, Fold: true}
 	return o
 }
 
@@ -65,7 +65,7 @@ func TestHeldFramesComeOutInTime(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			o := lookOptions(t)
-			o.Look.Width = 0
+			o.Display.Width = 0
 			f := New(&out, o)
 			io.WriteString(f, lookLog)
 			io.WriteString(f, test.in)
@@ -85,7 +85,7 @@ func TestHeldFramesComeOutInTime(t *testing.T) {
 			if got := out.String(); got != test.after {
 				t.Errorf("at the end: got %q, want %q", got, test.after)
 			}
-			o.Look.AtOnce = true
+			o.Display.AtOnce = true
 			out.Reset()
 			f = New(&out, o)
 			io.WriteString(f, lookLog)
@@ -154,18 +154,18 @@ func TestALookKeepsAllWords(t *testing.T) {
 			o := resolvingDialects(t)
 			if i == 0 {
 				o = lookOptions(t)
-				o.Look = Look{}
+				o.Display = Display{}
 			}
 			o.Terminal, o.Color = true, Color(r.IntN(3))
 			o.ModuleLines = ModuleLinesNone
 			plain, _ := filterString(t, o, log, nil)
-			o.Look.Width = 20 + r.IntN(100)
+			o.Display.Width = 20 + r.IntN(100)
 			got, _ := filterString(t, o, log, nil)
 			if again, _ := filterString(t, o, log, r); again != got {
 				t.Fatalf("chunking changes the output of %q:\n got %q\nwant %q", log, again, got)
 			}
 			if words(got) != words(plain) {
-				t.Fatalf("%q, %d columns:\n got %q\nwant %q", log, o.Look.Width, got, plain)
+				t.Fatalf("%q, %d columns:\n got %q\nwant %q", log, o.Display.Width, got, plain)
 			}
 		}
 	}
@@ -186,12 +186,12 @@ func FuzzLook(f *testing.F) {
 		o := plain
 		o.Color = Color(mode % 3)
 		want, _ := filterString(t, o, string(log), nil)
-		o.Look.Width = 20 + int(mode)
+		o.Display.Width = 20 + int(mode)
 		got, failed := filterString(t, o, string(log), nil)
 		if words(got) != words(want) {
-			t.Errorf("%d columns: got %q, want %q", o.Look.Width, got, want)
+			t.Errorf("%d columns: got %q, want %q", o.Display.Width, got, want)
 		}
-		o.Look.Fold, o.Look.Own = true, new(findings.Own)
+		o.Display.Fold, o.Display.Own = true, new(findings.Own)
 		_, folded := filterString(t, o, string(log), nil)
 		if strings.Contains(failed+folded, "symfilter failed") {
 			t.Error(failed, folded)
