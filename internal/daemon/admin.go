@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of the admin listener. Its answers are small, and few ask at once.
+// Bounds of the admin listener. Its answers are small, and few clients ask at once.
 const (
 	adminConnections = 32
 	adminHeader      = 8 << 10          // bytes of a request's header
 	adminRead        = 5 * time.Second  // for a whole request
 	adminWrite       = 15 * time.Second // for a request and its answer
-	adminScrapes     = 4                // of metrics, at once
+	adminScrapes     = 4                // concurrent requests for metrics
 )
 
 // An admin is the listener for health and metrics.
@@ -30,7 +30,7 @@ type admin struct {
 	seats     seated
 }
 
-// openAdmin opens the listener of c. It answers from serve on.
+// openAdmin opens the listener of c. It answers once serve is called.
 func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	all, err := d.house.ports.listen(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"http/1.1"}})
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 		ErrorLog:    slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug), // what clients do wrong
 		ConnContext: a.seats.context, ConnState: a.seats.state,
 	}
-	a.server.SetKeepAlivesEnabled(false) // a client that is idle would take the place of another
+	a.server.SetKeepAlivesEnabled(false) // an idle client would take a seat from others
 	return a, nil
 }
 
@@ -67,7 +67,7 @@ func (a *admin) close() {
 	}
 }
 
-// newAnswers returns the handler of the admin listener. It has three paths, and changes nothing.
+// newAnswers returns the handler of the admin listener. It has three paths, all read-only.
 func (d *Daemon) newAnswers() http.Handler {
 	metrics := promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(d.house.log.Handler(), slog.LevelError),
@@ -78,7 +78,8 @@ func (d *Daemon) newAnswers() http.Handler {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		// A probe restarts a daemon that does not answer: it may use any name, and needs no seat.
+		// Probes restart a daemon that does not answer: they may use any host name, and need no
+		// seat.
 		if r.URL.Path != "/healthz" && !who.allow(w, r, d.view.Load().admin) {
 			return
 		}
@@ -106,7 +107,7 @@ func (d *Daemon) newAnswers() http.Handler {
 	})
 }
 
-// health answers whether a restart would help: a filter makes no progress.
+// health reports whether all filters make progress; if one does not, a restart helps.
 func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Healthy bool   `json:"healthy"`
@@ -116,7 +117,7 @@ func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, answer.Healthy, answer)
 }
 
-// readiness answers whether all lines come through, and what is wrong if they do not.
+// readiness reports whether all lines come through, and otherwise the problems.
 func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Ready    bool      `json:"ready"`

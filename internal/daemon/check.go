@@ -16,10 +16,10 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField is the part of the path of a file output that the peer of a connection replaces.
+// peerField is replaced by the peer's name in the path of a file output.
 const peerField = "{peer}"
 
-// compare reports keys that contradict each other, and texts that cannot be meant.
+// compare reports contradictory keys and impossible values.
 func (p *parser) compare(c *Config) {
 	if p.spent {
 		return
@@ -87,8 +87,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section that has none, or several, of the keys of which it needs one, and keys that
-// have no effect beside that one.
+// one reports a section that does not have exactly one of its alternative keys (s.One), and keys
+// that have no effect with the one it has.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -183,7 +183,7 @@ func (p *parser) listener(path, name, address string, datagrams, remote bool, tl
 	}
 }
 
-// halves checks the files of a TLS section.
+// halves reports a certificate without its key, or a key without its certificate.
 func (p *parser) halves(path string, c *TLS, server bool) {
 	switch {
 	case c == nil || !p.complete(path):
@@ -196,7 +196,7 @@ func (p *parser) halves(path string, c *TLS, server bool) {
 	}
 }
 
-// complete reports whether no value of a section has a fault.
+// complete reports whether neither a section nor its values have a fault.
 func (p *parser) complete(path string) bool {
 	return !slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path || strings.HasPrefix(f.Key, path+".") })
 }
@@ -248,18 +248,18 @@ func (p *parser) output(c *Pipeline, path string) {
 	}
 }
 
-// together reports what two pipelines cannot share.
+// together reports conflicts between pipelines.
 func (p *parser) together(c *Config) {
 	for _, f := range c.conflicts() {
 		p.fault(p.at[f.Key], f.Key, "%s", f.Problem)
 	}
 }
 
-// conflicts returns the faults of keys that claim what another key has claimed: standard input, an
-// address, a path of an HTTP server, a file. Inputs may share an address of HTTP: each needs paths of
-// its own there, and all the same TLS.
+// conflicts returns the faults of keys that claim the resource of another key: standard input, an
+// address, a path of an HTTP server, a file. Inputs may share an HTTP address if their paths differ
+// and their TLS is the same.
 func (c *Config) conflicts() (all Faults) {
-	owner := make(map[string]string) // keys by what they claim
+	owner := make(map[string]string) // keys by claimed resource
 	fault := func(key, format string, args ...any) {
 		all = append(all, Fault{Key: key, Problem: fmt.Sprintf(format, args...)})
 	}
@@ -274,7 +274,7 @@ func (c *Config) conflicts() (all Faults) {
 	if c.Admin.Listen != "" {
 		claim(canonical(c.Admin.Listen), "admin.listen", twice)
 	}
-	servers := make(map[string]string) // pipelines by the address of HTTP
+	servers := make(map[string]string) // pipelines by HTTP address
 	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
 		in, out := c.Pipelines[name].Input, c.Pipelines[name].Output
 		key := "pipelines." + name + ".input."

@@ -26,23 +26,23 @@ type Admin struct {
 	Listen      string   `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
 	AllowRemote bool     `yaml:"allow_remote"`
 	TLS         *TLS     `yaml:"tls"`
-	Hosts       []string `yaml:"hosts"` // names by which clients call the listener, beside those of loopback and of the machine
+	Hosts       []string `yaml:"hosts"` // host names of the listener; loopback's and the machine's own are always allowed
 }
 
 // A TLS names the files of a listener's certificate. They are read again at each reload.
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	ClientCA    string `yaml:"client_ca"` // those who connect need a certificate of it; empty: they need none
+	ClientCA    string `yaml:"client_ca"` // authorities that sign the certificates of clients; empty: clients need none
 }
 
-// Log is how the daemon prints its own messages.
+// Log configures the daemon's own messages.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
 	Format string `yaml:"format"` // auto, text or json
 }
 
-// Symbols are the places of debug files, for all pipelines.
+// Symbols configures where all pipelines find debug files.
 type Symbols struct {
 	SymbolPaths               []string `yaml:"symbol_paths"`
 	IDsFiles                  []string `yaml:"ids_files"`
@@ -52,17 +52,17 @@ type Symbols struct {
 	DebuginfodURLs            URLs     `yaml:"debuginfod_urls"`
 	CacheDirectory            string   `yaml:"cache_directory"`
 	MaxMemory                 Size     `yaml:"max_memory"`
-	Jobs                      int      `yaml:"jobs"`         // goroutines that read one file; 0: as many as there are processors
+	Jobs                      int      `yaml:"jobs"`         // goroutines that read one file; 0: one per processor
 	ModulePaths               bool     `yaml:"module_paths"` // open files at the paths that a log names
 }
 
 // Limits bound all pipelines together.
 type Limits struct {
 	Contexts     int      `yaml:"contexts"`      // processes whose modules and maps are known
-	ContextBytes Size     `yaml:"context_bytes"` // of their memory
+	ContextBytes Size     `yaml:"context_bytes"` // memory of their modules and maps
 	Connections  int      `yaml:"connections"`   // open at once
-	Line         Size     `yaml:"line"`          // longer lines are passed on unchanged, those of connections in parts
-	Idle         Duration `yaml:"idle"`          // that of a peer without a connection for so long is dropped
+	Line         Size     `yaml:"line"`          // longer lines pass unchanged, from connections in parts
+	Idle         Duration `yaml:"idle"`          // time without a connection after which a peer's context is dropped
 }
 
 // A Pipeline has one input and one output.
@@ -83,20 +83,20 @@ type Input struct {
 	Poll        bool     `yaml:"poll"`
 	Stdin       bool     `yaml:"stdin"`
 	Listen      string   `yaml:"listen"`  // tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH or systemd:NAME
-	Mode        Mode     `yaml:"mode"`    // of a unix socket; 0: 0660
-	Framing     string   `yaml:"framing"` // of a stream: lines, octets (RFC 6587), or auto
+	Mode        Mode     `yaml:"mode"`    // permissions of a unix socket; 0: 0660
+	Framing     string   `yaml:"framing"` // how a stream delimits messages: lines, octets (RFC 6587), or auto
 	HTTP        string   `yaml:"http"`    // HOST:PORT, unix:PATH or systemd:NAME
 	Journal     string   `yaml:"journal_upload"`
-	Path        string   `yaml:"path"` // of the URL
-	Key         string   `yaml:"key"`  // what tells the processes of a stream apart: see filter.ProcessKey
+	Path        string   `yaml:"path"` // path of the URL
+	Key         string   `yaml:"key"`  // separates the processes of a stream: see filter.ProcessKey
 	Format      string   `yaml:"format"`
 	JSONFields  []string `yaml:"json_fields"`
 	AllowRemote bool     `yaml:"allow_remote"`
 	TLS         *TLS     `yaml:"tls"`
-	Hosts       []string `yaml:"hosts"` // of HTTP; see [Admin]
+	Hosts       []string `yaml:"hosts"` // as in [Admin]; HTTP only
 }
 
-// A Filter is how lines are symbolized.
+// A Filter configures how lines are symbolized.
 type Filter struct {
 	Dialects    string   `yaml:"dialects"`     // auto or none
 	ModuleLines string   `yaml:"module_lines"` // full, short, none or raw
@@ -105,7 +105,7 @@ type Filter struct {
 	Color       string   `yaml:"color"` // keep or never
 }
 
-// A Patience is how long a line waits for debug files.
+// A Patience bounds how long lines wait for debug files.
 type Patience struct {
 	Local     Duration `yaml:"local"`
 	Servers   Duration `yaml:"servers"`
@@ -116,18 +116,18 @@ type Patience struct {
 // An Output is where lines go: exactly one of Stdout, File, Peer and Connect is set.
 type Output struct {
 	Stdout    string `yaml:"stdout"` // text or json
-	File      string `yaml:"file"`   // {peer} in it is the peer of a connection
+	File      string `yaml:"file"`   // path, in which {peer} stands for the peer of a connection
 	Mode      Mode   `yaml:"mode"`
 	OpenFiles int    `yaml:"open_files"`
-	Sync      string `yaml:"sync"` // of files: always, second or never
+	Sync      string `yaml:"sync"` // when files are synced: always, second or never
 	Peer      bool   `yaml:"peer"`
 	Connect   string `yaml:"connect"` // tcp:HOST:PORT or unix:PATH
 	Format    string `yaml:"format"`  // text or json
 	TLS       *TLS   `yaml:"tls"`
 }
 
-// URLs are the base URLs of debuginfod servers. System takes those of the environment's
-// DEBUGINFOD_URLS, and of /etc/debuginfod.
+// URLs are the base URLs of debuginfod servers. System selects the URLs in the environment's
+// DEBUGINFOD_URLS, or else in /etc/debuginfod.
 type URLs struct {
 	System bool
 	List   []string
@@ -136,7 +136,7 @@ type URLs struct {
 // A Size is a number of bytes: 64, 64KiB, 64MiB or 1GiB.
 type Size int64
 
-// A Duration is one of time.ParseDuration.
+// A Duration is written as time.ParseDuration reads it.
 type Duration time.Duration
 
 // A Mode is a file's permission bits, in octal. 0 is the default.

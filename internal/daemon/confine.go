@@ -14,13 +14,13 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// A confinement is the sandbox of the process. It is made once, for the first configuration, when its
-// sockets are open and before anything that peers or logs contain is read: no process can widen its
-// own. So a reload is refused if its configuration needs what the first one did not.
+// A confinement is the sandbox of the process. It is made once, for the first configuration, after
+// its sockets are open and before it reads anything from peers or logs. No process can widen its
+// own sandbox, so a reload is refused if its configuration needs more rights than the first one.
 type confinement struct {
 	policy          sandbox.Policy
 	state           sandbox.State
-	writes, sockets []fs.FileInfo // the folders of the policy as they were then
+	writes, sockets []fs.FileInfo // the policy's folders when the sandbox was made
 }
 
 // confine makes the sandbox for c.
@@ -29,7 +29,7 @@ func (d *Daemon) confine(c *Config) error {
 		return nil
 	}
 	if c.State != "" {
-		if err := os.MkdirAll(c.State, 0o700); err != nil { // one that is made later is not writable
+		if err := os.MkdirAll(c.State, 0o700); err != nil { // a folder that is made later is not writable
 			return fmt.Errorf("state: %w", err)
 		}
 	}
@@ -62,10 +62,10 @@ func existing(paths []string) (all []fs.FileInfo) {
 	return all
 }
 
-// needs are the rights that a configuration needs, with the keys that do.
+// needs are the rights that a configuration needs, with the keys that need them.
 type needs struct {
-	writes []need // folders in which it writes, or has sockets, and devices
-	calls  []need // without a path: what it does with sockets
+	writes []need // devices, and folders for files or sockets
+	calls  []need // operations on sockets; they have no path
 	others []need // paths of other processes' files
 }
 
@@ -73,9 +73,9 @@ type needs struct {
 type need struct {
 	key  string // of the configuration
 	path string
-	kept func(*sandbox.Policy) *bool // of calls: the right
-	what string                      // of calls: what the right is for
-	sock bool                        // of writes: of sockets
+	kept func(*sandbox.Policy) *bool // for calls: the field of the right
+	what string                      // for calls: what is impossible without the right
+	sock bool                        // for writes: a folder for sockets
 }
 
 // needs returns what c needs. It makes the folders of caches.
@@ -181,7 +181,7 @@ func (n *needs) read(key string, paths ...string) {
 	}
 }
 
-// policy returns the policy that keeps the needs.
+// policy returns the narrowest policy that satisfies n.
 func (n *needs) policy() (p sandbox.Policy) {
 	for _, w := range n.writes {
 		if w.sock {
@@ -197,10 +197,10 @@ func (n *needs) policy() (p sandbox.Policy) {
 	return p
 }
 
-// restart is what an operator does if the sandbox is too narrow.
+// restart advises an operator whose sandbox is too narrow.
 const restart = "restart symfilterd, which loses no line of files, or start it with --no-sandbox"
 
-// allows reports, as faults, what c needs and the sandbox does not keep.
+// allows returns the needs of c that the sandbox denies, as faults.
 func (box *confinement) allows(c *Config) error {
 	if box == nil {
 		return nil
@@ -245,8 +245,8 @@ func (box *confinement) allows(c *Config) error {
 	return nil
 }
 
-// within reports whether path is, or is below, one of the folders. Another folder that has taken the
-// name of one is not: the sandbox does not know it.
+// within reports whether path is one of the folders or below one. It compares identities, as the
+// sandbox does: a new folder with the path of an old one is outside.
 func within(path string, folders []fs.FileInfo) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -265,7 +265,7 @@ func within(path string, folders []fs.FileInfo) bool {
 	}
 }
 
-// explain adds to an error of permission in a folder what to do if it is the sandbox's.
+// explain adds advice to a permission error in a folder if the sandbox is the cause.
 func (box *confinement) explain(err error, dir string) error {
 	if box == nil || box.state.Landlock == 0 || !errors.Is(err, fs.ErrPermission) || within(dir, box.writes) {
 		return err

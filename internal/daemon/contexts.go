@@ -9,33 +9,32 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// awakeMost is the number of sessions with a filter. One that has shown a frame takes 150 KB, its
-// context 1.5 KB: beyond this number, those that were woken first are parked.
+// awakeMost is the number of sessions with a filter. A filter that has shown a frame takes 150 KB,
+// its context 1.5 KB: beyond this number, the sessions that were woken first are parked.
 const awakeMost = 256
 
-// contexts hold the streams of all pipelines to the limits of the configuration: their number, that
-// of the processes in them, and their bytes. At a limit, contexts of connections that have ended are
-// dropped first, those idle longest; those of live streams never are for a new one. Many goroutines
-// may use contexts.
+// contexts enforces the configured limits on the processes in the streams of all pipelines: their
+// number and their bytes. At a limit, it drops the contexts of ended connections, longest idle
+// first; a live stream never loses its context to a new one. Many goroutines may use it.
 type contexts struct {
 	house  *house
-	logged seldom.Limiter // that a limit is reached
+	logged seldom.Limiter // messages about reached limits
 
 	mu    sync.Mutex
-	n     int // of live streams, with their processes, and of kept
+	n     int // processes in live streams, at least 1 each, and kept contexts
 	bytes int64
 	kept  list.List // of *peer with a context, idle longest first
 	awake list.List // of *session with a filter, woken first
 }
 
-// A share is what a session takes of the limits. Its fields are guarded by contexts.mu.
+// A share is a session's part of the limits. Its fields are guarded by contexts.mu.
 type share struct {
 	n     int // processes, at least 1; 0: the session does not count
 	bytes int64
 	awake *list.Element
 }
 
-// enter counts a session. It reports false if there is no room.
+// enter counts a session. It returns false if there is no room.
 func (c *contexts) enter(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +85,7 @@ func (c *contexts) leave(s *session) {
 	s.share = share{}
 }
 
-// borrow counts bytes that are no context: the buffer of a long line. It reports false if there is
+// borrow counts bytes outside of contexts: the buffer of a long line. It returns false if there is
 // no room for them.
 func (c *contexts) borrow(n int) bool {
 	c.mu.Lock()
@@ -102,7 +101,7 @@ func (c *contexts) borrow(n int) bool {
 	return true
 }
 
-// limits returns the limits for the processes of a session: its share, and the free part.
+// limits returns the limits for the processes of a session: its share plus the free part.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +112,7 @@ func (c *contexts) limits(s *session) filter.Limits {
 	}
 }
 
-// wake counts a session with a filter. It returns the session that is to be parked for it, if any.
+// wake counts a session with a filter. It returns the session to park in its place, if any.
 func (c *contexts) wake(s *session) (park *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +121,7 @@ func (c *contexts) wake(s *session) (park *session) {
 	}
 	if c.awake.Len() >= awakeMost {
 		park = c.awake.Front().Value.(*session)
-		c.awake.MoveToBack(park.share.awake) // if it works at present, another one is next
+		c.awake.MoveToBack(park.share.awake) // if it is busy now, the next call returns another one
 	}
 	s.share.awake = c.awake.PushBack(s)
 	return park
@@ -174,7 +173,7 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	}
 }
 
-// take returns the context that is kept for a peer, and no longer keeps it. c.mu is held.
+// take removes and returns the context that is kept for a peer. c.mu is held.
 func (c *contexts) take(q *peer) (context []byte) {
 	if q.place == nil {
 		return nil
@@ -195,7 +194,8 @@ func (c *contexts) drop(q *peer, why eviction) {
 	q.memory.tidy(q)
 }
 
-// dropOldest drops the context that is kept for the longest time. c.mu is held.
+// dropOldest drops the context that has been kept longest; it returns false if none is kept. c.mu
+// is held.
 func (c *contexts) dropOldest() bool {
 	oldest := c.kept.Front()
 	if oldest == nil {

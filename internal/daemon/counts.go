@@ -10,33 +10,33 @@ import (
 	"github.com/symfilter/symfilter/internal/follow"
 )
 
-// counts are what the metrics of one pipeline show.
+// counts are the metrics of one pipeline.
 type counts struct {
 	inLines, inBytes, inLost atomic.Int64
-	inLosses                 atomic.Int64 // also those whose bytes are not known
-	inLostDatagrams          atomic.Int64 // whose bytes are not known
-	connections              atomic.Int64 // open ones
+	inLosses                 atomic.Int64 // also losses of unknown size
+	inLostDatagrams          atomic.Int64 // dropped by the kernel; their bytes are not known
+	connections              atomic.Int64 // open now
 	outBytes                 atomic.Int64
 	outLost                  atomic.Int64 // bytes that no output could take
-	outErrors                atomic.Int64 // failed writes, those of replaced outputs included
+	outErrors                atomic.Int64 // failed writes, also to replaced outputs
 	writes                   writes
 }
 
-// lose counts a loss, and its bytes if they are known; 0: they are not.
+// lose counts a loss of bytes; 0 if their number is unknown.
 func (c *counts) lose(bytes int64) {
 	c.inLosses.Add(1)
 	c.inLost.Add(bytes)
 }
 
-// tallies are what the metrics show of all pipelines together. They include pipelines that a reload
-// has removed, so that no total decreases.
+// tallies are the metrics of all pipelines together, also of pipelines that a reload has removed,
+// so that no total decreases.
 type tallies struct {
 	outcomes [filter.Origins][filter.Results]atomic.Int64
 	contexts atomic.Int64 // processes whose modules and maps are known
 	evicted  [evictions]atomic.Int64
 
 	mu               sync.Mutex
-	followers        map[*follow.Follower]*pipeline // that run
+	followers        map[*follow.Follower]*pipeline // running followers
 	checkpointErrors int64                          // of followers that have ended
 }
 
@@ -44,8 +44,8 @@ type tallies struct {
 type eviction uint8
 
 const (
-	evictedLimit eviction = iota // there are more, or larger ones, than the configuration allows
-	evictedIdle                  // no line has come for the time that the configuration allows
+	evictedLimit eviction = iota // more contexts, or larger ones, than the configuration allows
+	evictedIdle                  // no line has come for limits.idle
 	evictions
 )
 
@@ -55,7 +55,7 @@ func (e eviction) String() string { return [evictions]string{"limit", "idle"}[e]
 // evictedProcess counts a process that a filter has dropped. It is called from any goroutine.
 func (t *tallies) evictedProcess(_, _ string) { t.evicted[evictedLimit].Add(1) }
 
-// add adds what has come to now since before.
+// add adds the difference between two states of a filter's counts.
 func (t *tallies) add(now, before *filter.Stats) {
 	for i := range now.Outcomes {
 		for k := range now.Outcomes[i] {
@@ -93,7 +93,7 @@ func (t *tallies) unfollows(f *follow.Follower) {
 	delete(t.followers, f)
 }
 
-// followed are the numbers of all followers.
+// followed are the metrics of all followers.
 type followed struct {
 	lag              map[string]int64 // bytes, by pipeline
 	checkpointAge    time.Duration    // the longest
@@ -113,12 +113,12 @@ func (t *tallies) followed() followed {
 	return all
 }
 
-// writes are the writes to the output that the streams of a pipeline share.
+// writes measures the writes to the output that the streams of a pipeline share.
 type writes struct {
 	mu    sync.Mutex
 	open  int           // writes that have not returned
-	since time.Time     // when the first of them began, or a write returned after that
-	total time.Duration // for which a write was open, until since
+	since time.Time     // when the first open write began, or when a later one returned
+	total time.Duration // time with a write open, up to since
 	err   error         // of the last write that returned
 }
 
@@ -132,7 +132,7 @@ func (w *writes) begin(now time.Time) {
 	w.open++
 }
 
-// end ends a write. That a reload has replaced the output is not an error of it.
+// end ends a write. The replacement of the output by a reload is not an error.
 func (w *writes) end(now time.Time, err error) {
 	if errors.Is(err, errReplaced) {
 		err = nil
@@ -144,8 +144,8 @@ func (w *writes) end(now time.Time, err error) {
 	w.since, w.err = now, err
 }
 
-// state returns the time for which writes were open, the time for which one is open and none has
-// returned, and the error of the last one that has.
+// state returns the total time with a write open, the time since which a write is open and none has
+// returned, and the error of the last write that returned.
 func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,8 +155,8 @@ func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) 
 	return w.total + stalled, stalled, w.err
 }
 
-// A trouble is why an output cannot be written at present, although it keeps trying: a full disk, a
-// peer that is away. Outputs embed one. Many goroutines may use it.
+// A trouble records why an output that keeps trying cannot be written now: a full disk, a peer that
+// is away. Outputs embed one. Many goroutines may use it.
 type trouble struct {
 	errors atomic.Int64 // failed attempts
 	last   atomic.Pointer[error]
@@ -189,12 +189,12 @@ type attempting interface {
 	attempts() (failed int64, last error)
 }
 
-// A turn is what the watchdog sees of a session: whether its filter works, and since when without
-// progress. Progress is the end of a write to the output, or of a question to the symbolizer, which
-// waits no longer than the patience of the pipeline.
+// A turn shows the watchdog whether a session's filter is working, and since when it has made no
+// progress. Progress is a finished write to the output or a finished lookup, which waits no longer
+// than the pipeline's patience.
 type turn struct {
 	since   atomic.Int64 // of house.clock; 0: the session is idle
-	writing atomic.Bool  // it waits for its output
+	writing atomic.Bool  // the session waits for its output
 }
 
 // stuck reports whether the filter has worked for longer than limit without progress.

@@ -22,22 +22,22 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// stopPatience is how long the end waits for outputs that block.
+// stopPatience bounds how long a stop waits for blocked outputs.
 const stopPatience = 4 * time.Second
 
-// restEvery is how often idle sessions are looked for.
+// restEvery is the interval between searches for idle sessions.
 const restEvery = 2 * time.Second
 
-// manyFilters is the number of filters, of some 150 KB each, after which a daemon that has become
-// idle gives memory back to the system at once, rather than in some minutes.
+// manyFilters is the number of filters, of some 150 KB each, from which on a daemon that becomes
+// idle returns memory to the system at once; the runtime would take minutes.
 const manyFilters = 32
 
-// Options are what a Daemon gets from its process.
+// Options connect a Daemon to its process.
 type Options struct {
 	Log       *slog.Logger
 	Stdin     io.Reader
 	Stdout    *os.File
-	Inherited *service.Sockets                   // of the service manager; nil: none
+	Inherited *service.Sockets                   // passed by the service manager; nil: none
 	Manager   *service.Manager                   // gets messages about the daemon; nil: none
 	Version   string                             // for the metrics
 	OffHeap   func(int64)                        // called with the bytes of debug files outside of the heap, if they change; nil: not called
@@ -54,7 +54,7 @@ type Daemon struct {
 
 	unreached atomic.Bool // the last message to the service manager was not sent
 
-	one       sync.Mutex // guards what follows, and is held by a reload
+	one       sync.Mutex // guards the fields below; held during a reload
 	conf      *Config
 	symbols   *symbols
 	pipelines map[string]*pipeline
@@ -62,7 +62,8 @@ type Daemon struct {
 	worked    int    // the most filters at once since memory was given back
 }
 
-// A view is what metrics and health show of a daemon. A reload replaces it, and never changes it.
+// A view is the state of a daemon that metrics and health read. It is immutable: a reload replaces
+// it.
 type view struct {
 	pipelines []*pipeline // sorted by name
 	symbols   *symbols
@@ -140,7 +141,7 @@ func (d *Daemon) tick(now time.Time) bool {
 	}
 	awake := d.house.contexts.filters()
 	if awake == 0 && d.worked >= manyFilters {
-		debug.FreeOSMemory() // an idle daemon has no use for what a burst has taken
+		debug.FreeOSMemory() // an idle daemon does not need the memory of the last burst
 		d.worked = 0
 	}
 	d.worked = max(d.worked, awake)
@@ -179,20 +180,20 @@ func (d *Daemon) end() error {
 	return errors.Join(append(errs, d.house.states.remove())...)
 }
 
-// A change is a configuration whose parts are open, and the steps that put them to use.
+// A change is a new configuration whose inputs and outputs are open, and ready to be put to use.
 type change struct {
 	conf    *Config
 	symbols *symbols
 	fresh   map[string]*stage // of pipelines that are new or differ
-	inputs  map[string]runner // of those whose input is new or differs
+	inputs  map[string]runner // of pipelines whose input is new or differs
 	made    map[string]*pipeline
-	certs   func() // takes the certificates that were read again
+	certs   func() // puts reread certificates to use
 	admin   *admin // set if its configuration differs; nil: none
 }
 
-// Reload replaces the configuration: pipelines that do not differ continue; the sessions of those that
-// do continue with other options and another output; an input that differs is stopped, and the new
-// one started. If c cannot be used, nothing has changed.
+// Reload replaces the configuration: unchanged pipelines continue; the sessions of changed ones
+// continue with the new options and output; a changed input is stopped, and the new one started. On
+// an error, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -219,7 +220,7 @@ func (d *Daemon) Reload(c *Config) error {
 	return nil
 }
 
-// prepare opens what c needs and d does not have.
+// prepare opens the parts of c that d does not have open.
 func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	ch := &change{conf: c, fresh: make(map[string]*stage), inputs: make(map[string]runner), made: make(map[string]*pipeline)}
 	defer func() {
@@ -227,7 +228,7 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			ch.discard()
 		}
 	}()
-	if f := c.conflicts(); f != nil { // of a configuration that Parse has not made
+	if f := c.conflicts(); f != nil { // c may not come from Parse
 		return nil, f
 	}
 	if err := d.house.box.allows(c); err != nil {
@@ -291,7 +292,7 @@ func (c *change) discard() {
 	}
 }
 
-// commit makes the change.
+// commit puts a prepared change to use.
 func (d *Daemon) commit(c *change) {
 	d.house.webs.swap.Lock()
 	defer d.house.webs.swap.Unlock()

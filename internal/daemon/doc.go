@@ -7,11 +7,11 @@
 //	…
 //	err = d.Run(ctx)
 //
-// An input (files, standard input, sockets, HTTP, a journal) cuts what it reads into whole lines,
-// and gives those of each stream, such as a file or a connection, to a session. A session has a
+// An input (files, standard input, sockets, HTTP, a journal) splits its bytes into whole lines, and
+// gives the lines of each stream, such as a file or a connection, to a session. A session has a
 // filter, which it gives up while the stream is idle, and refers to the stage of its pipeline: the
 // options of filters, and the output. A reload replaces the stage of sessions that continue.
 //
 // Nothing is queued: a session's Write returns when the output has the lines, so an output that
-// blocks stops the reading. What a stream's sender may forget is acknowledged after that.
+// blocks stops the reading. Only then are lines acknowledged to their sender.
 package daemon

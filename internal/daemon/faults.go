@@ -8,8 +8,8 @@ import (
 // A Fault is a mistake in a configuration file.
 type Fault struct {
 	File         string // empty if [Parse] was given the text alone
-	Line, Column int    // from 1 on, in bytes; 0: of the whole file
-	Key          string // such as pipelines.app.input.files; empty: of the whole file
+	Line, Column int    // from 1 on, in bytes; 0: the whole file
+	Key          string // such as pipelines.app.input.files; empty: the whole file
 	Problem      string // what is wrong, and what to do
 }
 
@@ -31,8 +31,8 @@ func (f Fault) String() string {
 	return b.String() + f.Problem
 }
 
-// Faults are all mistakes in a configuration file, in the order of their lines, missing keys last. It is the error of
-// [Parse] and [Load].
+// Faults are all mistakes in a configuration file, in the order of their lines, missing keys last.
+// They are the error of [Parse] and [Load].
 type Faults []Fault
 
 // Error returns a line for each of the first 50.
@@ -66,7 +66,7 @@ func nearest(word string, words []string) string {
 }
 
 // distance returns the number of letters that are missing, added, replaced or exchanged between a
-// and b, or a number of at least most.
+// and b, or most if it is not smaller.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most
@@ -92,7 +92,7 @@ func distance(a, b string, most int) int {
 	return last[len(b)]
 }
 
-// listed joins words as prose has them: a, b and c.
+// listed joins words as in prose: a, b and c.
 func listed(words []string, and string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -38,19 +38,19 @@ const (
 type framer struct {
 	framing framing
 	most    int  // bytes of a line; a longer one is cut
-	end     bool // lines that were cut, and the last one, get a line end: others follow them in the output
+	end     bool // cut lines and the last one get a line end: other streams' lines may follow
 
 	// grow asks for n bytes more than block, or gives -n back. If it reports false, the line is cut.
 	grow func(n int) bool
-	// malformed is called for text in the place of a length, which becomes a line.
+	// malformed is called with text found in place of a length; the text becomes a line.
 	malformed func(text []byte)
 
 	buf   []byte // with room for one more byte
 	have  int    // bytes in buf
-	given int    // of them, those that take has returned
+	given int    // bytes of buf that take has returned
 	few   int    // small reads in a row
 	need  int    // bytes of the current message; 0: its length is next
-	line  bool   // up to the next line end, there is no length
+	line  bool   // the text up to the next line end has no length
 	out   []byte // the lines of messages with a length
 }
 
@@ -64,7 +64,7 @@ func (f *framer) room() []byte {
 	return f.buf[f.have:]
 }
 
-// resize makes the buffer one of n bytes. It reports whether that was granted.
+// resize sets the size of the buffer. It returns false if grow refuses it.
 func (f *framer) resize(n int) bool {
 	if more := max(0, n-block) - max(0, len(f.buf)-block); more != 0 && f.grow != nil && !f.grow(more) && more > 0 {
 		return false
@@ -75,8 +75,8 @@ func (f *framer) resize(n int) bool {
 	return true
 }
 
-// take returns the whole lines so far, after n bytes were read into room. They are valid until the
-// next call of room.
+// take returns the whole lines so far, after n bytes were read into the slice that room returned.
+// They are valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
 	if f.few++; n > smallFrame/2 {
@@ -119,7 +119,7 @@ func (f *framer) rest() []byte {
 // left returns the bytes that were not taken yet.
 func (f *framer) left() []byte { return f.buf[f.given:f.have] }
 
-// free gives the memory back.
+// free releases the buffer.
 func (f *framer) free() {
 	f.have, f.given = 0, 0
 	f.resize(0)
@@ -179,7 +179,7 @@ func (f *framer) next() bool {
 		f.out = append(f.out, b[:n]...)
 		f.given += n
 		f.line = false
-	case b[0] == '\n': // some senders end a message with one that they have not counted
+	case b[0] == '\n': // some senders end a message with a line feed that its length does not count
 		f.given++
 	default:
 		n, size, state := length(b)
@@ -206,7 +206,8 @@ const (
 	valid
 )
 
-// length reads the length of a message, and the blank after it. size is the bytes of both.
+// length reads the length of a message, and the blank after it. size is the number of bytes of
+// both.
 func length(b []byte) (n, size, state int) {
 	for i, c := range b {
 		switch {

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// switchPatience is how long a reload waits for inputs that it ends or replaces: their lines are
-// written first. If the output of one blocks, its change is made later; what a removed pipeline
-// cannot write in this time is given up.
+// switchPatience bounds how long a reload waits until the inputs that it ends or replaces have
+// written their lines. If an output blocks, its input is replaced later; a removed pipeline
+// discards the lines that it could not write.
 const (
 	switchPatience = 2 * time.Second
-	removePatience = 20 * time.Second // if its output takes some lines
+	removePatience = 20 * time.Second // for a removed pipeline whose output still takes lines
 )
 
 // A turnover is the end of an input, and the start of what takes its place.
@@ -26,7 +26,7 @@ type turnover struct {
 	p      *pipeline
 	in     runner
 	from   *pipeline // the pipeline that p replaces under another name; nil: none
-	state  string    // of p from now on
+	state  string    // state of p from now on
 	begins chan struct{}
 }
 
@@ -66,7 +66,7 @@ func (t *turnover) hasBegun() bool {
 }
 
 // turnOver starts all pipelines of a change, and waits until their inputs begin and the removed
-// pipelines have ended: for switchPatience at most, and no longer than until leaving is done.
+// pipelines have ended: for at most switchPatience, and not after leaving is done.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -98,8 +98,9 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	}
 }
 
-// remove ends the pipeline, and closes gone when that is done. What its output has not taken is given
-// up if it takes nothing for switchPatience. Its checkpoint stays: a later reload may have it again.
+// remove ends the pipeline, and closes gone when it has ended. If the output takes nothing for
+// switchPatience, unwritten lines are discarded. The checkpoint stays: a later reload may add the
+// pipeline again.
 func (p *pipeline) remove() (gone chan struct{}) {
 	gone = make(chan struct{})
 	p.stop()
@@ -139,8 +140,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns the pipeline of before that is gone and has the input of a new one; nil: there is
-// none. No pipeline is returned twice.
+// renamed returns a removed pipeline whose input satisfies input, or nil. taken has the pipelines
+// that were returned before.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -151,14 +152,14 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 	return nil
 }
 
-// sameReading reports whether an input continues as it is when a reload makes one pipeline of another.
-// Whether the output has a reader that may be gone is fixed when a checkpoint of files begins: the
-// next input reads the lines again that such a reader had not taken.
+// sameReading reports whether the input of a can continue as that of b. A checkpoint of files
+// depends on the output: if its reader may vanish (a pipe, a connection), the next input rereads
+// the lines that the reader had not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
 
-// moveState moves the checkpoints of a pipeline, whose files are called from.KIND.
+// moveState renames the checkpoints of a pipeline from from.KIND to to.KIND.
 func moveState(from, to string) error {
 	if from == to || from == "" || to == "" {
 		return nil
@@ -210,7 +211,7 @@ func copyFile(from, to string) error {
 // replaces continues at its checkpoint, too.
 type stateRoom struct{ private string }
 
-// path returns what the names of a pipeline's checkpoints begin with; "" if there is no place for
+// path returns the prefix of the paths of a pipeline's checkpoints; "" if there is no folder for
 // them.
 func (s *stateRoom) path(h *house, state, name string) string {
 	if state != "" {
@@ -227,11 +228,10 @@ func (s *stateRoom) path(h *house, state, name string) string {
 	return filepath.Join(s.private, name)
 }
 
-// privateRoot is the folder of private ones.
+// privateRoot returns the folder in which private folders are made.
 func privateRoot() string { return cmp.Or(os.Getenv("RUNTIME_DIRECTORY"), os.TempDir()) }
 
-// isPrivate reports whether the checkpoints end with this run if the configuration has this folder
-// for them.
+// isPrivate reports whether checkpoints end with this run: the configuration names no folder.
 func (s *stateRoom) isPrivate(state string) bool { return state == "" }
 
 func (s *stateRoom) remove() error {
@@ -241,8 +241,8 @@ func (s *stateRoom) remove() error {
 	return os.RemoveAll(s.private)
 }
 
-// swap makes the stages and inputs of a change those of the daemon. A pipeline that is gone, and a
-// new one with the same input, are one whose name has changed.
+// swap gives the daemon the stages and inputs of a change. A removed and a new pipeline with the
+// same input count as one renamed pipeline.
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {

@@ -23,8 +23,8 @@ type askers struct {
 	refused seldom.Limiter // messages about requests
 }
 
-// allow reports whether a request to a listener with these names is answered; if not, it has refused
-// it.
+// allow reports whether a listener with these names answers a request; if not, it has sent the
+// refusal.
 func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	status, text := 0, ""
 	if host := r.Host; !isCalled(r, n.all()) {
@@ -44,10 +44,9 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	return false
 }
 
-// isCalled reports whether the Host of a request is one by which the listener is called: an address,
-// which no resolver can give another meaning; a name of loopback or of this machine; one of names;
-// with TLS, the name for which the client has checked the certificate. A socket with a path has no
-// name: no page can reach it.
+// isCalled reports whether the Host of a request names the listener: an address, which no resolver
+// can redirect; a name of loopback or of this machine; one of names; with TLS, the name for which
+// the client has checked the certificate. A socket with a path has no name: no page can reach it.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // HTTP/1.0
@@ -64,8 +63,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns the Origin of a request that is neither that of the request itself nor on one
-// of the hosts. Another port of the same host is another origin.
+// foreignOrigin returns an Origin of a request that is neither the listener's own nor on one of
+// hosts. Another port of the same host is another origin.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -91,13 +90,13 @@ func isNamed(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return hostName(n) == name })
 }
 
-// A callers is what the configuration says about who may use a listener.
+// callers are the configured names of a listener.
 type callers struct {
 	address string   // of the listener
-	hosts   []string // the keys hosts
+	hosts   []string // values of the keys hosts
 }
 
-// all returns the names by which the listener is called.
+// all returns all host names of the listener.
 func (n *callers) all() []string {
 	a, err := parseAddress(n.address, false)
 	if err != nil || a.network != "tcp" {

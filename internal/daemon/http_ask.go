@@ -18,20 +18,20 @@ import (
 
 const (
 	keyHeader = "Symfilter-Key"
-	maxKey    = maxPeerName // bytes of it
+	maxKey    = maxPeerName // bytes
 
-	// A packed body may always have freeBytes when it is unpacked. With more, it may have maxRatio
-	// bytes for each packed one: gzip reaches 1,000 with zeros, and logs rarely 50.
+	// A packed body may always unpack to freeBytes; beyond that, to maxRatio bytes for each packed
+	// byte: gzip reaches 1,000 for zeros, and logs rarely 50.
 	freeBytes = 16 << 20
 	maxRatio  = 200
 )
 
-// An ask is what a request asks for.
+// An ask has the options of a request.
 type ask struct {
 	from string // the peer
-	key  string // of the context; empty: none is given
+	key  string // key of the context; empty: none
 	peer bool   // the answer is the output
-	json bool   // of the answer
+	json bool   // the answer is JSON
 }
 
 // adjust sets the options for the filter of the request.
@@ -87,7 +87,7 @@ func peerOf(r *http.Request) string {
 	return ""
 }
 
-// logType checks a content type. That of an HTML form is curl's for --data-binary.
+// logType checks a content type. curl --data-binary sends that of an HTML form.
 func logType(s string) error {
 	if s == "" {
 		return nil
@@ -135,8 +135,8 @@ func (a *ask) accept(headers []string) error {
 	return nil
 }
 
-// unpacked returns the body of a request, unpacked if it is packed by its Content-Encoding or by its
-// first bytes, and bounded then. done ends its use of memory. The error is a refusal.
+// unpacked returns the body of a request. If its Content-Encoding or its first bytes show that it
+// is packed, it is unpacked and bounded. done releases its memory. The error is a refusal.
 func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
 	var format *unpack.Format
@@ -159,7 +159,7 @@ type sniffed struct {
 	memory *unpack.Memory
 	format *unpack.Format // nil: by the first bytes
 
-	head     []byte // read, and not given
+	head     []byte // read, not yet returned
 	packed   counter
 	plain    io.Reader      // nil: not known
 	n        int64          // bytes of plain so far
@@ -178,7 +178,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end ends the use of memory.
+// end releases the memory.
 func (s *sniffed) end() {
 	if s.unpacker != nil {
 		s.unpacker.Close()

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// lingers is how long the end of an answer may take to reach its peer after the input was stopped.
+// lingers bounds how long the rest of an answer may take to reach its peer after the input was
+// stopped.
 const lingers = 2 * time.Second
 
-// Trailers of an answer: the addresses of the body with a name, and those without one. If the answer
-// has no body, they are in its header.
+// Trailers of an answer: the numbers of resolved and unresolved addresses in the body. An answer
+// without a body has them in its header.
 const (
 	resolvedHeader   = "Symfilter-Resolved"
 	unresolvedHeader = "Symfilter-Unresolved"
@@ -46,7 +47,7 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	control := http.NewResponseController(w)
-	control.EnableFullDuplex() // an error is that of HTTP/2, which is so anyway
+	control.EnableFullDuplex() // HTTP/2 returns an error, and is always full duplex
 	ctx := h.running()
 	defer context.AfterFunc(ctx, func() {
 		control.SetReadDeadline(time.Now())
@@ -71,14 +72,14 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		err = errStopped
 	}
 	h.p.log.Debug("a request has failed", "peer", ask.from, "error", err)
-	if a.begun { // the peer must not take the answer for whole
+	if a.begun { // the peer must see that the answer is incomplete
 		panic(http.ErrAbortHandler)
 	}
 	refuseError(w, err)
 }
 
-// session returns the session of a request. It continues with the context of earlier ones with the
-// key, or of the peer if the output is not the answer. leave ends the use of the session.
+// session returns the session of a request. It continues the context of earlier requests with the
+// same key, or from the same peer if the output is not the answer. leave releases the session.
 func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
 	name, shared := ask.key, !ask.peer
 	if name == "" {
@@ -98,8 +99,8 @@ func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error
 	return s, func() error { return h.p.memory.leave(s) }
 }
 
-// copyLines gives the lines of a body to the session. With end, a last line that has no end gets
-// one.
+// copyLines gives the lines of a body to the session. If end is set, a last line without an end
+// gets one.
 func copyLines(s *session, body io.Reader, end bool) error {
 	b := blocks{r: body}
 	defer b.free()
@@ -162,7 +163,7 @@ func refuseError(w http.ResponseWriter, err error) {
 	}
 }
 
-// An answer is the body of an answer, which is sent at once with each block.
+// An answer writes the body of a response, and sends each block at once.
 type answer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -193,7 +194,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish ends the answer to a request all of whose lines are written.
+// finish ends the answer after all lines of the request are written.
 func (a *answer) finish(peer bool, s *session) {
 	if peer && !a.begun {
 		a.begin()
@@ -207,7 +208,7 @@ func (a *answer) finish(peer bool, s *session) {
 	}
 }
 
-// smallBlock is the size of the reads of a stream that sends little: quiet streams hold no more.
+// smallBlock is the size of the buffer of a stream that sends little.
 const smallBlock = 4 << 10
 
 // quietReads is the number of small reads in a row after which a stream gives its large block back.
@@ -219,15 +220,15 @@ var blockPool = sync.Pool{New: func() any { return new([block + 1]byte) }}
 type blocks struct {
 	r     io.Reader
 	buf   []byte
-	large *[block + 1]byte // the memory of buf; nil: it is a small one
+	large *[block + 1]byte // the memory of buf; nil: buf is small
 	have  int              // bytes in buf
-	given int              // of them, those that next has returned
+	given int              // bytes of buf that next has returned
 	few   int              // small reads in a row
 }
 
-// next returns the lines that have come, up to the last line end, and those of a line that is
-// longer than a block in parts. They are valid until the next call, and have room for one more byte.
-// With an error of the reader it returns all that is left.
+// next returns the whole lines that have come; a line longer than a block comes in parts. The slice
+// is valid until the next call, and has room for one more byte. With an error of the reader, next
+// returns all bytes that are left.
 func (b *blocks) next() ([]byte, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, smallBlock, smallBlock+1)

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// senderShare is the part of limits.contexts that the senders of one input may have: the addresses
-// of UDP can be forged, and must not use up what other inputs need.
+// senderShare divides limits.contexts: the senders of one input may have a half. UDP addresses can
+// be forged, and must not use up the contexts of other inputs.
 const senderShare = 2
 
 // datagrams reads lines from a UDP or unixgram socket. A datagram has one line or several; its last
@@ -24,7 +24,7 @@ type datagrams struct {
 
 	dropped, failed, cut, unwritten seldom.Limiter
 
-	lost int64 // since it was last told; guarded by mu
+	lost int64 // datagrams since the last message; guarded by mu
 
 	mu      sync.Mutex
 	senders map[string]*sender
@@ -41,7 +41,7 @@ type sender struct {
 
 // openDatagrams opens the socket of an input.
 func openDatagrams(p *pipeline, c Input) (runner, error) {
-	if p.stage.Load().out == nil { // Parse does not know what the sockets of systemd:NAME are
+	if p.stage.Load().out == nil { // Parse cannot see the type of the sockets of systemd:NAME
 		return nil, errors.New("output.peer: a sender of datagrams reads no answer: set another output")
 	}
 	all, err := p.house.ports.packets(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
@@ -173,7 +173,7 @@ func (d *datagrams) give(from string, lines []byte) error {
 	return err
 }
 
-// end ends the session of a sender, whose context is kept. d.mu is held.
+// end ends the session of a sender, and keeps its context. d.mu is held.
 func (d *datagrams) end(s *sender) {
 	d.order.Remove(s.place)
 	delete(d.senders, s.name)
@@ -182,9 +182,9 @@ func (d *datagrams) end(s *sender) {
 	}
 }
 
-// restUntil ends the sessions of senders that are idle until done is closed: those without a context
-// soon, so that forged addresses cost nothing for long. What is kept of the others expires like that
-// of connections.
+// restUntil ends the sessions of idle senders, until done is closed. Senders without a context end
+// soon, so that forged addresses cost nothing for long; kept contexts expire as those of
+// connections do.
 func (d *datagrams) restUntil(done <-chan struct{}) {
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()
@@ -204,7 +204,8 @@ func (d *datagrams) rest(now time.Time) {
 }
 
 // endIdle ends the session of the sender that is idle longest, if it is idle since the time given.
-// It locks d.mu for one sender only: thousands take seconds, in which nothing would be received.
+// It locks d.mu for one sender only: for thousands it would take seconds, in which no datagram is
+// received.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,10 +18,10 @@ type files struct {
 	p *pipeline
 	c Input
 
-	unsent int64 // of the pipeline before the run
+	unsent int64 // of the pipeline when the run began
 }
 
-// openFiles checks what can be checked before the files are followed.
+// openFiles checks the patterns of the files to follow.
 func openFiles(p *pipeline, c Input) (runner, error) {
 	for _, name := range c.Files {
 		if _, err := filepath.Match(name, ""); err != nil {
@@ -84,11 +84,11 @@ func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 // isOutput reports whether a file is one that the pipeline writes.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
-// unread returns how much of the output its reader, or that of an output before a reload, has not
-// read.
+// unread returns the number of bytes that the reader of the output, or of an output before a
+// reload, has not read; false if it is unknown.
 func (f *files) unread() (int64, bool) {
 	n, ok := int64(0), true
-	if out := asFlow(f.p.stage.Load().out); out != nil { // else it has become a file
+	if out := asFlow(f.p.stage.Load().out); out != nil { // nil: a reload has made it a file
 		n, ok = out.unread()
 	}
 	return n + f.p.unsent.Load() - f.unsent, ok

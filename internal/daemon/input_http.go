@@ -23,18 +23,18 @@ type httpInput struct {
 	web   *web
 	paths []string
 	serve func(http.ResponseWriter, *http.Request)
-	end   func(*session) error // is called after the last request of a run; nil: nothing is
+	end   func(*session) error // called after the last request of a run; nil: not called
 	ready chan struct{}        // closed when the first run has its paths, or cannot have them
 	once  sync.Once
 
 	mu       sync.Mutex
-	ctx      context.Context // of the run; nil: none runs
+	ctx      context.Context // of the run; nil: the input is not running
 	requests sync.WaitGroup
-	keys     map[string]bool // of the requests that are served
+	keys     map[string]bool // of the requests being served
 }
 
-// webPaths returns the address and the paths of an HTTP server that an input has; the address of
-// another input is empty.
+// webPaths returns the address and the paths of an HTTP input; the address of other inputs is
+// empty.
 func (c *Input) webPaths() (address string, paths []string) {
 	switch {
 	case c.HTTP != "" && c.Path == "":
@@ -114,7 +114,8 @@ func (h *httpInput) close() error {
 	return nil
 }
 
-// begin begins a request, which ends with requests.Done. It reports false if no run is on.
+// begin begins a request, which ends with requests.Done. It returns false if the input is not
+// running.
 func (h *httpInput) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +138,7 @@ func (h *httpInput) running() context.Context {
 	return h.ctx
 }
 
-// hold takes a key for a request. It reports false if another one has it.
+// hold takes a key for a request. It returns false if another request holds it.
 func (h *httpInput) hold(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

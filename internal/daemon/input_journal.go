@@ -13,22 +13,21 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// uploadIdle is how long the sender of a journal may pause within a request: it has all of the entries
-// that it sends.
+// uploadIdle bounds the pauses within an upload: its sender has all of the entries at hand.
 const uploadIdle = time.Minute
 
 // journalPeer names the stream of a pipeline's uploads.
 const journalPeer = "journal"
 
-// A journalInput takes journals from systemd-journal-upload. Its uploads share one session, whose
-// processes are those of all machines.
+// A journalInput takes journals from systemd-journal-upload. Its uploads share one session, with
+// the processes of all machines.
 type journalInput struct {
 	h *httpInput
 
 	broken, cut seldom.Limiter // messages about single uploads
 
 	mu   sync.Mutex
-	open *session // is used by the input itself between uploads; nil: none is
+	open *session // held by the input itself between uploads; may be nil
 }
 
 // enter returns the session for an upload, which calls memory.leave.
@@ -41,8 +40,7 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end ends the use of a session, if it is that of the input: after the last upload, or since its
-// output has failed.
+// end releases s if the input holds it: after the last upload, or because the output has failed.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,7 +114,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	var entries []byte
 	for {
 		control.SetReadDeadline(time.Now().Add(uploadIdle))
-		if ctx.Err() != nil { // after the deadline that its end sets
+		if ctx.Err() != nil { // when ctx ends, it sets a deadline, which the line above may have replaced
 			return errStopped
 		}
 		n, err := body.Read(block[:])

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// block is the number of bytes that are read at once, and that a stream holds unwritten at most.
+// block is the number of bytes that are read at once, and the most unwritten bytes of a stream.
 const block = 256 << 10
 
 // stdin is the input of a pipeline from standard input.
@@ -32,7 +32,7 @@ func (s *stdin) run(ctx context.Context) error {
 		s.in.context, err = to.suspend()
 		return err
 	}
-	if ctx.Err() != nil { // nobody goes on with an unfinished line
+	if ctx.Err() != nil { // no later input continues an unfinished line
 		_, err = to.Write(s.in.buf[:s.in.kept])
 	}
 	return errors.Join(err, s.p.exceptDamage(to.Close()))
@@ -40,8 +40,8 @@ func (s *stdin) run(ctx context.Context) error {
 
 func (*stdin) close() error { return nil }
 
-// A lineReader reads whole lines. A read that has begun when one input ends is taken over by the next
-// input, since it cannot be interrupted. The input that has the turn uses it.
+// A lineReader reads whole lines. A read cannot be interrupted: if one has begun when its input
+// ends, the next input takes it over. Only the input that has the turn uses the reader.
 type lineReader struct {
 	in      io.Reader
 	turns   turns

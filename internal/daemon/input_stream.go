@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// handshakeTime bounds the handshake of TLS. A connection without it has no timeout: a device may
-	// be quiet for days, and TCP's keep-alive finds one that is gone.
+	// handshakeTime bounds the handshake of TLS. Nothing else of a connection has a timeout: a
+	// device may be quiet for days, and TCP's keep-alive finds peers that are gone.
 	handshakeTime = 10 * time.Second
 	// lastWrites is the time for the answers to a peer after the input was stopped.
 	lastWrites = 2 * time.Second
@@ -117,16 +117,17 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 	}
 }
 
-// A connection is one that is read. A reload that changes the input hands it to the next one.
+// A connection is one that an input reads. If a reload changes the input, the next input takes the
+// connection over.
 type connection struct {
 	net.Conn
 	peer string
 	seat *seat
-	rest []byte // read by the input before, and not yet given to a session
+	rest []byte // read by the previous input, and not yet given to a session
 	way  framing
 	need int
 	line bool
-	old  bool // it was handed over
+	old  bool // taken over from the previous input
 }
 
 // end closes the connection.
@@ -181,7 +182,7 @@ func (s *stream) read(ctx context.Context, l *listener, c *connection) (continue
 		err = e
 	}
 	if t, ok := c.Conn.(*tls.Conn); ok && err != nil {
-		t.NetConn().Close() // the end of TLS would wait for a peer that does not read
+		t.NetConn().Close() // closing TLS would wait for a peer that does not read
 	}
 	if err != nil && ctx.Err() == nil {
 		s.p.log.Debug("a connection has ended", "peer", c.peer, "error", err)
@@ -260,7 +261,7 @@ func (l *listener) hand(c *connection) bool {
 	return true
 }
 
-// inherit returns the connections of the input before.
+// inherit returns the connections of the previous input.
 func (p *port) inherit() (all []*connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,13 +278,13 @@ type peerWriter struct {
 	interrupted atomic.Bool
 }
 
-// Write writes p; it waits while the peer does not read. If a reload has made another output, it
-// returns errReplaced.
+// Write writes p; it waits while the peer does not read. It returns errReplaced if a reload has set
+// another output.
 func (w *peerWriter) Write(p []byte) (int, error) {
 	if w.p.stage.Load().out != nil {
 		return 0, errReplaced
 	}
-	if w.interrupted.Swap(false) { // by a reload before the last one
+	if w.interrupted.Swap(false) { // interrupted by an earlier reload
 		w.conn.SetWriteDeadline(time.Time{})
 		if w.ctx.Err() != nil {
 			w.conn.SetWriteDeadline(time.Now().Add(lastWrites))
@@ -302,8 +303,8 @@ func (w *peerWriter) interrupt() {
 	w.conn.SetWriteDeadline(time.Unix(1, 0))
 }
 
-// peerName returns the name of a peer: its IP address, or its uid on a unix socket. The port is no part
-// of it: a device has another one with each connection.
+// peerName returns the name of a peer: its IP address, or its uid on a unix socket. The port is
+// left out: it differs for each connection of a device.
 func peerName(c net.Conn) string {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -16,7 +16,8 @@ import (
 )
 
 // Inspect looks at the files and folders that c names, without opening inputs and outputs. Faults
-// are those for which the daemon would not start on this machine; notes are what may be meant.
+// would keep the daemon from starting on this machine; notes are doubtful values that may be
+// intended.
 func (c *Config) Inspect() (notes []string, faults Faults) {
 	i := &inspection{}
 	i.tls("admin.tls", c.Admin.TLS)
@@ -45,7 +46,7 @@ func (c *Config) Inspect() (notes []string, faults Faults) {
 	return i.notes, i.faults
 }
 
-// An inspection is what Inspect has found.
+// An inspection collects what Inspect finds.
 type inspection struct {
 	notes  []string
 	faults Faults

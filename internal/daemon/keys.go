@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Section is a mapping of the configuration file: what its keys are, and what they mean. The
+// A Section describes a mapping of the configuration file: its keys and their meanings. The
 // defaults that [Parse] sets, the schema, the manual page and docs/operations.md are made from the
 // sections, so that they agree.
 type Section struct {
@@ -20,16 +20,16 @@ type Section struct {
 	of reflect.Type // the struct that the section is read into
 }
 
-// A Key is a key of a [Section]. Its zero values mean that there is no such rule.
+// A Key is a key of a [Section]. A zero field means that there is no such rule.
 type Key struct {
 	Name    string
-	Default string   // as the file would have it
-	Words   []string // the only values
-	Unit    string   // of numbers
-	With    []string // keys of the section of which one must be given, or the key has no effect
+	Default string   // as the file would write it
+	Words   []string // the allowed values
+	Unit    string   // unit of numbers
+	With    []string // the key has an effect only with one of these keys of the section
 	Text    string
 
-	least, most int64  // of a value: bytes, ns, or a count
+	least, most int64  // bounds of a value: bytes, ns, or a count
 	also        string // another default, in words
 	section     bool   // the value is a section or a mapping of sections
 	kind        reflect.Type
@@ -79,7 +79,7 @@ func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // Bounds of the configuration file itself.
 const (
 	maxFile      = 1 << 20 // bytes
-	maxNodes     = 20_000  // values, those of aliases each time that they are used
+	maxNodes     = 20_000  // values; the values of an alias count at each use
 	maxDepth     = 16      // sections and lists within each other; the deepest has 6
 	maxPipelines = 1000
 	maxFaults    = 50 // reported

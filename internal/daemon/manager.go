@@ -18,9 +18,9 @@ const (
 	slowStop = time.Second
 )
 
-// isStuck reports whether a session of the pipeline has been in its filter for longer than the given
-// time without progress, the time that a line may wait for debug files not included. A session that
-// is idle, that waits for input or for its output is not stuck: a restart would not help.
+// isStuck reports whether a session of the pipeline has been in its filter without progress for
+// longer than the given time plus the time that a line may wait for debug files. A session that is
+// idle, or waits for input or for its output, is not stuck: a restart would not help.
 func (p *pipeline) isStuck(after time.Duration) bool {
 	patience := p.stage.Load().conf.Patience
 	limit := int64(after) + int64(max(patience.Local, patience.Servers))
@@ -72,7 +72,8 @@ func (d *Daemon) stopping() (end func()) {
 }
 
 // Refresh reloads the configuration that load returns, as [Daemon.Reload] does, and reports that to
-// the service manager, the log and the metrics. If it cannot be used, nothing has changed.
+// the service manager, the log and the metrics. If the configuration cannot be used, nothing has
+// changed.
 func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	m := d.house.options.Manager
 	d.sent(m.Reloading("reading the configuration"))

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant returns the section that is meant by a text, or by a list, in the place of a section; "" if
-// that cannot be known.
+// meant returns the section that a user probably meant by a text or a list in its place; "" if that
+// is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()
 	if input && n.Kind == yaml.SequenceNode {
@@ -20,7 +20,7 @@ func (s *Section) meant(n *yaml.Node) string {
 		return ""
 	}
 	quoted := text
-	if strings.ContainsAny(text, "*?[]{},:#&!|>'%@` ") { // characters that YAML takes for its own in brackets, or may
+	if strings.ContainsAny(text, "*?[]{},:#&!|>'%@` ") { // YAML may interpret these characters within brackets
 		quoted = `"` + text + `"`
 	}
 	network, _, _ := strings.Cut(text, ":")
@@ -41,8 +41,8 @@ func (s *Section) meant(n *yaml.Node) string {
 	return "{file: " + quoted + "}"
 }
 
-// indentingTab returns the place of the first tab before the text of the line, or of the first such
-// line if the line is 0; nil if there is none.
+// indentingTab returns the position of the first tab in the indentation of the line; if the line is
+// 0, of the first line that has one; nil if there is none.
 func indentingTab(text []byte, line int) *yaml.Node {
 	n := 0
 	for one := range bytes.Lines(text) {

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// measures are what the daemon counts for its metrics. Many goroutines may use them.
+// measures are the counters of the daemon's metrics. Many goroutines may use them.
 type measures struct {
 	tallies
 	lookups  prometheus.Histogram
@@ -23,8 +23,8 @@ type measures struct {
 	reloaded    atomic.Int64          // Unix nanoseconds of the last successful load of a configuration
 }
 
-// lookupBuckets are seconds: from a symbol in a mapped file, over a line table that is parsed, to a
-// file that a server sends.
+// lookupBuckets are seconds: from a symbol in a mapped file, through the parsing of a line table,
+// to a download from a server.
 var lookupBuckets = []float64{10e-6, 100e-6, 1e-3, 10e-3, 100e-3, 1, 10, 60}
 
 // newMeasures returns measures that count nothing yet.
@@ -52,8 +52,8 @@ func (m *measures) observe(r debuginfod.Request) {
 	m.received.WithLabelValues(r.Server).Add(float64(r.Bytes))
 }
 
-// nameServers makes the series of the servers, and removes those of others, which a reload has
-// removed. The servers are those of the configuration, so that their number is bounded.
+// nameServers makes the series of the configured servers, and removes the series of servers that a
+// reload has removed. Only configured servers have series, so their number is bounded.
 func (m *measures) nameServers(before, now *debuginfod.Client) {
 	stay := make(map[string]bool)
 	if now != nil {
@@ -84,7 +84,7 @@ func (d *Daemon) registry() *prometheus.Registry {
 	return r
 }
 
-// A series is a metric whose values are read when it is asked for.
+// A series is a metric whose values are read at each scrape.
 type series struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -145,8 +145,8 @@ type collector struct {
 	*seriesList
 }
 
-// Describe implements [prometheus.Collector]. The metrics are not described in advance: which ones
-// there are depends on the configuration.
+// Describe implements [prometheus.Collector]. It describes none: the set of metrics depends on the
+// configuration.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].

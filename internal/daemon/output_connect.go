@@ -20,16 +20,16 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second // of a connection, and of a handshake of TLS
-	sendBuffer  = 256 << 10        // bytes that the system takes before the peer has them, on a network
-	localBuffer = 64 << 10         // the same of a unix socket, where the peer is near
-	sendPart    = 16 << 10         // bytes sent at once: between them it is asked what the peer has
-	owedSome    = 64 << 10         // bytes that are kept without asking
-	owedLine    = 1 << 20          // bytes of a line that are sent again, at most
+	sendBuffer  = 256 << 10        // bytes that the system buffers for a peer on a network
+	localBuffer = 64 << 10         // the same for a unix socket, whose peer is near
+	sendPart    = 16 << 10         // bytes sent at once; after each part, the progress of the peer is read
+	owedSome    = 64 << 10         // bytes that are kept before the peer's progress is read
+	owedLine    = 1 << 20          // most bytes of a line that are sent again
 )
 
-// A connectOutput writes to a peer that it connects to, again and again: lines that the peer may not
-// have when a connection ends are sent again on the next one. A peer on a network has the bytes that
-// its machine has acknowledged, one on a unix socket those that it has read.
+// A connectOutput writes to a peer, and connects again when a connection ends: lines that the peer
+// may not have received are sent again. A peer on a network has received the bytes that its machine
+// has acknowledged; a peer on a unix socket, the bytes that it has read.
 type connectOutput struct {
 	persistent
 	address address
@@ -37,16 +37,16 @@ type connectOutput struct {
 
 	live context.Context // until the output is closed
 	end  context.CancelFunc
-	all  sync.WaitGroup // of watch
+	all  sync.WaitGroup // goroutines of watch
 
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: there is none
-	torn  int      // guarded by the turn; bytes at the end of owed that their stream writes again to another output
+	torn  int      // guarded by the turn; bytes at the end of owed that their stream writes again if a reload replaces the output
 
 	mu   sync.Mutex
-	left func() (int64, bool) // what the peer of conn does not have; nil: not known, or the peer is away
-	owed []byte               // from the beginning of a line: what the peer may not have; changed with turn and mu
+	left func() (int64, bool) // returns the number of bytes that the peer of conn does not have; nil: unknown, or no connection
+	owed []byte               // bytes that the peer may not have, from the beginning of a line; changed with turn and mu
 }
 
 // newConnectOutput returns the output. It connects when it has something to write.
@@ -63,7 +63,7 @@ func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
 	return o, nil
 }
 
-// security reads the files of TLS: those of today are used by the next connection.
+// security reads the files of TLS, so that each connection uses their current contents.
 func (o *connectOutput) security() (*tls.Config, error) {
 	if o.secure == nil {
 		return nil, nil
@@ -121,8 +121,8 @@ func (o *connectOutput) write(ctx context.Context, from *session, p []byte) (don
 	return done, err
 }
 
-// connect connects if there is no connection, and sends what the peer of the last one may not have.
-// It has the turn.
+// connect connects if there is no connection, and sends the owed bytes again. The caller has the
+// turn.
 func (o *connectOutput) connect(ctx context.Context) error {
 	if o.conn != nil {
 		return nil
@@ -175,7 +175,7 @@ func (o *connectOutput) connect(ctx context.Context) error {
 	return nil
 }
 
-// send sends some of p, and remembers it if it is new. It has the turn.
+// send sends some of p, and remembers it if it is new. The caller has the turn.
 func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, error) {
 	if fresh && len(o.owed) >= owedSome {
 		o.forgetTaken()
@@ -201,12 +201,12 @@ func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, er
 		return n, nil
 	}
 	if _, secure := conn.(*tls.Conn); secure || !errors.Is(err, os.ErrDeadlineExceeded) {
-		o.drop() // after a write that was cut off, TLS cannot go on
+		o.drop() // TLS cannot continue after a partial write
 	}
 	return n, err
 }
 
-// forgetTaken drops what the peer has.
+// forgetTaken drops the owed bytes that the peer has.
 func (o *connectOutput) forgetTaken() {
 	if o.left == nil {
 		o.forget(len(o.owed) - sendBuffer) // the system takes no more
@@ -241,8 +241,8 @@ func (o *connectOutput) drop() {
 	o.left = nil
 }
 
-// watch drops a connection whose peer is gone, and sends what the peer may not have on another one,
-// although there is nothing new to send. What the peer sends is dropped.
+// watch drops a connection whose peer is gone, and sends the owed bytes on another one, even if
+// there is nothing new to send. It discards whatever the peer sends.
 func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	_, err := io.Copy(io.Discard, conn)
 	if err == nil && !secure { // the peer sends nothing more; it may still read

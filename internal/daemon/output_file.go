@@ -24,12 +24,12 @@ const (
 	defaultOpenFiles = 64
 	maxFileName      = 255 // bytes, of most file systems
 
-	// checkEvery is the time between two looks at whether a file still has its name.
+	// checkEvery is the interval between checks that a file still has its name.
 	checkEvery = 250 * time.Millisecond
 	// syncEvery is the time after which "sync: second" makes written lines durable.
 	syncEvery = time.Second
-	// reopenWait is how long a hang-up waits for an output that blocks, which then reopens its files
-	// itself.
+	// reopenWait bounds how long SIGHUP waits for a blocked output, which reopens its files itself
+	// later.
 	reopenWait = 100 * time.Millisecond
 
 	peerPlace = "{peer}"
@@ -54,9 +54,9 @@ type fileOutput struct {
 	files map[string]*outFile // by name; changed with turn and mu
 	uses  int64
 	due   *time.Timer // of a sync; nil: none is due
-	last  error       // of syncs since the last one for a checkpoint: the system may have dropped lines
+	last  error       // error of a sync since the last checkpoint: the system may have dropped lines
 
-	denied func(err error, dir string) error // explains an error of opening a file; nil: it is not called
+	denied func(err error, dir string) error // explains errors of opening files; nil: not called
 	fsync  func(*os.File) error
 	failed seldom.Limiter // messages about syncs
 }
@@ -66,7 +66,7 @@ type outFile struct {
 	f       *os.File
 	info    fs.FileInfo
 	regular bool
-	serial  int // differs for other files of the name
+	serial  int // differs between files of the same name
 	checked time.Time
 	used    int64
 	again   bool // open it again before it is used
@@ -118,7 +118,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 	return o, nil
 }
 
-// openAppend opens a file for writing, without making it.
+// openAppend opens an existing file for writing.
 func openAppend(path string, mode fs.FileMode) (*os.File, error) {
 	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDir) != 0 {
 		return nil, fmt.Errorf("%s is no file; output: {stdout: text} writes to a pipe, {connect: ...} to a socket", path)
@@ -143,8 +143,8 @@ func (o *fileOutput) write(ctx context.Context, from *session, p []byte) (n int,
 	}
 }
 
-// writeTo writes to the file of a name. It returns wait if another stream is within a line of it. It
-// has the turn.
+// writeTo writes to the file of a name. It returns wait if another stream has an unfinished line in
+// it. The caller has the turn.
 func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p []byte) (done int, wait bool, err error) {
 	serial := -1
 	err = o.insist(ctx, func() error {
@@ -220,7 +220,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	flags := os.O_APPEND | os.O_CREATE | syscall.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|flags, o.mode)
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.OpenFile(path, os.O_WRONLY|flags, o.mode) // a file that we may write to, and not read
+		f, err = os.OpenFile(path, os.O_WRONLY|flags, o.mode) // the file may be writable, but not readable
 	}
 	if err != nil && o.denied != nil {
 		err = o.denied(err, o.dir)
@@ -241,7 +241,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	case before != nil && os.SameFile(before.info, info):
 		next.line, next.serial = before.line, before.serial
 	case before != nil:
-		// a line that was begun in the file before goes on in this one
+		// a line that was begun in the previous file continues in this one
 		next.line, next.serial = before.line, before.serial+1
 		fallthrough
 	default:
@@ -263,8 +263,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	return next, nil
 }
 
-// makeRoom closes the file that was not written to for the longest time if there are as many as may
-// be open.
+// makeRoom closes the least recently written file if o.limit files are open.
 func (o *fileOutput) makeRoom() {
 	for len(o.files) >= o.limit {
 		oldest := ""
@@ -283,7 +282,7 @@ func (o *fileOutput) makeRoom() {
 	}
 }
 
-// closeFile closes a file, after what is written to it is durable.
+// closeFile makes the written lines of a file durable, and closes it.
 func (o *fileOutput) closeFile(f *outFile) error {
 	o.mu.Lock()
 	dirty := f.dirty
@@ -297,7 +296,7 @@ func (o *fileOutput) closeFile(f *outFile) error {
 	return errors.Join(err, f.f.Close())
 }
 
-// syncLater has f synced in the time that "sync: second" leaves.
+// syncLater arranges a sync of f within syncEvery.
 func (o *fileOutput) syncLater(f *outFile) {
 	if o.syncs == "never" || !f.regular {
 		return
@@ -317,8 +316,8 @@ func (o *fileOutput) syncLater(f *outFile) {
 	}
 }
 
-// remember keeps the error of a sync for the next checkpoint. The system reports it once, and may
-// have dropped what was written since the sync before.
+// remember keeps the error of a sync for the next checkpoint. The system reports an error once, and
+// may have dropped the bytes written since the previous sync.
 func (o *fileOutput) remember(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -445,8 +444,8 @@ func (o *fileOutput) name(peer string) string {
 	return o.before + harmless(peer, maxFileName-len(o.before)-len(o.after)) + o.after
 }
 
-// harmless returns a part of a file's name, of at most the bytes given, for a peer of any name: it
-// leads to no other folder, is not hidden, and no control character is in it.
+// harmless turns the name of any peer into part of a file's name, of at most the bytes given: it
+// leads to no other folder, is not hidden, and has no control characters.
 func harmless(peer string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '/' || r == filepath.Separator || r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -17,7 +17,7 @@ type stdoutOutput struct {
 	f       *os.File
 	regular bool
 	syncs   string
-	left    func() (int64, bool) // of written.Unread; nil: not known
+	left    func() (int64, bool) // result of written.Unread; nil: not known
 
 	turns turns
 	line  lineEnd

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// lineWait is how long the streams of an output wait for one of them that has begun a line and
-	// is silent, and lineMost how long if it is not. Then the line is ended. A file gives the rest of
-	// a line at once; a peer may never.
+	// lineWait bounds how long the streams of an output wait for a silent stream to end its line,
+	// and lineMost for one that is not silent. Then the line is ended. A file gives the rest of a
+	// line at once; a peer may never.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
-	// linePause is the time between two looks at whether it has.
+	// linePause is the interval between checks that the line has ended.
 	linePause = 2 * time.Millisecond
 
 	// Pauses before an output that has failed, such as a full disk, is tried again.
@@ -50,8 +50,8 @@ func (t turns) takeWithin(d time.Duration) bool {
 
 func (t turns) give() { <-t }
 
-// takeFor waits for the turn of a stream, and until no other one is within a line at the end of the
-// output. first is to be written before the stream's own bytes.
+// takeFor waits for the turn of a stream, until no other stream has an unfinished line at the end
+// of the output. The caller writes first before the stream's own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {
@@ -75,8 +75,8 @@ type lineEnd struct {
 	begun, lately time.Time
 }
 
-// ends returns what ends the line of another stream before from writes. It returns false if from
-// must wait for that stream to end it.
+// ends returns the bytes that end the line of another stream before from writes. It returns false
+// if from must wait for that stream.
 func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	switch {
 	case l.by == nil || l.by == from:
@@ -114,11 +114,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A persistent output tries again, with pauses, what has failed.
+// A persistent output retries failed attempts, with pauses.
 type persistent struct {
 	trouble
 	log  *slog.Logger
-	told string // the last error, until an attempt succeeds
+	told string // the last logged error, until an attempt succeeds
 	some bool   // the attempt has written something
 }
 
@@ -163,6 +163,6 @@ func (k *persistent) works() {
 	}
 }
 
-// fromLine returns the offset in p at which a stream continues in another output if p[:written] is in
-// the previous output: the beginning of the line that is not whole there.
+// fromLine returns the offset in p from which a stream continues in a new output, if the previous
+// one has p[:written]: the beginning of the line that is incomplete there.
 func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

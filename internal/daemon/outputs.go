@@ -29,7 +29,7 @@ func (s *sharedOutput) close() error {
 	return s.output.close()
 }
 
-// outputs are the outputs that are open.
+// outputs has all open outputs.
 type outputs struct {
 	log    *slog.Logger
 	stdout *os.File
@@ -43,9 +43,9 @@ func newOutputs(log *slog.Logger, stdout *os.File, denied func(error, string) er
 	return &outputs{log: log, stdout: stdout, denied: denied, byKey: make(map[string]*sharedOutput)}
 }
 
-// open returns the output of c, and reports what keeps it from being written to, as far as that can
-// be known before. Nothing is made or connected to yet. Equal outputs are one, so that a reload
-// leaves an open file as it is.
+// open returns the output of c, or an error if it is clear already that it cannot be written to. It
+// makes no file and no connection. Equal configurations share one output, so that a reload leaves
+// an open file as it is.
 func (all *outputs) open(c Output) (output, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -117,7 +117,7 @@ func asFlow(o output) flow {
 // A durable output can be made to survive a power cut.
 type durable interface{ sync() error }
 
-// asDurable returns the output as a durable one; nil: it is none, or is not to be synced.
+// asDurable returns the output as a durable one; nil if it cannot, or must not, be synced.
 func asDurable(o output) durable {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output
@@ -135,7 +135,7 @@ func ownsFile(o output, info os.FileInfo) bool {
 	return ok && w.owns(info)
 }
 
-// attempts returns what the output has failed at; see [trouble].
+// attempts returns the failed attempts of the output; see [trouble].
 func (s *sharedOutput) attempts() (failed int64, now error) {
 	if out, ok := s.output.(attempting); ok {
 		return out.attempts()

@@ -17,8 +17,8 @@ func (e *unsentError) Error() string {
 	return fmt.Sprintf("output: %s: %d bytes were not sent", e.to, len(e.owed))
 }
 
-// closeStage closes a stage that was replaced or removed, and returns what its output has taken and
-// could not pass on, because the peer is away.
+// closeStage closes a stage that was replaced or removed, and returns the bytes that its output has
+// taken but not delivered, because the peer is away.
 func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	err := s.close()
 	if e, ok := errors.AsType[*unsentError](err); ok {
@@ -30,14 +30,14 @@ func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	return nil
 }
 
-// succeed makes next the stage of the pipeline. What the peer of the stage before is owed goes to the
-// output of next before anything else does; lines of files are read again.
+// succeed makes next the stage of the pipeline. Bytes that the previous output has not delivered go
+// to the output of next first; lines of files are read again instead.
 func (p *pipeline) succeed(next *stage) {
 	next.hold()
 	p.unsent.Add(allUnsent)
 	before := p.replace(next)
 	owed := p.closeStage(before)
-	rereads := len(before.conf.Input.Files) > 0 // a file from its checkpoint
+	rereads := len(before.conf.Input.Files) > 0 // files are read again from their checkpoints
 	if rereads {
 		p.unsent.Add(int64(len(owed)))
 	}
@@ -54,8 +54,8 @@ func (p *pipeline) succeed(next *stage) {
 	}
 }
 
-// takes reports whether the output of s can take lines that were made for the one of before. Files of
-// peers cannot: lines of all peers were sent over one connection.
+// takes reports whether the output of s can take lines that were made for the output of before.
+// Files for each peer cannot: one connection had the lines of all peers.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out
@@ -68,8 +68,8 @@ func (s *stage) takes(before *stage) bool {
 	return out != nil && form(s.conf.Output) == form(before.conf.Output)
 }
 
-// passOn writes what an earlier output is owed, and lets the sessions write then. What is left when
-// the stage is replaced goes to the next one.
+// passOn writes the bytes that an earlier output has not delivered, and then lets the sessions
+// write. If the stage is replaced meanwhile, the rest goes to the next one.
 func (p *pipeline) passOn(s *stage, owed []byte) {
 	defer s.letGo()
 	from := &session{p: p}

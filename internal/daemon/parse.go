@@ -18,7 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Load reads and parses a configuration file. An error is about reading it, or [Faults].
+// Load reads and parses a configuration file. The error is [Faults], unless the file cannot be
+// read.
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -38,8 +39,8 @@ func Load(path string) (*Config, error) {
 	return c, err
 }
 
-// Parse reads a configuration, and sets what it leaves out to its default. An error is [Faults].
-// Nothing but text is looked at: [Config.Inspect] examines files and folders.
+// Parse reads a configuration, and sets missing keys to their defaults. The error is [Faults]. It
+// examines the text only: [Config.Inspect] examines files and folders.
 func Parse(text []byte) (*Config, error) {
 	p := &parser{at: make(map[string]*yaml.Node), sections: make(map[reflect.Type]*Section)}
 	all := Sections()
@@ -58,11 +59,11 @@ func Parse(text []byte) (*Config, error) {
 	return c, nil
 }
 
-// A parser reads one file. It reports each fault, and reads on.
+// A parser reads one file. It records each fault, and continues.
 type parser struct {
 	sections map[reflect.Type]*Section
 	faults   Faults
-	missing  Faults                // keys that are not given: often they are there, misspelt
+	missing  Faults                // missing keys; often they are given, but misspelt
 	at       map[string]*yaml.Node // the keys that are given, by path
 	nodes    int                   // visited
 	spent    bool                  // there are too many
@@ -77,7 +78,7 @@ func (p *parser) fault(n *yaml.Node, key, format string, args ...any) {
 	p.faults = append(p.faults, f)
 }
 
-// sort brings the faults into the order of their lines, those of keys that are not given last.
+// sort sorts the faults by line, missing keys last.
 func (p *parser) sort() {
 	for _, all := range []Faults{p.faults, p.missing} {
 		slices.SortStableFunc(all, func(a, b Fault) int {
@@ -87,7 +88,7 @@ func (p *parser) sort() {
 	p.faults = append(p.faults, p.missing...)
 }
 
-// isFaulty reports whether a key has a fault itself, and not only what is in its section.
+// isFaulty reports whether a key itself has a fault, not only a key in its section.
 func (p *parser) isFaulty(path string) bool {
 	return slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path })
 }
@@ -139,7 +140,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 	return first.Content[0]
 }
 
-// presets sets the defaults of a struct and of those in it.
+// presets sets the defaults of a struct and of the structs in it.
 func (p *parser) presets(v reflect.Value) {
 	s := p.sections[v.Type()]
 	for i := range v.NumField() {

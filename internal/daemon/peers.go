@@ -20,16 +20,16 @@ import (
 
 const (
 	maxPeerName = 128         // bytes; that of a socket's path is the longest
-	leaveWait   = time.Second // longest wait of a new connection for the end of the one before it
+	leaveWait   = time.Second // longest wait of a new connection for the end of the previous one
 	saveEvery   = time.Second // shortest time between two saves
 )
 
-// A memory has the contexts of a pipeline's peers. That of a connection that has ended is kept for
-// the next one from the same peer, so that a device that connects again is still resolved; it is
-// saved with those of open connections. If a peer has several connections at once, each with a
-// context of its own, it is not known which one a later connection continues: then none is kept.
-// With a key, all connections of a peer share one context, in which the key separates the processes.
-// A memory is safe for concurrent use.
+// A memory has the contexts of a pipeline's peers. When a connection ends, its context is kept for
+// the peer's next connection, so that a device that connects again is still resolved. Saves include
+// the contexts of open connections. If a peer has several connections at once, each with a context
+// of its own, nothing shows which one a later connection continues: then none is kept. With a key,
+// all connections of a peer share one context, in which the key separates the processes. A memory
+// is safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // since the last save
@@ -38,7 +38,7 @@ type memory struct {
 
 	failed seldom.Limiter         // messages about saves
 	path   atomic.Pointer[string] // of the file; nil, or empty: none
-	saving sync.Mutex             // guards what follows
+	saving sync.Mutex             // guards the fields below
 	file   *contextfile.File
 }
 
@@ -50,22 +50,22 @@ func (m *memory) name() string {
 	return ""
 }
 
-// A peer is one that sends lines. Its fields are guarded by contexts.mu.
+// A peer sends lines. Its fields are guarded by contexts.mu.
 type peer struct {
 	memory  *memory
 	name    string
-	open    int           // connections
-	several bool          // there were several at once since the first of them
-	session *session      // the only one; nil: there is none, or several
-	leaving chan struct{} // closed when the session has ended that is just ending
+	open    int           // open connections
+	several bool          // several connections were open at once since the first one
+	session *session      // the only session; nil: there is none, or several
+	leaving chan struct{} // closed when the session, which is ending, has ended; nil: none is ending
 
 	kept  []byte // context, while no connection is open
 	used  time.Time
 	place *list.Element
 }
 
-// enter returns the session of a new connection, or of all those of the peer if it is shared. The
-// caller calls leave.
+// enter returns the session of a new connection; if shared is set, the one session of all the
+// peer's connections. The caller calls leave.
 func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	c := m.p.house.contexts
 	name = name[:min(len(name), maxPeerName)]
@@ -136,7 +136,7 @@ func (m *memory) leave(s *session) error {
 	return err
 }
 
-// tidy forgets a peer of which nothing is known. contexts.mu is held.
+// tidy forgets a peer that has no connection and no context. contexts.mu is held.
 func (m *memory) tidy(q *peer) {
 	if q.open > 0 {
 		return
@@ -169,8 +169,8 @@ type savedPeers struct {
 	Peers   checkpoint.List[savedPeer] `json:"peers"`
 }
 
-// open opens the file at path, in a folder that is made, and reads the contexts in it. Without a
-// path there is none.
+// open opens the file at path, makes its folder, and reads the contexts in it. An empty path means
+// no file.
 func (m *memory) open(path string) error {
 	m.close()
 	m.saving.Lock()
@@ -229,7 +229,7 @@ func (m *memory) restore(content []byte) error {
 	return nil
 }
 
-// save replaces the file by the contexts of now, if they have changed.
+// save replaces the file with the current contexts, if they have changed.
 func (m *memory) save() error {
 	m.saving.Lock()
 	defer m.saving.Unlock()
@@ -271,8 +271,8 @@ func (m *memory) saveLocked() error {
 	return nil
 }
 
-// saveUntil saves contexts that have changed, a second later at most, until done is closed. On a
-// machine that takes long for it, it pauses 20 times as long as a save takes.
+// saveUntil saves changed contexts within a second, until done is closed. Where saves are slow, it
+// pauses 20 times as long as a save takes.
 func (m *memory) saveUntil(done <-chan struct{}) {
 	var told seldom.Limiter
 	for pause := saveEvery; ; {

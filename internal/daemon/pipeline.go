@@ -19,17 +19,17 @@ type runner interface {
 	// or suspended. An error is about the input: it is run again after a pause.
 	run(ctx context.Context) error
 
-	// close releases what an input has opened that is not run, or no longer.
+	// close releases the resources of an input that is not running.
 	close() error
 }
 
-// Pauses before an input whose run has failed is run again.
+// Pauses before a failed input is run again.
 const (
 	restartFirst = time.Second
 	restartMost  = 30 * time.Second
 )
 
-// house is what all pipelines share.
+// house is the state that all pipelines share.
 type house struct {
 	log       *slog.Logger
 	ports     *ports
@@ -42,7 +42,7 @@ type house struct {
 	stdin     *lineReader
 	states    stateRoom
 	contexts  *contexts
-	box       *confinement // nil: the process has no sandbox of its daemon
+	box       *confinement // nil: no sandbox
 	began     time.Time
 
 	leaving context.Context // done when the daemon ends
@@ -59,26 +59,27 @@ type pipeline struct {
 	house *house
 	log   *slog.Logger
 	state string          // folder of its checkpoints; empty: none
-	waits context.Context // ends all waiting for debug files when it is done
+	waits context.Context // when done, ends all waits for debug files
 
 	stage  atomic.Pointer[stage]
 	counts counts
-	memory *memory // of the peers of sockets
+	memory *memory // contexts of the peers of sockets
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
 	trouble  error     // why the input is not open; nil: it is
-	failed   time.Time // when the last run began that has failed
+	failed   time.Time // beginning of the last run that failed
 	unsaved  error     // why the input has no checkpoint although it should; nil: it has one
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended
-	unsent atomic.Int64       // bytes that peers of replaced outputs have not got
-	last   atomic.Bool        // no other run goes on where this one ends
+	unsent atomic.Int64       // bytes that peers of replaced outputs have not received
+	last   atomic.Bool        // no other run continues this one
 	ending atomic.Bool        // the daemon ends
 }
 
-// allUnsent is a number of bytes that no output is owed: none counts as taken while it is unsent.
+// allUnsent is more bytes than any output can owe: while it is part of unsent, no byte counts as
+// taken.
 const allUnsent = 1 << 60
 
 // newPipeline returns a pipeline with its first stage.
@@ -127,7 +128,7 @@ func (p *pipeline) halt() {
 }
 
 // replace makes to the stage of the pipeline and of its sessions, and returns the previous stage. A
-// session that is writing takes the new stage over after that.
+// session that is writing takes the new stage over afterwards.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Load()
@@ -138,14 +139,14 @@ func (p *pipeline) replace(to *stage) *stage {
 	p.counts.outErrors.Add(failed)
 	p.stage.Store(to)
 	p.mu.Unlock()
-	before.end() // a write that blocks goes on with the new output
+	before.end() // a blocked write continues with the new output
 	for _, s := range p.open() {
 		s.restage()
 	}
 	return before
 }
 
-// abandon ends the sessions that an input has left, without writing anything.
+// abandon ends the sessions that an input has left open, without writing anything.
 func (p *pipeline) abandon() {
 	for _, s := range p.open() {
 		s.mu.Lock()
@@ -179,15 +180,15 @@ func (p *pipeline) works(begin time.Time) {
 	}
 }
 
-// fails records why the input has failed that ran since begin.
+// fails records the error of the run of the input that began at begin.
 func (p *pipeline) fails(begin time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trouble, p.failed = err, begin
 }
 
-// setUnsaved records whether the input works without a checkpoint, since another file has its place,
-// and logs why, once.
+// setUnsaved records whether the input works without a checkpoint because a foreign file is in its
+// place, and logs the reason once.
 func (p *pipeline) setUnsaved(foreign bool, err error) {
 	p.mu.Lock()
 	before := p.unsaved

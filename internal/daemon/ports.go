@@ -20,7 +20,7 @@ type ports struct {
 	inherited *service.Sockets
 
 	mu    sync.Mutex
-	open  map[string]*port // by address; of sockets of the service manager with their number
+	open  map[string]*port // by address; a socket of the service manager also has its number in the key
 	certs map[*certificates]struct{}
 }
 
@@ -41,11 +41,11 @@ type port struct {
 	turn      chan struct{}
 
 	mu      sync.Mutex
-	waiting *use       // is in raw; nil: none
+	waiting *use       // waits in raw; nil: none does
 	late    []net.Conn // accepted when their use was already closed
 
-	heritage []*connection // of the stream input before, for the next one
-	dropped  uint32        // datagrams, as far as they were counted; of the use that waits in raw
+	heritage []*connection // connections of the previous stream input, for the next one
+	dropped  uint32        // dropped datagrams that were counted; belongs to the use that waits in raw
 	counting bool          // dropped is set
 }
 
@@ -55,12 +55,12 @@ type socket interface {
 	Close() error
 }
 
-// A use is that of a port by one input. One use at a time waits in the socket; the others wait for
-// it to be closed.
+// A use is one input's use of a port. One use at a time waits in the socket; the others wait for it
+// to be closed.
 type use struct {
 	ports  *ports
 	port   *port
-	stream bool // of a stream input, which takes over the connections of the use before it
+	stream bool // the input is a stream, which takes over the connections of the previous use
 	closed chan struct{}
 	once   sync.Once
 }
@@ -69,7 +69,7 @@ type use struct {
 type admission struct {
 	tls         *TLS
 	allowRemote bool
-	protocols   []string // of TLS, for ALPN
+	protocols   []string // that ALPN offers
 	mode        Mode     // of a unix socket; 0: defaultSocketMode
 	stream      bool     // of a stream input
 }
@@ -319,7 +319,7 @@ func (u *use) wait(f func() error) error {
 	}
 }
 
-// listeners are those of one address.
+// listeners are all listeners of one address.
 type listeners []*listener
 
 // Close closes all of them.
@@ -330,8 +330,8 @@ func (all listeners) Close() error {
 	return nil
 }
 
-// A listener accepts the connections of a port for one input. Close leaves those that wait to the
-// next use of the port.
+// A listener accepts the connections of a port for one input. Close leaves waiting connections to
+// the next use of the port.
 type listener struct {
 	*use
 	certs *certificates // nil: connections are without TLS
@@ -414,7 +414,8 @@ type packets struct{ *use }
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
 		if d, err = receive(p.port.raw, b, control); d.counts {
-			// what was dropped from an inherited socket before its first datagram, an earlier process may have counted
+			// an earlier process may have counted the drops before the first datagram of an
+			// inherited socket
 			if p.port.counting || !p.port.inherited {
 				d.lost = d.dropped - p.port.dropped // it wraps around
 			}
@@ -428,14 +429,14 @@ func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	return d, net.ErrClosed
 }
 
-// A datagram is one that was received.
+// A datagram is a received datagram.
 type datagram struct {
 	n       int    // bytes
-	cut     bool   // there were more
+	cut     bool   // the datagram was longer
 	from    string // the sender: an IP address, a path or a uid
 	dropped uint32 // datagrams that the kernel had dropped since the socket was made
 	counts  bool   // dropped is known
-	lost    uint32 // of them, those since the datagram before
+	lost    uint32 // datagrams dropped since the previous datagram
 }
 
 // localAddress returns the address of a socket.
@@ -449,7 +450,7 @@ func localAddress(s socket) net.Addr {
 	return nil
 }
 
-// An address is one of a configuration.
+// An address is a socket's address in a configuration.
 type address struct {
 	network string // tcp, unix, udp, unixgram or systemd
 	name    string // HOST:PORT, a path, or the name of a socket
@@ -491,10 +492,11 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	return a, nil
 }
 
-// maxSocketPath is one less than the bytes of sun_path; 104 is that of the BSDs and of macOS.
+// maxSocketPath is one less than the size of sun_path, which is smallest, 104 bytes, on the BSDs
+// and macOS.
 const maxSocketPath = 103
 
-// mayListen reports an error if an address is open to other machines, and a does not allow that.
+// mayListen returns an error if other machines can reach the address, and to does not allow that.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// staleTime bounds the question whether a process listens on a unix socket that exists.
+// staleTime bounds the check whether a process listens on an existing unix socket.
 const staleTime = time.Second
 
 // listen opens the socket of an address that is not systemd's. release removes its file; it is nil
@@ -47,7 +47,7 @@ func (a address) listen(to admission) (s socket, release func(), err error) {
 		return s, nil, nil
 	}
 	if l, ok := s.(*net.UnixListener); ok {
-		l.SetUnlinkOnClose(false) // release looks whether the file is ours
+		l.SetUnlinkOnClose(false) // release checks that the file is ours
 	}
 	release, err = a.own(fs.FileMode(mode))
 	if err != nil {
@@ -66,8 +66,8 @@ func plainListenError(a address, err error) error {
 	return fmt.Errorf("listen on %v: %w", a, err)
 }
 
-// own sets the mode of the socket's file, which the process's umask may have cut. The function that
-// it returns removes that file, unless it was replaced.
+// own sets the mode of the socket's file, which the process's umask may have narrowed. The function
+// that it returns removes that file, unless it was replaced.
 func (a address) own(mode fs.FileMode) (release func(), err error) {
 	if err := os.Chmod(a.name, mode); err != nil {
 		return nil, err

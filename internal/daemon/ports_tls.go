@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// certificates are those of a listener. A reload reads their files again; connections live on with
-// the ones that they began with.
+// certificates are a listener's certificates. A reload reads their files again; open connections
+// keep the old ones.
 type certificates struct {
 	conf      TLS
 	protocols []string
@@ -38,8 +38,8 @@ func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error
 	return c, nil
 }
 
-// reread reads the files of the certificates that a new configuration names, and the old one named
-// already. commit makes them those of new connections.
+// reread reads the files of certificates that the new and the old configuration both name. commit
+// uses them for new connections.
 func (p *ports) reread(named []*TLS) (commit func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	}
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,
-		SessionTicketsDisabled: true, // one that a peer does not read resets the connection, and its last lines are lost
+		SessionTicketsDisabled: true, // a ticket that a peer does not read resets the connection, and its last lines are lost
 	}
 	if t.ClientCA == "" {
 		return c, nil

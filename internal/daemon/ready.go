@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// blockedTooLong is how long an output may take no line before the daemon is not ready.
+// blockedTooLong bounds how long an output may block before the daemon is not ready.
 const blockedTooLong = 30 * time.Second
 
-// A phase is what a daemon does.
+// A phase is a part of a daemon's life.
 type phase int32
 
 const (
@@ -26,8 +26,8 @@ type problem struct {
 	Ready    bool   `json:"ready"` // the daemon works in spite of it
 }
 
-// problems returns what is wrong: first of the whole daemon, then of each pipeline, sorted by name.
-// It waits for nothing that an input, an output or a reload may hold.
+// problems returns the current problems: first those of the whole daemon, then those of each
+// pipeline by name. It takes no lock that an input, an output or a reload may hold.
 func (d *Daemon) problems(now time.Time) (all []problem) {
 	switch phase(d.phase.Load()) {
 	case starting:
@@ -36,8 +36,8 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 		all = append(all, problem{Part: "daemon", Problem: "stopping"})
 	}
 	if err := d.house.measures.reloadError.Load(); err != nil {
-		// The configuration before is in use: to take a daemon that works out of service for a mistake
-		// in a file would make an outage of it.
+		// The previous configuration is in use: taking a working daemon out of service would turn a
+		// mistake in a file into an outage.
 		all = append(all, problem{Part: "configuration", Problem: (*err).Error(), Ready: true})
 	}
 	for _, p := range d.view.Load().pipelines {
@@ -60,7 +60,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 	return all
 }
 
-// outputProblem returns what is wrong with the output; "" if nothing is.
+// outputProblem returns the problem of the output; "" if there is none.
 func (p *pipeline) outputProblem(now time.Time) string {
 	_, stalled, failed := p.counts.writes.state(now)
 	_, trying := p.stage.Load().attempts()
@@ -97,7 +97,7 @@ func status(n int, all []problem) string {
 	return text
 }
 
-// where returns the parts of the place of p.
+// where returns the words that name the place of p.
 func (p *problem) where() []string {
 	switch {
 	case p.Pipeline != "":

@@ -9,37 +9,37 @@ import (
 )
 
 const (
-	// refusedAtOnce bounds the connections of HTTP beyond the limit that are answered at the same time.
+	// refusedAtOnce bounds the HTTP connections beyond the limit that are refused at the same time.
 	refusedAtOnce = 64
 
-	// slowAfter is how long a connection of HTTP may be without a request that is complete up to its
-	// body before it loses its seat to another one.
+	// slowAfter is how long an HTTP connection may be without a complete request header before it
+	// can lose its seat to another connection.
 	slowAfter = time.Second
 )
 
-// A room bounds the connections of listeners. A peer has at most three quarters of the seats, so that
-// it cannot shut others out. A connection of HTTP that finds no seat takes that of the slowest one:
-// the one that has been without a request for longest.
+// A room bounds the connections of listeners. A peer has at most three quarters of the seats, so
+// that it cannot shut others out. An HTTP connection that finds no seat takes the seat of the
+// connection that has been without a request for longest.
 type room struct {
 	most func() int
 
 	mu      sync.Mutex
 	used    int
 	peers   map[string]int // seats by peer
-	waiting list.List      // seats of HTTP without a request, those longest so first
-	refused list.List      // seats of HTTP beyond the limit, the oldest first
+	waiting list.List      // HTTP seats without a request, longest first
+	refused list.List      // HTTP seats beyond the limit, oldest first
 }
 
-// A seat is that of a connection in a room.
+// A seat is a connection's place in a room.
 type seat struct {
 	room    *room
 	peer    string // as other inputs name it
 	conn    net.Conn
-	refused bool // beyond the limit: requests are answered so
+	refused bool // beyond the limit: requests are refused
 
 	// guarded by room.mu
-	requests int           // that are served
-	since    time.Time     // without a request
+	requests int           // requests being served
+	since    time.Time     // beginning of the time without a request
 	place    *list.Element // in waiting or refused; nil: in neither
 	left     bool
 }
@@ -47,7 +47,8 @@ type seat struct {
 // ofPeer returns the number of seats that one peer may have.
 func ofPeer(most int) int { return most - most/4 }
 
-// enter takes a seat for a connection that is no HTTP. It returns nil if there is none.
+// enter takes a seat for a connection of a protocol other than HTTP. It returns nil if there is
+// none.
 func (r *room) enter(peer string) *seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,8 +60,8 @@ func (r *room) enter(peer string) *seat {
 	return s
 }
 
-// take takes a seat for a connection of HTTP. If there is none, not even that of a slow one, the seat
-// is one of those that are refused, and the oldest of these is closed if they are too many.
+// take takes a seat for an HTTP connection, if need be from a slow one. If it gets none, its seat
+// is refused, and the oldest refused connection is closed if there are too many.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
 	r.mu.Lock()
@@ -72,7 +73,8 @@ func (r *room) take(c net.Conn, peer string) *seat {
 	return s
 }
 
-// admit gives s a seat, and returns the seat that was taken for it; nil: none was.
+// admit gives s a seat, or refuses it, and returns the seat whose connection gives way; nil if none
+// does.
 func (r *room) admit(s *seat) (gone *seat) {
 	most := r.most()
 	full, many := r.used >= most, r.peers[s.peer] >= ofPeer(most)
@@ -102,8 +104,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, for slowAfter at least; with
-// own, among those of the peer of s. It returns nil if there is none.
+// slowest returns the seat that has been without a request for longest, and at least for slowAfter;
+// nil if there is none. With own, it considers only seats of the peer of s.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)
@@ -143,7 +145,8 @@ func (s *seat) leave() {
 	s.room.leave(s)
 }
 
-// begin begins a request. It reports false if the seat was taken meanwhile: the connection is closed.
+// begin begins a request. It returns false if another connection took the seat meanwhile: this one
+// is closed.
 func (s *seat) begin() bool {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -171,7 +174,7 @@ func (r *room) open() int64 {
 	return int64(r.used)
 }
 
-// closeNow closes a connection without a word: the end of TLS would wait for a peer that does not
+// closeNow closes a connection without ending its TLS, which would wait for a peer that does not
 // read.
 func closeNow(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {

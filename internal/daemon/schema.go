@@ -13,8 +13,8 @@ import (
 type object = map[string]any
 
 // Schema returns the JSON schema (draft 2020-12) of the configuration file, made from [Sections].
-// Every file that [Parse] takes fits it. What compares keys of several sections, such as addresses
-// that two pipelines have, only Parse reports.
+// Every file that [Parse] accepts matches it. Only Parse reports conflicts between sections, such
+// as two pipelines with one address.
 func Schema() []byte {
 	defs := object{}
 	for _, s := range Sections() {
@@ -33,7 +33,7 @@ func Schema() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	e.Encode(whole) // of maps of strings, numbers and booleans
+	e.Encode(whole) // never fails: maps of strings, numbers and booleans
 	return b.Bytes()
 }
 

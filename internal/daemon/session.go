@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// silence is the pause of a stream after which its kept lines are printed: those whose format is
-	// not known, and traces that are held back.
+	// silence is the pause of a stream after which its kept lines are printed: lines of a format
+	// not yet known, and traces that are held back.
 	silence = 100 * time.Millisecond
 	// parkAfter is how long a stream is idle before its filter becomes a context, of 1.5 KB in place
 	// of some 150 KB.
@@ -30,16 +30,16 @@ var errEnded = errors.New("the stream has ended")
 type session struct {
 	p    *pipeline
 	peer string    // names the stream in the output's path
-	own  io.Writer // takes the output in place of the pipeline's; nil: none does
+	own  io.Writer // takes the output in place of the pipeline's output; may be nil
 
 	ownIfPeer bool // own takes it only while the pipeline's output is the peer
 
-	// adjust changes the options of the filter; nil: nothing does. It is set before the first Write.
+	// adjust changes the options of the filter; may be nil. It is set before the first Write.
 	adjust func(*filter.Options)
 	plain  bool // the lines are not unpacked, whatever they look like
 
-	memory *memory // has the context when the session has ended; nil: nothing does
-	share  share   // of the limits
+	memory *memory // keeps the context when the session has ended; may be nil
+	share  share   // of the limits on contexts
 
 	mu      sync.Mutex
 	stage   *stage
@@ -47,14 +47,14 @@ type session struct {
 	filter  *filter.Filter
 	parked  []byte // the context of a parked session; nil: a new one
 	counted filter.Stats
-	total   [2]int64 // addresses with a name and without, of all filters so far
+	total   [2]int64 // resolved and unresolved addresses of all filters so far
 	quiet   bool     // lines are read for their context only
 	used    time.Time
 	timer   *time.Timer
-	err     error // of the timer's goroutine
+	err     error // error in the timer's goroutine
 	ended   bool
 	over    atomic.Bool  // ended
-	decided atomic.Bool  // the timer's goroutine has changed the context since that was asked
+	decided atomic.Bool  // the timer's goroutine has changed the context since the follower last asked
 	end     atomic.Int64 // offset in the output after what was written last; 0: nothing was
 
 	past      []byte                 // context of an earlier stream of the peer, until there is a filter
@@ -77,8 +77,8 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	return s
 }
 
-// Write filters whole lines, and returns when the output has those that are not held back. A line
-// that is longer than the limit may come in parts; the last line of a stream may have no end.
+// Write filters whole lines, and returns when the output has all lines that are not held back. A
+// line that is longer than the limit may come in parts; the last line of a stream may have no end.
 func (s *session) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *session) begin() {
 			s.filter = e.Filter()
 			return e
 		},
-		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are no logs: they pass unchanged
+		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are not logs: they pass unchanged
 		Fields: s.stage.conf.Input.JSONFields,
 		Memory: s.p.house.unpacking, Unpacked: s.plain, Damaged: s.damaged,
 	})
@@ -177,7 +177,7 @@ func (s *session) park() bool {
 	}
 	s.count()
 	s.note()
-	s.snapshot.Store(nil) // saved makes it of the context
+	s.snapshot.Store(nil) // saved makes it from the parked context
 	context = bytes.Clone(context)
 	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
 	s.sleep()
@@ -185,7 +185,7 @@ func (s *session) park() bool {
 	return true
 }
 
-// count adds what the filter has counted since the last call to the counts of the pipeline.
+// count adds the filter's counts since the last call to the counts of the pipeline.
 func (s *session) count() {
 	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved
@@ -195,7 +195,7 @@ func (s *session) count() {
 	s.setProcesses(now.Processes)
 }
 
-// stats returns the counts of the filter, which a goroutine may be using that unpacks the input.
+// stats returns the counts of the filter, even while a goroutine that unpacks the input uses it.
 func (s *session) stats() (now filter.Stats) {
 	if s.in == nil {
 		return s.filter.Stats()
@@ -213,10 +213,10 @@ func (s *session) setProcesses(n int64) {
 // working begins work that the watchdog watches.
 func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
 
-// rests ends it.
+// rests ends working.
 func (s *session) rests() { s.turn.since.Store(0) }
 
-// asked is called after each question to the symbolizer.
+// asked is called after each lookup, with the time it took.
 func (s *session) asked(took time.Duration) {
 	s.p.house.measures.lookups.Observe(took.Seconds())
 	s.progress()
@@ -229,14 +229,14 @@ func (s *session) progress() {
 	}
 }
 
-// tally returns the numbers of addresses with a name and of those without.
+// tally returns the numbers of resolved and unresolved addresses.
 func (s *session) tally() (resolved, unresolved int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total[0], s.total[1]
 }
 
-// await starts the timer that prints what is kept, or stops it.
+// await starts the timer that prints the kept lines, or stops it.
 func (s *session) await() {
 	switch kept := s.in != nil && s.in.Unfinished(); {
 	case kept && s.timer == nil:
@@ -248,7 +248,7 @@ func (s *session) await() {
 	}
 }
 
-// silent prints what is kept.
+// silent prints the kept lines.
 func (s *session) silent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +282,7 @@ func (s *session) rest(since time.Time) {
 	}
 }
 
-// Close ends the stream: it prints what is left.
+// Close ends the stream: it prints the remaining lines.
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +307,7 @@ func (s *session) suspend() (context []byte, err error) {
 		return nil, s.err
 	}
 	if s.in == nil && s.parked != nil {
-		s.wake() // its format is to be known
+		s.wake() // to find out its format
 	}
 	if s.in != nil && !s.stage.fits(s.p.stage.Load(), s.in.Format()) || !s.park() {
 		err = s.in.Close()
@@ -361,7 +361,7 @@ func (s *session) finish() {
 	delete(s.p.sessions, s)
 }
 
-// An emitter passes the output of a session's filter on. The session's mu is held.
+// An emitter passes on the output of a session's filter. The session's mu is held.
 type emitter struct{ s *session }
 
 func (e emitter) Write(p []byte) (int, error) {
@@ -372,7 +372,8 @@ func (e emitter) Write(p []byte) (int, error) {
 	return s.emit(p)
 }
 
-// emit writes to the output; if a reload replaces that meanwhile, the rest goes to the new one.
+// emit writes to the output; if a reload replaces the output meanwhile, the rest goes to the new
+// one.
 func (s *session) emit(p []byte) (written int, err error) {
 	s.turn.writing.Store(true)
 	defer func() {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// sink returns the session as a sink for the lines of a file. The others of the file's sinks, after
-// rotations, are made by more.
+// sink returns the session as a sink for the lines of a file. more makes the further sinks of the
+// file, after rotations.
 func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 	return &follow.Sink{
 		WriteCloser: fileLines{s},
@@ -27,10 +27,10 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 	}
 }
 
-// fileLines are the lines of a followed file.
+// fileLines takes the lines of a followed file.
 type fileLines struct{ *session }
 
-// Close ends the lines. Damage of a packed file must not end the following of the others.
+// Close ends the lines. Damage in a packed file must not stop the following of other files.
 func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 
 // damaged logs and counts a loss in a packed input when it is found.
@@ -39,8 +39,8 @@ func (s *session) damaged(e *input.UnpackError) {
 	s.p.log.Warn("a packed input is damaged", "stream", s.peer, "error", e)
 }
 
-// exceptDamage counts what damage of a packed input, which was logged, has lost. It returns other
-// errors.
+// exceptDamage counts the bytes that damage in a packed input has lost; damaged has logged it.
+// Other errors are returned.
 func (p *pipeline) exceptDamage(err error) error {
 	if damage, ok := errors.AsType[*input.UnpackError](err); ok {
 		p.counts.inLost.Add(damage.Lost)
@@ -61,8 +61,8 @@ func (s *session) continues() (bool, error) {
 	return s.in.Format().Continues(), nil
 }
 
-// beQuiet sets whether lines are read for their context only. A module line that still collects its
-// maps belongs to the time before.
+// beQuiet sets whether lines are read for their context only. A module line that is still
+// collecting its maps ends first.
 func (s *session) beQuiet(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

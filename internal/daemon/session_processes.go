@@ -20,7 +20,7 @@ func (s *session) release() error {
 	return s.err
 }
 
-// saveAfter saves the contexts of a pipeline, with that of s as it is now or later.
+// saveAfter prints the lines that s holds back, and saves the contexts of the pipeline.
 func (m *memory) saveAfter(s *session) error {
 	if err := s.release(); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// The methods of this file are what a session does with its context: it holds it to the limits, and
-// carries it over reloads and connections. s.mu is held, unless they lock it.
+// The methods of this file manage a session's context: they hold it to the limits, and carry it
+// over reloads and connections. The caller holds s.mu, unless the comment of a method differs.
 
 // adopt moves the session to the stage of its pipeline, if a reload has replaced its own.
 func (s *session) adopt() {
@@ -33,7 +33,7 @@ func (s *session) adopt() {
 // An interrupter is a writer whose Write returns errReplaced if it waits.
 type interrupter interface{ interrupt() }
 
-// restage adopts the stage of the pipeline. A session that works does so afterwards.
+// restage adopts the stage of the pipeline. A busy session does so afterwards.
 func (s *session) restage() {
 	if w, ok := s.own.(interrupter); ok && s.p.stage.Load().out != nil {
 		w.interrupt()
@@ -45,7 +45,7 @@ func (s *session) restage() {
 	s.adopt()
 }
 
-// awaken counts the session among those with a filter, and parks another one if they are too many.
+// awaken counts the session among those with a filter, and parks another one if there are too many.
 func (s *session) awaken() {
 	if other := s.p.house.contexts.wake(s); other != nil && other.mu.TryLock() {
 		defer other.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *session) awaken() {
 	}
 }
 
-// sleep gives the filter up.
+// sleep drops the filter.
 func (s *session) sleep() {
 	s.in, s.filter = nil, nil
 	s.p.house.contexts.sleep(s)
@@ -83,11 +83,12 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is a number of processes whose sizes are not added up at each change.
+// manyProcesses is the number of processes from which on their sizes are not added up at each
+// change.
 const manyProcesses = 64
 
-// weigh holds the session to the limits. The context of a session that exceeds them, or for which
-// there was no room, is dropped.
+// weigh holds the session to the limits. It drops the context of a session that exceeds them, or
+// for which there was no room.
 func (s *session) weigh() error {
 	if s.in == nil || s.in.Undecided() {
 		return nil
@@ -148,8 +149,8 @@ func (s *session) keepSnapshot() {
 	s.snapshot.Store(&context)
 }
 
-// saved returns the context for memory, and when it was used; if the session works at present, that
-// of the last call. It locks s.mu.
+// saved returns the context for memory, and the time of its last use; if the session is busy, the
+// last snapshot and no time. It locks s.mu.
 func (s *session) saved() (context []byte, used time.Time) {
 	if s.mu.TryLock() {
 		defer s.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *session) saved() (context []byte, used time.Time) {
 		}
 		s.keepSnapshot()
 	} else {
-		s.memory.changed.Store(true) // the next save has it
+		s.memory.changed.Store(true) // the next save includes it
 	}
 	if c := s.snapshot.Load(); c != nil {
 		context = *c
@@ -169,7 +170,7 @@ func (s *session) saved() (context []byte, used time.Time) {
 	return context, used
 }
 
-// revived returns the context for memory of a parked session.
+// revived returns the context for memory from a parked session.
 func (s *session) revived() []byte {
 	o := filter.Options{ProcessKey: s.stage.options.ProcessKey, Limits: s.stage.options.Limits}
 	f := filter.New(io.Discard, o)
@@ -207,7 +208,7 @@ func (s *session) depart() (context []byte, err error) {
 		if s.past != nil {
 			return s.past, s.err
 		}
-		return nil, s.err // also one that has dropped its context
+		return nil, s.err // the session was not used, or has dropped its context
 	}
 	s.working()
 	defer s.rests()

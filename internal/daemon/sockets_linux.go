@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is the size of a UDP socket's buffer in the kernel, which also bounds it by
-// net.core.rmem_max: a device that crashes sends some thousand lines at once.
+// receiveBuffer is the requested size of a UDP socket's buffer, which net.core.rmem_max bounds: a
+// device that crashes sends some thousand lines at once.
 const receiveBuffer = 8 << 20
 
-// createWithMode returns a Control that makes bind create a socket with a mode: there is no time at
-// which others may connect.
+// createWithMode returns a Control that makes bind create a socket with a mode: others can never
+// connect in between.
 func createWithMode(mode fs.FileMode) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) (err error) {
 		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {
@@ -28,7 +28,7 @@ func createWithMode(mode fs.FileMode) func(network, address string, c syscall.Ra
 
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// wrongType reports that a unix socket is of another type than the one that connects.
+// wrongType reports whether a unix socket has another type than the socket that connects.
 func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
 
 // prepareDatagrams raises the buffer of a socket, and asks for the number of datagrams that were

@@ -30,18 +30,18 @@ type output interface {
 	close() error
 }
 
-// A stage is what the lines of a pipeline go through: filters with its options, then its output. A
-// reload replaces it; the input and its sessions stay.
+// A stage is the path of a pipeline's lines: filters with its options, then its output. A reload
+// replaces it; the input and its sessions stay.
 type stage struct {
 	conf    Pipeline
 	options filter.Options // of each filter
 	format  input.Format
 	symbols *symbols
 	out     output // nil: each session has its own
-	failed  int64  // failed attempts of out before the stage began: other stages may use it
+	failed  int64  // failed attempts of out before the stage began: stages may share it
 
 	ready chan struct{} // closed when sessions may write to out; nil: at once
-	left  []byte        // what out was to be passed on first, and has not taken; valid after writers.Wait
+	left  []byte        // bytes of an earlier output that out has not taken; valid after writers.Wait
 
 	live context.Context // until the stage is replaced
 	end  context.CancelFunc
@@ -114,8 +114,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether a filter of the stage to can continue with contexts of filters of s that have
-// read lines of the format. A reload that changes how lines are read also replaces the input.
+// fits reports whether filters of the stage to can continue with contexts that filters of s made
+// from lines of the format. A reload that changes how lines are read also replaces the input.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
@@ -159,8 +159,8 @@ func (s *stage) beginWrite() bool {
 	return true
 }
 
-// close ends the stage: no session writes to its output. A session that waits for its peer may still
-// use the symbols.
+// close ends the stage: no session writes to its output any more. A session that waits for its peer
+// may still use the symbols.
 func (s *stage) close() error {
 	s.end()
 	s.mu.Lock()

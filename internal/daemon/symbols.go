@@ -70,7 +70,7 @@ func (s *symbols) share() *symbols {
 	return s
 }
 
-// release ends a use.
+// release ends one stage's use.
 func (s *symbols) release() {
 	s.mu.Lock()
 	s.users--

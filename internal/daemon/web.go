@@ -24,8 +24,8 @@ const (
 	headerTimeout  = 10 * time.Second // for the header of a request, from its first byte
 	idleTimeout    = 2 * time.Minute  // between two requests of a connection
 	maxHeader      = 12 << 10         // bytes of the header; net/http adds 4 KiB
-	maxStreams     = 16               // requests at once of an HTTP/2 connection
-	namedPaths     = 8                // that an answer names
+	maxStreams     = 16               // concurrent requests of an HTTP/2 connection
+	namedPaths     = 8                // paths that an answer names
 	webStopTimeout = 500 * time.Millisecond
 )
 
@@ -118,7 +118,7 @@ func (w *web) release() {
 	}
 }
 
-// take gives the path to h, and starts the server if that has not happened.
+// take gives the path to h, and starts the server if it is not running.
 func (w *web) take(path string, h *httpInput) error {
 	w.mu.Lock()
 	if other := w.routes[path]; other != nil && other != h {
@@ -169,7 +169,7 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route returns the input of a path, with the use of it that its done ends; nil if there is none.
+// route returns the input of a path, on which it has begun a request; nil if there is none.
 func (w *web) route(path string) *httpInput {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()

@@ -10,5 +10,5 @@ import (
 // writeSome writes p to f.
 func writeSome(_ context.Context, f *os.File, _ bool, p []byte) (int, error) { return f.Write(p) }
 
-// writable returns nil: it is noticed when a file is made.
+// writable returns nil: missing rights are noticed when a file is made.
 func writable(string) error { return nil }

@@ -14,7 +14,7 @@ import (
 const (
 	// pipeSure is the number of bytes that a pipe which is ready takes without a wait (PIPE_BUF).
 	pipeSure = 4096
-	// readyPoll is the time between two looks at whether the context of a write is done.
+	// readyPoll is the interval between checks whether the context of a write is done.
 	readyPoll = 50 * time.Millisecond
 )
 
