@@ -11,7 +11,7 @@ WITH_PROGRAMS = integration internal/housetest
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
 SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle internal/escape \
              internal/gate internal/gopcln internal/jsonout internal/layout internal/lines internal/llvmfilter internal/newfile internal/profile internal/stacks \
-             markup rtrace sgr valgrind
+             internal/wording markup rtrace sgr valgrind
 
 .PHONY: build release sign vuln stale test test-long test-elsewhere test-collector guards soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 

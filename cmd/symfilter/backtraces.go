@@ -12,6 +12,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // dialectFlags describe raw backtraces.
@@ -99,7 +100,7 @@ func parseImage(word string) (m filter.Image, err error) {
 		err = begins(m.Path, info, errNoImage, imageMagics...)
 	}
 	if err != nil {
-		return m, usageError{fmt.Errorf("--image %q: %w", word, bare(err))}
+		return m, usageError{fmt.Errorf("--image %q: %w", word, wording.Cause(err))}
 	}
 	m.Path, err = filepath.Abs(m.Path)
 	return m, err

@@ -9,6 +9,7 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/startup"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -53,7 +54,7 @@ func (s *session) openSymbols() (err error) {
 	if c.follow.on {
 		startup.TuneGarbage(startup.GarbageMedium)
 		// the report at the end may be far away
-		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", oneLine(msg)) }
+		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", wording.Line(msg)) }
 	} else {
 		startup.TuneGarbage(startup.GarbageSmall)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -36,7 +37,7 @@ type commonOutput struct {
 func (o *commonOutput) of(name string, c *config) *fileLines {
 	w := &fileLines{o: o, name: name, start: true}
 	if c.follow.withName && c.output != outputJSON { // each object has the name
-		w.prefix = []byte(oneLine(name) + ": ")
+		w.prefix = []byte(wording.Line(name) + ": ")
 	}
 	return w
 }
@@ -103,7 +104,7 @@ func (o *commonOutput) write(b []byte) error {
 			return err
 		default:
 			if pause == 0 {
-				o.tell("write standard output: %v; retrying until there is space", bare(err))
+				o.tell("write standard output: %v; retrying until there is space", wording.Cause(err))
 			}
 			pause = min(max(2*pause, fullPause), fullMost)
 			select {
@@ -143,7 +144,7 @@ func (w *fileLines) named(p []byte) []byte {
 
 // header returns the line before lines of another file.
 func (w *fileLines) header() []byte {
-	head := "==> " + oneLine(w.name) + " <==\n"
+	head := "==> " + wording.Line(w.name) + " <==\n"
 	if w.o.some {
 		head = "\n" + head
 	}

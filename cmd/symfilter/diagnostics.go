@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // diagnosticsASecond bounds the lines that a broken or hostile log can cause on standard error.
@@ -53,7 +53,7 @@ func (d *diagnostics) limited(printed *int, format string, args ...any) {
 
 // line prints a line that the user asked for, whatever the flags.
 func (d *diagnostics) line(format string, args ...any) {
-	fmt.Fprintf(d.w, "symfilter: %s\n", oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(d.w, "symfilter: %s\n", wording.Line(fmt.Sprintf(format, args...)))
 }
 
 // flush prints how many lines were suppressed.
@@ -70,7 +70,3 @@ func (d *diagnostics) tellSuppressed() {
 		d.suppressed = 0
 	}
 }
-
-// oneLine escapes the bytes that would end the line or control a terminal: messages quote logs and
-// files. The escapes are those of the filter's output.
-func oneLine(s string) string { return string(escape.AppendText(nil, s, "")) }

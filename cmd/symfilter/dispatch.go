@@ -18,6 +18,7 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/startup"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -135,15 +136,15 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		return exitOK // the reader of the output has enough
 	}
 	if out.err != nil {
-		err = fmt.Errorf("write standard output: %w", bare(out.err))
+		err = fmt.Errorf("write standard output: %w", wording.Cause(out.err))
 	}
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "symfilter: %s; see %s --help\n", oneLine(usage.Error()), strings.TrimSpace("symfilter "+d.command.Name))
+		fmt.Fprintf(stderr, "symfilter: %s; see %s --help\n", wording.Line(usage.Error()), strings.TrimSpace("symfilter "+d.command.Name))
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(stderr, "symfilter: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(stderr, "symfilter: %s\n", wording.Line(err.Error()))
 		return exitIO
 	}
 	return code
@@ -234,7 +235,7 @@ func (d dispatched) run(std standard) (int, error) {
 	}
 	if !c.quiet {
 		for _, message := range line.UnknownVariables(os.Environ(), set) {
-			fmt.Fprintf(std.err, "symfilter: %s\n", oneLine(message))
+			fmt.Fprintf(std.err, "symfilter: %s\n", wording.Line(message))
 		}
 	}
 	if err := line.CheckArgs(&d.command.Command, set.Args()); err != nil {

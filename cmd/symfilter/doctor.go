@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/sandbox"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -38,7 +39,7 @@ func (x *examination) wrong(format string, args ...any) {
 }
 
 func (x *examination) line(verdict, format string, args ...any) {
-	fmt.Fprintf(x.w, "  %-4s %s\n", verdict, oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(x.w, "  %-4s %s\n", verdict, wording.Line(fmt.Sprintf(format, args...)))
 }
 
 // runDoctor examines the places where debug files are looked for and, if a build ID, an ELF file or
@@ -114,12 +115,12 @@ func (x *examination) cache() {
 			if len(client.Servers()) > 0 {
 				say = x.wrong
 			}
-			say("%s: does not exist and cannot be made: %v; set DEBUGINFOD_CACHE_PATH to another folder", info.Dir, bare(err))
+			say("%s: does not exist and cannot be made: %v; set DEBUGINFOD_CACHE_PATH to another folder", info.Dir, wording.Cause(err))
 			return
 		}
 		x.none("%s: does not exist yet; the first download makes it", info.Dir)
 	case len(info.Problems) == 0:
-		x.good("%s: %s, %s; %s known to be missing", info.Dir, count(int64(info.Files), "file", "files"), megabytes(info.Size), count(int64(info.Misses), "file", "files"))
+		x.good("%s: %s, %s; %s known to be missing", info.Dir, wording.Count(int64(info.Files), "file", "files"), megabytes(info.Size), wording.Count(int64(info.Misses), "file", "files"))
 	}
 }
 
@@ -238,9 +239,9 @@ func (x *examination) find(ctx context.Context, about *subject) {
 		x.wrong("not found at:")
 	}
 	for _, a := range r.Attempts {
-		fmt.Fprintf(x.w, "       %s\n", oneLine(a.Where+": "+a.Reason))
+		fmt.Fprintf(x.w, "       %s\n", wording.Line(a.Where+": "+a.Reason))
 	}
 	if next := c.next(u, r); next != "" {
-		fmt.Fprintf(x.w, "       next: %s\n", oneLine(next))
+		fmt.Fprintf(x.w, "       next: %s\n", wording.Line(next))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -24,7 +25,7 @@ func (x *examination) log(ctx context.Context, about *subject, in *os.File) erro
 		label = about.word
 		var err error
 		if in, err = os.Open(about.path); err != nil {
-			return fmt.Errorf("open %s: %w", label, bare(err))
+			return fmt.Errorf("open %s: %w", label, wording.Cause(err))
 		}
 		defer in.Close()
 	}
@@ -46,7 +47,7 @@ func (x *examination) log(ctx context.Context, about *subject, in *os.File) erro
 			have++
 		}
 	}
-	x.head(fmt.Sprintf("%s: of %s %s", oneLine(label), count(int64(len(all)), "module", "modules"), count(int64(have), "has a debug file", "have debug files")))
+	x.head(fmt.Sprintf("%s: of %s %s", wording.Line(label), wording.Count(int64(len(all)), "module", "modules"), wording.Count(int64(have), "has a debug file", "have debug files")))
 	if len(all) == 0 {
 		x.none("it names no module to look for")
 	}
@@ -65,11 +66,11 @@ func (x *examination) log(ctx context.Context, about *subject, in *os.File) erro
 	r := c.remedier(x.Symbolizer, found, false)
 	for _, text := range r.remedies(without) {
 		if text != noRemedy { // the advice above is the same
-			fmt.Fprintf(x.w, "       next: %s\n", oneLine(text))
+			fmt.Fprintf(x.w, "       next: %s\n", wording.Line(text))
 		}
 	}
 	if outside > 0 {
-		x.wrong("%s in the maps of no module; is a module or mmap element missing in the log?", count(outside, "address", "addresses"))
+		x.wrong("%s in the maps of no module; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symboli
 func (x *examination) module(m *examinedModule) {
 	name, report := nameOf(m.Unresolved), x.none
 	if m.Frames > 0 {
-		name += ", " + count(m.Frames, "unresolved address", "unresolved addresses")
+		name += ", " + wording.Count(m.Frames, "unresolved address", "unresolved addresses")
 		report = x.wrong
 	}
 	switch {
@@ -214,6 +215,6 @@ func (a *advice) print(w io.Writer) {
 		if more := len(names) - most; more > 0 {
 			of += fmt.Sprintf(" and %d more", more)
 		}
-		fmt.Fprintf(w, "       next, for %s: %s\n", oneLine(of), oneLine(text))
+		fmt.Fprintf(w, "       next, for %s: %s\n", wording.Line(of), wording.Line(text))
 	}
 }

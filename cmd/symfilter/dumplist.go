@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/newfile"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 const (
@@ -52,7 +53,7 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	object, err := json.MarshalIndent(dump, "  ", "  ")
 	if err == nil && (d.n == maxDumps || len(d.json)+len(object) > maxDumpBytes) {
 		d.full = true
-		d.diag.line("%s lists only the first %s", d.path, count(int64(d.n), "dump file", "dump files"))
+		d.diag.line("%s lists only the first %s", d.path, wording.Count(int64(d.n), "dump file", "dump files"))
 		return false
 	}
 	if err != nil {
@@ -138,7 +139,7 @@ func (d *dumpList) fail(err error) {
 	d.dirty = false
 	if !d.failed {
 		d.failed = true
-		d.diag.line("write %s: %v", d.path, bare(err))
+		d.diag.line("write %s: %v", d.path, wording.Cause(err))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -27,7 +28,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		all := s.unresolved.all()
 		s.printProofs(all.proofs)
 		if w := all.noCode; w.Frames > 0 {
-			s.diag.line("left as logged: %s, such as 0x%x: %v", count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode)
+			s.diag.line("left as logged: %s, such as 0x%x: %v", wording.Count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode)
 		}
 	}
 	s.diag.flush()
@@ -45,7 +46,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	for _, u := range modules {
 		name := nameOf(u)
 		r := sym.Report(u.ID, u.Name)
-		s.diag.line("unresolved: %s, %s: %s", name, count(u.Frames, "address", "addresses"), because(u, r))
+		s.diag.line("unresolved: %s, %s: %s", name, wording.Count(u.Frames, "address", "addresses"), because(u, r))
 		for _, a := range r.Attempts {
 			s.diag.line("  %s: %s", a.Where, a.Reason)
 		}
@@ -57,7 +58,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		s.diag.line("%s", unused)
 	}
 	if outside > 0 {
-		s.diag.line("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", count(outside, "address", "addresses"))
+		s.diag.line("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
 	}
 }
 
@@ -199,11 +200,4 @@ func packageName(p symbolize.Package) string {
 		name += ", which are in " + debug
 	}
 	return name
-}
-
-func count(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/unpack"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/valgrind"
 )
 
@@ -326,7 +327,7 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 				r.diag.line("%v", file)
 			default:
 				r.stream.unwritten = true
-				r.diag.line("write standard output: %v", bare(err))
+				r.diag.line("write standard output: %v", wording.Cause(err))
 			}
 			code = exitIO
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/unpack"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/internal/written"
 )
 
@@ -100,7 +101,7 @@ func (p *followRun) run(files []string) int {
 	flags := &p.c.follow
 	self, err := p.stream.out.Stat()
 	if err != nil {
-		p.diag.line("standard output: %v", bare(err))
+		p.diag.line("standard output: %v", wording.Cause(err))
 		return exitIO
 	}
 	for _, name := range files {
@@ -139,7 +140,7 @@ func (p *followRun) run(files []string) int {
 	}
 	if flags.state != "" && written.IsTorn(p.stream.out) { // no other process has the checkpoint, and prints to the output
 		if err := p.out.endLine(); err != nil {
-			p.diag.line("write standard output: %v", bare(err))
+			p.diag.line("write standard output: %v", wording.Cause(err))
 			return exitIO
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/publish"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // gateFlags are the flags by which the findings of a run let a build fail.
@@ -130,7 +131,7 @@ func (g *gateFlags) load(diag *diagnostics) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--baseline %s: there is no such file; to make one of the present findings, add --baseline-update", g.baseline)
 	case err != nil:
-		return fmt.Errorf("--baseline %s: %w", g.baseline, bare(err))
+		return fmt.Errorf("--baseline %s: %w", g.baseline, wording.Cause(err))
 	}
 	defer in.Close()
 	if info, err := in.Stat(); g.update && err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -138,7 +139,7 @@ func (g *gateFlags) load(diag *diagnostics) error {
 		return nil
 	}
 	if g.file, err = gate.ReadBaseline(in); err != nil {
-		return fmt.Errorf("--baseline %s: %w", g.baseline, bare(err))
+		return fmt.Errorf("--baseline %s: %w", g.baseline, wording.Cause(err))
 	}
 	if g.file.Foreign > 0 {
 		diag.printf("--baseline %s: line %d is not that of a finding, nor a comment with # before it", g.baseline, g.file.Foreign)

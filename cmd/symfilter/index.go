@@ -17,6 +17,7 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/internal/sandbox"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -29,7 +30,7 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return exitIO, fmt.Errorf("index: make the folder for indexes %s: %w; XDG_CACHE_HOME names another place", dir, bare(err))
+		return exitIO, fmt.Errorf("index: make the folder for indexes %s: %w; XDG_CACHE_HOME names another place", dir, wording.Cause(err))
 	}
 	x := indexRun{dir: dir, again: c.again, quiet: c.quiet, out: std.text, errs: std.err}
 	if isTerminal(std.err) && !x.quiet {
@@ -105,7 +106,7 @@ func (x *indexRun) all(ctx context.Context, paths []string) int {
 func (x *indexRun) collect(path string, small, big *[]string) {
 	info, err := os.Stat(path)
 	if err != nil {
-		x.fail(path, bare(err))
+		x.fail(path, wording.Cause(err))
 		return
 	}
 	add := func(path string, size int64) {
@@ -121,7 +122,7 @@ func (x *indexRun) collect(path string, small, big *[]string) {
 	}
 	filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			x.fail(path, bare(err))
+			x.fail(path, wording.Cause(err))
 			return nil
 		}
 		if d.IsDir() {
@@ -152,7 +153,7 @@ func (x *indexRun) file(ctx context.Context, path string, workers int) {
 	if ctx.Err() != nil {
 		return
 	}
-	name := oneLine(path)
+	name := wording.Line(path)
 	x.status.set("indexing " + name)
 	done, err := symbolize.IndexFile(ctx, path, symbolize.IndexOptions{
 		Dir: x.dir, Workers: workers, Again: x.again,
@@ -170,7 +171,7 @@ func (x *indexRun) file(ctx context.Context, path string, workers int) {
 	case ctx.Err() != nil:
 	case err != nil:
 		x.failed++
-		x.say(x.errs, "symfilter: index %s: %s\n", name, oneLine(bare(err).Error()))
+		x.say(x.errs, "symfilter: index %s: %s\n", name, wording.Line(wording.Cause(err).Error()))
 	case done.Found:
 		x.found++
 	default:
@@ -184,7 +185,7 @@ func (x *indexRun) file(ctx context.Context, path string, workers int) {
 
 func (x *indexRun) fail(path string, err error) {
 	x.failed++
-	x.say(x.errs, "symfilter: index %s: %s\n", oneLine(path), oneLine(err.Error()))
+	x.say(x.errs, "symfilter: index %s: %s\n", wording.Line(path), wording.Line(err.Error()))
 }
 
 func (x *indexRun) say(w io.Writer, format string, args ...any) {

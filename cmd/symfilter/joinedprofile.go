@@ -8,6 +8,7 @@ import (
 
 	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // joins reports whether all inputs make one profile. So it is with the command callgrind, and if the
@@ -60,7 +61,7 @@ func (j *joinedProfile) open(at *arrival) {
 	if j.r.c.changes.diff {
 		o.Diagnose = func(message string) {
 			if !at.silent {
-				j.run.diag.printf("--diff: %s", oneLine(message))
+				j.run.diag.printf("--diff: %s", wording.Line(message))
 			}
 		}
 		c := callgrind.NewComparison(at.batch.w, o)
@@ -119,7 +120,7 @@ func (r *filterRun) finish(code int) int {
 			return exitIO
 		default:
 			r.stream.unwritten = true
-			r.diag.line("write standard output: %v", bare(err))
+			r.diag.line("write standard output: %v", wording.Cause(err))
 			return exitIO
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
 	"github.com/symfilter/symfilter/internal/startup"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -71,7 +72,7 @@ func runLLVM(args []string, std standard) int {
 	o.parse(expand(append(shellWords(os.Getenv(llvmEnv)), args...), 0))
 	if lines := o.errors(); len(lines) > 0 {
 		for _, line := range lines {
-			fmt.Fprintf(stderr, "error: %s\n", oneLine(line))
+			fmt.Fprintf(stderr, "error: %s\n", wording.Line(line))
 		}
 		return exitOption
 	}
@@ -84,16 +85,16 @@ func runLLVM(args []string, std standard) int {
 		return exitOK
 	}
 	if err := line.FromEnvironment(o.own, os.LookupEnv); err != nil {
-		fmt.Fprintf(stderr, "symfilter: %s; see symfilter --filter-markup --help\n", oneLine(err.Error()))
+		fmt.Fprintf(stderr, "symfilter: %s; see symfilter --filter-markup --help\n", wording.Line(err.Error()))
 		return exitUsage
 	}
 	if bad := o.badNumber(); bad != "" {
-		io.WriteString(stderr, oneLine(bad)) // llvm-symbolizer does not end this line
+		io.WriteString(stderr, wording.Line(bad)) // llvm-symbolizer does not end this line
 		return exitOption
 	}
 	for _, hint := range o.hints {
 		if !strings.HasSuffix(hint, ".dSYM") {
-			fmt.Fprintf(stderr, "Warning: invalid dSYM hint: \"%s\" (must have the '.dSYM' extension).\n", oneLine(hint))
+			fmt.Fprintf(stderr, "Warning: invalid dSYM hint: \"%s\" (must have the '.dSYM' extension).\n", wording.Line(hint))
 		}
 	}
 	return filterLLVM(c, o, std.in, stdout, stderr)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -40,7 +41,7 @@ func subjectOf(word string) (s subject, err error) {
 		}
 		return s, nil
 	case err != nil:
-		return s, fmt.Errorf("open %s: %w", word, bare(err))
+		return s, fmt.Errorf("open %s: %w", word, wording.Cause(err))
 	case info.IsDir():
 		return s, fmt.Errorf("%s is a folder; name a file in it", word)
 	}
@@ -55,7 +56,7 @@ func (s *subject) examine() error {
 	}
 	file, err := buildid.OpenRegular(s.path, "the command line")
 	if err != nil {
-		return fmt.Errorf("open %s: %w", s.word, bare(err))
+		return fmt.Errorf("open %s: %w", s.word, wording.Cause(err))
 	}
 	defer file.Close()
 	var head [kindSize]byte

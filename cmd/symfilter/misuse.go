@@ -15,6 +15,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other
@@ -105,7 +106,7 @@ func openError(name string, err error) string {
 	if name == "" {
 		return "the name of a FILE is empty; write a name, or - for standard input"
 	}
-	msg := "open " + name + ": " + bare(err).Error()
+	msg := "open " + name + ": " + wording.Cause(err).Error()
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeSocket != 0 {
 		return msg + "; it is a socket, which a program such as nc or socat can read"
 	}
@@ -141,7 +142,7 @@ func nearCommand(word string) string {
 
 // readError returns why name could not be read, and what may have been meant.
 func readError(name string, err error) string {
-	msg := "read " + name + ": " + bare(err).Error()
+	msg := "read " + name + ": " + wording.Cause(err).Error()
 	if errors.Is(err, syscall.EISDIR) {
 		if name == standardName {
 			return "standard input is a folder: write the names of the logs in it, as in symfilter FOLDER/*.log; if it holds debug files, write --symbol-path FOLDER"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/cli"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A screen is 80 columns and, on what people use, 44 lines.
@@ -202,7 +203,7 @@ func TestOneLine(t *testing.T) {
 		{"\xffalone", `\xffalone`},
 		{"itself \ufffd", "itself \ufffd"},
 	} {
-		if got := oneLine(test.text); got != test.want {
+		if got := wording.Line(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
 	}

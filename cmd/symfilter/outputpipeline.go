@@ -13,6 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/page"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A pipeline makes one output of a run. Each input passes through an engine of each pipeline; what
@@ -66,7 +67,7 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 		}
 	}
 	at := &arrival{in: in, label: label, batch: &batch{w: w}, add: r.stream.unresolved.add,
-		diagnose: func(s string) { r.diag.printf("%s: %s", label, oneLine(s)) },
+		diagnose: func(s string) { r.diag.printf("%s: %s", label, wording.Line(s)) },
 	}
 	o.Diagnose = func(d filter.Diagnostic) {
 		if at.cut.Load() { // the rest of the last line has not been read

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/newfile"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // The values of --output.
@@ -192,5 +193,7 @@ type outputError struct {
 	err  error
 }
 
-func (e *outputError) Error() string { return fmt.Sprintf("write %s: %v", e.path, bare(e.err)) }
+func (e *outputError) Error() string {
+	return fmt.Sprintf("write %s: %v", e.path, wording.Cause(e.err))
+}
 func (e *outputError) Unwrap() error { return e.err }

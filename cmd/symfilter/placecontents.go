@@ -12,6 +12,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/places"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -94,7 +95,7 @@ func (p place) contents(ctx context.Context) error {
 	switch p.flag {
 	case "--ids-txt":
 		if err := buildid.NewIDsFile(p.path).Check(ctx); err != nil {
-			return fmt.Errorf("cannot be used: %w", bare(err))
+			return fmt.Errorf("cannot be used: %w", wording.Cause(err))
 		}
 	case "--build-id-dir", "--debug-file-directory", systemPlace:
 		if !places.IsTree(p.path) {
@@ -105,7 +106,7 @@ func (p place) contents(ctx context.Context) error {
 		}
 		tree := filepath.Join(p.path, ".build-id")
 		if _, err := os.Stat(tree + "/."); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("holds %s, which cannot be used: %w", tree, bare(err))
+			return fmt.Errorf("holds %s, which cannot be used: %w", tree, wording.Cause(err))
 		}
 	}
 	return nil
@@ -115,7 +116,7 @@ func (p place) contents(ctx context.Context) error {
 func cutOff(path string) (err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {
-		return bare(err)
+		return wording.Cause(err)
 	}
 	defer file.Close()
 	fault := object.Guard(func() {
@@ -147,7 +148,7 @@ func (x *examination) folders(ctx context.Context) {
 		case p.flag == systemPlace && (errors.Is(err, os.ErrNotExist) || err == nil && p.contents(ctx) == errNoTree):
 			x.none("%s: no debug packages are installed", p.path)
 		case err != nil:
-			x.wrong("%s (%s): %v", p.path, p.flag, bare(err))
+			x.wrong("%s (%s): %v", p.path, p.flag, wording.Cause(err))
 		case i < len(roots):
 			x.root(p, &roots[i])
 		case i < len(searched):
@@ -183,6 +184,6 @@ func (x *examination) root(p place, r *buildid.Root) {
 	case p.flag == imagePlace:
 		x.good("%s (%s)", p.path, p.flag)
 	default:
-		x.good("%s (%s) holds %s", p.path, p.flag, count(int64(r.Files), "ELF file with a build ID", "ELF files with build IDs"))
+		x.good("%s (%s) holds %s", p.path, p.flag, wording.Count(int64(r.Files), "ELF file with a build ID", "ELF files with build IDs"))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/profile"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/unpack"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -90,7 +91,7 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	s := &stream{diag: p.diag, stop: &stopper{}} // a signal ends the process
 	symbolized, err := p.read(report.Options{
 		Symbolizer: p.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: c.wait.of(true).Local,
-		Diagnose:   func(message string) { p.diag.printf("%s: %s", p.label, oneLine(message)) },
+		Diagnose:   func(message string) { p.diag.printf("%s: %s", p.label, wording.Line(message)) },
 		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
 		Unresolved: func(all []symbolize.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
 	})
@@ -214,7 +215,7 @@ func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w%s", p.label, bare(err), otherFile(err, p.head, p.label))
+		return nil, fmt.Errorf("%s: %w%s", p.label, wording.Cause(err), otherFile(err, p.head, p.label))
 	}
 	return read, nil
 }

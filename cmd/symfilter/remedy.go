@@ -17,6 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -178,7 +179,7 @@ func (r *remedier) servers(n needs) (all []string) {
 	if c.asked != nil {
 		if n := c.asked.Remembered(); n > 0 {
 			all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
-				count(int64(n), "build ID", "build IDs")))
+				wording.Count(int64(n), "build ID", "build IDs")))
 		}
 	}
 	return all

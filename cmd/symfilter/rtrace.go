@@ -9,6 +9,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/cli"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/rtrace"
 )
@@ -53,7 +54,7 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 	}
 	in, err := os.Open(string(name))
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, name, bare(err))
+		return nil, fmt.Errorf("%s %s: %w", flag, name, wording.Cause(err))
 	}
 	defer in.Close()
 	all, err := rtrace.ReadIndexes(in)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A place is a path that a flag names, or the system's folder of debug files.
@@ -68,7 +69,7 @@ func (c *config) warnOfUseless(diag *diagnostics, fromStdin bool) {
 			if fromStdin && err == errNoSymbols { // -s $EMPTY log
 				msg = "; no FILE is named: if it is the log, the flag has no value of its own"
 			}
-			diag.printf("%s %s: %v; nothing will be found there%s", p.flag, p.path, bare(err), msg)
+			diag.printf("%s %s: %v; nothing will be found there%s", p.flag, p.path, wording.Cause(err), msg)
 		}
 	}
 }

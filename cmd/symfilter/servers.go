@@ -9,6 +9,7 @@ import (
 
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/startup"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // systemURLs is the folder in which distributions name the servers of their debug files.
@@ -85,7 +86,7 @@ type clientEnd struct {
 func (e clientEnd) Close() error {
 	err := e.Client.Close()
 	if n := e.Unasked(); n > 0 && !e.diag.quiet {
-		e.diag.line("servers were not asked for %s; run again to ask for more: the cache keeps what was downloaded", count(int64(n), "build ID", "build IDs"))
+		e.diag.line("servers were not asked for %s; run again to ask for more: the cache keeps what was downloaded", wording.Count(int64(n), "build ID", "build IDs"))
 	}
 	return err
 }
@@ -127,13 +128,13 @@ func progressText(p debuginfod.Progress) string {
 	text := fetched(p)
 	switch {
 	case p.Server == "":
-		return oneLine(text + ": asking servers")
+		return wording.Line(text + ": asking servers")
 	case p.Total > 0:
 		text += fmt.Sprintf(" %.0f/%s", float64(p.Bytes)/1e6, megabytes(p.Total))
 	default:
 		text += " " + megabytes(p.Bytes)
 	}
-	return oneLine(text + " from " + host(p.Server))
+	return wording.Line(text + " from " + host(p.Server))
 }
 
 // fetched names the file of a download by its module and the beginning of its

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/input"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 const (
@@ -107,7 +108,7 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 			code = exitIO
 		case writeErr != nil:
 			s.unwritten = true
-			s.diag.line("write standard output: %v", bare(writeErr))
+			s.diag.line("write standard output: %v", wording.Cause(writeErr))
 			return exitIO
 		case readErr != nil:
 			s.diag.line("%s", readError(label, readErr))
@@ -146,17 +147,6 @@ func sameRegular(a, b *os.File) bool {
 	}
 	second, err := b.Stat()
 	return err == nil && os.SameFile(first, second)
-}
-
-// bare returns the system's error without operation and path: the message names the file already.
-func bare(err error) error {
-	if path, ok := errors.AsType[*os.PathError](err); ok {
-		return path.Err
-	}
-	if link, ok := errors.AsType[*os.LinkError](err); ok {
-		return link.Err
-	}
-	return err
 }
 
 // filter filters one input to its end, or until the stopper ends the reading.

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/symfilter/symfilter/internal/publish"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A suppressionsFlag is --supp-check: a file of suppressions that is compared with what was found.
@@ -20,11 +21,11 @@ func (s *suppressionsFlag) load() error {
 	}
 	in, err := os.Open(string(s.path))
 	if err != nil {
-		return fmt.Errorf("--supp-check %s: %w", s.path, bare(err))
+		return fmt.Errorf("--supp-check %s: %w", s.path, wording.Cause(err))
 	}
 	defer in.Close()
 	if s.file, err = publish.ReadSuppressions(in, string(s.path)); err != nil {
-		return fmt.Errorf("--supp-check %s: %w; Valgrind does not read it either", s.path, bare(err))
+		return fmt.Errorf("--supp-check %s: %w; Valgrind does not read it either", s.path, wording.Cause(err))
 	}
 	return nil
 }

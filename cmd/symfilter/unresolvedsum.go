@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -123,7 +124,7 @@ func (c counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 // String returns what stayed unresolved: 14 of 22 addresses stayed unresolved: inventory (9),
 // libc.so.6 (5).
 func (c counts) String() string {
-	of := fmt.Sprintf("%d of %s", c.failed, count(c.asked, "address", "addresses"))
+	of := fmt.Sprintf("%d of %s", c.failed, wording.Count(c.asked, "address", "addresses"))
 	modules, outside := c.sorted()
 	frames := map[string]int64{}
 	for _, u := range modules {

@@ -10,6 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/unpack"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -20,7 +21,7 @@ func (c *config) openMaps() error {
 	for _, name := range c.mapFiles {
 		f, err := os.Open(name)
 		if err != nil {
-			return fmt.Errorf("--map %s: %w", name, bare(err))
+			return fmt.Errorf("--map %s: %w", name, wording.Cause(err))
 		}
 		c.maps = append(c.maps, f)
 	}

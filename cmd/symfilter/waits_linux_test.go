@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/places"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // Whatever is at a place that a flag names, the reason why nothing can be found there is known, and
@@ -41,7 +42,7 @@ func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 				}
 				got[flag+" "+name] = ""
 				if err := (place{flag, filepath.Join(dir, name)}).problem(); err != nil {
-					got[flag+" "+name] = bare(err).Error()
+					got[flag+" "+name] = wording.Cause(err).Error()
 				}
 			}
 		}

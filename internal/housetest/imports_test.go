@@ -74,6 +74,7 @@ var direction = map[string][]string{
 	"internal/startup":     {},
 	"internal/cli":         {},
 	"internal/written":     {},
+	"internal/wording":     {"internal/escape"},
 	"internal/disasm":      {},
 	"internal/demangle":    {},
 	"internal/fuzztest":    {},                    // only tests may import it

@@ -1,0 +1,34 @@
+// Package wording words what messages to people have in common: a count with its noun, the cause of
+// an error alone, and text of unknown origin on one line.
+package wording
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// Count returns a number with its noun: 1 module, 2 modules.
+func Count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Cause returns the system's error without operation and path: the message names the file already.
+func Cause(err error) error {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Err
+	}
+	return err
+}
+
+// Line escapes the bytes that would end the line or control a terminal: messages quote logs and
+// files. The escapes are those of the filter's output.
+func Line(s string) string { return string(escape.AppendText(nil, s, "")) }
