@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
-	"github.com/symfilter/symfilter/internal/places"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -125,18 +125,10 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 // doubts returns why no debug file will be found at places of s. The default is left out: it exists
 // only if packages of debug files are installed.
 func (s *Symbols) doubts() (all []string) {
-	for _, list := range []struct {
-		key   string
-		paths []string
-		trees bool
-	}{
-		{"symbol_paths", s.SymbolPaths, false}, {"ids_files", s.IDsFiles, false},
-		{"build_id_directories", s.BuildIDDirectories, true}, {"debug_file_directories", s.DebugFileDirectories, true},
-	} {
-		for _, path := range list.paths {
-			if doubt := places.Doubt(path, list.trees); doubt != "" && path != symfilter.DebugDir {
-				all = append(all, "symbols::"+list.key+": "+doubt)
-			}
+	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
+	for place, doubt := range search.Doubts() {
+		if place.Path != symfilter.DebugDir {
+			all = append(all, "symbols::"+place.Flag+": "+doubt)
 		}
 	}
 	return all

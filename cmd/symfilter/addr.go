@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/jsonout"
@@ -39,14 +40,14 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		return exitIO, err
 	}
 	defer s.close()
-	if err := s.open([]string{of.path}); err != nil {
+	if err := s.open([]string{of.Path}); err != nil {
 		return exitIO, err
 	}
-	c.warnOfUseless(s.diag, false)
-	if err := of.examine(); err != nil {
+	s.warn(false)
+	if err := of.Examine(); err != nil {
 		return exitIO, err
 	}
-	if err := of.notProgram(); err != nil {
+	if err := of.NotProgram(); err != nil {
 		return exitIO, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.wait.of(true).Local)
@@ -66,16 +67,16 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	defer a.sources.close()
 	terminal := isTerminal(std.out)
 	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
-	sum := &stream{diag: s.diag}
-	var last []counts // counts for addresses outside the file; the reason of the last one is printed
+	var unresolved doctor.Sum
+	var last []doctor.Counts // counts for addresses outside the file; the reason of the last one is printed
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
 		if !found {
-			c := counts{modules: []symbolize.Unresolved{of.unresolved(1, err)}, failed: 1}
-			if _, outside := errors.AsType[*outsideError](err); outside {
+			c := doctor.Counts{Modules: []symbolize.Unresolved{of.Unresolved(1, err)}, Failed: 1}
+			if _, outside := errors.AsType[*doctor.OutsideError](err); outside {
 				last = append(last, c)
 			} else {
-				sum.unresolved.add(c)
+				unresolved.Add(c)
 			}
 		}
 		if _, err := std.text.Write(out); err != nil {
@@ -83,15 +84,25 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		}
 	}
 	for _, c := range last {
-		sum.unresolved.add(c)
+		unresolved.Add(c)
 	}
 	s.status.set("")
 	c.explain = c.explain || !c.quiet
-	sum.report(c, s.Symbolizer)
-	if c.strict && sum.unresolved.all().failed > 0 {
+	sum := unresolved.All()
+	s.report(sum, false)
+	if c.strict && sum.Failed > 0 {
 		return exitStrict, nil
 	}
 	return exitOK, nil
+}
+
+// subjectOf returns the subject that word names.
+func subjectOf(word string) (doctor.Subject, error) {
+	s, err := doctor.SubjectOf(word)
+	if mistake, ok := errors.AsType[doctor.WordError](err); ok {
+		err = usageError{mistake}
+	}
+	return s, err
 }
 
 // parseAddress parses hex digits, with or without 0x.
@@ -114,7 +125,7 @@ func parseAddress(word string) (uint64, error) {
 type addresses struct {
 	*session
 	ctx   context.Context
-	of    subject
+	of    doctor.Subject
 	shown report.Options
 	json  bool
 
@@ -126,7 +137,7 @@ type addresses struct {
 // answer returns what is printed for the module-relative address addr, and whether a name was
 // found. The error is the reason why not; nil if no symbol covers the address.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
-	frames, err := a.Symbolizer.Ask(a.ctx, nil, a.of.location(addr), symbolize.Policy{})
+	frames, err := a.Symbolizer.Ask(a.ctx, nil, a.of.Location(addr), symbolize.Policy{})
 	recorded := frames
 	frames = slices.Clone(frames)
 	for i := range frames {
@@ -141,39 +152,12 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	case found:
 		err = nil
 	case err == nil:
-		err = a.outside(addr)
+		err = a.of.Outside(a.Symbolizer, addr)
 	}
 	if a.json {
 		return a.object(addr, frames, v, err), found, err
 	}
 	return a.text(addr, frames, recorded, v, err), found, err
-}
-
-// outside returns an *outsideError if the file in use loads nothing at addr; nil otherwise.
-func (a *addresses) outside(addr uint64) error {
-	r := a.Symbolizer.Report(a.of.id, a.of.path)
-	if r.High == 0 || addr >= r.Low && addr < r.High {
-		return nil
-	}
-	return &outsideError{addr, r.Low, r.High}
-}
-
-// An outsideError reports that a file loads nothing at an address: it may be one of a process.
-type outsideError struct{ addr, low, high uint64 }
-
-func (e *outsideError) Error() string {
-	return fmt.Sprintf("outside of the file, whose addresses are 0x%x to 0x%x", e.low, e.high-1)
-}
-
-// next returns what the address may be instead.
-func (e *outsideError) next() string {
-	switch {
-	case e.addr < e.low:
-		return fmt.Sprintf("if the address counts from the beginning of the file, add 0x%x, for which it is linked", e.low)
-	case e.low == 0:
-		return "if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps"
-	}
-	return fmt.Sprintf("if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps, and add 0x%x", e.low)
 }
 
 // variable returns the variable at addr, nil if the frames there are a better answer: symbols
@@ -182,7 +166,7 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
 	}
-	v, err := a.Symbolizer.AskData(a.ctx, a.of.location(addr), symbolize.Policy{})
+	v, err := a.Symbolizer.AskData(a.ctx, a.of.Location(addr), symbolize.Policy{})
 	if err != nil || len(frames) > 0 && v.Member == "" {
 		return nil
 	}
@@ -216,7 +200,7 @@ func (a *addresses) appendLink(b []byte, line string, addr uint64, recorded *sym
 	linked := false
 	if a.links && a.sources.linker != nil {
 		start := len(b)
-		if b, linked = a.sources.linker.Append(append(b, "\x1b]8;;"...), a.of.location(addr), recorded); linked {
+		if b, linked = a.sources.linker.Append(append(b, "\x1b]8;;"...), a.of.Location(addr), recorded); linked {
 			b = append(b, "\x1b\\"...)
 		} else {
 			b = b[:start]
@@ -231,10 +215,10 @@ func (a *addresses) appendLink(b []byte, line string, addr uint64, recorded *sym
 
 // appendSource appends the source lines of a frame, if it is an own one.
 func (a *addresses) appendSource(b []byte, addr uint64, recorded *symbolize.Frame) []byte {
-	if a.sources.finder == nil || !a.own.Is(report.LinkName(recorded), recorded.File, a.of.path) {
+	if a.sources.finder == nil || !a.own.Is(report.LinkName(recorded), recorded.File, a.of.Path) {
 		return b
 	}
-	s := a.sources.finder.Snippet(a.of.location(addr), recorded)
+	s := a.sources.finder.Snippet(a.of.Location(addr), recorded)
 	for i, line := range s.Lines {
 		number := s.First + uint32(i)
 		var caret int
@@ -292,10 +276,10 @@ func variableText(v *symbolize.Variable) string {
 func (a *addresses) object(addr uint64, frames []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	var b jsonout.Buffer
 	b.Line()
-	if a.of.path != "" {
-		b.String("module", a.of.word)
+	if a.of.Path != "" {
+		b.String("module", a.of.Word)
 	}
-	b.BuildID(a.of.id)
+	b.BuildID(a.of.ID)
 	b.Hex("offset", addr)
 	switch {
 	case v != nil:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
@@ -95,31 +95,21 @@ func parseImage(word string) (m filter.Image, err error) {
 			m.Name, m.Path = name, path
 		}
 	}
-	info, err := os.Stat(m.Path)
-	if err == nil {
-		err = begins(m.Path, info, errNoImage, imageMagics...)
-	}
-	if err != nil {
+	if err := doctor.CheckImage(m.Path); err != nil {
 		return m, usageError{fmt.Errorf("--image %q: %w", word, wording.Cause(err))}
 	}
 	m.Path, err = filepath.Abs(m.Path)
 	return m, err
 }
 
-// imageMagics are the beginnings of the files that --image may name: ELF files, and modules of Linux
-// that are compressed by xz, zstd or gzip.
-var imageMagics = []string{"\x7fELF", "\xfd7zX", "\x28\xb5\x2f\xfd", "\x1f\x8b"}
-
-var errNoImage = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
-
-// imagePaths returns the files of --image, which may have the build IDs of modules in the log.
-func (c *config) imagePaths() (paths []string) {
+// images returns the files of --image.
+func (c *config) images() (all []doctor.Image) {
 	for _, word := range c.backtraces.images {
 		if m, err := parseImage(word); err == nil { // dialects reports the error
-			paths = append(paths, m.Path)
+			all = append(all, doctor.Image{Image: m, Word: word})
 		}
 	}
-	return paths
+	return all
 }
 
 const nameWidth = 12 // columns; a longer name of a dialect moves the text of its line

@@ -8,6 +8,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
@@ -59,9 +60,6 @@ func (s *session) openSymbols() (err error) {
 		startup.TuneGarbage(startup.GarbageSmall)
 	}
 	s.Opened, err = symbols.Open()
-	if err == nil {
-		c.searched = s.SymbolPath
-	}
 	return err
 }
 
@@ -108,11 +106,84 @@ func closeSoon(symbols *symfilter.Opened) {
 	}
 }
 
+// search returns how the run searches for debug files, before it has opened anything.
+func (c *config) search() *doctor.Search {
+	s := &doctor.Search{
+		SymbolPaths: c.symbolPaths,
+		Objects:     c.objects,
+		Images:      c.images(),
+		BuildIDDirs: c.trees,
+		IDsFiles:    c.idsFiles,
+		DebugDirs:   c.debugDirs,
+		DWP:         string(c.dwp),
+		Sysroot:     c.sysroot,
+		NoPaths:     c.noPaths,
+		URLs:        c.urls,
+		Examining:   c.examining,
+
+		NoDefaultDebugDirs: c.noDefaultDirs,
+	}
+	switch {
+	case c.offline:
+		s.NoServers = "--offline"
+	case c.noServers:
+		s.NoServers = "--no-debuginfod"
+	}
+	return s
+}
+
+// search returns how the session searches for debug files.
+func (s *session) search() *doctor.Search {
+	search := s.c.search()
+	search.Opened = s.Opened
+	return search
+}
+
+// warn reports the places that the user named and that cannot hold debug files. fromStdin is set if
+// no FILE is named.
+func (s *session) warn(fromStdin bool) {
+	for _, message := range s.search().Warnings(fromStdin) {
+		s.diag.printf("%s", message)
+	}
+}
+
+// report prints the faults of debug files; with --verbose the files in use; with that or --explain
+// what answers rest on; with --explain what stayed unresolved, and why. searched is set if texts were
+// searched for addresses, to the end.
+func (s *session) report(sum doctor.Counts, searched bool) {
+	for _, r := range s.Symbolizer.Reports() {
+		if r.Fault != "" {
+			s.diag.printf("%s", r.Fault)
+		}
+		if r.Path != "" && s.c.verbose {
+			s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
+		}
+	}
+	if s.c.verbose || s.c.explain {
+		s.diag.all(sum.Proofs())
+	}
+	s.diag.flush()
+	if s.c.explain {
+		s.diag.all(s.search().Explain(sum, searched))
+	}
+}
+
+// summarize prints the line about the addresses that stayed unresolved, if there are any. With quick
+// it takes little time.
+func (s *session) summarize(sum doctor.Counts, quick bool) {
+	if s.c.quiet || s.c.output == outputMarkup {
+		return
+	}
+	if line := s.search().Summary(sum, quick); line != "" {
+		s.diag.line("%s", line)
+	}
+}
+
 // symbols returns where debug files are: what was named for this run first, the system's folder
 // after it, the module's own file, the servers last.
 func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 	return symfilter.Symbols{
-		SymbolPaths: c.searchPaths(),
+		SymbolPaths: c.search().Scanned(),
 		IDsFiles:    c.idsFiles,
 		BuildIDDirs: c.trees,
 		DebugDirs:   c.debugDirs,

@@ -47,8 +47,8 @@ func (c *config) writable(makes bool) (dirs []string) {
 
 // paths returns all paths that flags name and the run opens after it was confined.
 func (c *config) paths() (paths []string) {
-	for _, p := range c.places() {
-		paths = append(paths, p.path)
+	for _, p := range c.search().Places() {
+		paths = append(paths, p.Path)
 	}
 	for _, s := range c.prefixes {
 		_, to, _ := strings.Cut(s, "=")

@@ -147,7 +147,11 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 		wait.Go(func() { codes[i] = r.containerStream(in, log) })
 	}
 	wait.Wait()
-	r.stream.report(c, r.Symbolizer)
+	sum := r.stream.unresolved.All()
+	r.report(sum, false)
+	if !c.explain {
+		r.summarize(sum, false)
+	}
 	return max(codes[0], codes[1]), nil
 }
 

@@ -56,6 +56,13 @@ func (d *diagnostics) line(format string, args ...any) {
 	fmt.Fprintf(d.w, "symfilter: %s\n", wording.Line(fmt.Sprintf(format, args...)))
 }
 
+// all prints lines that the user asked for.
+func (d *diagnostics) all(lines []string) {
+	for _, line := range lines {
+		d.line("%s", line)
+	}
+}
+
 // flush prints how many lines were suppressed.
 func (d *diagnostics) flush() {
 	d.mu.Lock()

@@ -14,8 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/internal/wording"
@@ -60,8 +58,7 @@ type serverFlags struct {
 
 	serverWords string   // the value of --debuginfod-urls
 	urls        []string // the servers that are asked
-	asked       *debuginfod.Client
-	downloads   string // the folder of debuginfod's cache; empty: none
+	downloads   string   // the folder of debuginfod's cache; empty: none
 	cacheMax    byteSize
 }
 
@@ -102,9 +99,8 @@ type runFlags struct {
 	maxMemory memorySize
 	jobs      jobs
 	baud      baud
-	again     bool                // make new indexes of files that have one
-	examining bool                // the command is doctor
-	searched  *buildid.SymbolPath // the finder of the symbol paths; nil if there are none, or before it is opened
+	again     bool // make new indexes of files that have one
+	examining bool // the command is doctor
 
 	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/valgrind"
@@ -110,7 +111,7 @@ func (r *filterRun) open(files []string) (err error) {
 	if r.biases, err = c.biases(); err != nil {
 		return err
 	}
-	c.warnOfUseless(r.diag, len(files) == 0)
+	r.warn(len(files) == 0)
 	return c.rtrace.load()
 }
 
@@ -164,7 +165,7 @@ func (r *filterRun) read(files []string, packed *unpack.Memory) int {
 	}
 	p := followRun{
 		stream: s, c: c, w: r.pipelines[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
-		remindOf: func(sum counts) { s.printUnresolved(c, r.Symbolizer, sum) },
+		remindOf: func(sum doctor.Counts) { r.summarize(sum, s.stop.signal() != 0) },
 	}
 	return p.follow(files)
 }
@@ -180,8 +181,11 @@ func (r *filterRun) end(code int) int {
 	if !r.contextSaver.close() && code == exitOK {
 		code = exitIO
 	}
-	s.searched = c.output != outputMarkup
-	s.report(c, r.Symbolizer)
+	sum := s.unresolved.All()
+	r.report(sum, c.output != outputMarkup && !s.unread)
+	if !c.explain && !s.unread && !s.unwritten {
+		r.summarize(sum, s.stop.signal() != 0) // after a signal the process must end within a second
+	}
 	switch {
 	case code != exitOK:
 		return code
@@ -189,7 +193,7 @@ func (r *filterRun) end(code int) int {
 		return exitIO
 	case r.failed:
 		return exitGate
-	case c.strict && s.unresolved.all().failed > 0:
+	case c.strict && sum.Failed > 0:
 		return exitStrict
 	}
 	return exitOK

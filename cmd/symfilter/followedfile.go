@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 )
@@ -111,7 +112,7 @@ func (f *followed) silent() {
 // takeIn filters the lines that may change what later lines mean.
 func (f *followed) takeIn(lines []byte) (int, error) {
 	n := len(lines)
-	f.sniffer.look(lines)
+	f.sniffer.Look(lines)
 	for line := range input.ContextLines(lines) {
 		if _, err := f.engine.Write(line); err != nil {
 			return 0, err
@@ -132,7 +133,7 @@ func (f *followed) beQuiet(on bool) {
 		f.engine.Close() // prints nothing: no error
 	}
 	f.out.quiet = on
-	f.sniffer.setPast(on)
+	f.sniffer.SetPast(on)
 }
 
 // Close ends the lines.
@@ -170,11 +171,11 @@ func (f *followed) finish() {
 }
 
 // countsSoFar returns the counts of the file; they are zero if it has no counts.
-func (f *followed) countsSoFar() counts {
+func (f *followed) countsSoFar() doctor.Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.counts == nil {
-		return counts{}
+		return doctor.Counts{}
 	}
 	return f.counts()
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/unpack"
@@ -82,7 +83,7 @@ type followRun struct {
 	live map[*followed]struct{} // whose counts are not in the sum yet
 	out  commonOutput
 
-	remindOf func(counts) // prints what stayed unresolved so far
+	remindOf func(doctor.Counts) // prints what stayed unresolved so far
 
 	halt func() // ends the following; nil before it begins
 }
@@ -187,24 +188,24 @@ func (p *followRun) remind(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		wait = remindFirst
-		if sum := p.soFar(); sum.failed > printed {
+		if sum := p.soFar(); sum.Failed > printed {
 			p.remindOf(sum)
-			printed, wait = sum.failed, remindEvery
+			printed, wait = sum.Failed, remindEvery
 		}
 	}
 }
 
 // soFar returns the counts of all files.
-func (p *followRun) soFar() counts {
+func (p *followRun) soFar() doctor.Counts {
 	p.one.Lock()
-	sum := unresolvedSum{}
-	sum.add(p.unresolved.all())
+	sum := doctor.Sum{}
+	sum.Add(p.unresolved.All())
 	live := slices.Collect(maps.Keys(p.live))
 	p.one.Unlock()
 	for _, f := range live {
-		sum.add(f.countsSoFar())
+		sum.Add(f.countsSoFar())
 	}
-	return sum.all()
+	return sum.All()
 }
 
 // several reports whether names may match more than one file.

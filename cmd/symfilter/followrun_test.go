@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/written"
@@ -118,7 +119,7 @@ func TestQuietLines(t *testing.T) {
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		f := filter.New(w, filter.Options{})
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return f }})
-		return engine{WriteCloser: in, input: in, sniffer: &sniffer{}}
+		return engine{WriteCloser: in, input: in, sniffer: &doctor.Sniffer{}}
 	}
 	sink, err := p.sink("log")
 	if err != nil {
@@ -162,7 +163,7 @@ func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
-		return engine{WriteCloser: in, input: in, sniffer: &sniffer{}}
+		return engine{WriteCloser: in, input: in, sniffer: &doctor.Sniffer{}}
 	}
 	sink, err := p.sink("log")
 	if err != nil {
@@ -197,7 +198,7 @@ func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		begun++
 		in := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
-		return engine{WriteCloser: closing{in, &closed}, input: in, sniffer: &sniffer{}}
+		return engine{WriteCloser: closing{in, &closed}, input: in, sniffer: &doctor.Sniffer{}}
 	}
 	sink, err := p.sink("log")
 	if err != nil {
@@ -233,12 +234,12 @@ func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
 		var printed []string
 		p := &followRun{stream: &stream{}, c: &config{}}
 		p.out = commonOutput{w: &out}
-		p.remindOf = func(sum counts) { printed = append(printed, time.Since(start).String()+": "+sum.String()) }
+		p.remindOf = func(sum doctor.Counts) { printed = append(printed, time.Since(start).String()+": "+sum.String()) }
 		p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 			f := filter.New(w, filter.Options{})
 			in := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return f }})
-			e := engine{WriteCloser: in, input: in, sniffer: &sniffer{}, counts: func() counts { return countsOf(f) }}
-			e.end = func() { p.unresolved.add(e.counts()) }
+			e := engine{WriteCloser: in, input: in, sniffer: &doctor.Sniffer{}, counts: func() doctor.Counts { return doctor.CountsOf(f) }}
+			e.end = func() { p.unresolved.Add(e.counts()) }
 			return e
 		}
 		ctx, cancel := context.WithCancel(t.Context())

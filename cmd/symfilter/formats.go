@@ -10,6 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/report"
@@ -49,6 +50,21 @@ func (c *config) deciding() *output {
 // inputFormat returns the input's format.
 func (c *config) inputFormat() input.Format {
 	return input.Format(max(slices.Index(input.Names(), c.inputName()), int(input.Auto)))
+}
+
+// reading returns how the inputs are read.
+func (c *config) reading() doctor.Reading {
+	r := doctor.Reading{Format: c.inputFormat(), Table: c.output != outputJSON && c.output != outputHTML && c.output != outputCallgrind}
+	switch {
+	case r.Format == input.Auto:
+	case c.command != "":
+		r.Because = "the command " + c.command
+	case c.deciding() != nil && (c.input == "" || c.input == input.Auto.String()):
+		r.Because = c.deciding().flag()
+	default:
+		r.Because = "--input=" + c.input
+	}
+	return r
 }
 
 // checkFormat returns what is wrong with --output and --input together.
@@ -101,8 +117,8 @@ func (r *reports) options(at *arrival) symbolize.ReportOptions {
 		Memory:     r.profiles,
 		Members:    at.members,
 		Diagnose:   at.diagnose,
-		Named:      func(n int64) { at.add(counts{asked: n}) },
-		Unresolved: func(all []symbolize.Unresolved) { at.add(unresolvedCounts(all)) },
+		Named:      func(n int64) { at.add(doctor.Counts{Asked: n}) },
+		Unresolved: func(all []symbolize.Unresolved) { at.add(doctor.CountsOfReport(all)) },
 	}
 }
 
@@ -116,22 +132,27 @@ type arrival struct {
 	lines    *filter.Lines            // filters in place of filter; nil unless --reply is set
 	options  filter.Options           // of filter
 	batch    *batch
-	cut      atomic.Bool  // the reading was stopped before the end; set while another goroutine may unpack
-	silent   bool         // another pipeline reports what this one does
-	elements bool         // everything that can be resolved passes through filter, which counts it
-	unpacked bool         // the input is not unpacked, whatever it begins with
-	members  []byte       // of each object of JSON
-	add      func(counts) // adds what stayed unresolved without the filter
+	cut      atomic.Bool         // the reading was stopped before the end; set while another goroutine may unpack
+	silent   bool                // another pipeline reports what this one does
+	elements bool                // everything that can be resolved passes through filter, which counts it
+	unpacked bool                // the input is not unpacked, whatever it begins with
+	members  []byte              // of each object of JSON
+	add      func(doctor.Counts) // adds what stayed unresolved without the filter
 }
 
 // hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
 // report.
-func (e engine) hint(label string) string { return e.sniffer.hint(label, e.input.Packed()) }
+func (e engine) hint(label string) string {
+	if label == standardName {
+		label = "FILE"
+	}
+	return e.sniffer.Hint(label, e.input.Packed())
+}
 
 // engine returns the engine that recognizes the format of one input by its first bytes, and filters
 // it.
 func (r *reports) engine(format input.Format, at *arrival) engine {
-	sniffed := &sniffer{reading: r.c.reading(), lines: at.unpacked}
+	sniffed := &doctor.Sniffer{Reading: r.c.reading(), Lines: at.unpacked}
 	t := input.Translators{
 		Markup: func() io.WriteCloser { return at.filter },
 		Container: func(f input.Format) io.WriteCloser {
@@ -149,7 +170,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Callgrind: func() io.WriteCloser { return r.callgrind(at) },
 		RTrace:    func() io.WriteCloser { return r.rtrace(at) },
 		Encoded:   at.encoded,
-		Text:      sniffed.look,
+		Text:      sniffed.Look,
 		Damaged:   at.damaged,
 		Memory:    r.packed,
 		Unpacked:  at.unpacked,

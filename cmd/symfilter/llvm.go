@@ -113,7 +113,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	} else if len(c.urls) > 0 { // without servers LLVM does not read the cache
 		network = append(network, servers)
 	}
-	c.confine(diag, slices.Concat(given(o.dwp), given(o.fallback)), true)
+	c.confine(diag, []string{o.dwp, o.fallback}, true)
 	opened, err := symfilter.Symbols{
 		NoIndex:   c.noIndex,
 		MaxMemory: int64(c.maxMemory),

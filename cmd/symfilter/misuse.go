@@ -152,14 +152,6 @@ func readError(name string, err error) string {
 	return msg
 }
 
-// elfKind reports whether a file that begins with b is an ELF file, and whether that is a core
-// file.
-func elfKind(b []byte) (elf, core bool) {
-	const etCore = 4 // of either byte order
-	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"
-	return elf, elf && (b[16] == etCore || b[17] == etCore)
-}
-
 // encodingHint returns how an input of another encoding than UTF-8 is read.
 func encodingHint(e input.Encoding, name string) string {
 	if e.Read() {

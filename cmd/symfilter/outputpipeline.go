@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/faults"
 	"github.com/symfilter/symfilter/internal/follow"
@@ -66,7 +67,7 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 			o.Dialects.Logged = info.ModTime
 		}
 	}
-	at := &arrival{in: in, label: label, batch: &batch{w: w}, add: r.stream.unresolved.add,
+	at := &arrival{in: in, label: label, batch: &batch{w: w}, add: r.stream.unresolved.Add,
 		diagnose: func(s string) { r.diag.printf("%s: %s", label, wording.Line(s)) },
 	}
 	o.Diagnose = func(d filter.Diagnostic) {
@@ -82,10 +83,10 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 		at.unpacked = !follow.IsArchive(label)
 		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
 	}
-	o.Dialects.Taken = r.stream.unresolved.take
+	o.Dialects.Taken = r.stream.unresolved.Take
 	if l.quiet {
 		at.silent = true
-		at.diagnose, at.add = func(string) {}, func(counts) {}
+		at.diagnose, at.add = func(string) {}, func(doctor.Counts) {}
 		o.Diagnose, o.Dialects.Refused = nil, nil
 	}
 	if l.c.follow.on && l.c.output == outputJSON {
@@ -103,11 +104,11 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 	format := l.c.inputFormat()
 	e := l.reports.engine(format, at)
 	e.cut = func() { at.cut.Store(true) }
-	e.counts = func() counts {
+	e.counts = func() doctor.Counts {
 		if at.lines != nil {
-			return countsOf(at.lines)
+			return doctor.CountsOf(at.lines)
 		}
-		return countsOf(at.filter)
+		return doctor.CountsOf(at.filter)
 	}
 	e.end = func() {
 		if l.found != nil {
@@ -116,7 +117,7 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 		if l.quiet {
 			return
 		}
-		r.stream.unresolved.add(e.counts())
+		r.stream.unresolved.Add(e.counts())
 		if stats := at.filter.Stats(); l.c.process.Regexp != nil && stats.Elements > 0 && stats.Keyed == 0 {
 			r.diag.sum("%s: --process-key matches no line with markup, so all lines are those of one process", label)
 		} else if len(l.c.keys) > 0 && !l.c.reply && stats.Elements > 0 && stats.Keyed == 0 {

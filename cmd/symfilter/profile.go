@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/profile"
@@ -87,13 +88,13 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	if err := p.open(args); err != nil {
 		return exitIO, err
 	}
-	c.warnOfUseless(p.diag, false)
-	s := &stream{diag: p.diag, stop: &stopper{}} // a signal ends the process
+	p.warn(false)
+	var unresolved doctor.Sum
 	symbolized, err := p.read(report.Options{
 		Symbolizer: p.Symbolizer, Sysroot: c.sysroot, PrefixMap: prefixes, Basenames: c.basenames, NoPaths: c.noPaths, Wait: c.wait.of(true).Local,
 		Diagnose:   func(message string) { p.diag.printf("%s: %s", p.label, wording.Line(message)) },
-		Named:      func(n int64) { s.unresolved.add(counts{asked: n}) },
-		Unresolved: func(all []symbolize.Unresolved) { s.unresolved.add(unresolvedCounts(all)) },
+		Named:      func(n int64) { unresolved.Add(doctor.Counts{Asked: n}) },
+		Unresolved: func(all []symbolize.Unresolved) { unresolved.Add(doctor.CountsOfReport(all)) },
 	})
 	if err != nil {
 		return exitIO, err
@@ -103,8 +104,12 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 		return code, err
 	}
 	p.status.set("")
-	s.report(c, p.Symbolizer)
-	if c.strict && s.unresolved.all().failed > 0 {
+	sum := unresolved.All()
+	p.report(sum, false)
+	if !c.explain {
+		p.summarize(sum, false)
+	}
+	if c.strict && sum.Failed > 0 {
 		return exitStrict, nil
 	}
 	return exitOK, nil
@@ -267,7 +272,7 @@ func (f *profileFlags) check(outputs []output, given bool) error {
 func beginning(in *os.File) (content io.Reader, head []byte) {
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 		if at, err := in.Seek(0, io.SeekCurrent); err == nil {
-			head = make([]byte, headSize)
+			head = make([]byte, doctor.HeadSize)
 			n, _ := in.ReadAt(head, at) // a file that cannot be read fails when all of it is read
 			return in, head[:n]
 		}
@@ -277,8 +282,8 @@ func beginning(in *os.File) (content io.Reader, head []byte) {
 
 // peeked returns a reader of the same bytes as in, and the bytes that in begins with.
 func peeked(in io.Reader) (content io.Reader, head []byte) {
-	b := bufio.NewReaderSize(in, headSize)
-	head, _ = b.Peek(headSize) // its error is that of all of in
+	b := bufio.NewReaderSize(in, doctor.HeadSize)
+	head, _ = b.Peek(doctor.HeadSize) // its error is that of all of in
 	return b, head
 }
 
@@ -307,27 +312,10 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 // otherFile returns what a file is that begins with start and is not a profile, as the end of the
 // message err; empty if it is not known.
 func otherFile(err error, start []byte, label string) string {
-	if !errors.Is(err, profile.ErrUnknown) {
-		return ""
-	}
-	kind := kindOf(start)
-	switch begins := input.Recognise(start); {
-	case kind != nil:
-		return "; it is " + kind.name
-	case begins == input.Valgrind, begins == input.Callgrind, begins == input.RTrace:
-		return "; it begins like " + formatNames[begins] + ": write symfilter " + begins.String() + " " + label
-	}
-	return ""
-}
-
-// unresolvedCounts returns the counts of the addresses of a report that have no name.
-func unresolvedCounts(all []symbolize.Unresolved) (c counts) {
-	for _, u := range all {
-		c.failed += u.Frames
-		if u.Name != "" {
-			c.modules = append(c.modules, u)
+	if errors.Is(err, profile.ErrUnknown) {
+		if other := doctor.NotProfile(start, label); other != "" {
+			return "; it " + other
 		}
 	}
-	c.asked = c.failed
-	return c
+	return ""
 }

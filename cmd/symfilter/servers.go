@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/internal/wording"
 )
-
-// systemURLs is the folder in which distributions name the servers of their debug files.
-const systemURLs = "/etc/debuginfod"
 
 // serverURLs returns the debuginfod servers that the user asked for, by a flag or by
 // DEBUGINFOD_URLS; there are no others.
@@ -28,12 +26,12 @@ func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	case c.serverWords == "" && !c.servers:
 		return nil, nil
 	}
-	urls, err := debuginfod.SystemURLs(systemURLs)
+	urls, err := debuginfod.SystemURLs(doctor.SystemURLs)
 	if err != nil {
 		return nil, fmt.Errorf("--debuginfod-urls=system: %w", err)
 	}
 	if len(urls) == 0 {
-		return nil, usageError{fmt.Errorf("no debuginfod server is known: set DEBUGINFOD_URLS or --debuginfod-urls; %s names none", systemURLs)}
+		return nil, usageError{fmt.Errorf("no debuginfod server is known: set DEBUGINFOD_URLS or --debuginfod-urls; %s names none", doctor.SystemURLs)}
 	}
 	return urls, nil
 }
@@ -64,7 +62,6 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	if err != nil {
 		return nil, err
 	}
-	c.asked = client
 	for _, s := range client.Servers() {
 		if s.Refused != "" {
 			diag.printf("server %s: %s", s.URL, s.Refused)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/follow"
 	"github.com/symfilter/symfilter/internal/input"
 )
@@ -51,7 +52,7 @@ func (s *shared) reset() {
 func engineTo(out io.Writer) engine {
 	b := &batch{w: out}
 	r := &reports{output: outputText, c: &config{}}
-	return r.engine(input.Auto, &arrival{filter: filter.New(b, filter.Options{}), batch: b, add: func(counts) {}})
+	return r.engine(input.Auto, &arrival{filter: filter.New(b, filter.Options{}), batch: b, add: func(doctor.Counts) {}})
 }
 
 // A pipe that is silent for 100 ms is read as what it is so far: not sooner, and not later.

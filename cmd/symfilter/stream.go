@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/wording"
 )
@@ -35,26 +36,25 @@ type stream struct {
 
 	announces bool // standard error is a terminal: a port is named before its device sends something
 
-	unresolved unresolvedSum // of the inputs that have ended
-	current    int           // index of the current input; unless files are followed
+	unresolved doctor.Sum // of the inputs that have ended
+	current    int        // index of the current input; unless files are followed
 
 	unwritten bool // the output could not be written
 	unread    bool // the reader of the output is gone
-	searched  bool // texts were searched for addresses, to name them
 	port      bool // an input was a serial port, which only a signal ends
 }
 
 // An engine is what filters one input.
 type engine struct {
 	io.WriteCloser
-	flush      func() error  // decides the format, and passes an unfinished line on; nil: nothing to flush
-	unfinished func() bool   // reports whether there is something to flush
-	end        func()        // called after Close; may be nil
-	cut        func()        // called before a Close that this program causes, not the end of the input; may be nil
-	counts     func() counts // of what was filtered so far; may be nil
+	flush      func() error         // decides the format, and passes an unfinished line on; nil: nothing to flush
+	unfinished func() bool          // reports whether there is something to flush
+	end        func()               // called after Close; may be nil
+	cut        func()               // called before a Close that this program causes, not the end of the input; may be nil
+	counts     func() doctor.Counts // of what was filtered so far; may be nil
 
-	input   *input.Writer // recognises the format; nil in the llvm style
-	sniffer *sniffer      // of the text; nil in the llvm style
+	input   *input.Writer   // recognises the format; nil in the llvm style
+	sniffer *doctor.Sniffer // of the text; nil in the llvm style
 }
 
 // files filters the named inputs, each with a context of its own, and returns the exit code.

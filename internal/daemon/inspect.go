@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/internal/places"
+	"github.com/symfilter/symfilter/internal/doctor"
 )
 
 // Inspect looks at the files and folders that c names, without opening inputs and outputs. Faults
@@ -108,19 +108,9 @@ func startName(s StartAt) string {
 
 // symbols inspects where debug files are.
 func (i *inspection) symbols(s *Symbols) {
-	for _, list := range []struct {
-		key   string
-		paths []string
-		trees bool
-	}{
-		{"symbols.symbol_paths", s.SymbolPaths, false}, {"symbols.ids_files", s.IDsFiles, false},
-		{"symbols.build_id_directories", s.BuildIDDirectories, true}, {"symbols.debug_file_directories", s.DebugFileDirectories, true},
-	} {
-		for _, path := range list.paths {
-			if doubt := places.Doubt(path, list.trees); doubt != "" {
-				i.note(list.key, "%s", doubt)
-			}
-		}
+	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
+	for place, doubt := range search.Doubts() {
+		i.note("symbols."+place.Flag, "%s", doubt)
 	}
 }
 

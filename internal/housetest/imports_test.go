@@ -67,7 +67,6 @@ var direction = map[string][]string{
 	"internal/stacks":      {"internal/escape"},
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":     {},
-	"internal/places":      {},
 	"internal/serial":      {},
 	"internal/seldom":      {},
 	"internal/service":     {},
@@ -75,6 +74,7 @@ var direction = map[string][]string{
 	"internal/cli":         {},
 	"internal/written":     {},
 	"internal/wording":     {"internal/escape"},
+	"internal/doctor":      {"", "filter", "symbolize", "buildid", "debuginfod", "internal/input", "internal/profile", "internal/dialect", "internal/judge", "internal/report", "internal/object", "internal/wording"},
 	"internal/disasm":      {},
 	"internal/demangle":    {},
 	"internal/fuzztest":    {},                    // only tests may import it
@@ -85,7 +85,7 @@ var direction = map[string][]string{
 	"internal/walkthrough": {},                    // only tests may import it
 	"internal/follow":      {"internal/unpack"},
 	// a binary of its own: what it links does not slow the start of the command
-	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/places", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}

@@ -97,7 +97,7 @@ func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
 		}
 	}
 	parseGo(t, func(name string, f *ast.File) {
-		if name != "cmd/symfilter/doctor.go" && name != "cmd/symfilter/doctorlog.go" && name != "cmd/symfilter/explain.go" {
+		if path.Dir(name) != "internal/doctor" {
 			return
 		}
 		ast.Inspect(f, func(n ast.Node) bool {

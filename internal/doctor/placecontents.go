@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
-	"github.com/symfilter/symfilter/internal/places"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -19,9 +18,9 @@ import (
 // useless returns the places that the user named and that could not help, each as a part of a
 // sentence, except those that were reported at the beginning. roots describe the symbol paths.
 // asked reports whether a module has the build ID.
-func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all []string) {
-	for i, p := range c.places() {
-		if p.flag == systemPlace || p.flag == imagePlace || p.problem() != nil {
+func (s *Search) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all []string) {
+	for i, p := range s.Places() {
+		if p.Flag == systemPlace || p.Flag == imageFlag || p.problem() != nil {
 			continue
 		}
 		var problems []string
@@ -39,7 +38,7 @@ func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 			text += fmt.Sprintf(", and %d more", more)
 		}
 		if text != "" {
-			all = append(all, p.flag+" "+p.path+" "+text)
+			all = append(all, p.Flag+" "+p.Path+" "+text)
 		}
 	}
 	return all
@@ -47,7 +46,7 @@ func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 
 // misfiled returns why the file at the path for a module's build ID, in a folder that the user
 // named, cannot be used. It is empty if there is no such file.
-func (c *config) misfiled(r *symbolize.Report) string {
+func (s *Search) misfiled(r *symbolize.Report) string {
 	hex := r.ID.String()
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
 		return "" // reported on its own, or another file was found, or the path does not exist
@@ -56,7 +55,7 @@ func (c *config) misfiled(r *symbolize.Report) string {
 		below := func(dir string) bool {
 			return strings.HasPrefix(a.Where, filepath.Clean(dir)+string(filepath.Separator))
 		}
-		if a.Reason != buildid.NoSuchFile && strings.Contains(a.Where, hex[2:]) && slices.ContainsFunc(slices.Concat(c.trees, c.debugDirs), below) {
+		if a.Reason != buildid.NoSuchFile && strings.Contains(a.Where, hex[2:]) && slices.ContainsFunc(slices.Concat(s.BuildIDDirs, s.DebugDirs), below) {
 			return a.Where + ": " + a.Reason
 		}
 	}
@@ -91,20 +90,20 @@ var (
 
 // contents returns why no debug file will be found at p, or nil. p has no problem, and is not a
 // symbol path.
-func (p place) contents(ctx context.Context) error {
-	switch p.flag {
-	case "--ids-txt":
-		if err := buildid.NewIDsFile(p.path).Check(ctx); err != nil {
+func (p Place) contents(ctx context.Context) error {
+	switch p.Flag {
+	case idsFileFlag:
+		if err := buildid.NewIDsFile(p.Path).Check(ctx); err != nil {
 			return fmt.Errorf("cannot be used: %w", wording.Cause(err))
 		}
-	case "--build-id-dir", "--debug-file-directory", systemPlace:
-		if !places.IsTree(p.path) {
-			if p.flag == "--build-id-dir" {
+	case buildIDDirFlag, debugDirFlag, systemPlace:
+		if !isTree(p.Path) {
+			if p.Flag == buildIDDirFlag {
 				return errNoIDs
 			}
 			return errNoTree
 		}
-		tree := filepath.Join(p.path, ".build-id")
+		tree := filepath.Join(p.Path, ".build-id")
 		if _, err := os.Stat(tree + "/."); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("holds %s, which cannot be used: %w", tree, wording.Cause(err))
 		}
@@ -130,60 +129,4 @@ func cutOff(path string) (err error) {
 		}
 	})
 	return errors.Join(err, fault)
-}
-
-// folders examines the places that flags name.
-func (x *examination) folders(ctx context.Context) {
-	c := x.c
-	x.head("folders and files")
-	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
-	defer cancel()
-	searched := c.searchPaths()
-	paths := buildid.NewSymbolPath(searched...)
-	defer paths.Close()
-	roots, slow := paths.Roots(ctx)
-	for i, p := range c.places() {
-		err := p.problem()
-		switch {
-		case p.flag == systemPlace && (errors.Is(err, os.ErrNotExist) || err == nil && p.contents(ctx) == errNoTree):
-			x.none("%s: no debug packages are installed", p.path)
-		case err != nil:
-			x.wrong("%s (%s): %v", p.path, p.flag, wording.Cause(err))
-		case i < len(roots):
-			x.root(p, &roots[i])
-		case i < len(searched):
-			x.wrong("%s (%s): not examined: %v", p.path, p.flag, slow)
-		default:
-			if err := p.contents(ctx); err != nil {
-				x.wrong("%s (%s) %v", p.path, p.flag, err)
-			} else {
-				x.good("%s (%s)", p.path, p.flag)
-			}
-		}
-	}
-}
-
-// root examines a symbol path.
-func (x *examination) root(p place, r *buildid.Root) {
-	problems := rootProblems(r)
-	if p.flag == imagePlace { // it needs no build ID
-		problems = nil
-	}
-	if !r.ID.IsZero() {
-		if err := cutOff(r.Path); err != nil {
-			problems = append(problems, err.Error())
-		}
-	}
-	for _, problem := range problems {
-		x.wrong("%s (%s) %s", p.path, p.flag, problem)
-	}
-	switch {
-	case len(problems) > 0:
-	case !r.ID.IsZero():
-		x.good("%s (%s) has build ID %s", p.path, p.flag, r.ID)
-	case p.flag == imagePlace:
-		x.good("%s (%s)", p.path, p.flag)
-	default:
-		x.good("%s (%s) holds %s", p.path, p.flag, wording.Count(int64(r.Files), "ELF file with a build ID", "ELF files with build IDs"))
-	}
 }

@@ -1,4 +1,4 @@
-package places
+package doctor
 
 import (
 	"os"
@@ -39,7 +39,18 @@ func TestPlacesWithoutDebugFilesAreDoubted(t *testing.T) {
 		if want != "" {
 			want = tt.path + want
 		}
-		if got := Doubt(tt.path, tt.tree); got != want {
+		s, key := Search{SymbolPaths: []string{tt.path}}, "symbol_paths"
+		if tt.tree {
+			s, key = Search{BuildIDDirs: []string{tt.path}}, "build_id_directories"
+		}
+		got := ""
+		for place, doubt := range s.Doubts() {
+			got = doubt
+			if place != (Place{key, tt.path}) {
+				t.Errorf("%s, tree %t: the place is %v", tt.path, tt.tree, place)
+			}
+		}
+		if got != want {
 			t.Errorf("%s, tree %t: got %q, want %q", tt.path, tt.tree, got, want)
 		}
 	}

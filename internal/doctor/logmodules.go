@@ -1,46 +1,23 @@
-package main
+package doctor
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter"
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// log filters a log, report or profile without printing it, and reports for each module that it
-// names whether there is a debug file. An error means that the log cannot be read.
-func (x *examination) log(ctx context.Context, about *subject, in *os.File) error {
-	c := x.c
-	label := standardName
-	if about.path != "" {
-		label = about.word
-		var err error
-		if in, err = os.Open(about.path); err != nil {
-			return fmt.Errorf("open %s: %w", label, wording.Cause(err))
-		}
-		defer in.Close()
-	}
-	if err := x.openSymbols(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
-	defer cancel()
-
-	found, hint, err := c.examine(ctx, x.Opened, in, label)
-	if err != nil {
-		return err
-	}
+// Log reports for each module that a log, report or profile names whether there is a debug file.
+// found counts what stayed unresolved in it; the hint is the advice for an input in which nothing can
+// be resolved.
+func (x *Examination) Log(ctx context.Context, label string, found Counts, hint string) {
 	modules, outside := found.sorted()
-	all := modulesOf(ctx, x.Symbolizer, modules)
+	all := modulesOf(ctx, x.Opened.Symbolizer, modules)
 	have := 0
 	for _, m := range all {
 		if m.hasDebugFile() {
@@ -58,67 +35,19 @@ func (x *examination) log(ctx context.Context, about *subject, in *os.File) erro
 	var without []symbolize.Unresolved
 	for _, m := range all {
 		if x.module(&m); !m.hasDebugFile() {
-			help.add(c.next(m.Unresolved, m.report), m.Name)
+			help.add(x.next(m.Unresolved, m.report), m.Name)
 			without = append(without, m.Unresolved)
 		}
 	}
-	help.print(x.w)
-	r := c.remedier(x.Symbolizer, found, false)
-	for _, text := range r.remedies(without) {
+	help.print(x.W)
+	for _, text := range x.remedier(found, false).remedies(without) {
 		if text != noRemedy { // the advice above is the same
-			fmt.Fprintf(x.w, "       next: %s\n", wording.Line(text))
+			fmt.Fprintf(x.W, "       next: %s\n", wording.Line(text))
 		}
 	}
 	if outside > 0 {
 		x.wrong("%s in the maps of no module; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
 	}
-	return nil
-}
-
-// examine filters in and discards the output. It returns counts of what stayed unresolved. The hint
-// is the advice for an input in which nothing can be resolved.
-func (c *config) examine(ctx context.Context, opened *symfilter.Opened, in *os.File, label string) (found counts, hint string, err error) {
-	prefixes, err := c.prefixMaps()
-	if err != nil {
-		return found, "", err
-	}
-	biases, err := c.biases()
-	if err != nil {
-		return found, "", err
-	}
-	regular := false
-	if info, err := in.Stat(); err == nil {
-		regular = info.Mode().IsRegular()
-	}
-	dialects, err := c.dialects(regular)
-	if err != nil {
-		return found, "", err
-	}
-	var sum unresolvedSum
-	dialects.Complete, dialects.Taken = opened.Complete, sum.take
-	c.output = outputText
-	sym := opened.Symbolizer
-	o := filter.Options{
-		Symbolizer: sym,
-		Context:    ctx,
-		ProcessKey: c.process.Regexp,
-		Patience:   c.wait.of(true),
-		Dialects:   dialects,
-	}
-	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
-	at.filter = filter.New(at.batch, o)
-	r := newReports(c, sym, biases, prefixes)
-	r.output = outputText
-	e := r.engine(c.inputFormat(), at)
-	_, err = io.Copy(e, in)
-	err = cmp.Or(err, e.Close())
-	sum.add(countsOf(at.filter))
-	if _, read := errors.AsType[*os.PathError](err); read {
-		return found, "", errors.New(readError(label, err))
-	} else if err != nil {
-		return found, "", fmt.Errorf("%s: %w", label, err)
-	}
-	return sum.all(), e.hint(label), nil
 }
 
 // An examinedModule is a module that a log names.
@@ -163,7 +92,7 @@ func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symboli
 
 // module reports whether a module has a debug file. A module without one is not a fault if all its
 // addresses in the log have names.
-func (x *examination) module(m *examinedModule) {
+func (x *Examination) module(m *examinedModule) {
 	name, report := nameOf(m.Unresolved), x.none
 	if m.Frames > 0 {
 		name += ", " + wording.Count(m.Frames, "unresolved address", "unresolved addresses")

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func TestRemedies(t *testing.T) {
 	fedora := map[string]symbolize.Report{"libc.so.6": {Path: "/lib64/libc.so.6", Package: symbolize.Package{Type: "rpm", Name: "glibc"}}}
 	for _, test := range []struct {
 		name    string
-		c       config
+		s       Search
 		modules []symbolize.Unresolved
 		known   map[string]symbolize.Report
 		lists   string
@@ -71,21 +71,21 @@ func TestRemedies(t *testing.T) {
 		{name: "nothing is known", modules: []symbolize.Unresolved{lib}, want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "no module", want: ""},
 		{name: "folders that are trees, and one that is not", modules: []symbolize.Unresolved{lib},
-			c:    config{debugFlags: debugFlags{debugDirs: []string{at("tree"), at("tree/.build-id"), at("symsorter"), at("wrong"), at("nowhere")}}},
+			s:    Search{DebugDirs: []string{at("tree"), at("tree/.build-id"), at("symsorter"), at("wrong"), at("nowhere")}},
 			want: "--debug-file-directory " + at("wrong") + " has no .build-id folder"},
 		{name: "a package of Debian, by the build ID of an installed file", modules: []symbolize.Unresolved{lib, app}, lists: "lists", want: "install inventory-dbgsym"},
 		{name: "an installed file of another build", modules: []symbolize.Unresolved{{ID: lib.ID, Name: app.Name}}, lists: "lists",
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "a package that is noted in the file", modules: []symbolize.Unresolved{app, lib}, known: fedora, lists: "lists", want: "install glibc-debuginfo inventory-dbgsym"},
 		{name: "packages do not help without the system's folder", modules: []symbolize.Unresolved{app}, lists: "lists",
-			c: config{debugFlags: debugFlags{noDefaultDirs: true}}, want: "--debug-file-directory and --symbol-path name folders of debug files"},
+			s: Search{NoDefaultDebugDirs: true}, want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "a file with debug information is enough", modules: []symbolize.Unresolved{app}, lists: "lists", urls: "urls",
 			known: map[string]symbolize.Report{app.Name: {Path: "x", Holds: symbolize.DebugInfo}}, want: ""},
 		{name: "servers of the distribution", modules: []symbolize.Unresolved{lib}, urls: "urls",
 			want: "--debuginfod asks https://debuginfod.debian.net https://debuginfod.elfutils.org/"},
-		{name: "servers are asked", modules: []symbolize.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{urls: []string{"http://x"}}},
+		{name: "servers are asked", modules: []symbolize.Unresolved{lib}, urls: "urls", s: Search{URLs: []string{"http://x"}},
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
-		{name: "no network", modules: []symbolize.Unresolved{lib}, urls: "urls", c: config{serverFlags: serverFlags{offline: true}},
+		{name: "no network", modules: []symbolize.Unresolved{lib}, urls: "urls", s: Search{NoServers: "--offline"},
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "files that are still looked for", modules: []symbolize.Unresolved{late}, want: "--wait 90s waits longer for debug files"},
 		{name: "a kernel from another machine", modules: []symbolize.Unresolved{kernel}, lists: "lists", urls: "urls",
@@ -93,7 +93,7 @@ func TestRemedies(t *testing.T) {
 		{name: "a report from another machine", modules: []symbolize.Unresolved{gone}, lists: "lists", urls: "urls", want: "--sysroot names the folder of files from another machine"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := remedier{c: &test.c, urls: at("none"), module: func(_ buildid.ID, name string) symbolize.Report { return test.known[name] }}
+			r := remedier{s: &test.s, urls: at("none"), module: func(_ buildid.ID, name string) symbolize.Report { return test.known[name] }}
 			if test.lists != "" {
 				r.lists = at(test.lists)
 			}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -62,12 +62,11 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 			names = append(names, name)
 		}
 	}
-	for _, word := range r.c.backtraces.images {
-		m, err := parseImage(word)
-		if err != nil || r.taken[m.Path] {
+	for _, m := range r.s.Images {
+		if r.taken[m.Path] {
 			continue
 		}
-		id := fileID(m.Path)
+		word, id := m.Word, fileID(m.Path)
 		switch {
 		case r.asked(id):
 			continue

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bytes"
@@ -21,6 +21,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
+// SystemURLs is the folder in which distributions name the servers of their debug files.
+const SystemURLs = "/etc/debuginfod"
+
 // dpkgLists is the folder of dpkg's lists: PACKAGE.list or PACKAGE:ARCHITECTURE.list has the path
 // of each file of a package on a line.
 const dpkgLists = "/var/lib/dpkg/info"
@@ -34,7 +37,7 @@ const (
 
 // A remedier finds out what would help to resolve addresses. It opens files only.
 type remedier struct {
-	c      *config
+	s      *Search
 	module func(id buildid.ID, name string) symbolize.Report
 	lists  string // folder of dpkg's lists; empty: not read
 	urls   string // folder in which the distribution names its servers
@@ -44,22 +47,22 @@ type remedier struct {
 	taken map[string]bool       // files of --image that were taken for modules
 }
 
-// remedier returns a remedier for the modules that sym was asked for, and a run with these counts.
-// With quick it reads no lists of packages.
-func (c *config) remedier(sym *symbolize.Symbolizer, sum counts, quick bool) *remedier {
-	r := &remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs, taken: sum.taken}
-	if c.noPaths || quick {
+// remedier returns a remedier for a run with these counts. With quick it reads no lists of packages.
+func (s *Search) remedier(sum Counts, quick bool) *remedier {
+	sym := s.Opened.Symbolizer
+	r := &remedier{s: s, module: sym.Report, lists: dpkgLists, urls: SystemURLs, taken: sum.taken}
+	if s.NoPaths || quick {
 		r.lists = ""
 	}
 	r.asked = func(id buildid.ID) bool {
 		return slices.ContainsFunc(sym.Reports(), func(r symbolize.Report) bool { return r.ID == id })
 	}
-	if c.searched != nil {
+	if s.Opened.SymbolPath != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		// The error is that of ended, if no search has walked the paths: they are not walked for a
 		// remedy, and without roots there is one remedy less.
-		r.roots, _ = c.searched.Roots(ended)
+		r.roots, _ = s.Opened.SymbolPath.Roots(ended)
 	}
 	return r
 }
@@ -69,7 +72,7 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	var unused []string
 	if len(modules) > 0 {
 		unused = r.unusedImages(modules)
-		all = append(r.c.useless(r.roots, r.asked), unused...)
+		all = append(r.s.useless(r.roots, r.asked), unused...)
 	}
 	n := r.needsOf(modules)
 	all = slices.Concat(all, n.misfiled, n.imageFlags(), r.installs(n), n.flags(), r.servers(n))
@@ -102,7 +105,7 @@ func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 			n.pending = true
 		case errors.Is(u.Err, report.ErrNoFile):
 			n.elsewhere = true
-		case isKernel(u) && known.Path == "" && len(r.c.backtraces.images) == 0:
+		case isKernel(u) && known.Path == "" && len(r.s.Images) == 0:
 			n.kernel = true
 		case u.Candidate != "":
 			n.images = append(n.images, "--image "+imageWord(u))
@@ -113,7 +116,7 @@ func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 			continue
 		}
 		n.without = append(n.without, u)
-		if text := r.c.misfiled(&known); text != "" && len(n.misfiled) < maxRemedied {
+		if text := r.s.misfiled(&known); text != "" && len(n.misfiled) < maxRemedied {
 			n.misfiled = append(n.misfiled, text)
 		}
 		if p := debugPackage(known.Package.Type, known.Package.Name); p != "" {
@@ -155,7 +158,7 @@ func (r *remedier) installs(n needs) []string {
 	if installed, err := installers(r.lists, n.without); err == nil {
 		packages = append(packages, installed...)
 	}
-	if len(packages) == 0 || r.c.noDefaultDirs { // their files are in the system's folder
+	if len(packages) == 0 || r.s.NoDefaultDebugDirs { // their files are in the system's folder
 		return nil
 	}
 	slices.Sort(packages)
@@ -165,22 +168,22 @@ func (r *remedier) installs(n needs) []string {
 
 // servers returns which servers may have the debug files, and how they are asked.
 func (r *remedier) servers(n needs) (all []string) {
-	c := r.c
 	if len(n.without) == 0 {
 		return nil
 	}
-	if len(c.urls) == 0 && !c.offline && !c.noServers {
+	if len(r.s.URLs) == 0 && r.s.NoServers == "" {
 		urls, err := debuginfod.SystemURLs(r.urls)
 		urls = slices.DeleteFunc(urls, func(word string) bool { return !strings.HasPrefix(word, "http") }) // ima: tags
 		if err == nil && len(urls) > 0 {
 			all = append(all, "--debuginfod asks "+strings.Join(urls[:min(len(urls), maxRemedied)], " "))
 		}
 	}
-	if c.asked != nil {
-		if n := c.asked.Remembered(); n > 0 {
-			all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
-				wording.Count(int64(n), "build ID", "build IDs")))
-		}
+	if r.s.Opened == nil || r.s.Opened.Servers == nil {
+		return all
+	}
+	if n := r.s.Opened.Servers.Remembered(); n > 0 {
+		all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
+			wording.Count(int64(n), "build ID", "build IDs")))
 	}
 	return all
 }

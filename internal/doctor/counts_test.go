@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -28,37 +28,37 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		inputs []counts
+		inputs []Counts
 		want   string
 	}{
-		{"a log", []counts{{failed: 14, asked: 22, modules: []symbolize.Unresolved{in(two, "/lib/libc.so.6", 5), in(one, "/opt/inventory", 9)}}},
+		{"a log", []Counts{{Failed: 14, Asked: 22, Modules: []symbolize.Unresolved{in(two, "/lib/libc.so.6", 5), in(one, "/opt/inventory", 9)}}},
 			"14 of 22 addresses stayed unresolved: inventory (9), libc.so.6 (5)"},
-		{"two logs", []counts{
-			{failed: 1, asked: 2, modules: []symbolize.Unresolved{in(one, "app", 1)}},
-			{failed: 3, asked: 3, modules: []symbolize.Unresolved{in(two, "libc", 2), in(one, "app", 1)}},
+		{"two logs", []Counts{
+			{Failed: 1, Asked: 2, Modules: []symbolize.Unresolved{in(one, "app", 1)}},
+			{Failed: 3, Asked: 3, Modules: []symbolize.Unresolved{in(two, "libc", 2), in(one, "app", 1)}},
 		}, "4 of 5 addresses stayed unresolved: app (2), libc (2)"},
-		{"two builds of a module", []counts{{failed: 3, asked: 3, modules: []symbolize.Unresolved{in(one, "/a/app", 1), in(two, "/b/app", 2)}}},
+		{"two builds of a module", []Counts{{Failed: 3, Asked: 3, Modules: []symbolize.Unresolved{in(one, "/a/app", 1), in(two, "/b/app", 2)}}},
 			"3 of 3 addresses stayed unresolved: app (3)"},
-		{"addresses in no module", []counts{{failed: 3, asked: 9, modules: []symbolize.Unresolved{in(one, "app", 1)}}},
+		{"addresses in no module", []Counts{{Failed: 3, Asked: 9, Modules: []symbolize.Unresolved{in(one, "app", 1)}}},
 			"3 of 9 addresses stayed unresolved: no module (2), app (1)"},
-		{"a module without a name", []counts{{failed: 1, asked: 1, modules: []symbolize.Unresolved{in(one, "", 1)}}},
+		{"a module without a name", []Counts{{Failed: 1, Asked: 1, Modules: []symbolize.Unresolved{in(one, "", 1)}}},
 			"1 of 1 address stayed unresolved: aabb (1)"},
-		{"a report, which counts what gets a name separately", []counts{
-			{asked: 7},
-			{failed: 2, asked: 2, modules: []symbolize.Unresolved{in(one, "app", 2)}},
+		{"a report, which counts what gets a name separately", []Counts{
+			{Asked: 7},
+			{Failed: 2, Asked: 2, Modules: []symbolize.Unresolved{in(one, "app", 2)}},
 		}, "2 of 9 addresses stayed unresolved: app (2)"},
-		{"many modules", []counts{{failed: 21, asked: 21, modules: []symbolize.Unresolved{
+		{"many modules", []Counts{{Failed: 21, Asked: 21, Modules: []symbolize.Unresolved{
 			in(one, "a", 1), in(one, "b", 2), in(one, "c", 3), in(one, "d", 4), in(one, "e", 5), in(one, "f", 6)}}},
 			"21 of 21 addresses stayed unresolved: f (6), e (5), d (4), c (3), 2 more (3)"},
-		{"a long name", []counts{{failed: 1, asked: 1, modules: []symbolize.Unresolved{in(one, strings.Repeat("x", 5000), 1)}}},
+		{"a long name", []Counts{{Failed: 1, Asked: 1, Modules: []symbolize.Unresolved{in(one, strings.Repeat("x", 5000), 1)}}},
 			"1 of 1 address stayed unresolved: " + strings.Repeat("x", 64) + "… (1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var all unresolvedSum
+			var all Sum
 			for _, c := range test.inputs {
-				all.add(c)
+				all.Add(c)
 			}
-			if diff := cmp.Diff(test.want, all.all().String()); diff != "" {
+			if diff := cmp.Diff(test.want, all.All().String()); diff != "" {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
 		})
@@ -77,13 +77,13 @@ func TestTalliesAreBounded(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const n = 2 * maxRemember
-			var all unresolvedSum
+			var all Sum
 			for i := range n {
-				all.add(counts{failed: 1, asked: 2, modules: []symbolize.Unresolved{{Name: fmt.Sprintf("%0*d", test.length, i), Frames: 1}}})
+				all.Add(Counts{Failed: 1, Asked: 2, Modules: []symbolize.Unresolved{{Name: fmt.Sprintf("%0*d", test.length, i), Frames: 1}}})
 			}
-			got := all.all()
-			if len(got.modules) != test.modules || got.failed != n || got.asked != 2*n {
-				t.Errorf("%d modules, %d of %d; want %d, %d of %d", len(got.modules), got.failed, got.asked, test.modules, n, 2*n)
+			got := all.All()
+			if len(got.Modules) != test.modules || got.Failed != n || got.Asked != 2*n {
+				t.Errorf("%d modules, %d of %d; want %d, %d of %d", len(got.Modules), got.Failed, got.Asked, test.modules, n, 2*n)
 			}
 			if _, outside := got.sorted(); outside != int64(n-test.modules) {
 				t.Errorf("%d in modules that are not kept, want %d", outside, n-test.modules)

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"strings"
@@ -24,10 +24,10 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 		{"too short", "\x7fELF", ""},
 		{"a log", "\x7fElf and 17 other bytes", ""},
 	} {
-		var s sniffer
-		s.look([]byte(test.begins))
-		s.look([]byte("{{{reset}}}\n"))
-		if got := s.hint("x", ""); got != test.want {
+		var s Sniffer
+		s.Look([]byte(test.begins))
+		s.Look([]byte("{{{reset}}}\n"))
+		if got := s.Hint("x", ""); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -40,10 +40,10 @@ func TestMarkupFarIntoAReportIsNotReported(t *testing.T) {
 		maxSniffed - 100: "has symbolizer markup, which is not resolved because of --input=valgrind: leave that out",
 		maxSniffed + 1:   "",
 	} {
-		s := sniffer{reading: reading{format: input.Valgrind, because: "--input=valgrind"}}
-		s.look(text[:before])
-		s.look([]byte("{{{reset}}}\n"))
-		if got := s.hint("x", ""); got != want {
+		s := Sniffer{Reading: Reading{Format: input.Valgrind, Because: "--input=valgrind"}}
+		s.Look(text[:before])
+		s.Look([]byte("{{{reset}}}\n"))
+		if got := s.Hint("x", ""); got != want {
 			t.Errorf("after %d bytes: got %q, want %q", before, got, want)
 		}
 	}

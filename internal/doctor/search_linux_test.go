@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter/internal/places"
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
@@ -41,7 +40,7 @@ func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 					want[flag+" "+name] = "too many levels of symbolic links"
 				}
 				got[flag+" "+name] = ""
-				if err := (place{flag, filepath.Join(dir, name)}).problem(); err != nil {
+				if err := (Place{flag, filepath.Join(dir, name)}).problem(); err != nil {
 					got[flag+" "+name] = wording.Cause(err).Error()
 				}
 			}
@@ -55,7 +54,7 @@ func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 		t.Error("want (-), got (+):\n" + diff)
 	}
 	for _, name := range []string{"pipe", "link", "text"} {
-		if places.IsTree(filepath.Join(dir, name)) {
+		if isTree(filepath.Join(dir, name)) {
 			t.Errorf("%s is taken for a folder of debug files", name)
 		}
 	}

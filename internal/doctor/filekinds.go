@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"cmp"
@@ -75,7 +75,7 @@ func kindOf(b []byte) *fileKind {
 
 // hint returns what to do with a file of the kind. packed is how the file is compressed, or empty.
 func (k *fileKind) hint(name, packed string) string {
-	if name == standardName || packed != "" && k.advice != profileAdvice {
+	if packed != "" && k.advice != profileAdvice {
 		name = "FILE"
 	}
 	if k.program != "" && packed == "" {
@@ -90,4 +90,12 @@ func (k *fileKind) hint(name, packed string) string {
 		return "holds " + k.name + ", " + printed + "; unpack it with " + packed + " -dc, and then " + advice
 	}
 	return "is " + k.name + ", " + printed + "; " + advice
+}
+
+// elfKind reports whether a file that begins with b is an ELF file, and whether that is a core
+// file.
+func elfKind(b []byte) (elf, core bool) {
+	const etCore = 4 // of either byte order
+	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"
+	return elf, elf && (b[16] == etCore || b[17] == etCore)
 }

@@ -1,0 +1,205 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/wording"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+const (
+	maxRemember  = 4096    // unresolved modules of all inputs
+	maxNameBytes = 1 << 20 // of the names of these modules, together: a log may give each several KiB
+	maxListed    = 4       // modules that the closing line names
+	maxShownName = 64      // bytes of a name in the closing line
+)
+
+// Counts are the addresses of one input, or of several.
+type Counts struct {
+	Modules []symbolize.Unresolved // in which addresses stayed unresolved
+	Failed  int64                  // addresses that stayed unresolved, with those in no module
+	Asked   int64                  // all addresses
+
+	proofs filter.Proofs   // the proofs of the answers for raw backtraces
+	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
+	taken  map[string]bool // paths of the files of --image that were taken for modules
+}
+
+// CountsOf returns the counts of a log.
+func CountsOf(f interface {
+	Unresolved() ([]symbolize.Unresolved, int64)
+	Stats() filter.Stats
+}) Counts {
+	modules, failed := f.Unresolved()
+	stats := f.Stats()
+	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode}
+}
+
+// CountsOfReport returns the counts of the addresses of a report that have no name.
+func CountsOfReport(all []symbolize.Unresolved) (c Counts) {
+	for _, u := range all {
+		c.Failed += u.Frames
+		if u.Name != "" {
+			c.Modules = append(c.Modules, u)
+		}
+	}
+	c.Asked = c.Failed
+	return c
+}
+
+// A Sum adds up the counts of inputs. Its zero value is empty. Its methods are safe for concurrent
+// use.
+type Sum struct {
+	mu        sync.Mutex
+	counts    Counts // without Modules
+	modules   map[moduleName]*symbolize.Unresolved
+	nameBytes int // of modules
+}
+
+type moduleName struct {
+	id   buildid.ID
+	name string
+}
+
+// Add adds the counts of an input. The last reason given for a module is kept.
+func (t *Sum) Add(c Counts) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts.Failed += c.Failed
+	t.counts.Asked += c.Asked
+	t.counts.proofs.Add(c.proofs)
+	t.counts.noCode.Add(c.noCode)
+	if t.counts.taken == nil {
+		t.counts.taken = make(map[string]bool)
+	}
+	maps.Copy(t.counts.taken, c.taken)
+	for _, u := range c.Modules {
+		key := moduleName{u.ID, u.Name}
+		known := t.modules[key]
+		if known == nil {
+			if len(t.modules) >= maxRemember || t.nameBytes+len(u.Name) > maxNameBytes {
+				continue
+			}
+			if t.modules == nil {
+				t.modules = make(map[moduleName]*symbolize.Unresolved)
+			}
+			known = &symbolize.Unresolved{ID: u.ID, Name: u.Name}
+			t.modules[key] = known
+			t.nameBytes += len(u.Name)
+		}
+		known.Frames += u.Frames
+		known.Err = u.Err
+		if u.Candidate != "" {
+			known.Candidate, known.Base = u.Candidate, u.Base
+		}
+	}
+}
+
+// Take notes that a file of --image was taken for a module.
+func (t *Sum) Take(path string) { t.Add(Counts{taken: map[string]bool{path: true}}) }
+
+// All returns the sum of what was added.
+func (t *Sum) All() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := t.counts
+	sum.taken = maps.Clone(sum.taken)
+	for _, u := range t.modules {
+		sum.Modules = append(sum.Modules, *u)
+	}
+	return sum
+}
+
+// sorted returns the modules with unresolved addresses, those with the most first, and the number
+// of addresses in no module.
+func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
+	modules = slices.SortedFunc(slices.Values(c.Modules), func(a, b symbolize.Unresolved) int {
+		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
+	})
+	outside = c.Failed
+	for _, u := range modules {
+		outside -= u.Frames
+	}
+	return modules, outside
+}
+
+// String returns what stayed unresolved: 14 of 22 addresses stayed unresolved: inventory (9),
+// libc.so.6 (5).
+func (c Counts) String() string {
+	of := fmt.Sprintf("%d of %s", c.Failed, wording.Count(c.Asked, "address", "addresses"))
+	modules, outside := c.sorted()
+	frames := map[string]int64{}
+	for _, u := range modules {
+		frames[shortName(u)] += u.Frames
+	}
+	if outside > 0 {
+		frames["no module"] += outside
+	}
+	names := slices.SortedFunc(maps.Keys(frames), func(a, b string) int {
+		return cmp.Or(cmp.Compare(frames[b], frames[a]), strings.Compare(a, b))
+	})
+	var list []string
+	rest := int64(0)
+	for i, name := range names {
+		if i < maxListed {
+			list = append(list, fmt.Sprintf("%s (%d)", name, frames[name]))
+		} else {
+			rest += frames[name]
+		}
+	}
+	if rest > 0 {
+		list = append(list, fmt.Sprintf("%d more (%d)", len(names)-maxListed, rest))
+	}
+	return of + " stayed unresolved: " + strings.Join(list, ", ")
+}
+
+// shortName returns the name of a module without its folders, or its build ID if it has none.
+func shortName(u symbolize.Unresolved) string {
+	name := path.Base(u.Name)
+	switch {
+	case u.Name == "" && u.ID.IsZero():
+		return "no module"
+	case u.Name == "":
+		name = u.ID.String()
+	}
+	if len(name) > maxShownName {
+		name = name[:maxShownName] + "…"
+	}
+	return name
+}
+
+// Proofs returns a line about the proofs of the answers for raw backtraces, and one about addresses
+// at which there is no code; each only if there are any.
+func (c Counts) Proofs() (lines []string) {
+	var parts []string
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{
+		{c.proofs.BuildID, "on the build ID in the log"},
+		{c.proofs.Symbol, "on a symbol of the file"},
+		{c.proofs.Call, "on calls before the return addresses"},
+		{c.proofs.Other, "on other bytes of the file"},
+		{c.proofs.Path, "on the path, of a file that other frames prove or --image names"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if len(parts) > 0 {
+		lines = append(lines, "frames of backtraces rest: "+strings.Join(parts, ", "))
+	}
+	if w := c.noCode; w.Frames > 0 {
+		lines = append(lines, fmt.Sprintf("left as logged: %s, such as 0x%x: %v", wording.Count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode))
+	}
+	return lines
+}

@@ -1,0 +1,80 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Doubts returns the places of a configuration at which no debug file will be found, each with the
+// reason, as a sentence that begins with its path. The key of the configuration is in the stead of a
+// flag. Trees must have folders of build IDs; other places need only exist.
+func (s *Search) Doubts() iter.Seq2[Place, string] {
+	return func(yield func(Place, string) bool) {
+		for _, list := range []struct {
+			key   string
+			paths []string
+			trees bool
+		}{
+			{"symbol_paths", s.SymbolPaths, false}, {"ids_files", s.IDsFiles, false},
+			{"build_id_directories", s.BuildIDDirs, true}, {"debug_file_directories", s.DebugDirs, true},
+		} {
+			for _, path := range list.paths {
+				if text := doubt(path, list.trees); text != "" && !yield(Place{list.key, path}, text) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// doubt returns why no debug file will be found at path, or an empty string.
+func doubt(path string, tree bool) string {
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return path + " does not exist"
+	case err != nil:
+		return err.Error()
+	case tree && !isTree(path):
+		return fmt.Sprintf("%s has no .build-id folder: name a folder of programs or debug files in symbol_paths", path)
+	}
+	return ""
+}
+
+// isTree reports whether dir may hold debug files by build ID, in one of the layouts of
+// buildid.Tree. It is true if dir cannot be read.
+func isTree(dir string) bool {
+	if filepath.Base(dir) == ".build-id" {
+		return true
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return false // opening a FIFO waits for its other end
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1024)
+		for _, name := range names {
+			if name == ".build-id" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == "" && isDir(filepath.Join(dir, name)) {
+				return true
+			}
+		}
+		if err != nil {
+			return err != io.EOF
+		}
+	}
+}
+
+// isDir tells the folders of a tree from programs such as dd.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/symfilter/symfilter/internal/input"
+)
+
+// A Reading is the format in which inputs are read, and what on the command line chose it.
+type Reading struct {
+	Format  input.Format
+	Because string // --input=markup, or the command callgrind; empty if the format is recognized
+	Table   bool   // a profile is printed as a table, after the lines that are not of it
+}
+
+// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain text must cost nothing.
+const maxSniffed = 4 << 20
+
+// HeadSize is the number of bytes that decide the format of an input.
+const HeadSize = 4 << 10
+
+// A Sniffer finds out whether symfilter can resolve anything in the text of an input. Its methods
+// are safe for concurrent use.
+type Sniffer struct {
+	Reading Reading
+	Lines   bool // the input is not unpacked, since its name is not that of a compressed file
+
+	mu     sync.Mutex
+	past   bool // an earlier run has printed the text that comes
+	seen   int
+	head   []byte       // the first kindSize bytes; HeadSize if the format is given
+	begins input.Format // recognized by the head, if the format is given
+	kind   *fileKind    // nil for a log
+	markup bool         // an element was seen
+}
+
+// Look examines the next bytes of the text.
+func (s *Sniffer) Look(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookHead(b)
+	if s.seen += len(b); s.markup || s.kind != nil || s.seen > maxSniffed {
+		return
+	}
+	s.markup = bytes.Contains(b, []byte("{{{"))
+}
+
+// lookHead examines the next bytes of the text if they belong to its beginning.
+func (s *Sniffer) lookHead(b []byte) {
+	size := kindSize
+	if s.Reading.Because != "" {
+		size = HeadSize
+	}
+	n := min(size-len(s.head), len(b))
+	if n <= 0 || s.past {
+		return
+	}
+	s.head = append(s.head, b[:n]...)
+	s.kind = kindOf(s.head)
+	if s.Reading.Because != "" && s.begins == input.Auto {
+		s.begins = input.Recognise(s.head)
+	}
+}
+
+// SetPast sets whether an earlier run has printed the text that comes.
+func (s *Sniffer) SetPast(past bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past = past
+}
+
+// Hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
+// report. packed is how the input is compressed, or empty.
+func (s *Sniffer) Hint(name, packed string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch r := s.Reading; {
+	case s.Lines && s.kind != nil && s.kind.program != "":
+		return "begins like " + s.kind.name + ", and is printed unchanged, since its name is not that of a compressed file; write " + s.kind.program + " -dc " + name + " | symfilter"
+	case s.kind != nil:
+		return s.kind.hint(name, packed)
+	case r.misread(s.begins):
+		return fmt.Sprintf("begins like %s, but is read as %s because of %s: leave that out", formatNames[s.begins], formatNames[r.Format], r.Because)
+	case s.markup && r.Format == input.Callgrind && r.Table: // lines that are not of the profile are filtered
+	case s.markup && r.Format == input.Callgrind:
+		return "has symbolizer markup, which is not a part of a profile and is left out because of " + r.Because + ": leave that out"
+	case s.markup && (r.Format == input.Valgrind || r.Format == input.RTrace):
+		return "has symbolizer markup, which is not resolved because of " + r.Because + ": leave that out"
+	}
+	return ""
+}
+
+// NotProfile returns what a file is that begins with start and is not a profile; empty if it is not
+// known. name is its name in a command.
+func NotProfile(start []byte, name string) string {
+	kind := kindOf(start)
+	switch begins := input.Recognise(start); {
+	case kind != nil:
+		return "is " + kind.name
+	case begins == input.Valgrind, begins == input.Callgrind, begins == input.RTrace:
+		return "begins like " + formatNames[begins] + ": write symfilter " + begins.String() + " " + name
+	}
+	return ""
+}
+
+// misread reports whether an input that begins like the format begins is read as something else.
+// The lines of a container may be read as any log.
+func (r Reading) misread(begins input.Format) bool {
+	switch begins {
+	case input.Auto, input.Markup, r.Format:
+		return false
+	case input.CRI, input.Docker, input.JSON, input.Journal:
+		return r.Format >= input.Valgrind
+	}
+	return r.Because != ""
+}
+
+// formatNames are the formats, as messages name them.
+var formatNames = [input.RTrace + 1]string{
+	input.Markup:    "a log",
+	input.CRI:       "a container's log of CRI",
+	input.Docker:    "a container's log of Docker",
+	input.JSON:      "a log of JSON lines",
+	input.Journal:   "a journal in journald's export format",
+	input.Valgrind:  "an XML report of Valgrind",
+	input.Callgrind: "a profile of Callgrind",
+	input.RTrace:    "a report of sp-rtrace",
+}

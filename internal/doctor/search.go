@@ -1,0 +1,203 @@
+// Package doctor finds out why addresses have no names, and what would give them some.
+//
+// It knows what may be at fault: places that hold no debug files, files that are not logs, or not
+// those that ran, servers that do not answer; and what may help: flags, packages, other files.
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/wording"
+)
+
+// A Search is how a run searches for debug files: what its flags name, and what was opened.
+type Search struct {
+	SymbolPaths, Objects             []string
+	Images                           []Image
+	BuildIDDirs, IDsFiles, DebugDirs []string
+	DWP, Sysroot                     string // empty: none
+
+	NoPaths            bool // no file is opened because a log names it
+	NoDefaultDebugDirs bool
+
+	URLs      []string // of the servers that are asked
+	NoServers string   // the flag because of which none is asked; empty: one can be named
+
+	// Examining is set for symfilter doctor, which is not the advice for what it has just done.
+	Examining bool
+
+	// Opened is what the Search has opened; nil before that.
+	Opened *symfilter.Opened
+}
+
+// An Image is a value of --image.
+type Image struct {
+	filter.Image
+	Word string // as on the command line
+}
+
+// A Place is a path that a flag names, or the system's folder of debug files.
+type Place struct{ Flag, Path string }
+
+// The flags of places, and the name of the system's folder in their stead.
+const (
+	symbolPathFlag = "--symbol-path"
+	objectFlag     = "--obj"
+	imageFlag      = "--image"
+	buildIDDirFlag = "--build-id-dir"
+	idsFileFlag    = "--ids-txt"
+	debugDirFlag   = "--debug-file-directory"
+	dwpFlag        = "--dwp"
+	systemPlace    = "the system's"
+)
+
+// Places returns the places in which debug files are searched, those of Scanned first.
+func (s *Search) Places() (places []Place) {
+	var images, dwp, sysroot []string
+	for i := range s.Images {
+		images = append(images, s.Images[i].Path)
+	}
+	if s.DWP != "" {
+		dwp = []string{s.DWP}
+	}
+	if s.Sysroot != "" {
+		sysroot = []string{s.Sysroot}
+	}
+	for _, flag := range []struct {
+		name  string
+		paths []string
+	}{
+		{symbolPathFlag, s.SymbolPaths},
+		{objectFlag, s.Objects},
+		{imageFlag, images},
+		{buildIDDirFlag, s.BuildIDDirs},
+		{idsFileFlag, s.IDsFiles},
+		{debugDirFlag, s.DebugDirs},
+		{dwpFlag, dwp},
+		{"--sysroot", sysroot},
+	} {
+		for _, path := range flag.paths {
+			places = append(places, Place{flag.name, path})
+		}
+	}
+	if !s.NoDefaultDebugDirs {
+		places = append(places, Place{systemPlace, symfilter.DebugDir})
+	}
+	return places
+}
+
+// Scanned returns the files and folders that are searched for build IDs.
+func (s *Search) Scanned() []string {
+	paths := slices.Concat(s.SymbolPaths, s.Objects)
+	for i := range s.Images {
+		paths = append(paths, s.Images[i].Path)
+	}
+	return paths
+}
+
+// Warnings returns messages about the places that the user named and that cannot hold debug files.
+// If no FILE is named, the log may have been taken for such a place.
+func (s *Search) Warnings(fromStdin bool) (all []string) {
+	for _, p := range s.Places() {
+		if p.Flag == systemPlace {
+			continue
+		}
+		if err := p.problem(); err != nil {
+			msg := ""
+			if fromStdin && err == errNoSymbols { // -s $EMPTY log
+				msg = "; no FILE is named: if it is the log, the flag has no value of its own"
+			}
+			all = append(all, fmt.Sprintf("%s %s: %v; nothing will be found there%s", p.Flag, p.Path, wording.Cause(err), msg))
+		}
+	}
+	return all
+}
+
+var (
+	errNoFolder  = errors.New("not a folder")
+	errNoSymbols = errors.New("neither an ELF file, a .zip file nor a folder")
+	errNoELF     = errors.New("not an ELF file")
+	errNoFile    = errors.New("not a regular file")
+	errNoImage   = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
+)
+
+// problem returns why nothing can be found at p, or nil. It opens only regular files and folders,
+// because opening a FIFO waits for its other end.
+func (p Place) problem() error {
+	info, err := os.Stat(p.Path)
+	if err != nil {
+		return err
+	}
+	switch p.Flag {
+	case imageFlag:
+		return nil // CheckImage has examined it
+	case symbolPathFlag, objectFlag:
+		if info.IsDir() {
+			return listable(p.Path)
+		}
+		return begins(p.Path, info, errNoSymbols, "\x7fELF", "PK\x03\x04", "PK\x05\x06")
+	case dwpFlag:
+		return begins(p.Path, info, errNoELF, "\x7fELF")
+	case idsFileFlag:
+		return begins(p.Path, info, errNoFile, "")
+	}
+	if !info.IsDir() {
+		return errNoFolder
+	}
+	_, err = os.Stat(p.Path + "/.") // files in it may be found by name, even if it cannot be listed
+	return err
+}
+
+// CheckImage returns why the file at path cannot be one of --image, or nil: neither an ELF file, nor
+// a module of Linux that is compressed by xz, zstd or gzip.
+func CheckImage(path string) error {
+	info, err := os.Stat(path)
+	if err == nil {
+		err = begins(path, info, errNoImage, "\x7fELF", "\xfd7zX", "\x28\xb5\x2f\xfd", "\x1f\x8b")
+	}
+	return err
+}
+
+// begins returns other unless path, whose state is info, is a regular file that begins with one of
+// magics, or why it cannot be read.
+func begins(path string, info fs.FileInfo, other error, magics ...string) error {
+	if !info.Mode().IsRegular() {
+		return other
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start := make([]byte, 4)
+	n, err := io.ReadFull(f, start)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	for _, magic := range magics {
+		if len(magic) <= n && string(start[:len(magic)]) == magic {
+			return nil
+		}
+	}
+	return other
+}
+
+// listable returns why the folder dir cannot be listed, or nil.
+func listable(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.ReadDir(1); err != io.EOF {
+		return err
+	}
+	return nil
+}

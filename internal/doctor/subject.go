@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/wording"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Subject is what the argument of a command names: a build ID or a file.
+type Subject struct {
+	Word string     // as on the command line
+	Path string     // absolute; empty: Word is a build ID, or standard input
+	ID   buildid.ID // of a file, after Examine; zero if it has none
+	ELF  bool       // after Examine: the file is an ELF file
+	Core bool       // after Examine: it is a core file
+	kind *fileKind  // after Examine: a kind of file that is not a log; nil if not known
+}
+
+// A WordError reports that a word names neither a file nor a build ID.
+type WordError struct{ error }
+
+// SubjectOf returns the subject that word names, and reads nothing yet. A file of that name takes
+// precedence over a build ID.
+func SubjectOf(word string) (s Subject, err error) {
+	s.Word = word
+	info, err := os.Stat(word)
+	switch {
+	case word == "-":
+		return s, nil
+	case word == "":
+		return s, WordError{errors.New("the name of a FILE is empty")}
+	case errors.Is(err, fs.ErrNotExist):
+		if s.ID, err = buildid.Parse([]byte(word)); err != nil {
+			return s, WordError{fmt.Errorf("%s: no such file, and %w", word, err)}
+		}
+		if len(word)%2 != 0 {
+			return s, WordError{fmt.Errorf("%s: no such file, and not a build ID: an odd number of hex digits, %d", word, len(word))}
+		}
+		return s, nil
+	case err != nil:
+		return s, fmt.Errorf("open %s: %w", word, wording.Cause(err))
+	case info.IsDir():
+		return s, fmt.Errorf("%s is a folder; name a file in it", word)
+	}
+	s.Path, err = filepath.Abs(word)
+	return s, err
+}
+
+// Examine finds out what kind of file the subject is. The process should be confined before.
+func (s *Subject) Examine() error {
+	if info, err := os.Stat(s.Path); s.Path == "" || err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := buildid.OpenRegular(s.Path, "the command line")
+	if err != nil {
+		return fmt.Errorf("open %s: %w", s.Word, wording.Cause(err))
+	}
+	defer file.Close()
+	var head [kindSize]byte
+	n, _ := file.ReadAt(head[:], 0) // shorter files are not ELF files
+	s.ELF, s.Core = elfKind(head[:n])
+	s.kind = kindOf(head[:n])
+	if !s.ELF || s.Core {
+		return nil
+	}
+	if s.ID, err = buildid.Read(file, file.Size()); err != nil && !errors.Is(err, buildid.ErrNoID) {
+		return fmt.Errorf("%s: %w", s.Word, err)
+	}
+	return nil
+}
+
+// NotProgram returns why the subject has no addresses that can be looked up, after Examine; nil if
+// it may have some.
+func (s *Subject) NotProgram() error {
+	const want = "not a program, library or debug file in ELF"
+	switch {
+	case s.Core:
+		return fmt.Errorf("%s is a core file, %s: gdb reads it, and symfilter addr takes the programs and libraries that it was made of", s.Word, want)
+	case s.ELF || !s.ID.IsZero():
+		return nil
+	case s.kind == zipFile:
+		return fmt.Errorf("%s is a zip file, %s: write symfilter addr --symbol-path %s with the build ID of a file in it", s.Word, want, s.Word)
+	case s.kind != nil && s.kind.program != "":
+		return fmt.Errorf("%s is %s, %s: unpack it with %s; to filter a log in it, write symfilter %s", s.Word, s.kind.name, want, s.kind.program, s.Word)
+	case s.kind != nil:
+		return fmt.Errorf("%s is %s, %s", s.Word, s.kind.name, want)
+	}
+	return fmt.Errorf("%s is %s; to filter a log, write symfilter %s", s.Word, want, s.Word)
+}
+
+// Location returns the place in the subject at a module-relative address.
+func (s *Subject) Location(addr uint64) symbolize.Location {
+	return symbolize.Location{ID: s.ID, Name: s.Path, Addr: addr}
+}
+
+// Unresolved returns the subject with n addresses that have no name because of err.
+func (s *Subject) Unresolved(n int64, err error) symbolize.Unresolved {
+	return symbolize.Unresolved{ID: s.ID, Name: s.Path, Frames: n, Err: err}
+}
+
+// Outside returns an *OutsideError if the file that sym uses for the subject loads nothing at addr;
+// nil otherwise.
+func (s *Subject) Outside(sym *symbolize.Symbolizer, addr uint64) error {
+	r := sym.Report(s.ID, s.Path)
+	if r.High == 0 || addr >= r.Low && addr < r.High {
+		return nil
+	}
+	return &OutsideError{addr, r.Low, r.High}
+}
+
+// An OutsideError reports that a file loads nothing at an address: it may be one of a process.
+type OutsideError struct{ addr, low, high uint64 }
+
+func (e *OutsideError) Error() string {
+	return fmt.Sprintf("outside of the file, whose addresses are 0x%x to 0x%x", e.low, e.high-1)
+}
+
+// next returns what the address may be instead.
+func (e *OutsideError) next() string {
+	switch {
+	case e.addr < e.low:
+		return fmt.Sprintf("if the address counts from the beginning of the file, add 0x%x, for which it is linked", e.low)
+	case e.low == 0:
+		return "if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps"
+	}
+	return fmt.Sprintf("if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps, and add 0x%x", e.low)
+}
