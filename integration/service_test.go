@@ -170,7 +170,7 @@ func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
 func TestTheLogHasThePrioritiesOfTheJournal(t *testing.T) {
 	for _, tt := range []struct{ name, format, journal, want string }{
 		{"elsewhere", "auto", "0:0", `(?m)^time=\S+ level=ERROR msg="the configuration was not reloaded`},
-		{"the journal", "auto", "", `(?m)^<3>the configuration was not reloaded; the one before stays in use error=`},
+		{"the journal", "auto", "", `(?m)^<3>the configuration was not reloaded; the previous one stays in use error=`},
 		{"JSON for the journal", "json", "", `(?m)^<3>\{"time":"[^"]+","level":"ERROR","msg":"the configuration was not reloaded`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

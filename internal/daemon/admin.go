@@ -103,7 +103,7 @@ func (d *Daemon) newAnswers() http.Handler {
 			answer(w, r)
 			return
 		}
-		serve(w, r, fmt.Sprintf("%d connections are open, or three quarters of them by this peer; try again later", adminConnections), answer)
+		serve(w, r, fmt.Sprintf("%d connections are open, or this peer has three quarters of them; try again later", adminConnections), answer)
 	})
 }
 

@@ -97,7 +97,7 @@ func (p *parser) one(path string, s *Section) {
 			continue
 		}
 		if found = append(found, name); len(found) > 1 {
-			p.fault(n, join(path, name), "given beside %s: a pipeline has one; write a pipeline for each", found[0])
+			p.fault(n, join(path, name), "both %s and this key are set: keep one, or write two pipelines", found[0])
 		}
 	}
 	if len(found) == 0 {
@@ -223,7 +223,7 @@ func (p *parser) output(c *Pipeline, path string) {
 	case fields > 0 && in.Stdin:
 		p.fault(n, path+".file", "%s is the name of a peer or of a followed file, and standard input has neither: remove it", peerField)
 	case fields > 1 || strings.Contains(filepath.Dir(out.File), peerField):
-		p.fault(n, path+".file", "%s may stand once in it, and in the name of the file: all files of a pipeline are in one folder", peerField)
+		p.fault(n, path+".file", "%s may appear only once, in the name of the file: all files of a pipeline are in one folder", peerField)
 	case strings.HasSuffix(out.File, "/"):
 		p.fault(n, path+".file", "%q is a folder: append the name of a file", printable(out.File))
 	}
@@ -242,7 +242,7 @@ func (p *parser) output(c *Pipeline, path string) {
 	p.halves(path+".tls", out.TLS, false)
 	for _, pattern := range in.Files {
 		if matches, err := filepath.Match(pattern, out.File); err == nil && matches && out.File != "" && !slices.ContainsFunc(in.ExcludePath, func(e string) bool { ok, _ := filepath.Match(e, out.File); return ok }) {
-			p.fault(p.given(path, "file"), path+".file", "the input's pattern %q matches it, so that its own lines would be read: write elsewhere, or name it in exclude_path", printable(pattern))
+			p.fault(p.given(path, "file"), path+".file", "the input's pattern %q matches this file, so the pipeline would read its own lines: write elsewhere, or add the file to exclude_path", printable(pattern))
 			break
 		}
 	}
@@ -270,7 +270,7 @@ func (c *Config) conflicts() (all Faults) {
 		}
 		owner[what] = key
 	}
-	const twice = "%s has it too: give each its own"
+	const twice = "%s has this address too: give each its own"
 	if c.Admin.Listen != "" {
 		claim(canonical(c.Admin.Listen), "admin.listen", twice)
 	}
@@ -307,7 +307,7 @@ func (c *Config) conflicts() (all Faults) {
 			}
 		}
 		if out.File != "" {
-			claim("file "+filepath.Clean(out.File), "pipelines."+name+".output.file", "%s appends to it too: give each its own")
+			claim("file "+filepath.Clean(out.File), "pipelines."+name+".output.file", "%s appends to this file too: give each its own")
 		}
 	}
 	return all

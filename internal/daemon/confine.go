@@ -123,9 +123,9 @@ func (c *Config) needs() (*needs, error) {
 }
 
 const (
-	connecting = "opens no connection"
-	accepting  = "accepts no connection"
-	listening  = "opens no socket"
+	connecting = "open connections"
+	accepting  = "accept connections"
+	listening  = "open sockets"
 )
 
 // pipeline adds what a pipeline needs.
@@ -214,7 +214,7 @@ func (box *confinement) allows(c *Config) error {
 		if slices.ContainsFunc(faults, func(f Fault) bool { return f.Key == key }) {
 			return
 		}
-		faults = append(faults, Fault{Key: key, Problem: "since its start, symfilterd " + fmt.Sprintf(format, args...) + ", by its sandbox: " + restart})
+		faults = append(faults, Fault{Key: key, Problem: "the sandbox, which is fixed at the start, does not let symfilterd " + fmt.Sprintf(format, args...) + ": " + restart})
 	}
 	for _, n := range needs.calls {
 		if box.state.Seccomp && !*n.kept(&box.policy) {
@@ -230,12 +230,12 @@ func (box *confinement) allows(c *Config) error {
 		case n.sock && box.state.Seccomp && len(box.policy.Sockets) == 0:
 			fault(n.key, "%s with a path", listening)
 		case box.state.Landlock > 0 && !within(n.path, kept):
-			fault(n.key, "makes no file in %s", n.path)
+			fault(n.key, "make files in %s", n.path)
 		}
 	}
 	for _, n := range needs.others {
 		if box.state.Landlock > 0 {
-			fault(n.key, "does not read files of other processes, such as %s", n.path)
+			fault(n.key, "read files of other processes, such as %s", n.path)
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })

@@ -143,7 +143,7 @@ func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	send1 := dialed(t, d, anyPort)
 	io.WriteString(send1, "again\n")
 	await(t, d.conf.Pipelines["app"].Output.File, strings.Repeat("served\n", 192)+"again\n")
-	if n := log.all["a connection is closed: limits.connections are open; raise it, or close others"]; n != 1 {
+	if n := log.all["a connection is closed: limits.connections is reached; raise it, or close other connections"]; n != 1 {
 		t.Errorf("the limit was logged %d times: %v", n, log.all)
 	}
 }
@@ -217,7 +217,7 @@ func TestStrangeStreamsArePassedOn(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, text)
 		}
 	}
-	if n := log.all["a message does not begin with its length, as framing: octets wants; it is taken as a line"]; n != 1 {
+	if n := log.all["a message does not begin with its length, as framing: octets requires; it is read as a line"]; n != 1 {
 		t.Errorf("the lies were logged %d times: %v", n, log.all)
 	}
 }

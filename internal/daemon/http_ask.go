@@ -49,7 +49,7 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 		return nil, refusef(http.StatusMethodNotAllowed, "send the log with POST: curl -T FILE URL")
 	}
 	if r.Body == http.NoBody && r.Header.Get("Content-Length") == "" {
-		return nil, refusef(http.StatusLengthRequired, "the request has no body; send the log as it, with a Content-Length or chunked: curl -T FILE URL")
+		return nil, refusef(http.StatusLengthRequired, "the request has no body; send the log as the body, with a Content-Length or chunked: curl -T FILE URL")
 	}
 	if err := logType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 	query := r.URL.Query()
 	for name, values := range query {
 		if name != "key" && name != "format" || len(values) > 1 {
-			return nil, refusef(http.StatusBadRequest, "%.40q in the URL is unknown, or there twice; it may have ?key= and ?format=", name)
+			return nil, refusef(http.StatusBadRequest, "%.40q in the URL is unknown, or given twice; the URL may have ?key= and ?format=", name)
 		}
 	}
 	if a.key = query.Get("key"); a.key == "" {

@@ -68,7 +68,7 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 		{"another coding before chunks", post + host + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", `501 "Unsupported transfer encoding", closed`},
 		{"chunks with a blank", post + host + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", `400 "400 Bad Request: invalid header name", closed`},
 		{"chunks with a tab", post + host + "Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n", `200 "", closed`},
-		{"chunks of HTTP/1.0", "POST /v1/filter HTTP/1.0\r\n" + chunked + "\r\n0\r\n\r\n", `411 "the request has no body; send the log as it, with a Content-Length or chunked: curl -T FILE URL\n", closed`},
+		{"chunks of HTTP/1.0", "POST /v1/filter HTTP/1.0\r\n" + chunked + "\r\n0\r\n\r\n", `411 "the request has no body; send the log as the body, with a Content-Length or chunked: curl -T FILE URL\n", closed`},
 		{"a chunk that is no number", post + host + chunked + "\r\nxyz\r\n\r\n", `400 "the body ends too early, or is not valid: invalid byte in chunk length; send the request again\n", closed`},
 		{"a huge chunk", post + host + chunked + "\r\nfffffffffffffffff\r\na\n", `400 "the body ends too early, or is not valid: http chunk length too large; send the request again\n", closed`},
 		{"a negative chunk", post + host + chunked + "\r\n-1\r\na\n", `400 "the body ends too early, or is not valid: invalid byte in chunk length; send the request again\n", closed`},
@@ -87,11 +87,11 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 		{"many headers", post + host + strings.Repeat("A: b\r\n", 10<<10) + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a huge line", "POST /" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\n" + host + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a path with dots", "POST /v1/../app HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\na\n", `404 "no pipeline has the path \"/v1/../app\"; POST to /app or /v1/filter\n", closed`},
-		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "this listener is not called \"a:1\"; if it is, write the name into hosts beside the listener's address in the configuration\n", closed`},
+		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "this listener has no name \"a:1\"; to allow it, add it to hosts beside the listener's address in the configuration\n", closed`},
 		{"a proxy's request to this machine", "CONNECT localhost:1 HTTP/1.1\r\n" + host + "\r\n", `404 "no pipeline has the path \"\"; POST to /app or /v1/filter\n", closed`},
 		{"not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", `400 "400 Bad Request", closed`},
 		{"requests one after the other", strings.Repeat(post+host+"Content-Length: 2\r\n\r\na\n", 3), `200 "a\n", 200 "a\n", 200 "a\n", closed`},
-		{"a request without a body, and another one", post + host + "\r\n" + hidden, `411 "the request has no body; send the log as it, with a Content-Length or chunked: curl -T FILE URL\n", closed`},
+		{"a request without a body, and another one", post + host + "\r\n" + hidden, `411 "the request has no body; send the log as the body, with a Content-Length or chunked: curl -T FILE URL\n", closed`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, raw(t, addr, test.request)); diff != "" {
@@ -122,7 +122,7 @@ func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 		held = append(held, c)
 	}
 	const request = "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\nb\n"
-	want := `429 "limits.connections connections are open, or three quarters of them by this peer; close some, raise the limit, or try again later\n", closed`
+	want := `429 "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later\n", closed`
 	for range 3 {
 		if got := raw(t, addr, request); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -144,7 +144,7 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		{"another encoding", "POST", "", strings.NewReader("x"), []string{"Content-Encoding", "br"},
 			"415 text/plain; charset=utf-8\nthe encoding \"br\" of the body is unknown; use gzip or zstd, or none\nheader Accept-Encoding: gzip, zstd\n"},
 		{"an unknown parameter", "POST", "?keys=1", strings.NewReader("x"), nil,
-			"400 text/plain; charset=utf-8\n\"keys\" in the URL is unknown, or there twice; it may have ?key= and ?format=\n"},
+			"400 text/plain; charset=utf-8\n\"keys\" in the URL is unknown, or given twice; the URL may have ?key= and ?format=\n"},
 		{"another format", "POST", "?format=html", strings.NewReader("x"), nil,
 			"400 text/plain; charset=utf-8\n?format=\"html\" is neither text nor json\n"},
 		{"a key with a control character", "POST", "?key=%0a", strings.NewReader("x"), nil,

@@ -96,7 +96,7 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 			return
 		case err != nil:
 			if n, ok := s.failed.May(time.Now()); ok {
-				s.p.log.Error("a connection cannot be accepted; it is tried again", "error", err, "times", n)
+				s.p.log.Error("a connection cannot be accepted; retrying", "error", err, "times", n)
 			}
 			select {
 			case <-ctx.Done():
@@ -108,7 +108,7 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 		seat := s.p.house.webs.room.enter(peer)
 		if seat == nil {
 			if n, ok := s.refused.May(time.Now()); ok {
-				s.p.log.Warn("a connection is closed: limits.connections are open; raise it, or close others", "limit", s.p.house.limits.Load().Connections, "peer", peer, "times", n)
+				s.p.log.Warn("a connection is closed: limits.connections is reached; raise it, or close other connections", "limit", s.p.house.limits.Load().Connections, "peer", peer, "times", n)
 			}
 			conn.Close()
 			continue
@@ -196,7 +196,7 @@ func (s *stream) lines(ctx context.Context, l *listener, c *connection, to io.Wr
 	f.malformed = func(text []byte) {
 		if n, ok := s.malformed.May(time.Now()); ok {
 			text = text[:min(len(text), 40)]
-			s.p.log.Warn("a message does not begin with its length, as framing: octets wants; it is taken as a line", "peer", c.peer, "text", fmt.Sprintf("%q", text), "times", n)
+			s.p.log.Warn("a message does not begin with its length, as framing: octets requires; it is read as a line", "peer", c.peer, "text", fmt.Sprintf("%q", text), "times", n)
 		}
 	}
 	defer f.free()

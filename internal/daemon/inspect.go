@@ -121,7 +121,7 @@ func (i *inspection) tls(path string, c *TLS) {
 	}
 	if c.Certificate != "" {
 		if _, err := tls.LoadX509KeyPair(c.Certificate, c.Key); err != nil {
-			i.fault(path, "%v: certificate and key must be files in the form of PEM, of one pair", err)
+			i.fault(path, "%v: certificate and key must be PEM files of one pair", err)
 		}
 	}
 	if c.ClientCA != "" {
@@ -129,7 +129,7 @@ func (i *inspection) tls(path string, c *TLS) {
 		if err != nil {
 			i.fault(path+".client_ca", "%v", err)
 		} else if !x509.NewCertPool().AppendCertsFromPEM(text) {
-			i.fault(path+".client_ca", "%s has no certificate in the form of PEM", c.ClientCA)
+			i.fault(path+".client_ca", "%s has no certificate in PEM", c.ClientCA)
 		}
 	}
 }

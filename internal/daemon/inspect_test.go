@@ -26,9 +26,9 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 	for _, tt := range []struct{ name, before, in, out, notes, faults string }{
 		{name: "good", before: "state: DIR/state", in: "files: [DIR/logs/*.log]", out: "file: DIR/logs/out"},
 		{name: "certificates", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: " + certificate + "}", out: "stdout: text"},
-		{name: "no authority", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: DIR/text}", out: "stdout: text", faults: "pipelines.app.input.tls.client_ca: DIR/text has no certificate in the form of PEM"},
+		{name: "no authority", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: DIR/text}", out: "stdout: text", faults: "pipelines.app.input.tls.client_ca: DIR/text has no certificate in PEM"},
 		{name: "halves exchanged", in: "listen: 'tcp:127.0.0.1:1', tls: {certificate: " + key + ", key: " + certificate + "}", out: "stdout: text",
-			faults: "pipelines.app.input.tls: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched: certificate and key must be files in the form of PEM, of one pair"},
+			faults: "pipelines.app.input.tls: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched: certificate and key must be PEM files of one pair"},
 		{name: "folder of an output", in: "stdin: true", out: "file: DIR/none/out", faults: "pipelines.app.output.file: the folder DIR/none does not exist: make it"},
 		{name: "folder of peers", in: "listen: 'unix:DIR/a'", out: "file: 'DIR/none/{peer}.log'", faults: "pipelines.app.output.file: the folder DIR/none does not exist: make it"},
 		{name: "output that is a folder", in: "stdin: true", out: "file: DIR/logs", faults: "pipelines.app.output.file: DIR/logs is a folder: append the name of a file"},

@@ -96,12 +96,12 @@ const (
 var network = []string{"listen", "http", "journal_upload"}
 
 // hostsText explains the key hosts.
-const hostsText = "names by which clients call the listener, such as those of a proxy or a service, and hosts whose pages may use it; addresses, localhost, the machine's own name, the one in the listener's address and the one that TLS has checked are allowed anyway"
+const hostsText = "host names of the listener, such as the name of a proxy or a service, and hosts whose pages may use it; addresses, localhost, the machine's own name, the name in the listener's address and the name that TLS has checked are always allowed"
 
 // Sections returns the table of all keys, in the order of the documents.
 func Sections() []Section {
 	all := []Section{
-		{of: kindOf[Config](), Text: "The whole file. It is YAML: one document, at most 1 MiB. Variables of the environment are not replaced in it.", Keys: []Key{
+		{of: kindOf[Config](), Text: "The whole file. It is YAML: one document, at most 1 MiB. Environment variables are not expanded.", Keys: []Key{
 			{Name: "admin", section: true, Text: "health and metrics"},
 			{Name: "log", section: true, Text: "the daemon's own messages, on standard error"},
 			{Name: "symbols", section: true, Text: "where debug files are"},
@@ -115,33 +115,33 @@ func Sections() []Section {
 			{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
 			{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
 		}},
-		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in files in the form of PEM. They are read again at each reload. They are a section of `admin`, of an `input` and of an `output`.", Keys: []Key{
-			{Name: "certificate", Text: "own certificate, with those that lead to the authority"},
-			{Name: "key", Text: "its private key"},
-			{Name: "client_ca", Text: "of a listener: those who connect need a certificate of one of these authorities; of `connect`: the authorities of the server, in place of the system's"},
+		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in PEM files. They are read again at each reload. `admin`, an `input` and an `output` may have this section.", Keys: []Key{
+			{Name: "certificate", Text: "own certificate, with its chain to the authority"},
+			{Name: "key", Text: "private key of the certificate"},
+			{Name: "client_ca", Text: "for a listener: clients need a certificate from one of these authorities; for `connect`: the server's authorities, in place of the system's"},
 		}},
 		{Path: "log", of: kindOf[Log](), Text: "The daemon's own messages.", Keys: []Key{
-			{Name: "level", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Text: "the least that is printed"},
-			{Name: "format", Default: "auto", Words: []string{"auto", "text", "json"}, Text: "auto is text, and for the journal of systemd its own form"},
+			{Name: "level", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Text: "lowest level that is printed"},
+			{Name: "format", Default: "auto", Words: []string{"auto", "text", "json"}, Text: "auto is text, or the journal's own form under systemd"},
 		}},
-		{Path: "symbols", of: kindOf[Symbols](), Text: "Where debug files are, for all pipelines, as the flags of symfilter of these names have it.", Keys: []Key{
+		{Path: "symbols", of: kindOf[Symbols](), Text: "Where debug files are, for all pipelines. The keys mean the same as symfilter's flags of these names.", Keys: []Key{
 			{Name: "symbol_paths", most: maxList, Text: "ELF files, zip files, and folders that are searched for them"},
-			{Name: "ids_files", most: maxList, Text: "ids.txt files: build IDs and the files that have them"},
-			{Name: "build_id_directories", most: maxList, Text: "trees of .build-id"},
+			{Name: "ids_files", most: maxList, Text: "ids.txt files: build IDs and their files"},
+			{Name: "build_id_directories", most: maxList, Text: "folders with the layout of .build-id"},
 			{Name: "debug_file_directories", most: maxList, Text: "folders such as /usr/lib/debug"},
 			{Name: "no_default_debug_directories", Default: "false", Text: "do not search the system's folder"},
-			{Name: "debuginfod_urls", most: maxList, Text: "base URLs of servers, or system: those of DEBUGINFOD_URLS, or of /etc/debuginfod; without it no server is asked"},
-			{Name: "cache_directory", Text: "folder of downloaded files and of indexes; without it, that of the user"},
-			{Name: "max_memory", Default: "512MiB", least: 32 * mib, most: 1 << 40, Text: "for debug files and answers; half of it again is for inputs that are unpacked"},
-			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "that look up addresses of one file at once"},
+			{Name: "debuginfod_urls", most: maxList, Text: "base URLs of servers, or system: the URLs in DEBUGINFOD_URLS, or else in /etc/debuginfod; without this key no server is asked"},
+			{Name: "cache_directory", Text: "folder of downloaded files and of indexes; without this key, the user's cache folder"},
+			{Name: "max_memory", Default: "512MiB", least: 32 * mib, most: 1 << 40, Text: "for debug files and answers; unpacked inputs may use half as much in addition"},
+			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "used at once for the addresses of one file"},
 			{Name: "module_paths", Default: "false", Text: "open files at the paths that a log names: only for logs of this machine"},
 		}},
 		{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
 			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are known"},
-			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory of those"},
-			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "open at once, by one peer three quarters of them"},
-			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longer lines are passed on unchanged, those of connections in parts of this size"},
-			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "the context of a peer that has had no connection, or has sent no datagram, for so long is dropped"},
+			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory of their modules and maps"},
+			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "open at once; one peer may have three quarters of them"},
+			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longer lines pass unchanged; lines of connections pass in parts of this size"},
+			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "a peer's context is dropped after this time without a connection or a datagram"},
 		}},
 		{Path: "pipelines.NAME", of: kindOf[Pipeline](), Text: "One input, and one output.", Keys: []Key{
 			{Name: "input", section: true, least: 1, Text: "where lines come from"},
@@ -157,40 +157,40 @@ func Sections() []Section {
 			{Name: "poll", Default: "false", With: []string{"files"}, Text: "look for changes, for file systems without events"},
 			{Name: "stdin", Text: "standard input"},
 			{Name: "listen", Text: "tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH, or systemd:NAME, a socket of the service manager"},
-			{Name: "mode", also: "0660", With: network, Text: "of a unix socket, in octal, not 0"},
-			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "of a stream: lines end with a line feed, or are counted (RFC 6587); auto decides by the beginning"},
-			{Name: "http", Text: "HOST:PORT, unix:PATH or systemd:NAME; a POST answers its body, symbolized"},
+			{Name: "mode", also: "0660", With: network, Text: "permissions of a unix socket, in octal, not 0"},
+			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "how a stream delimits messages: by line feeds, or by the length of each (RFC 6587); auto decides by the beginning"},
+			{Name: "http", Text: "HOST:PORT, unix:PATH or systemd:NAME; the answer to a POST is its body, symbolized"},
 			{Name: "journal_upload", Text: "the same, for systemd-journal-upload"},
-			{Name: "path", also: "`/v1/filter`, or `/upload`", With: []string{"http", "journal_upload"}, Text: "of the URL"},
-			{Name: "key", Text: "what tells the processes of a stream apart: fuchsia, logcat, syslog, or a regular expression with a group"},
-			{Name: "format", Default: "auto", Words: input.Names(), Text: "of the input; auto decides by its beginning"},
-			{Name: "json_fields", most: maxList, Text: "members of lines of JSON whose text is filtered, in place of the usual ones"},
+			{Name: "path", also: "`/v1/filter`, or `/upload`", With: []string{"http", "journal_upload"}, Text: "path of the URL"},
+			{Name: "key", Text: "how to separate the processes of a stream: fuchsia, logcat, syslog, or a regular expression with a group"},
+			{Name: "format", Default: "auto", Words: input.Names(), Text: "format of the input; auto decides by its beginning"},
+			{Name: "json_fields", most: maxList, Text: "members of JSON lines whose text is filtered, in place of the usual members"},
 			{Name: "allow_remote", Default: "false", With: network, Text: "other machines may connect without TLS"},
 			{Name: "tls", section: true, With: network, Text: "certificate of the listener"},
 			{Name: "hosts", least: 1, most: maxList, With: []string{"http", "journal_upload"}, Text: hostsText},
 		}},
-		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized, as the flags of symfilter of these names have it.", Keys: []Key{
-			{Name: "dialects", Default: "auto", Words: []string{"auto", "none"}, Text: "raw backtraces are resolved, or only markup"},
-			{Name: "module_lines", Default: "full", Words: []string{"full", "short", "none", "raw"}, Text: "how modules of markup are shown"},
+		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized. The keys mean the same as symfilter's flags of these names.", Keys: []Key{
+			{Name: "dialects", Default: "auto", Words: []string{"auto", "none"}, Text: "auto resolves raw backtraces, too; none resolves only markup"},
+			{Name: "module_lines", Default: "full", Words: []string{"full", "short", "none", "raw"}, Text: "how the modules in markup are shown"},
 			{Name: "prefix_map", most: maxList, Text: "OLD=NEW: source paths that begin with OLD begin with NEW"},
-			{Name: "basenames", Default: "false", Text: "source files without their folders"},
-			{Name: "color", Default: "keep", Words: []string{"keep", "never"}, Text: "colours of the log"},
+			{Name: "basenames", Default: "false", Text: "print source files without their folders"},
+			{Name: "color", Default: "keep", Words: []string{"keep", "never"}, Text: "whether the log's colours are kept"},
 		}},
 		{Path: "pipelines.NAME.patience", of: kindOf[Patience](), Text: "How long lines wait for debug files. Only the first lines that name a module do.", Keys: []Key{
 			{Name: "local", Default: "5s", most: 10 * 60 * second, Text: "for files of this machine"},
 			{Name: "servers", Default: "10s", most: 10 * 60 * second, Text: "for the whole search, debuginfod servers included"},
-			{Name: "per_minute", Default: "20s", most: 60 * second, Text: "of a stream, in any minute; 0: no bound"},
+			{Name: "per_minute", Default: "20s", most: 60 * second, Text: "for each stream, in any minute; 0: no bound"},
 			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched for later lines"},
 		}},
 		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
-			{Name: "stdout", Words: []string{"text", "json"}, Text: "standard output, and its form"},
-			{Name: "file", Text: "appended to, and opened again after SIGHUP or if it was moved; {peer} in its name is the peer of a connection, or the name of the followed file without its folder"},
-			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "of new files, in octal, not 0"},
-			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "open at once, with {peer}"},
+			{Name: "stdout", Words: []string{"text", "json"}, Text: "write to standard output in this form"},
+			{Name: "file", Text: "file to append to, opened again after SIGHUP or if it was moved; {peer} in its name stands for the peer of a connection, or for the name of the followed file without its folder"},
+			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "permissions of new files, in octal, not 0"},
+			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "files open at once, with {peer}"},
 			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged, after at most a second, or when the system writes them"},
-			{Name: "peer", Text: "back to the sender, on the connection that a line came from"},
-			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH; connected again if it ends"},
-			{Name: "format", Default: "text", Words: []string{"text", "json"}, With: []string{"file", "peer", "connect"}, Text: "json: an object for each line, as `symfilter --output=json` prints them"},
+			{Name: "peer", Text: "write back to the sender, on the connection of the line"},
+			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH; a connection that ends is made again"},
+			{Name: "format", Default: "text", Words: []string{"text", "json"}, With: []string{"file", "peer", "connect"}, Text: "json: an object for each line, as `symfilter --output=json` prints it"},
 			{Name: "tls", section: true, With: []string{"connect"}, Text: "connect by TLS"},
 		}},
 	}

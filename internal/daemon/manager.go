@@ -83,7 +83,7 @@ func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	}
 	if err != nil {
 		d.house.measures.reloadError.Store(&err)
-		d.house.log.Error("the configuration was not reloaded; the one before stays in use", "error", err)
+		d.house.log.Error("the configuration was not reloaded; the previous one stays in use", "error", err)
 	} else {
 		if reloaded := d.house.options.Reloaded; reloaded != nil {
 			reloaded(c)

@@ -32,7 +32,7 @@ func newMeasures() *measures {
 	return &measures{
 		lookups: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "symfilter_lookup_duration_seconds",
-			Help:    "Time of the questions to debug files that no cache could answer, waiting for the files included.",
+			Help:    "Time of uncached lookups in debug files, waits for the files included.",
 			Buckets: lookupBuckets,
 		}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -113,26 +113,26 @@ func newSeriesList() *seriesList {
 		inputLines:         newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
 		inputBytes:         newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
 		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
-		inputLosses:        newSeries(counter, "input_losses_total", "Losses before lines were read, also those whose bytes are not known, by pipeline.", "input"),
+		inputLosses:        newSeries(counter, "input_losses_total", "Losses before lines were read, also those of unknown size, by pipeline.", "input"),
 		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel has dropped because they came too fast; their bytes are not known. By pipeline.", "input"),
 		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
 		inputConnections:   newSeries(gauge, "input_connections", "Open connections, of HTTP those with a request that is not answered yet, by pipeline.", "input"),
 
 		outputBytes:   newSeries(counter, "output_bytes_total", "Bytes written, by pipeline.", "output"),
 		outputErrors:  newSeries(counter, "output_errors_total", "Failed writes, by pipeline.", "output"),
-		outputBlocked: newSeries(counter, "output_blocked_seconds_total", "Time in which lines waited for the output to take them, by pipeline.", "output"),
+		outputBlocked: newSeries(counter, "output_blocked_seconds_total", "Time that lines waited for the output, by pipeline.", "output"),
 		outputLost:    newSeries(counter, "output_lost_bytes_total", "Bytes that a peer had not taken when a reload replaced it, and that the new output could not take, by pipeline.", "output"),
 
 		elements: newSeries(counter, "elements_total", "Addresses in logs, by the tag of their element (raw: a frame without markup) and by what was found.", "tag", "result"),
 		contexts: newSeries(gauge, "contexts", "Processes and streams whose modules and maps are remembered."),
 		evicted:  newSeries(counter, "contexts_evicted_total", "Contexts that were dropped, by reason.", "reason"),
-		modules:  newSeries(gauge, "modules", "Modules that were asked for, by the state of their debug files.", "state"),
-		cache:    newSeries(counter, "cache_requests_total", "Questions to the cache of rendered frames, by result.", "result"),
+		modules:  newSeries(gauge, "modules", "Modules that were looked up, by the state of their debug files.", "state"),
+		cache:    newSeries(counter, "cache_requests_total", "Lookups in the cache of rendered frames, by result.", "result"),
 
 		memory:      newSeries(gauge, "memory_bytes", "Memory of debug files and rendered frames, by use.", "of"),
 		memoryLimit: newSeries(gauge, "memory_limit_bytes", "Memory that debug files and rendered frames may take together."),
 
-		checkpointAge:    newSeries(gauge, "checkpoint_age_seconds", "The longest time for which output of followed files is in no checkpoint."),
+		checkpointAge:    newSeries(gauge, "checkpoint_age_seconds", "Age of the oldest output of followed files that is in no checkpoint yet."),
 		checkpointErrors: newSeries(counter, "checkpoint_errors_total", "Failed attempts to write a checkpoint."),
 		reloadSuccessful: newSeries(gauge, "config_last_reload_successful", "Whether the last reload of the configuration was successful."),
 		reloadedTime:     newSeries(gauge, "config_last_reload_success_timestamp_seconds", "Unix time of the last successful load of the configuration."),

@@ -87,7 +87,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 		o.dir = "."
 	}
 	if o.before, o.after, o.each = strings.Cut(base, peerPlace); strings.Contains(o.dir+o.after, peerPlace) {
-		return nil, fmt.Errorf("output.file: %s may stand once in it, in the name of the file: all peers' files are in one folder", peerPlace)
+		return nil, fmt.Errorf("output.file: %s may appear only once, in the name of the file: all peers' files are in one folder", peerPlace)
 	}
 	if base == "" || len(base) > maxFileName {
 		return nil, fmt.Errorf("output.file: %q has no name of a file", c.File)
@@ -101,7 +101,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 	if info, err := os.Stat(o.dir); err != nil {
 		return nil, fmt.Errorf("output.file: %s: %w; make the folder first", c.File, err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("output.file: %s is no folder", o.dir)
+		return nil, fmt.Errorf("output.file: %s is not a folder", o.dir)
 	}
 	if !o.each {
 		if info, err := os.Stat(c.File); err == nil {
@@ -121,7 +121,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 // openAppend opens an existing file for writing.
 func openAppend(path string, mode fs.FileMode) (*os.File, error) {
 	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDir) != 0 {
-		return nil, fmt.Errorf("%s is no file; output: {stdout: text} writes to a pipe, {connect: ...} to a socket", path)
+		return nil, fmt.Errorf("%s is not a regular file; output: {stdout: text} writes to a pipe, {connect: ...} to a socket", path)
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
 }
@@ -230,7 +230,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDir) != 0 {
-		err = fmt.Errorf("%s is no file", path)
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
 		f.Close()

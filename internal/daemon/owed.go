@@ -49,7 +49,7 @@ func (p *pipeline) succeed(next *stage) {
 		next.letGo()
 		p.lose(owed)
 	default:
-		p.log.Info("the new output gets what the peer of the one before has not taken", "bytes", len(owed))
+		p.log.Info("the new output gets the bytes that the previous peer has not taken", "bytes", len(owed))
 		go p.passOn(next, owed)
 	}
 }

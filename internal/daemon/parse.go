@@ -195,10 +195,10 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 			names[i] = s.Keys[i].Name
 		}
 		if meant := s.meant(n); meant != "" {
-			p.fault(at, path, "%s is given, and a section is wanted: write %s", describe(n), meant)
+			p.fault(at, path, "%s is given where a section is expected: write %s", describe(n), meant)
 			return
 		}
-		p.fault(at, path, "%s is given, and a section is wanted: indented lines of KEY: VALUE, with the keys %s", describe(n), listed(names, "and"))
+		p.fault(at, path, "%s is given where a section is expected: indented lines of KEY: VALUE, with the keys %s", describe(n), listed(names, "and"))
 		return
 	}
 	fields := make(map[string]reflect.Value)
@@ -321,7 +321,7 @@ func (p *parser) value(n *yaml.Node, v reflect.Value, k *Key, path string, depth
 	case v.Kind() == reflect.Slice:
 		p.list(n, v, k, path, depth)
 	case n.Kind != yaml.ScalarNode:
-		p.fault(at, path, "%s is given, and one value is wanted: %s", describe(n), k.wanted())
+		p.fault(at, path, "%s is given where one value is expected: %s", describe(n), k.wanted())
 	default:
 		p.scalar(n, v, k, path)
 	}
@@ -330,7 +330,7 @@ func (p *parser) value(n *yaml.Node, v reflect.Value, k *Key, path string, depth
 // pipelines reads the mapping of pipelines.
 func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path string, depth int) {
 	if n.Kind != yaml.MappingNode {
-		p.fault(n, path, "%s is given, and pipelines by name are wanted: NAME: {input: …, output: …}", describe(n))
+		p.fault(n, path, "%s is given where pipelines by name are expected: NAME: {input: …, output: …}", describe(n))
 		return
 	}
 	if len(n.Content)/2 > int(k.most) {
@@ -368,7 +368,7 @@ func pipelineName() *regexp.Regexp { return regexp.MustCompile(namePattern) }
 func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth int) {
 	switch {
 	case n.Kind != yaml.SequenceNode:
-		p.fault(n, path, "%s is given, and a list is wanted: write [%s]", describe(n), cmp.Or(printable(n.Value), "…"))
+		p.fault(n, path, "%s is given where a list is expected: write [%s]", describe(n), cmp.Or(printable(n.Value), "…"))
 		return
 	case int64(len(n.Content)) < k.least:
 		p.fault(n, path, "the list is empty; it needs at least %d", k.least)
@@ -396,9 +396,9 @@ func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth 
 func (p *parser) text(n *yaml.Node, path string) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
-		p.fault(n, path, "%s is given, and text is wanted", describe(n))
+		p.fault(n, path, "%s is given where text is expected", describe(n))
 	case n.Tag != "!!str":
-		p.fault(n, path, "%s is given, and text is wanted: write it in quotes, %q", describe(n), printable(n.Value))
+		p.fault(n, path, "%s is given where text is expected: write it in quotes, %q", describe(n), printable(n.Value))
 	case n.Value == "":
 		p.fault(n, path, "is empty: give it a value, or remove the key")
 	case strings.ContainsRune(n.Value, 0):
@@ -414,14 +414,14 @@ func (p *parser) scalar(n *yaml.Node, v reflect.Value, k *Key, path string) {
 	switch to := v.Addr().Interface().(type) {
 	case *bool:
 		if n.Tag != "!!bool" {
-			p.fault(n, path, "%s is given, and true or false is wanted", describe(n))
+			p.fault(n, path, "%s is given where true or false is expected", describe(n))
 			return
 		}
 		*to = strings.EqualFold(n.Value, "true")
 	case *int:
 		var number int64
 		if n.Tag != "!!int" || n.Decode(&number) != nil {
-			p.fault(n, path, "%s is given, and %s is wanted", describe(n), k.wanted())
+			p.fault(n, path, "%s is given where %s is expected", describe(n), k.wanted())
 			return
 		}
 		if p.within(n, number, k, path) {
@@ -440,7 +440,7 @@ func (p *parser) scalar(n *yaml.Node, v reflect.Value, k *Key, path string) {
 		*to = s
 	case encoding.TextUnmarshaler:
 		if n.Tag != "!!str" && n.Tag != "!!int" {
-			p.fault(n, path, "%s is given, and %s is wanted", describe(n), k.wanted())
+			p.fault(n, path, "%s is given where %s is expected", describe(n), k.wanted())
 			return
 		}
 		if err := to.UnmarshalText([]byte(n.Value)); err != nil {

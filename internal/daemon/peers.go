@@ -284,7 +284,7 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 		begin := time.Now()
 		if err := m.save(); err != nil {
 			if n, ok := told.May(time.Now()); ok {
-				m.p.log.Error("contexts are not saved; it is tried again", "file", m.name(), "error", err, "times", n)
+				m.p.log.Error("contexts are not saved; retrying", "file", m.name(), "error", err, "times", n)
 			}
 		}
 		pause = max(saveEvery, 20*time.Since(begin))

@@ -108,7 +108,7 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 			return
 		}
 		p.fails(begin, err)
-		p.log.Error("the input has failed; it is opened again after a pause", "error", err, "pause", pause)
+		p.log.Error("the input has failed; retrying after a pause", "error", err, "pause", pause)
 		if time.Since(begin) > restartMost {
 			pause = restartFirst
 		}

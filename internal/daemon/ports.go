@@ -482,7 +482,7 @@ func parseAddress(s string, datagrams bool) (address, error) {
 		case name == "" || strings.HasPrefix(name, "@"):
 			return a, fmt.Errorf("%q: the path of a socket is missing: abstract names have no owner and no mode", s)
 		case len(name) > maxSocketPath:
-			return a, fmt.Errorf("%q: the path has %d bytes, that of a socket %d at most", s, len(name), maxSocketPath)
+			return a, fmt.Errorf("%q: the path has %d bytes; that of a socket may have %d", s, len(name), maxSocketPath)
 		}
 	case "systemd":
 		if name == "" {

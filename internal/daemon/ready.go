@@ -54,7 +54,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 			all = append(all, problem{Part: "output", Pipeline: p.name, Problem: text})
 		}
 		if p.isStuck(d.stuckAfter()) {
-			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress: a file system of debug files does not answer, or it is a fault to report with a stack trace (SIGQUIT)"})
+			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress: a file system of debug files does not answer, or this is a bug: report it with a stack trace (SIGQUIT)"})
 		}
 	}
 	return all

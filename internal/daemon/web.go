@@ -123,7 +123,7 @@ func (w *web) take(path string, h *httpInput) error {
 	w.mu.Lock()
 	if other := w.routes[path]; other != nil && other != h {
 		w.mu.Unlock()
-		return fmt.Errorf("the path %s is that of the pipeline %s; give one of them another path", path, other.p.name)
+		return fmt.Errorf("the path %s belongs to the pipeline %s; give one of them another path", path, other.p.name)
 	}
 	w.routes[path] = h
 	w.mu.Unlock()
@@ -185,7 +185,7 @@ func (w *web) route(path string) *httpInput {
 // ServeHTTP passes a request to the pipeline that has its path.
 func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.Header().Set("X-Content-Type-Options", "nosniff")
-	serve(to, r, "limits.connections connections are open, or three quarters of them by this peer; close some, raise the limit, or try again later", w.answer)
+	serve(to, r, "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later", w.answer)
 }
 
 // answer answers a request whose connection has a seat.
@@ -305,6 +305,6 @@ func serve(w http.ResponseWriter, r *http.Request, full string, answer http.Hand
 // logFull logs that a connection is beyond the limit.
 func (s *webs) logFull(c net.Conn) {
 	if n, ok := s.full.May(time.Now()); ok {
-		s.log.Warn("an HTTP connection is refused: limits.connections are open; raise it, or close others", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
+		s.log.Warn("an HTTP connection is refused: limits.connections is reached; raise it, or close other connections", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
 	}
 }
