@@ -1,4 +1,4 @@
-# Targets: build, release, sign, vuln, stale, test, test-long, test-elsewhere, test-collector, guards, soak, bench, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, release, sign, vuln, stale, test, test-long, test-elsewhere, test-collector, guards, soak, bench, bench-once, apidiff, docs, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -13,7 +13,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/layout internal/lines internal/llvmfilter internal/newfile internal/profile internal/stacks \
              internal/wording markup rtrace sgr valgrind
 
-.PHONY: build release sign vuln stale test test-long test-elsewhere test-collector guards soak bench docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release sign vuln stale test test-long test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -49,6 +49,7 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
 	TEST_LONG=1 go run ./scripts/gotest -work -count=1 -timeout=60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...
+	$(MAKE) --no-print-directory bench-once
 
 # The tests in a clone at another path, in another environment.
 test-elsewhere:
@@ -76,6 +77,14 @@ soak:
 
 bench:
 	go run ./bench
+
+# Each benchmark of the packages once: it still runs, and its own checks hold.
+bench-once:
+	go test -run '^$$' -bench . -benchtime 1x $$(grep -rlE --include='*_test.go' --exclude-dir=collector '^func Benchmark' . | xargs -n 1 dirname | sort -u)
+
+# How the API differs from that of the last tag: make apidiff REVISION=origin/main
+apidiff:
+	@scripts/apidiff $(REVISION)
 
 # What docs/ has of the tables in the code: docs/reference, and the keys in docs/operations.md.
 docs: export UPDATE = 1
