@@ -63,8 +63,8 @@ func (s *session) openSymbols() (err error) {
 	return err
 }
 
-// filterOptions returns the options that the filters of a session share. Their waiting ends with
-// ctx.
+// filterOptions returns the options that the filters of a session share, those of container-log,
+// too; doctor, which prints no log, has its own. Their waiting ends with ctx.
 func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,

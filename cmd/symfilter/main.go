@@ -1,7 +1,8 @@
 // Symfilter prints a log with addresses replaced by function, file and line.
 //
-// It reads logs with LLVM symbolizer markup from files or standard input, finds debug files by build
-// ID, and writes the same log, symbolized, to standard output; nothing else is written there.
+// It reads logs with backtraces or LLVM symbolizer markup, reports and profiles from files or
+// standard input, finds debug files by build ID, and writes the same, symbolized, to standard output;
+// nothing else is written there.
 // Diagnostics are single lines on standard error. "symfilter --help" lists the flags, each of which
 // is also read from the environment: --symbol-path from SYMFILTER_SYMBOL_PATH, lists separated as in
 // PATH.

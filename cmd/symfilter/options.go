@@ -32,8 +32,9 @@ const (
 )
 
 // options is the table of flags, in groups, in the order of the help. Package cli makes
-// registration, every help page, the manual page, completion and the reference of it. It is data,
-// so that it costs nothing at the start of the program.
+// registration, the help pages (that of a command has a flag only with On), the manual page,
+// completion and the reference of it. Defaults other than zero stand in newConfig. It is data, so
+// that it costs nothing at the start of the program.
 var options = [...]cli.Group[config]{
 	{Title: "Where debug files are, by build ID, in the order of the search", Topic: "finding",
 		Note: "Then the module's own path, debuginfod's cache, servers of DEBUGINFOD_URLS.", Flags: []cli.Flag[config]{

@@ -2,8 +2,8 @@
 // the manual page, for completion by shells, and as the reference in docs. Flags are parsed by the
 // same table.
 //
-// A new flag is a row of the table. FlagsPage and Page print it, ManPage and Reference contain it,
-// Complete offers it, and Define has it parsed.
+// A new flag is a row of the table. FlagsPage prints it, and Page that of a command in On; ManPage
+// and Reference contain it, Complete offers it, and Define has it parsed.
 package cli
 
 import (
@@ -61,11 +61,11 @@ type Flag[V any] struct {
 	Alone       string          // for an optional value: what the flag alone means
 	Text        string          // what the flag does, for the first screen and completion
 	More        string          // what the other pages add to Text
-	Preset      string          // the default value, if the help shows it
+	Preset      string          // the default value, if the help shows it; it is set elsewhere
 	In          CommandSet      // the commands that have the flag
-	On          CommandSet      // the commands whose --help lists it
+	On          CommandSet      // the commands whose --help lists it, besides the only one in In
 	Words       func() []string // the values, if there are few
-	Field       func(*V) any    // a *bool, *string, *[]string, or a Setter
+	Field       func(*V) any    // a *bool, *string, *[]string, or a Setter; Define panics at others
 }
 
 // A Topic is a page of help that no command prints. Below its text, the page has the groups of
