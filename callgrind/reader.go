@@ -65,7 +65,7 @@ const (
 
 // newReader returns a recordReader that passes each record to handle and stops at the first error of
 // handle. It reports each line that is not of a profile to diagnose, which may be nil. If memory is
-// nil, its memory is bounded by symbolize.DefaultMaxMemory.
+// nil, its memory is bounded by report.DefaultMaxMemory.
 func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
 	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)

@@ -10,7 +10,8 @@ import (
 // A bare line is a backtrace element and a line end. Nearly all lines of a log of markup are: for
 // one whose answer is among the last ones, bareLines takes a third of the time of the general way.
 
-// bareDigits is the number of digits of a frame number in a bare line: appendHead has room for them.
+// bareDigits is the number of digits of a frame number in a bare line: layout.AppendHead has room
+// for them.
 const bareDigits = 4
 
 // takesBare reports whether bareLines may filter the next lines: no earlier line is held back, and

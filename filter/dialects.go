@@ -22,7 +22,7 @@ type Dialects struct {
 
 	// Folders, by absolute path, and after them those of the system, are searched for a file whose
 	// name is in the log without its folder. A file found there answers only if the log lists its
-	// code.
+	// code, or more calls precede the return addresses than a file at its path needs.
 	Folders []string
 
 	// WorkingFolder, an absolute path, is the folder below which the relative paths of the log lead to

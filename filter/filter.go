@@ -72,9 +72,10 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p has been written, except a module line
-// that is still collecting its maps: that is written before the next line that is not part of it,
-// or by Close. The error is the writer's: a log cannot cause one.
+// Write filters p. When it returns, every complete line in p has been written, except two kinds: a
+// module line that is still collecting its maps, which is written before the next line that is not
+// part of it, and the lines of a raw backtrace, whose frames are judged together. Flush and Close
+// write them. The error is the writer's: a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()

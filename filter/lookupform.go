@@ -9,7 +9,7 @@ import (
 type lookup uint8
 
 const (
-	exactAddress     lookup = iota // the logged address is the code location
+	exactAddress     lookup = iota // the address is the code location, in a raw frame that of the call
 	returnAddress                  // the call is one byte before the logged address
 	unspecified                    // one byte before, or exact if only that has a line
 	unspecifiedFirst               // of a first frame: exact, or one byte before if only that has a line

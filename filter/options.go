@@ -33,13 +33,13 @@ const (
 type Color uint8
 
 const (
-	ColorKeep   = Color(layout.Kept)     // the log's sequences are printed as they are; answers have no colours
-	ColorAlways = Color(layout.Followed) // followed, restored after coloured answers, ended with each line
-	ColorNever  = Color(layout.Removed)  // the log's sequences are removed; answers have no colours
+	ColorKeep   Color = iota // the log's sequences are printed as they are; answers have no colours
+	ColorAlways              // followed, restored after coloured answers, ended with each line
+	ColorNever               // the log's sequences are removed; answers have no colours
 
 	// ColorForPrinter is as ColorNever, but the log's sequences stay in the text, for a Printer
 	// that follows them. Text that only looks like a sequence is escaped.
-	ColorForPrinter = Color(layout.Separate)
+	ColorForPrinter
 )
 
 // Output is a form of the output.

@@ -131,7 +131,7 @@ func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 // printing makes the output for the current line.
 type printing struct {
 	layout       layout.Line
-	quick        bool   // neither colours nor links are printed, and there is no look
+	quick        bool   // neither colours nor links are printed, and there is no Display
 	before       []byte // scratch: text that is repeated on the lines of inlined calls
 	printer      Printer
 	records      *elementRecords // records of the line's elements; nil if the printer needs none

@@ -3,8 +3,8 @@
 //
 // Nothing of a report is lost: a line that is not a record is a comment. [NewMarkup] renders the
 // records, a call, a frame of its backtrace, a mapped file, as symbolizer markup, and [NewReport] as
-// the report again, or as JSON Lines (report.schema.json). Before that,
-// [Processing] may leave calls out and group them, as sp-rtrace-postproc does.
+// the report again, or as JSON Lines (report.schema.json). Before that, [Processing] may leave
+// calls out and group them, as sp-rtrace-postproc does.
 //
 // A report names the address range of each mapped file, but not which part of the file was mapped.
 // The size of the mapping is compared with the file's executable segments: if one of them fits, it

@@ -25,12 +25,12 @@ func (i *inner) BesideCode(dst []Frame, l Location) ([]Frame, bool) {
 	return (*Symbolizer)(i).besideCode(dst, l)
 }
 
-// Code is Ask, ended by within, which may be nil: see codeWithin.
+// Code answers as Ask does, and gives up when within, which may be nil, is done: see codeWithin.
 func (i *inner) Code(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
 	return (*Symbolizer)(i).codeWithin(ctx, within, dst, l)
 }
 
-// Data is AskData, ended by within.
+// Data answers as AskData does, and gives up when within is done.
 func (i *inner) Data(ctx, within context.Context, l Location) (Variable, error) {
 	return (*Symbolizer)(i).dataWithin(ctx, within, l)
 }

@@ -171,8 +171,8 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 // summarize prints the line about the addresses that stayed unresolved, if there are any. With quick
 // it takes little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
-	if s.c.quiet || s.c.output == outputMarkup {
-		return
+	if sum.Failed == 0 || s.c.quiet || s.c.output == outputMarkup {
+		return // before files of --image are opened: the run may have to end at once
 	}
 	if line := s.search().Summary(sum, quick); line != "" {
 		s.diag.line("%s", line)

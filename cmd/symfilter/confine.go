@@ -9,7 +9,7 @@ import (
 )
 
 // confine gives up the rights that this run does not need. It must be called before the run reads
-// anything of unknown origin. files are the paths on the command line that belong to no flag. If
+// anything of unknown origin. files are the other paths on the command line, some perhaps empty. If
 // makes is set, folders that the run may fill are made first: a folder that is made later is not
 // writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {

@@ -59,7 +59,7 @@ func (c *config) portWait(std standard) time.Duration {
 // isPort reports whether name is a serial port. Since --baud means nothing for other inputs, it
 // makes one of a name without a file.
 func (c *config) isPort(name string) bool {
-	return name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
+	return name != "" && name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
 }
 
 // isMissing reports whether there is no file of this name.

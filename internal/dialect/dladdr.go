@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Frames in other forms than that of glibc, with the same contents: what dladdr returns for an
-// address. Python 3.14 prints one for each frame of C:
+// What dladdr returns for an address, in several forms. That of glibc's backtrace_symbols is in
+// glibc.go. Python 3.14 prints one for each frame of C:
 //
 //	Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]
 //	Binary file "/opt/shop/libledger.so", at +0x1154 [0x7f31c2a01154]

@@ -87,8 +87,8 @@ func (l *Line) Address(addr uint64) {
 }
 
 // AppendHead appends the part of a frame before the answer: its number, of at most four digits, the
-// depth of an inlined call, 0 for the frame itself, and the address. It is
-// for text without colour, because a log may have millions of frames.
+// depth of an inlined call, 0 for the frame itself, and the address. It is for text without colour,
+// because a log may have millions of frames.
 func AppendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)
