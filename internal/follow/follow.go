@@ -53,7 +53,7 @@ const (
 	// how long a rotated file that does not grow is still read: a writer may not have noticed the
 	// rotation yet
 	linger   = 5 * time.Second
-	maxKnown = 8  // files already read that a checkpoint lists for each name
+	maxKnown = 8  // files already read in a checkpoint, and as many that are gone; see lastMarks
 	maxTries = 20 // attempts to list a folder whose files are being renamed
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// packed lists the suffixes of compressed and temporary files, which are not read.
+// packed lists the suffixes of compressed and temporary files, which are not read as they are.
 var packed = slices.Concat(archives, []string{".tmp", ".swp", "~"})
 
 // archives lists the suffixes of compressed files.
