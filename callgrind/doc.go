@@ -1,12 +1,12 @@
 // Package callgrind reads profiles in the format of Callgrind, and adds the names of stripped
 // functions.
 //
-// The package is lenient, as KCachegrind is: besides Callgrind, programs such as Cachegrind, Xdebug,
-// pprof and gperftools write the format, each in its own way. [NewMarkup] renders a profile as
-// symbolizer markup, line by line. [NewReport] sums it, and further inputs
-// ([Report.Begin]): it prints a table of functions, JSON Lines (report.schema.json), stacks, or the
-// profile again, with names. [NewComparison] prints how the costs of functions changed between two
-// profiles, and a [Limit] decides whether a cost, or its change, is too large.
+// The package is lenient, as KCachegrind is: besides Callgrind, programs such as Cachegrind,
+// Xdebug, pprof and gperftools write the format, each in its own way. [NewMarkup] renders a profile
+// as symbolizer markup, line by line. [NewReport] sums it, and further inputs ([Report.Begin]): it
+// prints a table of functions, JSON Lines (report.schema.json), stacks, or the profile again, with
+// names. [NewComparison] prints how the costs of functions changed between two profiles, and a
+// [Limit] decides whether a cost, or its change, is too large.
 //
 // If Callgrind knew no name, it wrote the address at which a function was entered. With
 // --dump-instr=yes it also wrote the address of every instruction. These are addresses of the

@@ -41,8 +41,8 @@ func (n *names) intern(text []byte) nameID {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A definition is the ID of a number, and above nameBits the kind of the line that gave it, 0 for the
-// text of a number without a name; 0 is no definition.
+// A definition is the ID of a number, and above nameBits the kind of the line that gave it, 0 for
+// the text of a number without a name; 0 is no definition.
 type definition uint32
 
 const nameBits = 24 // maxNames has 23

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A recordReader turns the bytes of a profile into records. It is an [io.WriteCloser]; one goroutine at a
-// time may use it.
+// A recordReader turns the bytes of a profile into records. It is an [io.WriteCloser]; one
+// goroutine at a time may use it.
 type recordReader struct {
 	handle   func(*record) error
 	diagnose func(string)
@@ -63,9 +63,9 @@ const (
 	aJump             // the place of a jump
 )
 
-// newReader returns a recordReader that passes each record to handle and stops at the first error of
-// handle. It reports each line that is not of a profile to diagnose, which may be nil. If memory is
-// nil, its memory is bounded by report.DefaultMaxMemory.
+// newReader returns a recordReader that passes each record to handle and stops at the first error
+// of handle. It reports each line that is not of a profile to diagnose, which may be nil. If memory
+// is nil, its memory is bounded by report.DefaultMaxMemory.
 func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
 	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
@@ -80,8 +80,8 @@ func (r *recordReader) Text(n nameID) string {
 	return ""
 }
 
-// Events returns the counted events of the parts read so far, in the order of the costs of a record. Events
-// of later parts are appended. Callers must not modify the slice.
+// Events returns the counted events of the parts read so far, in the order of the costs of a
+// record. Events of later parts are appended. Callers must not modify the slice.
 func (r *recordReader) Events() []eventType { return r.ev.counted }
 
 // Derived returns the events that are calculated from the counted ones.
@@ -347,8 +347,8 @@ func (r *recordReader) begin() {
 	r.next = aCost
 }
 
-// name returns the ID that a line with this key gives: NAME, (NUMBER) NAME, or (NUMBER) of an earlier
-// name. A NUMBER is decimal or hexadecimal.
+// name returns the ID that a line with this key gives: NAME, (NUMBER) NAME, or (NUMBER) of an
+// earlier name. A NUMBER is decimal or hexadecimal.
 func (r *recordReader) name(t *table, key, b []byte) nameID {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]

@@ -12,8 +12,8 @@ import (
 const DefaultCacheSize = 32 << 20
 
 // A Cache holds rendered answers by address, so that a frame seen before costs one map lookup. It
-// is bounded in bytes. Many Filters whose Options have equal Paths, and a Display with equal Own and
-// ShortNames, may use it at the same time.
+// is bounded in bytes. Many Filters whose Options have equal Paths, and a Display with equal Own
+// and ShortNames, may use it at the same time.
 //
 // An answer that may get better is kept until then, and for two seconds that no symbol covers an
 // address. Errors are not kept.

@@ -181,8 +181,8 @@ func (c *locator) simpleLine(text []byte, fr *judge.Frame, number int, r *render
 	return true
 }
 
-// simpleMarked is a fast path of markedCalls if nothing is coloured and all calls have a line: a log may have
-// many frames of a kernel. For others it returns false and lays out nothing.
+// simpleMarked is a fast path of markedCalls if nothing is coloured and all calls have a line: a
+// log may have many frames of a kernel. For others it returns false and lays out nothing.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
@@ -280,8 +280,8 @@ func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	return b
 }
 
-// namesFunction reports whether logged, a name that the producer has found, is that of the function t:
-// mangled, with a version, or as an earlier run has printed it.
+// namesFunction reports whether logged, a name that the producer has found, is that of the function
+// t: mangled, with a version, or as an earlier run has printed it.
 func (c *locator) namesFunction(logged []byte, t *layout.Frame) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.Name == layout.UnknownFunction || string(logged) == t.Name || name == t.Function() || c.f.o.Symbolizer.Demangle(name) == t.Function()

@@ -169,7 +169,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 			f.layout.Display.TextBegins(len(f.layout.Buf))
 			f.rawPieces(f.pieces[after:])
 			if f.printsSources {
-				sourceBelow(f, a, i, between, begin, func() {})
+				f.sourceBelow(a, i, between, begin, func() {})
 			}
 			f.endLine(eol)
 			return
@@ -180,7 +180,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 			f.rawPieces(f.pieces[after:])
 		}
 		if f.printsSources {
-			sourceBelow(f, a, i, between, begin, func() {})
+			f.sourceBelow(a, i, between, begin, func() {})
 		}
 		f.layout.NextLine(between)
 		f.printLarge()

@@ -39,7 +39,7 @@ func (c *locator) identity(fr *judge.Frame) cacheModule {
 }
 
 // unchangedLine prints a line without frames unchanged, for [Dialects.Elements].
-func unchangedLine(f *lineFilter, text, eol []byte) {
+func (f *lineFilter) unchangedLine(text, eol []byte) {
 	if f.process.hex != nil {
 		f.dictLine(text)
 	} else {

@@ -36,7 +36,7 @@ func (f *lineFilter) lineOf(b []byte) {
 	}
 	switch {
 	case f.o.Dialects.Elements:
-		unchangedLine(f, text, eol)
+		f.unchangedLine(text, eol)
 	case f.process.hex != nil:
 		f.dictLine(text)
 		f.linePieces(eol)

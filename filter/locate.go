@@ -194,8 +194,9 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// keptCall returns the index of the call of a with which the current line ends, because the log was filtered
-// with KeepRaw before: the lines around have its other calls. It returns -1 if there is none.
+// keptCall returns the index of the call of a with which the current line ends, because the log was
+// filtered with KeepRaw before: the lines around have its other calls. It returns -1 if there is
+// none.
 func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1

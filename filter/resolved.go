@@ -72,8 +72,8 @@ func (r *Resolved) Link(i int) string {
 	return r.found.links[i]
 }
 
-// Own reports whether the i-th frame is the program's own, by Display.Own. An address without frames
-// is one frame, which its module decides.
+// Own reports whether the i-th frame is the program's own, by Display.Own. An address without
+// frames is one frame, which its module decides.
 func (r *Resolved) Own(i int) bool {
 	if len(r.Frames) == 0 {
 		return r.own == nil || r.own.Is("", "", r.Module)

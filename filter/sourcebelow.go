@@ -20,10 +20,10 @@ func (a *answer) location() symbolize.Location {
 	return symbolize.Location{ID: a.mod.buildID(), Name: a.mod.asked(), Addr: a.rel}
 }
 
-// sourceBelow lays out the source lines of the i-th frame of a on lines of their own, if it is an own
-// frame, and the frame directly before it has not the same line. Each line comes after eol and what
-// begin lays out, the text before the frame; end ends it.
-func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func()) {
+// sourceBelow lays out the source lines of the i-th frame of a on lines of their own, if it is an
+// own frame, and the frame directly before it has not the same line. Each line comes after eol and
+// what begin lays out, the text before the frame; end ends it.
+func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()) {
 	if !f.printsSources || !a.hasText || a.text.sources == nil || i >= len(a.text.recorded) || a.text.ofSystem(i) {
 		return
 	}
@@ -44,6 +44,6 @@ func sourceBelow(f *lineFilter, a *answer, i int, eol []byte, begin, end func())
 // source lays out the source lines of the i-th frame of a, below its line.
 func (c *locator) source(text, eol []byte, fr *judge.Frame, a *answer, i int) {
 	if c.f.printsSources && !layout.InObject(fr) && !bytes.Contains(text, []byte("SUMMARY: ")) { // which repeats a frame
-		sourceBelow(c.f, a, i, eol, func() { c.f.layout.Beneath(text, fr, 0) }, func() { c.f.layout.EndBeneath(text, fr) })
+		c.f.sourceBelow(a, i, eol, func() { c.f.layout.Beneath(text, fr, 0) }, func() { c.f.layout.EndBeneath(text, fr) })
 	}
 }

@@ -80,9 +80,9 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.size + c.oldSize, c.budget, c.hits, c.misses}
 }
 
-// NoCode counts addresses at which a program has no code, though other frames of the trace show that its
-// file is right: where a wild pointer to a function has led, or in the ROM of a device. They are not
-// unresolved.
+// NoCode counts addresses at which a program has no code, though other frames of the trace show
+// that its file is right: where a wild pointer to a function has led, or in the ROM of a device.
+// They are not unresolved.
 type NoCode struct {
 	Frames int64
 	Addr   uint64 // the first one

@@ -265,7 +265,7 @@ func (t *tracer) endMaps(b []byte) {
 func (t *tracer) takeOutside(b []byte) {
 	t.full = false // the next stack may be held back
 	if t.opt.NoHold || len(listingOf(t.opt, b).lines) == 0 {
-		printUnframed(t, b, false)
+		t.printUnframed(b, false)
 		return
 	}
 	t.begin()
@@ -522,7 +522,7 @@ func (t *tracer) release() {
 			t.maps.buffered = false
 			t.printMap(b)
 		default:
-			printUnframed(t, b, l.listed)
+			t.printUnframed(b, l.listed)
 		}
 	}
 	t.expectsMaps, t.listing = false, false
@@ -564,7 +564,7 @@ func (t *tracer) printMap(b []byte) {
 	m := &t.maps
 	notes := t.lateNotes()
 	if len(notes) == 0 {
-		printUnframed(t, b, false)
+		t.printUnframed(b, false)
 		return
 	}
 	f := t.f
@@ -623,9 +623,9 @@ func (t *tracer) lateNotes() (notes []judge.Frame) {
 	return notes
 }
 
-// printUnframed prints a line without frames, and the lines for its addresses unless listed is set: the
-// log has them already.
-func printUnframed(t *tracer, b []byte, listed bool) {
+// printUnframed prints a line without frames, and the lines for its addresses unless listed is set:
+// the log has them already.
+func (t *tracer) printUnframed(b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {
 		t.f.lineOf(b)

@@ -101,8 +101,8 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	return t.imageNamed(name)
 }
 
-// imageAtTitle returns the file at a path, which may have blanks, or may be the beginning of the title of
-// a process.
+// imageAtTitle returns the file at a path, which may have blanks, or may be the beginning of the
+// title of a process.
 func (t *tracer) imageAtTitle(name string) *judge.Image {
 	m := t.imageAt(name)
 	if word, _, blank := strings.Cut(name, " "); m.Err != nil && blank {
@@ -116,8 +116,8 @@ func (t *tracer) imageAtTitle(name string) *judge.Image {
 // programs are the folders that are searched for a program if the log has only its name.
 var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
-// imageNamed returns the file of a library by its name, or the file of a program by the name or title
-// of its process.
+// imageNamed returns the file of a library by its name, or the file of a program by the name or
+// title of its process.
 func (t *tracer) imageNamed(title string) *judge.Image {
 	name := judge.ProgramName(title)
 	main := t.reader.Facts().Main().Name

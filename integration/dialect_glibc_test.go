@@ -135,8 +135,8 @@ func (w *traceTwin) calledAs(t *testing.T, name string, args ...string) []byte {
 }
 
 // The executable of a frame is named as it was called. It is found by its path, if the title begins
-// with it, by maps in the log, and by --image. A relative path leads to no file here: symfilter runs in
-// another folder.
+// with it, by maps in the log, and by --image. A relative path leads to no file here: symfilter
+// runs in another folder.
 func TestProgramsAreFoundByTheirTitles(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
 	raw := []string{"visit", "settle", "close", "audit"} // of the library, which has a path

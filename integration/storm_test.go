@@ -210,8 +210,8 @@ func (g *growing) Read(b []byte) (int, error) {
 
 // examine reads the output: of each file lines in their order, from the line with which the run has
 // to begin, or from one that was printed before. A line may be missing only if an earlier run has
-// printed it and its file was removed: perhaps before a checkpoint recorded that it was printed, since
-// the earlier run was killed.
+// printed it and its file was removed: perhaps before a checkpoint recorded that it was printed,
+// since the earlier run was killed.
 func (p *stormRun) examine(out io.Reader, files map[string]*stormed) error {
 	r := bufio.NewReader(out)
 	for {

@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A recordReader splits a report into records. Its memory does not grow with the report. One goroutine at
-// a time may use it.
+// A recordReader splits a report into records. Its memory does not grow with the report. One
+// goroutine at a time may use it.
 type recordReader struct {
 	visit func(*record) error
 	rec   record
@@ -43,8 +43,8 @@ const (
 	endCall         // the next call
 )
 
-// newReader returns a recordReader that calls visit for each record. An error of visit ends the reading,
-// and Write and Close return it.
+// newReader returns a recordReader that calls visit for each record. An error of visit ends the
+// reading, and Write and Close return it.
 func newReader(visit func(*record) error) *recordReader {
 	return &recordReader{visit: visit, cut: lines.Cutter{Max: maxLine}}
 }

@@ -148,8 +148,8 @@ func (s *session) warn(fromStdin bool) {
 }
 
 // report prints the faults of debug files; with --verbose the files in use; with that or --explain
-// what answers rest on; with --explain what stayed unresolved, and why. searched is set if texts were
-// searched for addresses, to the end.
+// what answers rest on; with --explain what stayed unresolved, and why. searched is set if texts
+// were searched for addresses, to the end.
 func (s *session) report(sum doctor.Counts, searched bool) {
 	for _, r := range s.Symbolizer.Reports() {
 		if r.Fault != "" {
@@ -168,8 +168,8 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 	}
 }
 
-// summarize prints the line about the addresses that stayed unresolved, if there are any. With quick
-// it takes little time.
+// summarize prints the line about the addresses that stayed unresolved, if there are any. With
+// quick it takes little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
 	if sum.Failed == 0 || s.c.quiet || s.c.output == outputMarkup {
 		return // before files of --image are opened: the run may have to end at once

@@ -70,8 +70,8 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// examineLog filters a log, report or profile without printing it, and has x examine the modules that
-// it names. An error means that the log cannot be read.
+// examineLog filters a log, report or profile without printing it, and has x examine the modules
+// that it names. An error means that the log cannot be read.
 func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File) error {
 	label := standardName
 	if about.Path != "" {

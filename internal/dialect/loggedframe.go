@@ -40,8 +40,8 @@ const (
 	System               // Exact, or after the instruction of a system call, if one is before the address
 )
 
-// A Frame is one frame of a backtrace: its place as logged, what proves the place or refutes it, and
-// how its line changes for the answer. The byte slices refer to its line.
+// A Frame is one frame of a backtrace: its place as logged, what proves the place or refutes it,
+// and how its line changes for the answer. The byte slices refer to its line.
 type Frame struct {
 	Dialect *Dialect
 	Number  int // of the frame in its stack, as logged; -1 if it has none
@@ -50,7 +50,8 @@ type Frame struct {
 	Rewrite
 }
 
-// A LoggedPlace is the address of a frame as its line has it, and the module that the address is in.
+// A LoggedPlace is the address of a frame as its line has it, and the module that the address is
+// in.
 type LoggedPlace struct {
 	// Module is the module as the line names it: a path, a name, or what a program was called as.
 	// It is empty if the line has none. ID is its build ID, zero if neither the line nor the lines
@@ -79,8 +80,8 @@ type LoggedPlace struct {
 	Data bool
 }
 
-// A Proof is what a log has beside a place to judge by whether a file is the one that ran, and why no
-// file may be asked.
+// A Proof is what a log has beside a place to judge by whether a file is the one that ran, and why
+// no file may be asked.
 type Proof struct {
 	Process uint64 // number of the process in a log of several; 0 if not in the line
 	PID     uint64 // the process that has logged the line, if its maps have theirs; otherwise it may be 0

@@ -12,8 +12,8 @@ import (
 )
 
 // Doubts returns the places of a configuration at which no debug file will be found, each with the
-// reason, as a sentence that begins with its path. The key of the configuration is in the stead of a
-// flag. Trees must have folders of build IDs; other places need only exist.
+// reason, as a sentence that begins with its path. The key of the configuration is in the stead of
+// a flag. Trees must have folders of build IDs; other places need only exist.
 func (s *Search) Doubts() iter.Seq2[Place, string] {
 	return func(yield func(Place, string) bool) {
 		for _, list := range []struct {

@@ -13,8 +13,8 @@ import (
 )
 
 // Log reports for each module that a log, report or profile names whether there is a debug file.
-// found counts what stayed unresolved in it; the hint is the advice for an input in which nothing can
-// be resolved.
+// found counts what stayed unresolved in it; the hint is the advice for an input in which nothing
+// can be resolved.
 func (x *Examination) Log(ctx context.Context, label string, found Counts, hint string) {
 	modules, outside := found.sorted()
 	all := modulesOf(ctx, x.Opened.Symbolizer, modules)

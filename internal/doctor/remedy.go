@@ -47,7 +47,8 @@ type remedier struct {
 	taken map[string]bool       // files of --image that were taken for modules
 }
 
-// remedier returns a remedier for a run with these counts. With quick it reads no lists of packages.
+// remedier returns a remedier for a run with these counts. With quick it reads no lists of
+// packages.
 func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	sym := s.Opened.Symbolizer
 	r := &remedier{s: s, module: sym.Report, lists: dpkgLists, urls: SystemURLs, taken: sum.taken}

@@ -155,8 +155,8 @@ func (p Place) problem() error {
 	return err
 }
 
-// CheckImage returns why the file at path cannot be one of --image, or nil: neither an ELF file, nor
-// a module of Linux that is compressed by xz, zstd or gzip.
+// CheckImage returns why the file at path cannot be one of --image, or nil: neither an ELF file,
+// nor a module of Linux that is compressed by xz, zstd or gzip.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
 	if err == nil {

@@ -20,8 +20,8 @@ import (
 
 // The marks of one source, of files that were read or left out and no longer exist, and in a
 // checkpoint also of those that do. A program that compresses a file removes it when its archive is
-// complete, so that the last few are enough, and those of files that were written to lately: many of
-// them may be compressed before the archives are looked at.
+// complete, so that the last few are enough, and those of files that were written to lately: many
+// of them may be compressed before the archives are looked at.
 const (
 	maxMarks  = 16
 	maxBurst  = 64 // of files that were written to within burstTime; 8 KB in a checkpoint

@@ -290,9 +290,9 @@ func (c sibling) fingerprint() string {
 }
 
 // knownSiblings returns the fingerprints, for a checkpoint, of the siblings that the next run must
-// not read, and whether they include archives. Until the siblings are searched they are those of the
-// last checkpoint, the files that were read since, and the archives of what the last run had read to
-// its end. It returns nil if the checkpoint has none.
+// not read, and whether they include archives. Until the siblings are searched they are those of
+// the last checkpoint, the files that were read since, and the archives of what the last run had
+// read to its end. It returns nil if the checkpoint has none.
 func (s *source) knownSiblings() (beside *string, archives bool) {
 	if s.family == nil {
 		if s.savedBeside == nil || len(s.readFiles)+len(s.leftOut) == 0 {

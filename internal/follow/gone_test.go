@@ -265,8 +265,8 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// More rotated files than a checkpoint has marks of as a rule are compressed, all within a minute: during
-// the run, which does not see their archives, or after it. They are not read again.
+// More rotated files than a checkpoint has marks of as a rule are compressed, all within a minute:
+// during the run, which does not see their archives, or after it. They are not read again.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	for name, during := range map[string]bool{"during the run": true, "after the run": false} {
 		t.Run(name, func(t *testing.T) {
@@ -318,8 +318,8 @@ func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// All rotated files are compressed after the run, and the one that it was reading, too. Archives have
-// the times of their files, as of most programs: what was complete before is not read again.
+// All rotated files are compressed after the run, and the one that it was reading, too. Archives
+// have the times of their files, as of most programs: what was complete before is not read again.
 func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -364,8 +364,8 @@ func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 	})
 }
 
-// A run that ends before it has searched the siblings has a list of them all the same: that of the run
-// before, and the archives of files that it need not read on.
+// A run that ends before it has searched the siblings has a list of them all the same: that of the
+// run before, and the archives of files that it need not read on.
 func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
 	listed, left := sibling{id: fileID{ino: 1}, mtime: time.Unix(1, 0)}, sibling{id: fileID{ino: 2}, mtime: time.Unix(2, 0)}
 	f := Follower{o: Options{Unpack: unpackGzip}, files: newFiles()}

@@ -283,8 +283,8 @@ func (g *generation) resume(r savedReading) error {
 	return g.seek(r.Off)
 }
 
-// wasArchive reports whether g, which was found by m, was an archive when m was taken. The time of m is
-// then perhaps that of the compression: later than those of files after it.
+// wasArchive reports whether g, which was found by m, was an archive when m was taken. The time of
+// m is then perhaps that of the compression: later than those of files after it.
 func (g *generation) wasArchive(m mark) bool {
 	return g != nil && g.contents != nil && g.id.ino == m.Ino
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// byTag has the images that are named without a digest, each with the folder whose files may. SECURITY.md,
-// What remains, has the reasons.
+// byTag has the images that are named without a digest, each with the folder whose files may.
+// SECURITY.md, What remains, has the reasons.
 var byTag = map[string]string{
 	"golang:1.26.8-bookworm":               ".github/workflows",
 	"gcr.io/oss-fuzz-base/base-builder-go": "scripts/oss-fuzz",

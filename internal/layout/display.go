@@ -7,9 +7,9 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Display breaks and folds the lines of output for people: the parts of the current line are marked
-// while it is laid out. The methods that mark do nothing for a nil Display, that of an output for
-// programs.
+// A Display breaks and folds the lines of output for people: the parts of the current line are
+// marked while it is laid out. The methods that mark do nothing for a nil Display, that of an
+// output for programs.
 type Display struct {
 	Style
 	fold fold

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// LogFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
-// of its own, the part of the frame in it gets a look.
+// LogFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no
+// colours of its own, the part of the frame in it gets a look.
 func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
 		l.LogBytes(text[from:to])
@@ -35,8 +35,8 @@ func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	return l.faint()
 }
 
-// LogGroups is LogFrame for the rest of the line, which may be broken before a path, an object and a
-// build ID.
+// LogGroups is LogFrame for the rest of the line, which may be broken before a path, an object and
+// a build ID.
 func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	if l.Display != nil && fr.Number >= 0 && !InObject(fr) {
 		for _, group := range []string{" /", " (/", " (BuildId"} {
@@ -51,8 +51,8 @@ func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 }
 
 // LogKernel is LogFrame for a frame of a kernel up to its first edit: the line may be broken before
-// the function and before its module. It returns the offset after the text that it has laid out: at,
-// if the frame is not one of a kernel.
+// the function and before its module. It returns the offset after the text that it has laid out:
+// at, if the frame is not one of a kernel.
 func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
 	if l.Display == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at

@@ -2,9 +2,9 @@ package layout
 
 import "github.com/symfilter/symfilter/sgr"
 
-// The parts of answers, each in its own look if colours are followed: functions are bold; arguments,
-// addresses and modules are dim, because a reader looks for them last; what stayed unresolved is
-// yellow. Everything else keeps the attributes of the log around it.
+// The parts of answers, each in its own look if colours are followed: functions are bold;
+// arguments, addresses and modules are dim, because a reader looks for them last; what stayed
+// unresolved is yellow. Everything else keeps the attributes of the log around it.
 
 // bold returns the look of functions.
 func (l *Line) bold() sgr.State {

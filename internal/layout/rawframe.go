@@ -49,8 +49,8 @@ func (l *Line) Number(n int) {
 // LocatedIndent is the number of columns by which the further lines of a raw frame are indented.
 const LocatedIndent = 4
 
-// InlinedCall lays out a line for one of the functions at the address of a frame. It repeats the text
-// before the frame.
+// InlinedCall lays out a line for one of the functions at the address of a frame. It repeats the
+// text before the frame.
 func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, between, after string) {
 	l.Beneath(text, fr, 0)
 	l.Display.FrameBegins(len(l.Buf), LocatedIndent)
@@ -113,8 +113,9 @@ func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	}
 }
 
-// Ended returns the end of the colours with which a line begins if the last one ends them all before
-// there is text: they end the colour of the line before, and are not for lines that are added.
+// Ended returns the end of the colours with which a line begins if the last one ends them all
+// before there is text: they end the colour of the line before, and are not for lines that are
+// added.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {

@@ -14,8 +14,8 @@ const (
 	numberColumns = 6 // of the number of a source line, with the blanks before it
 	tabColumns    = 8
 
-	// maxSourceColumns are the columns of a source line that are shown if the width of the output is
-	// not known. Generated lines have megabytes.
+	// maxSourceColumns are the columns of a source line that are shown if the width of the output
+	// is not known. Generated lines have megabytes.
 	maxSourceColumns = 160
 
 	// sourceMargin is the number of columns beside the text of a source line: its number, and the

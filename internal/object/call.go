@@ -102,16 +102,16 @@ func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool)
 	return nil, false
 }
 
-// A callSite is the code right before an address, at most 8 bytes. Its methods report whether it ends
-// in a call of one machine.
+// A callSite is the code right before an address, at most 8 bytes. Its methods report whether it
+// ends in a call of one machine.
 type callSite struct {
 	h    *headers
 	addr uint64
 	code []byte
 }
 
-// little returns the word that begins n bytes before the address, of machines whose instructions are
-// little-endian always.
+// little returns the word that begins n bytes before the address, of machines whose instructions
+// are little-endian always.
 func (c *callSite) little(n int) uint32 {
 	if n > len(c.code) {
 		return 0

@@ -38,7 +38,8 @@ func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
 
-// fetch returns the bytes of s, whose name is asked for; they are kept by key if they are not mapped.
+// fetch returns the bytes of s, whose name is asked for; they are kept by key if they are not
+// mapped.
 func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	switch k, ok := d.kept[key]; {
 	case d.closed:

@@ -8,8 +8,8 @@
 // identity of a file with a few small reads. For formats with little information about their
 // addresses there are [File.UnwindRange], [File.CallEndsAt] and [File.SymbolsNamed].
 //
-// A File is made of layers, each of which knows only those below it: contents (the bytes, and memory
-// for copies of them), headers (sections and segments), sectionData (sections inflated and
+// A File is made of layers, each of which knows only those below it: contents (the bytes, and
+// memory for copies of them), headers (sections and segments), sectionData (sections inflated and
 // relocated), symbolTables, and on top what needs several of these. rawSymbols and callSite are the
 // entries of one symbol table and the code before one address.
 //

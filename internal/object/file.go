@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// A File is one open ELF file: what its parts have, and what needs several of them. One goroutine at
-// a time may use it; any number of them may read the results of its methods until Close.
+// A File is one open ELF file: what its parts have, and what needs several of them. One goroutine
+// at a time may use it; any number of them may read the results of its methods until Close.
 type File struct {
 	symbolTables
 	unwind unwind
@@ -88,10 +88,10 @@ func both(a, b error) error {
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
 // untyped symbols that are defined in a loaded section, the one with the greatest address not above
-// addr; of several with that address, the largest. Of aliases with one size it is the last one
-// in the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last one, as in LLVM. It must
-// cover addr; one without a size reaches to the next symbol, but (unlike in LLVM) neither beyond
-// the end of its section nor into another function of unwind information.
+// addr; of several with that address, the largest. Of aliases with one size it is the last one in
+// the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last
+// one, as in LLVM. It must cover addr; one without a size reaches to the next symbol, but (unlike
+// in LLVM) neither beyond the end of its section nor into another function of unwind information.
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no
 // symbol with a size for addr, the other tables of the file are searched by the same rule: .dynsym

@@ -169,8 +169,8 @@ func (h *headers) mappingSymbol(b []byte) bool {
 	return b[2] == 0 || b[2] == '.' || h.Machine == elf.EM_RISCV && bytes.HasPrefix(b, []byte("$xrv"))
 }
 
-// replaces reports whether sym is preferred to other, which has the same address and is before it in the
-// table.
+// replaces reports whether sym is preferred to other, which has the same address and is before it
+// in the table.
 func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	if sym.Size != other.Size || t.d.room.LastAlias {
 		return sym.Size >= other.Size
@@ -178,8 +178,8 @@ func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	return !t.isInternal(sym) || t.isInternal(other)
 }
 
-// isInternal reports whether the name of sym is one by which glibc calls its own functions: people know
-// __GI___clone3 as clone3. It reads only the first bytes of the name.
+// isInternal reports whether the name of sym is one by which glibc calls its own functions: people
+// know __GI___clone3 as clone3. It reads only the first bytes of the name.
 func (t *rawSymbols) isInternal(sym *Symbol) bool {
 	name := t.strings[min(uint64(t.d.u32(t.raw[sym.index*t.entry:])), uint64(len(t.strings))):]
 	return bytes.HasPrefix(name, []byte("__GI_"))

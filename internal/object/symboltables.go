@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// symbolTables are the symbol tables of a file, and of the MiniDebugInfo in it. Each is read when it
-// is first asked.
+// symbolTables are the symbol tables of a file, and of the MiniDebugInfo in it. Each is read when
+// it is first asked.
 type symbolTables struct {
 	sectionData
 	symbols symbols  // .symtab, or .dynsym if that is missing or empty
@@ -40,8 +40,8 @@ func (ts *symbolTables) secondary() *symbols {
 	return ts.dynamic
 }
 
-// covering returns the symbol that covers addr: one with a size before one without, then the nearest,
-// then the one of the table searched first.
+// covering returns the symbol that covers addr: one with a size before one without, then the
+// nearest, then the one of the table searched first.
 func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	best, found = ts.primary().covering(addr)
 	if found && best.Size != 0 {
@@ -62,8 +62,8 @@ func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// LoadSymbols prepares ReadySymbol. It reports whether that will scan the table, or sort it, in some
-// tenths of a millisecond.
+// LoadSymbols prepares ReadySymbol. It reports whether that will scan the table, or sort it, in
+// some tenths of a millisecond.
 func (ts *symbolTables) LoadSymbols() (slow bool) {
 	if ts.closed {
 		return false
