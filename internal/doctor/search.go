@@ -33,7 +33,7 @@ type Search struct {
 	// Examining is set for symfilter doctor, which is not the advice for what it has just done.
 	Examining bool
 
-	// Opened is what the Search has opened; nil before that.
+	// Opened is what the Search has opened. Summary and Explain need it; Doubts does not.
 	Opened *symfilter.Opened
 }
 

@@ -39,8 +39,8 @@ func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 }
 
 // OSS-Fuzz builds each fuzz target of the repository, under a name of its own. The command of its
-// image is replaced by one that writes its arguments down; the long form compiles the tests of each
-// package, as that command does for coverage.
+// image is replaced by one that writes its arguments down; the long form has vet check each
+// package with the tag of that command, which type-checks its tests.
 func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	testenv.Need(t, "bash")
 	testenv.OnlyOn(t, "linux")
@@ -111,9 +111,9 @@ func TestChangesOfTheAPIArePrinted(t *testing.T) {
 	gitIn(t, dir, "tag", "v1.1.0") // the commit that is released: compared with the version before
 	const want = `Changes of the API of example.com/shop since v1.0.0:
 Incompatible changes:
-- ./Sell: changed from func() to func(int)
+- Sell: changed from func() to func(int)
 Compatible changes:
-- ./Buy: added
+- Buy: added
 `
 	if diff := cmp.Diff(want, runScript(t, dir, nil, apidiff)); diff != "" {
 		t.Error(diff)
