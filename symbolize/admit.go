@@ -9,9 +9,9 @@ import (
 // of memory.running and no entry's lock. One goroutine uses it.
 type admission struct {
 	c   *cache
-	ctx context.Context // of the Symbolizer
-	e   *entry          // the file's
-	end time.Time       // of all waiting for this file; zero until it waits
+	ctx context.Context // the Symbolizer's: done when it is closed
+	e   *entry          // the file's entry
+	end time.Time       // deadline of all waits for this file; zero before the first one
 }
 
 // admit returns an admission for e's file.
@@ -19,9 +19,10 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 	return &admission{c: c, ctx: ctx, e: e}
 }
 
-// spare asks for n bytes for what can go to a file instead. It does not wait, and other files make
-// room only if e's never had to for theirs: else files that do not fit together would take turns
-// being inflated. Nor do they if another file waits for that room.
+// spare asks for n bytes for sections that could be inflated into a spill file instead. It does not
+// wait. Other files make room only if e's file never made room for them, since files that do not
+// fit together would otherwise take turns being inflated, and only if no other file waits for
+// memory.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -41,8 +42,9 @@ func (a *admission) spare(n int64) error {
 	return m.shortage(n)
 }
 
-// await asks for n bytes that must be memory, and waits for them: for one file admitWait in all,
-// its turn after those that asked before included. Others may inflate meanwhile.
+// await asks for n bytes that cannot be spilled to a file, and waits for them. All waits for one
+// file last admitWait together, including the wait for its turn. Other files may be inflated
+// meanwhile.
 func (a *admission) await(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -55,14 +57,14 @@ func (a *admission) await(n int64) error {
 		a.end = time.Now().Add(admitWait)
 	}
 	<-m.running
-	defer func() { m.running <- struct{}{} }() // those that hold the slots inflate: they do not wait
+	defer func() { m.running <- struct{}{} }() // only goroutines that inflate hold a slot, not those that wait
 	end := time.NewTimer(time.Until(a.end))
 	defer end.Stop()
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-end.C:
-		return a.now(n) // may be little, though those before ask for much
+		return a.now(n) // n may be small enough, although earlier requests are not
 	case <-a.ctx.Done():
 		return ErrClosed
 	}
@@ -85,5 +87,5 @@ func (a *admission) await(n int64) error {
 	}
 }
 
-// now asks for n bytes, for which other files make room.
+// now asks for n bytes without waiting; other files make room for them.
 func (a *admission) now(n int64) error { return a.c.take(n, &a.c.memory.sections, a.e) }

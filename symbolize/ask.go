@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// A Policy is how a question is asked.
+// A Policy sets how long a question may wait.
 type Policy struct {
 	Wait Wait
 }
 
-// A Wait is what a question waits for. Whatever it is, a question that does not get the best answer
-// fails with ErrPending, with the answer that there is, and a later one may get it.
+// A Wait selects what a question waits for. Under each policy a question without the best answer
+// fails with ErrPending and returns the answer so far; a later question may get the best one.
 type Wait uint8
 
 const (
@@ -21,9 +21,10 @@ const (
 	// in the background.
 	Local
 	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for
-	// other questions about the file. It answers from the index of a module that is open, and what
-	// was found out since the question was asked before; what is not known is found out in the
-	// background, for at most 1,024 locations at a time, and 64 of one module that is searched for.
+	// other questions about the file. It answers from the index of an open module and from the
+	// answers found in the background since the question was first asked. Other questions are
+	// queued for the background: at most 1,024 locations at a time, and 64 for one module whose
+	// file is being searched for.
 	Now
 )
 
@@ -76,8 +77,8 @@ func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 	return v, err
 }
 
-// awaitLocal waits until a location's file has been looked for everywhere but on servers, its sections
-// have been inflated if that is being done, or ctx is done. It begins neither.
+// awaitLocal waits until the search for a location's file has nothing left to ask but servers and a
+// running inflation of its sections has ended, or until ctx is done. It starts neither.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {
@@ -113,8 +114,8 @@ func (s *Symbolizer) askDataNow(l Location) (Variable, error) {
 	return v, err
 }
 
-// known returns the frames at l that are known without opening, inflating or parsing anything, and
-// without waiting. It fails with ErrPending if they may get better.
+// known returns the frames at l without opening, inflating or parsing anything, and without
+// waiting. It fails with ErrPending if a later answer may be better.
 func (s *Symbolizer) known(dst []Frame, l Location) ([]Frame, error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
 		if x := e.index.Load(); x != nil && s.o.byIndexAlone() {
@@ -133,7 +134,7 @@ func (s *Symbolizer) known(dst []Frame, l Location) ([]Frame, error) {
 	return append(dst, a.frames...), err
 }
 
-// knownData is known for the variable at l.
+// knownData does for the variable at l what known does for frames.
 func (s *Symbolizer) knownData(l Location) (Variable, error) {
 	a, err := s.warmer.known(dataErrand, l)
 	return a.variable, err

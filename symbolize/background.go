@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// When an index is made in the background. As in the ski rental problem, the number of lookups to
-// come is unknown: making an index costs about as much as looking up ten thousand addresses, so
-// that it begins when lookups have cost 1/indexPart of that, and more are likely to follow.
+// Thresholds for making an index in the background. As in the ski rental problem, the number of
+// future lookups is unknown. An index costs about as much as ten thousand lookups, so it is begun
+// when lookups have cost 1/indexPart of that: more are likely to follow.
 const (
-	// bytes of debug information that become an index in a second of one processor
+	// bytes of debug information that one processor indexes in a second
 	indexRate = 128 << 20
-	indexPart = 16 // 1/indexPart of that time must have been spent on lookups
-	// least lookups: a log with fewer addresses ends before its index is ready
+	indexPart = 16 // lookups must have taken 1/indexPart of the time to make the index
+	// minimum number of lookups: a log with fewer addresses ends before its index is ready
 	indexLookups = 4096
-	// least lookups if sections are compressed: the next process need not inflate them
+	// minimum if sections are compressed: with an index the next process need not inflate them
 	packedAsks  = 8
-	indexNice   = 5 // added to the nice value: no line waits for an index
-	maxIndexers = 4 // goroutines that make it: each holds a few units
+	indexNice   = 5 // added to the nice value, since no line waits for an index
+	maxIndexers = 4 // goroutines that make one index; each holds a few units
 )
 
-// background makes indexes, one at a time.
+// background makes indexes in goroutines, one index at a time.
 type background struct {
 	busy  atomic.Bool
-	part  time.Duration // indexPart, but for tests
+	part  time.Duration // indexPart, except in tests
 	least int           // indexLookups
 }
 
-// A pin keeps a module's file open while its index is made or its sections are inflated, though the
-// module may be closed.
+// A pin keeps a module's file open while its index is made or its sections are inflated, even if
+// the module is closed meanwhile.
 type pin struct {
 	mu    sync.Mutex
 	held  bool
 	close func() error
 }
 
-// later has the pin call close when it is released, and reports whether the pin is held; else the
-// caller closes.
+// later reports whether the pin is held. If so, the pin calls close when it is released; if not,
+// the caller closes.
 func (p *pin) later(close func() error) bool {
 	if p == nil {
 		return false
@@ -52,7 +52,7 @@ func (p *pin) later(close func() error) bool {
 	return p.held
 }
 
-// isHeld reports whether the pin keeps the file open: closing the module gains no memory then.
+// isHeld reports whether the pin keeps the file open: then closing the module frees no memory.
 func (p *pin) isHeld() bool {
 	if p == nil {
 		return false
@@ -80,7 +80,7 @@ func (b *background) paysToIndex(m *module) bool {
 	return m.inflated || m.lookups >= b.least && m.cost > m.indexPrice()/b.part
 }
 
-// indexPrice returns how long one processor makes m's index.
+// indexPrice returns how long one processor takes to make m's index.
 func (m *module) indexPrice() time.Duration {
 	var n uint64
 	for _, name := range []string{".debug_info", ".debug_line"} {
@@ -91,8 +91,8 @@ func (m *module) indexPrice() time.Duration {
 	return time.Duration(n) * time.Second / indexRate
 }
 
-// index makes the index of e's module in a goroutine that Close waits for, if that pays and no
-// other index is being made; e.mu is held.
+// index starts a goroutine that makes the index of e's module, if that pays and no other index is
+// being made. Close waits for the goroutine. e.mu is held.
 func (s *Symbolizer) index(e *entry) {
 	m := e.module
 	if m == nil || e.unindexed || !s.background.paysToIndex(m) || !s.background.busy.CompareAndSwap(false, true) {
@@ -146,14 +146,14 @@ func (s *Symbolizer) index(e *entry) {
 	})
 }
 
-// lessImportant lowers the priority of the calling goroutine, to its end.
+// lessImportant lowers the priority of the calling goroutine until it ends.
 func lessImportant() {
 	// never unlocked: the thread exits with the goroutine, so the lowered priority stays local
 	runtime.LockOSThread()
 	lowerPriority(indexNice)
 }
 
-// adopt makes e's module answer from the index that was made; e.mu is held.
+// adopt makes e's module answer from its new index; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
 	e.notePanic(m.path, guard(func() error { // a fault in the mapped index would end the program

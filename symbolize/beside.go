@@ -2,8 +2,8 @@ package symbolize
 
 import "runtime"
 
-// beside runs run, a part of a lookup, in another goroutine, if there is a processor for it, and looks
-// the symbol up there, too. It returns a function that waits for the end of both.
+// beside calls run, which is part of a lookup, in another goroutine if a processor is free, and
+// looks up the symbol there too. The returned function waits for both.
 func (m *module) beside(run func()) (wait func()) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		run()
@@ -17,7 +17,7 @@ func (m *module) beside(run func()) (wait func()) {
 	})
 }
 
-// apart runs run in another goroutine, and returns a function that waits for its end.
+// apart calls run in another goroutine and returns a function that waits for it.
 func apart(run func()) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -27,19 +27,19 @@ func apart(run func()) (wait func()) {
 	return func() { <-done }
 }
 
-// An earlySymbol is the symbol at the address of a lookup of debug information, found while that
-// still reads.
+// An earlySymbol looks up the symbol at an address while the same address is looked up in debug
+// information.
 type earlySymbol struct {
-	names *names // for its name; nil: no symbol is wanted
+	names *names // demangles its name; nil if no symbol is wanted
 	addr  uint64
-	wait  func() // waits for a goroutine that only looks the symbol up; nil: there is none
+	wait  func() // waits for the goroutine that looks up the symbol; nil if there is none
 	found bool
 	symbol
 }
 
-// begin prepares to look the symbol at addr up, if no other goroutine can change what is read for it,
-// and begins if it takes some time. For the first lookup in a file it does not: starting a thread
-// takes as long, and the log may have no other.
+// begin prepares the lookup of the symbol at addr, unless another goroutine may change the data it
+// reads, and starts it if it will take some time. It does not start the first lookup in a file:
+// starting a thread takes as long, and the log may have no other address in that file.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, false
 	if n == nil || m.file != nil || m.table != nil { // compressed sections come and go
@@ -51,7 +51,7 @@ func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	}
 }
 
-// find looks the symbol up. If it is not found, or reading it fails, the question looks it up again.
+// find looks up the symbol. After a miss or a read error the question looks it up once more.
 func (y *earlySymbol) find(m *module) {
 	if y.names == nil {
 		return
@@ -69,7 +69,7 @@ func (y *earlySymbol) find(m *module) {
 	}
 }
 
-// end waits until the symbol was looked up.
+// end waits until the symbol has been looked up.
 func (y *earlySymbol) end() {
 	if y.wait != nil {
 		y.wait()

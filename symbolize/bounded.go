@@ -10,15 +10,15 @@ import (
 	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
-// maxBeside bounds the questions of codeWithin and its like that run at a time. An answer that nobody waits for
-// any longer takes its place until it ends, and with it some 10 KiB.
+// maxBeside bounds the questions with a deadline that run at a time. An abandoned question keeps
+// its slot, and some 10 KiB, until it ends.
 const maxBeside = 256
 
-// codeWithin is code. If within is not nil, the question ends with it, whatever the file costs. What
-// may take long, which is opening a file, inflating and parsing it, and waiting for another question
-// about it, is done by another goroutine then. A question that is not answered in time fails with
-// ErrPending, and is asked again in the background. While maxBeside questions run, others fail so at
-// once.
+// codeWithin is code, except that it also returns when within is done, unless within is nil.
+// Another goroutine then does all that may take long: opening, inflating and parsing a file, and
+// waiting for other questions about it. A question without an answer by then fails with ErrPending
+// and is asked again in the background. While maxBeside questions run, others fail with ErrPending
+// at once.
 func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
 	if within == nil {
 		return s.code(ctx, dst, l)
@@ -87,12 +87,13 @@ func (s *Symbolizer) layoutWithin(ctx, within context.Context, id buildid.ID, na
 	return a.segments, a.fixed, a.err
 }
 
-// examineWithin is examine as codeWithin is code. An examination that has begun is waited for.
+// examineWithin is examine as codeWithin is code, but waits for the end of an examination that has
+// begun.
 func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error {
 	if within == nil {
 		return s.examine(ctx, id, name, do)
 	}
-	var taken atomic.Bool // by the examination, or by the caller, who has left
+	var taken atomic.Bool // set by the examination when it begins, or by the caller when it leaves
 	ended := make(chan any, 1)
 	err, ok := askWithin(s, ctx, within, func(ctx context.Context) error {
 		return s.examine(ctx, id, name, func(obj *object.File) {
@@ -103,9 +104,9 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 				r := recover()
 				if pagefault.Is(r) {
 					ended <- nil
-					panic(r) // examine has the error for it
+					panic(r) // examine turns it into an error
 				}
-				ended <- r // a panic is that of the caller, who expects it
+				ended <- r // a panic in do is raised again in the caller, which expects it
 			}()
 			do(obj)
 		})
@@ -124,8 +125,8 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 	return err
 }
 
-// askWithin has do called by another goroutine, with a context that ends with ctx and within. It
-// reports whether do has ended before within was done.
+// askWithin calls do in another goroutine, with a context that ends with ctx or within. It reports
+// whether do ended before within was done.
 func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(context.Context) T) (answer T, ok bool) {
 	w := &s.warmer
 	if within.Err() != nil {
@@ -159,7 +160,7 @@ func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(contex
 	}
 }
 
-// spawn has do called by a goroutine that Close waits for. It reports false if s is closed.
+// spawn calls do in a goroutine that Close waits for. It returns false if the Symbolizer is closed.
 func (w *warmer) spawn(do func()) bool {
 	w.s.cache.mu.RLock()
 	defer w.s.cache.mu.RUnlock()
@@ -170,7 +171,8 @@ func (w *warmer) spawn(do func()) bool {
 	return true
 }
 
-// lock locks e.mu, which a question may hold for long, unless ctx is done first.
+// lock locks e.mu and reports whether it did so before ctx was done: a question may hold e.mu for
+// long.
 func (w *warmer) lock(ctx context.Context, e *entry) bool {
 	if e.mu.TryLock() {
 		return true

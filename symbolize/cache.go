@@ -14,9 +14,9 @@ import (
 type cache struct {
 	mu      sync.RWMutex
 	entries map[key]*entry
-	closed  bool // no entry is added
+	closed  bool // no entry is added any more
 
-	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
+	clock  atomic.Uint64 // questions so far, as the clock of the least-recently-used order
 	memory memory
 
 	counts counts
@@ -25,7 +25,7 @@ type cache struct {
 // key names a module: by its ID, or by its name if it has none.
 type key struct {
 	id   buildid.ID
-	name string // cut off at maxModuleName; empty if there is an ID
+	name string // at most maxModuleName bytes; empty if there is an ID
 }
 
 func keyOf(id buildid.ID, name string) key {
@@ -35,7 +35,7 @@ func keyOf(id buildid.ID, name string) key {
 	return key{id: id}
 }
 
-// entry returns the entry of a module, and adds one if there is none.
+// entry returns the entry of a module, adding it if necessary.
 func (c *cache) entry(id buildid.ID, name string) (*entry, error) {
 	k := keyOf(id, name)
 	c.mu.RLock()
@@ -66,7 +66,7 @@ func (c *cache) entry(id buildid.ID, name string) (*entry, error) {
 	return e, nil
 }
 
-// existing returns the entry of a module, or nil if no question named the module yet.
+// existing returns the entry of a module, or nil before the first question about it.
 func (c *cache) existing(id buildid.ID, name string) *entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -77,7 +77,7 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 // is taken stays.
 func (c *cache) forget() {
 	now := c.clock.Load()
-	// by age first; all of them if that made no room
+	// the older half first, then all if that made no room
 	for _, young := range []uint64{now / 2, now + 1} {
 		for _, e := range c.entries {
 			if e.used.Load() >= young || !e.mu.TryLock() {
@@ -102,7 +102,7 @@ func (c *cache) remove(e *entry) {
 	e.heap = 0
 }
 
-// all returns the present entries.
+// all returns all entries.
 func (c *cache) all() []*entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -115,7 +115,7 @@ func (c *cache) suspend(e *entry) {
 		return
 	}
 	c.counts.closed.Add(1)
-	provisional := e.isProvisional() // then the search continues, and finds the file again
+	provisional := e.isProvisional() // then the running search continues and finds the file again
 	c.shut(e)
 	if !provisional {
 		e.state = suspended

@@ -10,11 +10,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A crew reads the debug information of one file for questions that do not hold its entry's lock:
-// beside the question that holds it, and beside each other. Its answers are complete and free of
-// faults. What is not is left to the question that holds the lock, so that faults, strikes and
-// answers do not depend on how many read. Only what a file owes does: lookups that are made ahead
-// count when they are made, so that a file that costs too much may be given up some frames earlier.
+// A crew reads the debug information of one file for questions that do not hold the entry's lock,
+// in parallel with each other and with the question that holds it. A crew returns only complete
+// answers without faults. It leaves all other questions to the holder of the lock, so that faults,
+// strikes and answers do not depend on the number of readers. Only the debt of a file does: a
+// lookup made ahead counts at once, so that a file that costs too much may be given up some frames
+// earlier.
 //
 // The lock of an entry may be taken first, then that of a reader, never the other way around.
 type crew struct {
@@ -22,36 +23,36 @@ type crew struct {
 	e       *entry
 	obj     *object.File
 	table   *object.SymbolTable
-	seed    *dwarf.Data // which all readers are made from; nobody looks up with it
+	seed    *dwarf.Data // all readers are made from it; it does no lookups itself
 	readers []crewReader
-	mayOwe  int64 // most steps; with more, one reader finds out whether the file costs too much
+	mayOwe  int64 // bound of owed; above it a single reader finds out whether the file costs too much
 
-	done   atomic.Bool // no lookup begins any more
-	paused atomic.Bool // no lookup begins now
+	done   atomic.Bool // set once: no lookup begins any more
+	paused atomic.Bool // no lookup begins until it is cleared
 
-	// since the entry has counted them last
+	// totals since the entry last added them to its own
 	lookups atomic.Int64
 	cost    atomic.Int64 // nanoseconds
-	steps   atomic.Int64 // less answerSteps for each lookup
-	grown   atomic.Int64 // lookups
+	steps   atomic.Int64 // beyond answerSteps for each lookup
+	grown   atomic.Int64 // lookups; decides when the footprint is taken
 
-	read atomic.Int64 // by all readers: bytes of the file since its pages were released
-	owed atomic.Int64 // steps, as in history.owes, but by the crew alone
-	own  atomic.Int64 // bytes that readers hold and do not share
+	read atomic.Int64 // bytes of the file that all readers read since its pages were released
+	owed atomic.Int64 // the crew's part of history.owes, in steps
+	own  atomic.Int64 // bytes that single readers hold, without shared ones
 }
 
-// A crewReader is the reader of one goroutine at a time.
+// A crewReader is used by one goroutine at a time.
 type crewReader struct {
 	mu      sync.Mutex // held during a lookup
 	dw      *dwarf.Data
 	known   knownNames
 	symbols knownNames
-	loan    int64    // bytes lent for the present lookup
+	loan    int64    // bytes lent for the current lookup
 	own     int64    // bytes counted in crew.own
-	_       [64]byte // others write to the next reader
+	_       [64]byte // padding: other goroutines write to the next reader
 }
 
-// MaxJobs bounds Options.Jobs: each reader has tables for names.
+// MaxJobs bounds Options.Jobs, since each reader has its own tables of names.
 const MaxJobs = 64
 
 // jobs returns how many goroutines may read one file at once.
@@ -62,13 +63,13 @@ func (o *Options) jobs() int {
 	return min(runtime.GOMAXPROCS(0), MaxJobs)
 }
 
-// mayShare reports whether m's debug information can be read by many at once: nothing that is read
-// comes and goes, and no other table may have a better answer.
+// mayShare reports whether many goroutines can read m's debug information at once: its sections
+// stay in memory, and no other table may have a better answer.
 func (m *module) mayShare() bool {
 	return m.dw != nil && m.index == nil && m.file == nil && m.table == nil && m.fault == nil && !m.packed && !m.inflated && !m.obj.Placed()
 }
 
-// gather makes a crew for e's module, of s, after the first lookup, if there can be one; e.mu is held.
+// gather makes a crew for e's module after the first lookup, if mayShare allows one; e.mu is held.
 func (e *entry) gather(s *Symbolizer) {
 	m := e.module
 	if m == nil || m.crew != nil || e.task != nil || s.o.jobs() < 2 || !s.o.byIndexAlone() || !m.mayShare() {
@@ -82,22 +83,22 @@ func (e *entry) gather(s *Symbolizer) {
 	m.crew.mayOwe = min(max(crewOwes, debugBytes(m.obj)/4), s.cache.memory.maxOwed/crewShare)
 }
 
-// retire lets no lookup begin.
+// retire keeps further lookups from beginning.
 func (c *crew) retire() {
 	if c != nil {
 		c.done.Store(true)
 	}
 }
 
-// pause lets no lookup begin while on is set: an index is made, which gains more than the lookups that
-// would take the processors from it.
+// pause keeps lookups from beginning while on is set. It is used while an index is made: the index
+// gains more than the lookups that would compete with it for processors.
 func (c *crew) pause(on bool) {
 	if c != nil {
 		c.paused.Store(on)
 	}
 }
 
-// close waits for the running lookups, and lets none begin. No reader's lock is held.
+// close retires the crew and waits for the running lookups. The caller holds no reader's lock.
 func (c *crew) close() {
 	if c == nil {
 		return
@@ -111,7 +112,7 @@ func (c *crew) close() {
 	}
 }
 
-// tryClose is close if no lookup runs, and reports whether none does. It never waits.
+// tryClose closes the crew if no lookup is running, and reports whether it did. It never waits.
 func (c *crew) tryClose() bool {
 	if c == nil {
 		return true
@@ -132,7 +133,7 @@ func (c *crew) tryClose() bool {
 	return true
 }
 
-// shrink drops what idle readers hold for themselves.
+// shrink frees the memory that idle readers do not share.
 func (c *crew) shrink() {
 	if c == nil {
 		return
@@ -145,7 +146,7 @@ func (c *crew) shrink() {
 	}
 }
 
-// forget drops what r, which is locked, holds.
+// forget frees the memory of r, which is locked.
 func (c *crew) forget(r *crewReader) {
 	c.own.Add(-r.own)
 	r.dw, r.known, r.symbols, r.own = nil, knownNames{}, knownNames{}, 0
@@ -158,7 +159,7 @@ func (c *crew) footprint() int64 {
 	return c.own.Load()
 }
 
-// borrow returns a reader, locked, or nil.
+// borrow returns a locked reader, or nil if all are in use.
 func (c *crew) borrow() *crewReader {
 	if c.paused.Load() || c.done.Load() {
 		return nil
@@ -211,7 +212,7 @@ func (c *crew) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 		ok = true
 		return nil
 	})
-	if err != nil { // the unit is left to the question that holds the lock, and so is what may be wrong with others
+	if err != nil { // the question that holds the lock reads this unit, and reports its faults
 		c.retire()
 		dst, ok = dst[:start], false
 	}
@@ -219,7 +220,7 @@ func (c *crew) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return dst, ok
 }
 
-// settle counts what a lookup by r took, and gives r back.
+// settle adds the cost of a lookup by r to the crew's totals and releases r.
 func (c *crew) settle(r *crewReader, took time.Duration) {
 	s, m := c.s, &c.s.cache.memory
 	steps, _ := r.dw.Spent()
@@ -254,8 +255,8 @@ func (c *crew) settle(r *crewReader, took time.Duration) {
 }
 
 const (
-	crewShare = 4                // the part of maxOwed, 1/4, from which on a file has one reader
-	crewOwes  = 16 * answerSteps // steps that small files may owe without that
+	crewShare = 4                // a file that owes more than 1/crewShare of maxOwed gets a single reader
+	crewOwes  = 16 * answerSteps // steps that a file may owe in any case and still have several readers
 )
 
 // touched is module.touched for all readers of the file.
@@ -265,7 +266,7 @@ func (c *crew) touched(n int64) {
 	}
 }
 
-// join adds what the crew has taken to m's usage and e's debts; e.mu is held.
+// join moves the crew's totals into m's usage and e's debts; e.mu is held.
 func (m *module) join(e *entry) {
 	c := m.crew
 	if c == nil || c.lookups.Load() == 0 {
@@ -276,7 +277,7 @@ func (m *module) join(e *entry) {
 	e.owes = max(0, e.owes+c.steps.Swap(0))
 }
 
-// byCrew is Code by a crew of e's file.
+// byCrew answers a code question with the crew of e's file, if it has one.
 func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	c := e.crew.Load()
 	if c == nil {
@@ -288,9 +289,9 @@ func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return dst, ok
 }
 
-// besideCode is code if that is answered at once and no other question about the same file
-// waits for it: by an index, or by a reader of its own, of which a file has Options.Jobs less one. If
-// both are in one unit, one waits for the other's lookup. If ok is false, code may know more.
+// besideCode answers as code does if it can do so at once and without making other questions about
+// the file wait: from an index, or with one of the Options.Jobs-1 crew readers of the file. Two
+// lookups in the same unit wait for each other. If ok is false, code may still have an answer.
 func (s *Symbolizer) besideCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {

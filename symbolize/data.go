@@ -7,9 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// data returns the symbol at addr if addr is within its size, with the member there from debug
-// information. If there is no symbol, debug information may know a variable: linkers can leave out
-// the names of local ones. The error is ErrNoSymbol, or makes the whole file unusable.
+// data returns the symbol whose size includes addr, with the member at addr from debug information.
+// Without a symbol it returns the variable that debug information describes: linkers may omit the
+// symbols of local variables. The error is ErrNoSymbol, or makes the whole file unusable.
 func (q *question) data(addr uint64) (Variable, error) {
 	sym, err := q.symbol(addr, false)
 	if err == ErrNoSymbol {
@@ -33,8 +33,9 @@ func (q *question) data(addr uint64) (Variable, error) {
 	return v, nil
 }
 
-// debugVariable returns the variable that debug information describes at addr: the one of sym, if
-// that has a name. The error is ErrNoSymbol or object.ErrFault; others are noted.
+// debugVariable returns the variable that debug information describes at addr; if sym has a name,
+// only the variable of that name. The error is ErrNoSymbol or object.ErrFault; other errors are
+// noted.
 func (q *question) debugVariable(addr uint64, sym dwarf.Extent) (v Variable, err error) {
 	s, m := q.s, q.m
 	if m.dw == nil || m.packed || s.o.Reaching {

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/demangle"
 )
 
-// names copies names out of mapped files and demangles them, each once while
-// it is in use: its memory is bounded in bytes. Many goroutines may use it.
+// names copies names out of mapped files and demangles them. It remembers recent names, within a
+// bound in bytes. Many goroutines may use it.
 type names struct {
 	plain  bool // names are not demangled
 	llvm   bool // Options.OldRustAsLLVM
@@ -90,10 +90,10 @@ type knownName struct {
 
 const (
 	knownOverhead = 64 // bytes of memory of a known name beside its text
-	fewNames      = 8  // names that are found without a map, which takes as much memory as these
+	fewNames      = 8  // up to this number a slice is searched: a map takes as much memory as that many names
 )
 
-// find returns the name at ref; read reads it the first time.
+// find returns the name at ref. It calls read only for a name that it does not know yet.
 func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 	for i := range k.few {
 		if k.few[i].ref == ref {
@@ -104,7 +104,7 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 		return v
 	}
 	v := n.ofFile(read(ref))
-	// the text counts here too: it may have left n
+	// counts the text too, although n may share it: n may have dropped it
 	cost := int64(knownOverhead + len(v.linkage) + len(v.shown))
 	if k.size+cost > n.budget*int64(len(n.shards)) {
 		*k = knownNames{}
@@ -125,8 +125,8 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 	return v
 }
 
-// find looks linkage up. It panics if linkage is in a file that shrinks; the deferred unlock keeps
-// the shard usable then.
+// find looks up linkage. It panics if linkage is in a mapped file that was truncated; the deferred
+// unlock then keeps the shard usable.
 func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -137,7 +137,7 @@ func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {
 	return v, false, ok
 }
 
-// put adds v to the young generation and returns by how many bytes the shard has grown.
+// put adds v to the young generation and returns the growth of the shard in bytes.
 func (s *nameShard) put(v name, budget int64) int64 {
 	cost := int64(nameOverhead + len(v.linkage))
 	if v.shown != v.linkage {
@@ -160,13 +160,14 @@ func (s *nameShard) put(v name, budget int64) int64 {
 
 // demangled returns s as LLVM's symbolizer shows it. It returns s unchanged if s exceeds the
 // limits, is not a mangled name, makes the demangler fail or panic, or takes more steps than the
-// demangler's budget. Names of Rust's old mangling are LLVM's only with oldRustAsLLVM.
+// demangler's budget. Names of Rust's old mangling are shown as LLVM does only if oldRustAsLLVM is
+// set.
 //
-// LLVM takes one to four underscores before the Z of a C++ name, and a dot before them for the
-// entry points of PowerPC; it does not know Rust's old mangling apart from C++, nor the clones for
-// transactional memory; it shows all that follows a C++ name's first dot in one pair of
-// parentheses. LLVM 19 is not followed in its mistakes about template parameters around generic
-// lambdas and in the types of template parameters.
+// LLVM accepts one to four underscores before the Z of a C++ name, and a dot before them for the
+// entry points of PowerPC. It takes Rust's old mangling for C++ and does not know the clones for
+// transactional memory. It shows all the text after the first dot of a C++ name in one pair of
+// parentheses. This function does not copy the mistakes of LLVM 19 in template parameters around
+// generic lambdas and in the types of template parameters.
 func demangled(s string, oldRustAsLLVM bool) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return s
@@ -184,8 +185,8 @@ func demangled(s string, oldRustAsLLVM bool) string {
 	return demangle.Bounded(s, spellLLVM)
 }
 
-// oldRust splits a name of Rust's old mangling, which ends in a hash, and the suffix after it; ok
-// is false if it is of another mangling.
+// oldRust splits a name of Rust's old mangling, which ends in a hash, from its suffix; ok is false
+// for names of other manglings.
 func oldRust(s string) (name, suffix string, ok bool) {
 	const hash = 16 // hex digits
 	i := strings.LastIndex(s, "17h")
@@ -244,8 +245,8 @@ func quick(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
-// slowName is demangled, but "" for a name that it demangles so fast that an index need not have the
-// result.
+// slowName returns the demangled name, or "" if demangling is so fast that an index need not store
+// the result.
 func slowName(s string) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return ""
@@ -261,7 +262,7 @@ func slowName(s string) string {
 	return demangled(s, false)
 }
 
-// spaced returns a name with blanks where LLVM has them.
+// spaced returns a name with blanks in the places where LLVM prints them.
 func spaced(name string) string {
 	name = spacing.Replace(name)
 	// A conversion to a pointer to member: the parenthesis after it begins the operator's own
@@ -277,15 +278,15 @@ func spaced(name string) string {
 // spacing puts blanks where LLVM does.
 var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<", "::*(", "::* (", "(*(", "(* (")
 
-// parse returns the syntax tree of a C++ name and all that follows its first dot outside an
-// identifier; nil if it is not a mangled name.
+// parse returns the syntax tree of a C++ name, and its suffix: all the text after its first dot
+// outside an identifier. The tree is nil if mangled is not a mangled name.
 func parse(mangled string) (tree demangle.AST, suffix string) {
 	tree, err := demangle.ToAST(mangled, demangle.LLVMStyle)
 	switch err {
 	case demangle.ErrTooManySteps:
 		return nil, ""
 	case nil:
-		n := 0 // bytes of all suffixes
+		n := 0 // total bytes of the suffixes
 		for {
 			clone, ok := tree.(*demangle.Clone)
 			if !ok {

@@ -8,15 +8,15 @@
 // # Which file is used
 //
 // The search asks the finders in order, then follows the debug link of a stripped file, then asks
-// the servers. The first file with debug information is used and ends the search; without any, the
-// best of the others is: one with a full symbol table before one with dynamic symbols only, the
-// earlier finder before the later. A file that cannot be read is noted and passed over.
+// the servers. The first file with debug information ends the search and is used. If no file has
+// any, a full symbol table is preferred to dynamic symbols only, and earlier finders to later ones.
+// A file that cannot be read is noted and passed over.
 //
 // # What outlives what
 //
 //   - A miss is remembered for [retryMiss]; the first question after that starts another search in
 //     the background, and gets the remembered miss at once. The time doubles, up to a minute, while
-//     a finder is out of order, that is, fails otherwise than by a plain miss.
+//     a finder is out of order: while it fails with any error but a plain miss.
 //   - A file without debug information answers by its symbols. The first question after 5 s,
 //     doubling up to a minute, starts a search for a better one in the background, which replaces
 //     it.
@@ -39,7 +39,7 @@ import (
 
 // Limits, one a line, with unit and reason.
 const (
-	DefaultMaxMemory = 512 << 20 // bytes of memory; a quarter of what LLVM's symbolizer takes for one big C++ program
+	DefaultMaxMemory = 512 << 20 // bytes of memory; LLVM's symbolizer takes four times as much for one big C++ program
 
 	maxMapped     = 32768    // files mapped at once: half of the kernel's default vm.max_map_count
 	maxModuleName = 4 << 10  // bytes kept of a module's name: a longer one is not a path
@@ -48,42 +48,42 @@ const (
 	attemptCost   = 64       // bytes of a remembered attempt, without its strings
 	maxEntries    = 131072   // build IDs remembered: two processes' worth of the filter's module limit
 	maxFinding    = 64       // searches on this machine at once: enough to hide a disk's latency, few enough descriptors
-	maxOpenFiles  = 512      // files kept by descriptor because they cannot be mapped: half of the usual descriptor limit
+	maxOpenFiles  = 512      // files that cannot be mapped and keep a descriptor: half of the usual descriptor limit
 	maxNames      = 4        // module names tried for one build ID
 	maxAttempts   = 64       // attempts remembered for one build ID
 	maxSaid       = 512      // bytes of one remembered attempt
 	maxName       = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
-	maxStrikes    = 2        // times that debug information may exceed a reader's bound before it is left alone
-	accountEvery  = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
+	maxStrikes    = 2        // strikes after which debug information is left alone: a lookup exceeded a bound, or panicked
+	accountEvery  = 64       // lookups between two measurements of a file's footprint, which visit all its parsed units; also after the 1st, 2nd, 4th, 8th…
 	nameOverhead  = 128      // bytes a remembered name costs beside its text
 
-	retryMiss  = 2 * time.Second  // after which a missing file is looked for again: about as long as a person waits after adding it
-	betterMin  = 5 * time.Second  // after which a file better than one without debug information is looked for, doubling
+	retryMiss  = 2 * time.Second  // until a missing file is searched for again: about as long as a person waits after adding it
+	betterMin  = 5 * time.Second  // until a file with debug information is searched for again, if the one in use has none; doubles
 	betterMax  = time.Minute      // bound of the times that double
-	reopenWait = time.Second      // for which every question waits for a file that was closed to save memory
+	reopenWait = time.Second      // every question waits this long for a file that was closed to save memory
 	asideMin   = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax   = 24 * time.Hour
 
-	accountSpent = 2 * time.Millisecond // spent in lookups, after which the footprint is taken too: they can have parsed a few megabytes
+	accountSpent = 2 * time.Millisecond // time in lookups after which the footprint is also measured: they may have parsed a few megabytes
 
 	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns.
-	answerSteps = 1 << 16 // steps of a question that are worth its answer: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even if their units do not fit the memory
+	answerSteps = 1 << 16 // steps that a question may take: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even if their units do not fit in memory
 	maxOwed     = 1 << 28 // steps beyond that: 1 to 2.5 s. Files of 300 MiB owe 30 million when most of their units were parsed for the first time
-	indexSteps  = 16      // steps, for each byte of debug information, that making an index may take beside: some 2 are needed
+	indexSteps  = 16      // steps per byte of debug information that making an index may take in addition: some 2 are needed
 
 	// Sections that were released for lack of memory may be inflated again, up to these bounds.
-	maxCrowded  = 2 << 30  // bytes inflated again beyond what answers have paid for: 4 s
-	answerBytes = 16 << 10 // bytes that an answer pays for: 40 µs
+	maxCrowded  = 2 << 30  // bytes inflated again, beyond answerBytes for each answer: 4 s
+	answerBytes = 16 << 10 // bytes that may be inflated again for each answer: 40 µs
 
-	spareShare   = 16                     // 1/16 of the budget is never granted: it is for the units that running lookups parse, which are counted afterwards
+	spareShare   = 16                     // 1/16 of the budget is never granted: room for units that running lookups parse, which are counted only afterwards
 	maxWhole     = 32 << 10               // bytes of a file that is read whole, not mapped
-	wholeShare   = 4                      // while a quarter of the budget is in use, none is
-	maxInflating = 2                      // files inflated at a time, each by several goroutines: the first is ready before all are half done
-	maxInline    = 16 << 20               // most bytes that are inflated while a line waits: 40 ms
+	wholeShare   = 4                      // no file is read whole while a quarter of the budget is in use
+	maxInflating = 2                      // files inflated at a time, each by several goroutines: so the first files are ready early
+	maxInline    = 16 << 20               // most bytes that are inflated while a log line waits: 40 ms
 	maxPart      = 512 << 20              // bytes of compressed sections of a split or supplementary file: 1 s
-	smallHeap    = 64 << 10               // bytes of a file below which closing it gains too little
-	tellEvery    = 8 << 20                // bytes of change that OffHeap need not report
-	admitWait    = 10 * time.Second       // for memory that others hold: five times as long as inflating a GiB takes
-	admitAgain   = 100 * time.Millisecond // between two looks at what others could release
-	freshFor     = time.Second            // for which inflated sections without a lookup yet are not released
+	smallHeap    = 64 << 10               // files that hold fewer bytes are not closed: that frees too little
+	tellEvery    = 8 << 20                // OffHeap is called when its figure has changed by this many bytes
+	admitWait    = 10 * time.Second       // wait for memory that others hold: five times the time to inflate a GiB
+	admitAgain   = 100 * time.Millisecond // interval of checks whether other files can release memory
+	freshFor     = time.Second            // inflated sections without a lookup yet are kept for this long
 )

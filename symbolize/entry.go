@@ -10,36 +10,36 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// An entry is what a Symbolizer knows of one module: its file, or why there is none. At most one
-// goroutine at a time has a task for it.
+// An entry holds the file of one module, or the reason why it has none. At most one task runs for
+// it at a time.
 type entry struct {
 	key  key
 	used atomic.Uint64 // cache.clock at the last question
 
-	index atomic.Pointer[indexed] // module's, for questions that take no lock; nil: none
+	index atomic.Pointer[indexed] // the module's index, for questions that take no lock; nil if it has none
 	crew  atomic.Pointer[crew]    // likewise
 
-	mu     sync.Mutex // held while the module answers; guards what follows
+	mu     sync.Mutex // held while the module answers; guards the fields below
 	state  state
-	module *module // in state answering; else nil
-	err    error   // in states missing and setAside; else nil
-	task   *task   // of the goroutine that looks for a file or inflates module; nil: none
-	// after which a question may start a search although there is module or err
+	module *module // set in state answering only
+	err    error   // set in states missing and setAside only
+	task   *task   // the running search or inflation; nil if there is none
+	// when a question may start another search although module or err is set
 	retry time.Time
-	pace  time.Duration // from the last search to retry, if that doubles; else 0
-	names []string      // names that the module was asked for under; at most maxNames
-	// most that a file given to Options.Came could answer; 0: none was given
+	pace  time.Duration // interval from the last search to retry while it doubles; else 0
+	names []string      // the names used for the module in questions; at most maxNames
+	// best level reported to Options.Came; 0 if none was
 	told level
-	// questions of the warmer that wait for the end of task; at most maxParked
+	// the warmer's questions that wait for the end of task; at most maxParked
 	parked []errand
 
 	history
-	attempts []buildid.Attempt // of the last search
-	heap     int64             // bytes of e and module that are in memory.heap
-	open     openFiles         // of module that are in memory.mapped and memory.byFD
+	attempts []buildid.Attempt // made by the last search
+	heap     int64             // bytes of e and module counted in memory.heap
+	open     openFiles         // files of module counted in memory.mapped and memory.byFD
 }
 
-// A state is what an entry has to answer with:
+// A state tells how an entry can answer:
 //
 //	unsought ──search──► answering, missing, setAside
 //	suspended ─search──► answering, missing, setAside, unsought
@@ -51,30 +51,30 @@ type state uint8
 
 const (
 	unsought state = iota // no file yet: a question starts a search and waits for it
-	// as unsought, but a good file was closed to save memory: opening it again takes milliseconds,
-	// so that a question waits for up to reopenWait, even if its context ends
+	// as unsought, but a good file was closed to save memory. Opening it again takes milliseconds,
+	// so a question waits up to reopenWait even if its context ends
 	suspended
 	answering // module answers
-	missing   // err is a *NotFoundError: the answer until a search finds a file
-	setAside  // err is a *FaultError: likewise
-	forgotten // the cache has dropped the entry: ask it again
+	missing   // err is a *NotFoundError, returned until a search finds a file
+	setAside  // err is a *FaultError, likewise
+	forgotten // the cache has dropped the entry: ask the cache for a new one
 )
 
-// A task is what a goroutine does for an entry. It does not change once it is made; entry.task is
-// nil again when it has ended.
+// A task is the search or inflation that a goroutine does for an entry. It is immutable; entry.task
+// is nil again once it has ended.
 type task struct {
 	purpose purpose
-	local   chan struct{} // closed when only servers are left to be asked, at the latest with done; of an inflation, done itself
+	local   chan struct{} // closed once all local finders have answered, never later than done; equals done for an inflation
 	done    chan struct{} // closed when the task has ended
 }
 
-// A purpose is the purpose of a task.
+// A purpose is the reason for a task.
 type purpose uint8
 
 const (
-	// search for a file: the module has none, or one that was found during this search
+	// search for a file, for a module that has none or got its file during this search
 	firstFile purpose = iota
-	// search for a file with debug information: module, which has none, answers meanwhile
+	// search for a file with debug information while the current file, which has none, answers
 	betterFile
 	inflation // inflate the debug sections of module
 )
@@ -86,17 +86,17 @@ func (e *entry) isProvisional() bool { return e.task != nil && e.task.purpose !=
 // unpacking reports whether the sections of e's module are being inflated; e.mu is held.
 func (e *entry) unpacking() bool { return e.task != nil && e.task.purpose == inflation }
 
-// has makes m the file of e, which has none; e.mu is held.
+// has makes m the file of e, which had none; e.mu is held.
 func (e *entry) has(m *module) { e.state, e.module, e.err = answering, m, nil }
 
-// A level is the best source of answers that a module has at hand.
+// A level ranks the best source of answers that a module has at hand.
 type level uint8
 
 const (
 	noAnswers level = iota
 	byDynamicSymbols
 	bySymbols
-	byPacked // debug information that must be inflated first; symbols meanwhile
+	byPacked // debug information that must be inflated first; symbols answer meanwhile
 	byDebugInfo
 )
 
@@ -115,8 +115,8 @@ func (m *module) level() level {
 	return noAnswers
 }
 
-// came reports whether e's module can answer more than all files before it. Options.Came gets each such
-// file once; e.mu is held.
+// came reports whether e's module can answer more than all its files before. Options.Came is called
+// once for each such file. e.mu is held.
 func (e *entry) came() bool {
 	if e.module == nil || e.module.level() <= e.told {
 		return false
@@ -125,19 +125,21 @@ func (e *entry) came() bool {
 	return !e.key.id.IsZero()
 }
 
-// tell calls Options.Came if e's file came; e.mu is not held.
+// tell calls Options.Came if came is set; e.mu is not held.
 func (o *Options) tell(e *entry, came bool) {
 	if came && o.Came != nil {
 		o.Came(e.key.id)
 	}
 }
 
-// lacks notes why e, which has no file, has none: s is missing or setAside. e.mu is held.
+// lacks puts e, which has no file, into state s, missing or setAside, with the reason err. e.mu is
+// held.
 func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }
 
-// endTask ends e's task, and has the questions asked that wait for it; e.mu is held.
+// endTask ends e's task and queues the questions that waited for it; e.mu is held.
 func (e *entry) endTask(w *warmer) {
-	// a search has ended without opening the file again: the next one gets the usual patience
+	// the search did not open the file again: questions wait for the next one only as long as their
+	// context allows
 	if e.state == suspended {
 		e.state = unsought
 	}
@@ -154,7 +156,7 @@ func (e *entry) pending() error {
 	return nil
 }
 
-// wants remembers name and reports whether it is a new one; e.mu is held.
+// wants remembers a name for the module and reports whether it is new; e.mu is held.
 func (e *entry) wants(name string) bool {
 	short := name[:min(len(name), maxModuleName)]
 	if len(e.names) == maxNames || slices.Contains(e.names, short) {
@@ -164,7 +166,7 @@ func (e *entry) wants(name string) bool {
 	return true
 }
 
-// name returns the first name that the module was asked for under, without a state; e.mu is held.
+// name returns the first name used for the module in a question, without its state; e.mu is held.
 func (e *entry) name() string {
 	name := e.key.name
 	if len(e.names) > 0 {
@@ -174,20 +176,20 @@ func (e *entry) name() string {
 	return name
 }
 
-// due reports whether a question may start a search although there is an error, or a file
-// without debug information; e.mu is held.
+// due reports whether a question may start another search, despite an error or a file without debug
+// information; e.mu is held.
 func (e *entry) due() bool { return time.Now().After(e.retry) }
 
-// better sets the time of the next search for a file better than e's module, which has no debug
-// information; e.mu is held.
+// better schedules the next search for a file with debug information, which e's module lacks; e.mu
+// is held.
 func (e *entry) better(now time.Time) {
 	e.pace = min(max(2*e.pace, betterMin), betterMax)
 	e.retry = now.Add(e.pace)
 }
 
-// again sets the time of the next search for a file that was not found: soon, since somebody may
-// add the file, but the time doubles while a finder is out of order, that is, fails otherwise than
-// by a plain miss. e.mu is held.
+// again schedules the next search for a missing file: soon, since somebody may add the file. The
+// interval doubles while a finder is out of order, that is, fails with any error but a plain miss.
+// e.mu is held.
 func (e *entry) again(outOfOrder bool) {
 	if outOfOrder {
 		e.pace = min(max(2*e.pace, retryMiss), betterMax)

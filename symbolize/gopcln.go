@@ -7,15 +7,15 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// goTable is the table of a Go program, looked for when the first address has
-// no debug information.
+// goTable is the function table of a Go program. It is looked for at the first address without
+// debug information.
 type goTable struct {
 	tried   bool
 	table   *gopcln.Table // nil: the file has no such table
 	scratch []gopcln.Frame
 }
 
-// goFrames appends the frames that the table of a Go program has for addr, in copies. The error is
+// goFrames appends copies of the frames at addr from the table of a Go program. The error is
 // object.ErrFault.
 func (q *question) goFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, g := q.s, &q.m.goTable

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// A history is what an entry remembers of the files that it had, after they are closed too.
+// A history is what an entry remembers about its files, even after they were closed.
 type history struct {
 	strikes   int    // times that a file broke its reader
 	broken    broken // the file whose debug information is left alone
-	fault     string // the last thing wrong with a file that is or was in use; empty: none
-	notified  string // path of the file whose fault Options.Notify got last
-	unindexed bool   // no index could be made
+	fault     string // the last fault of a file that is or was in use; empty if none
+	notified  string // path of the file last reported to Options.Notify
+	unindexed bool   // an index could not be made
 	owes      int64  // steps that lookups took, less answerSteps for each
-	crowded   int64  // bytes that were inflated again, less answerBytes for each answer
-	// for which debug information was left alone for want of memory; doubles; 0: it was not
+	crowded   int64  // bytes that were inflated repeatedly, less answerBytes for each answer
+	// how long debug information was last left alone for lack of memory; doubles; 0 if never
 	denied  time.Duration
-	evicted atomic.Int32 // times that inflated sections went to make room for others
+	evicted atomic.Int32 // how often inflated sections were released to make room for others
 }
 
-// A broken is a file whose debug information is left alone until a time.
+// A broken names a file whose debug information is left alone until a time.
 type broken struct {
 	path  string
 	fault error
@@ -36,19 +36,19 @@ func (h *history) strike() time.Duration {
 	if h.strikes < maxStrikes {
 		return retryMiss
 	}
-	const most = 8 // asideMin doubled as often exceeds asideMax
+	const most = 8 // asideMin doubled 8 times exceeds asideMax
 	return min(asideMin<<min(h.strikes-maxStrikes, most), asideMax)
 }
 
-// notePanic notes err in what Reports have, if a panic made the index of the file at path
-// impossible: the file answers without one.
+// notePanic records err for Reports if it is a panic that kept the file at path from being indexed.
+// The file answers without an index.
 func (h *history) notePanic(path string, err error) {
 	if errors.Is(err, errPanic) {
 		h.fault = path + ": index: " + err.Error()
 	}
 }
 
-// notify reports what is wrong with e's file to Options.Notify, once for each file; e.mu is held.
+// notify passes the fault of e's file to Options.Notify, once for each file; e.mu is held.
 func (s *Symbolizer) notify(e *entry) {
 	m := e.module
 	if s.o.Notify == nil || m == nil || m.fault == nil || e.notified == m.path {

@@ -16,9 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// An indexer writes the index of one file: it walks over all its units, by several goroutines at
-// once, and joins their results in the order of the units, so that the same file gives the same
-// index.
+// An indexer writes the index of one file. Several goroutines walk over its units; their results
+// are joined in the order of the units, so that the same file always gives the same index.
 type indexer struct {
 	dw      *dwarf.Data
 	obj     *object.File
@@ -31,8 +30,8 @@ type indexer struct {
 	stretches []dwarf.Stretch
 	units     []unitStretches
 
-	byRef   map[uint64]uint32 // numbers of names by their place in debug information
-	names   numbered[string]  // which alias the file
+	byRef   map[uint64]uint32 // numbers of names, by their position in debug information
+	names   numbered[string]  // they alias the file
 	paths   numbered[filePath]
 	symbols []symindex.Symbol
 	read    atomic.Int64 // bytes of units since pages were given back
@@ -46,24 +45,23 @@ type unitStretches struct {
 	stretches []dwarf.Stretch
 }
 
-// A filePath is a path, and the bytes of it that are the compilation directory and all directories.
+// A filePath is a path with the lengths of its compilation directory and of all its directories.
 type filePath struct {
 	text      string
 	comp, dir int
 }
 
 const (
-	// bytes of a mapped file whose pages may stay: a unit is seldom read a second time
+	// bytes of a mapped file that may stay in memory: few units are read a second time
 	pagesKept     = 24 << 20
 	namesExpected = 1 << 14 // names of a medium-sized program
-	// bytes of pages that the system maps for a name: less than a page, since names are close
-	// together
+	// bytes of memory that reading one name takes: less than a page, since names are close together
 	nameTouched = 1 << 10
 	namesAtOnce = 1 << 10 // names demangled by one goroutine at a time
 )
 
-// errLaterPart reports that a file cannot be indexed: its debug information needs other files,
-// which may come and go.
+// errLaterPart reports that a file cannot be indexed, since its debug information needs other
+// files, which may be missing later.
 var errLaterPart = errors.New("parts of its debug information are in other files")
 
 // hasSupplement reports whether names may be in a supplementary file.
@@ -73,8 +71,8 @@ func hasSupplement(obj *object.File) bool {
 	return gnu || sup
 }
 
-// newIndexer returns an indexer of a file, which must stay open. After that, others may use obj and
-// dw.
+// newIndexer returns an indexer of a file, which must stay open. Afterwards other goroutines may
+// use obj and dw.
 func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 	return &indexer{
 		dw: dw.Fork(), obj: obj, table: obj.Symbols(), workers: 1,
@@ -94,7 +92,7 @@ func debugBytes(obj *object.File) (n int64) {
 	return n
 }
 
-// charge counts the steps that d has taken, and fails if the index costs too much.
+// charge adds the steps that d has taken, and fails if the index costs too much.
 func (x *indexer) charge(d *dwarf.Data) error {
 	steps, _ := d.Spent()
 	if x.spent.Add(steps) > x.limit {
@@ -128,7 +126,7 @@ func (x *indexer) plan() (err error) {
 	return nil
 }
 
-// enter begins a goroutine of x, which may be that of x itself.
+// enter is called at the start of each goroutine that works for x, including its caller's.
 func (x *indexer) enter() {
 	if x.begin != nil && x.workers > 1 {
 		x.begin()
@@ -172,13 +170,13 @@ func (x *indexer) name(b []byte) uint32 {
 	return x.names.of(text)
 }
 
-// numbered are values, each once and with a number: its place in all.
+// numbered is a list of distinct values; the number of a value is its index in all.
 type numbered[T comparable] struct {
 	all    []T
 	number map[T]uint32
 }
 
-// of returns the number of v.
+// of returns the number of v, adding v if necessary.
 func (s *numbered[T]) of(v T) uint32 {
 	n, ok := s.number[v]
 	if !ok {
@@ -223,7 +221,7 @@ func (x *indexer) walk(ctx context.Context) error {
 	})
 }
 
-// A unitIndex is one unit's part of an index.
+// A unitIndex is the part of an index that one unit makes.
 type unitIndex struct {
 	symindex.Unit
 	names       []uint64
@@ -235,15 +233,15 @@ type unitIndex struct {
 type unitWriter struct {
 	*unitIndex
 	names map[uint64]uint32
-	// indexed by the file's number in the unit: its number in the index, from 1, plus 1; 1: it has
-	// no path; 0: not read yet
+	// for each file number of the unit, the number in the index, from 1, plus 1; 1 if the file has
+	// no path; 0 if not read yet
 	files  []uint32
-	number []uint32 // indexed by call: its number in the index; 0: not added yet
-	usual  []uint32 // indexed by call: its usual file
+	number []uint32 // for each call, its number in the index; 0 if not added yet
+	usual  []uint32 // for each call, its usual file
 	paths  func(uint32) (string, int, int)
 }
 
-const maxUnitFiles = 1 << 20 // a higher number has no path
+const maxUnitFiles = 1 << 20 // files with a higher number have no path
 
 func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 	b := unitWriter{unitIndex: &unitIndex{}, names: make(map[uint64]uint32, 64)}
@@ -295,7 +293,7 @@ func (b *unitWriter) file(i uint32) uint32 {
 	return b.files[i] - 1
 }
 
-// call returns the number of call i; at is the file of the row, or inlined call, that is in it.
+// call returns the number of call i; at is the file of the row or inlined call inside it.
 func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	if i < len(b.number) && b.number[i] != 0 {
 		return b.number[i]
@@ -325,7 +323,7 @@ func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	return b.number[i]
 }
 
-// writeNames writes the names, and demangles those for which that takes long.
+// writeNames writes the names, with the demangled form of each name that takes long to demangle.
 func (x *indexer) writeNames(ctx context.Context) error {
 	names := x.names.all
 	parts := (len(names) + namesAtOnce - 1) / namesAtOnce
@@ -352,9 +350,9 @@ func (x *indexer) writeNames(ctx context.Context) error {
 	})
 }
 
-// ordered does n jobs in as many goroutines as there are workers, each with a function of its own
-// from newWorker, and calls finish with the results one after the other, in order. At most 4
-// results per worker wait.
+// ordered does n jobs in the given number of goroutines, each of which gets its function from
+// newWorker. It calls finish with one result after another, in order. At most 4 results per worker
+// wait.
 func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(int) (T, error), finish func(int, T) error) error {
 	if workers <= 1 {
 		do := newWorker()
@@ -369,7 +367,7 @@ func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(i
 			if err != nil {
 				return err
 			}
-			runtime.Gosched() // a line of the log may be waiting for the processor
+			runtime.Gosched() // a log line may be waiting for the processor
 		}
 		return nil
 	}

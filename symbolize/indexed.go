@@ -12,29 +12,29 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// An indexed is the index of a file, with the names and paths copied out of it. Many goroutines may
-// use it at once.
+// An indexed is the index of a file, with copies of the names and paths used so far. Many
+// goroutines may use it at once.
 type indexed struct {
 	mu     sync.RWMutex    // held for reading during lookups, and for writing to close
 	index  *symindex.Index // nil: closed
 	o      *Options
 	copies atomic.Pointer[copies]
-	grown  atomic.Bool // copies grew by muchText since account was called
+	grown  atomic.Bool // copies have grown by muchText since the last call of account
 }
 
-// copies are names and paths of an index, by number.
+// copies holds copied names and paths of an index, by number.
 type copies struct {
 	names chunks[name]
 	paths chunks[indexPath]
 	size  atomic.Int64 // bytes of all
 }
 
-// chunks are pointers by number, in pieces that are allocated when first needed.
+// chunks is an array of pointers, in pieces that are allocated when first needed.
 type chunks[T any] []atomic.Pointer[[chunk]atomic.Pointer[T]]
 
 const (
 	chunk    = 128     // pointers allocated together
-	muchText = 1 << 20 // bytes of growth that the ledger must know about soon
+	muchText = 1 << 20 // growth in bytes that the ledger must count soon
 )
 
 // An indexPath is a path that was copied.
@@ -76,7 +76,7 @@ func (m *module) useIndex(o *Options) {
 	case errors.Is(err, symindex.ErrDamaged):
 		m.dir.Remove(m.source)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, symindex.ErrStale):
-		m.source = symindex.Source{} // the directory cannot be read: no index is made there either
+		m.source = symindex.Source{} // the directory cannot be read: make no index there either
 	}
 }
 
@@ -126,8 +126,8 @@ func (m *module) closeIndex() error {
 	return x.close()
 }
 
-// spoilt takes q's index out of use, which err has shown to contradict itself or to be unreadable:
-// debug information answers from now on. A panic of its reader is reported as the module's fault.
+// spoilt takes q's index out of use because of err: it is unreadable or contradicts itself. Debug
+// information answers from now on. A panic of the index's reader is reported as the module's fault.
 func (q *question) spoilt(err error) {
 	m := q.m
 	m.closeIndex()
@@ -141,7 +141,7 @@ func (q *question) spoilt(err error) {
 	}
 }
 
-// indexFrames is debugFrames by the index; ok is false if there is none that can be used.
+// indexFrames answers debugFrames from the index; ok is false without a usable index.
 func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := q.m.index
 	if x == nil {
@@ -159,7 +159,7 @@ func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok boo
 	return dst, true
 }
 
-// indexSymbol is symbol by the index; ok is false if other tables may have a better answer.
+// indexSymbol answers symbol from the index; ok is false if other tables may have a better answer.
 func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	x := q.m.index
 	if x == nil {
@@ -176,8 +176,9 @@ func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// tryCode is code if the answer can be had without waiting for anything but a lookup in the same unit;
-// ok is false if code may know more. It may inflate and parse what is open, unlike a question with Now.
+// tryCode answers as code does if it need not wait for anything but a lookup in the same unit. If
+// ok is false, code may still have an answer. Unlike a question with Now, it may inflate and parse
+// an open file.
 func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
@@ -190,7 +191,7 @@ func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) 
 		return frames, true
 	}
 	if c := e.crew.Load(); c != nil && c.done.Load() {
-		return dst, false // what may be wrong with the file is found in the order of the log
+		return dst, false // the question in log order reports the fault of the file
 	}
 	if !e.mu.TryLock() {
 		return dst, false
@@ -208,12 +209,12 @@ func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) 
 	return frames, err == nil && len(frames) > start
 }
 
-// byIndexAlone reports whether an index alone can answer as o asks for.
+// byIndexAlone reports whether an index alone can give the answers that o selects.
 func (o *Options) byIndexAlone() bool {
 	return !o.NoInlines && o.Names == LinkageNames && !o.Reaching
 }
 
-// byIndex is Code by e's index alone.
+// byIndex answers a code question from e's index alone.
 func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := e.index.Load()
 	if x == nil || !s.o.byIndexAlone() {
@@ -233,9 +234,9 @@ func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame
 	return dst, ok
 }
 
-// code is question.code for addresses that the index answers completely. If the index is damaged it
-// only returns false: the question that follows, which holds the entry's lock, meets the same
-// damage and takes the index out of use.
+// code is question.code for addresses that the index answers completely. For a damaged index it
+// returns false: the next question, which holds the entry's lock, finds the same damage and takes
+// the index out of use.
 func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -359,7 +360,7 @@ func (x *indexed) path(i uint32) (*indexPath, error) {
 	return p, nil
 }
 
-// place returns the place of pointer i, which other goroutines may set meanwhile.
+// place returns the address of pointer i, which other goroutines may set meanwhile.
 func (all chunks[T]) place(i uint32, c *copies) *atomic.Pointer[T] {
 	piece := &all[i/chunk]
 	p := piece.Load()
@@ -374,7 +375,8 @@ func (all chunks[T]) place(i uint32, c *copies) *atomic.Pointer[T] {
 	return &p[i%chunk]
 }
 
-// copied counts n bytes that were copied, and drops all copies above an eighth of the budget.
+// copied adds n bytes to the size of the copies, and drops all of them if they exceed an eighth of
+// the budget.
 func (x *indexed) copied(c *copies, n int64) {
 	size := c.size.Add(n)
 	if size > x.o.MaxMemory/8 && x.copies.Load() == c {

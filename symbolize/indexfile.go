@@ -16,24 +16,24 @@ type IndexOptions struct {
 	Dir      string                 // directory of indexes, as Options.IndexDir
 	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
 	Workers  int                    // goroutines that walk over one file; 0: 1
-	Again    bool                   // a good index is replaced too
-	Progress func(units, total int) // called from time to time; may be nil
+	Again    bool                   // replaces even a good index
+	Progress func(units, total int) // called repeatedly with the units done and all; may be nil
 }
 
 // An Indexed describes an index that was made or found.
 type Indexed struct {
 	ID    buildid.ID
 	Size  int64 // bytes of the index
-	Units int   // of the file
-	Found bool  // a good index existed
+	Units int   // units of the file
+	Found bool  // a good index existed, and none was made
 }
 
-// ErrNotIndexed reports that a file has no use for an index, or cannot have one: it has no build
-// ID, no debug information, or parts of it in other files.
+// ErrNotIndexed reports that a file cannot have an index: it has no build ID, no debug information,
+// or parts of its debug information in other files.
 var ErrNotIndexed = errors.New("not indexed")
 
-// IndexFile makes the index of the ELF file at path. It fails with ErrNotIndexed, wrapped in the
-// reason, for a file that cannot have one.
+// IndexFile makes the index of the ELF file at path. For a file that cannot have one, the error
+// wraps ErrNotIndexed and gives the reason.
 func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {

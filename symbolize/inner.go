@@ -12,15 +12,15 @@ func init() {
 	access.Symbolizer = func(s any) any { return (*inner)(s.(*Symbolizer)) }
 }
 
-// The methods of inner are for the packages of this module: see [access.Symbolizer].
+// An inner is a Symbolizer with methods for this module's packages only: see [access.Symbolizer].
 type inner Symbolizer
 
-// TryCode is tryCode: Ask if nothing has to be waited for.
+// TryCode is tryCode: it answers only if it need not wait.
 func (i *inner) TryCode(dst []Frame, l Location) ([]Frame, bool) {
 	return (*Symbolizer)(i).tryCode(dst, l)
 }
 
-// BesideCode is besideCode: Ask beside another question about the same file.
+// BesideCode is besideCode: it answers in parallel with other questions about the same file.
 func (i *inner) BesideCode(dst []Frame, l Location) ([]Frame, bool) {
 	return (*Symbolizer)(i).besideCode(dst, l)
 }
@@ -35,12 +35,12 @@ func (i *inner) Data(ctx, within context.Context, l Location) (Variable, error) 
 	return (*Symbolizer)(i).dataWithin(ctx, within, l)
 }
 
-// Layout is layout, ended by within.
+// Layout is layout, and gives up when within is done.
 func (i *inner) Layout(ctx, within context.Context, id buildid.ID, name string) ([]object.Segment, bool, error) {
 	return (*Symbolizer)(i).layoutWithin(ctx, within, id, name)
 }
 
-// Examine is examine, ended by within.
+// Examine is examine, and gives up when within is done.
 func (i *inner) Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error {
 	return (*Symbolizer)(i).examineWithin(ctx, within, id, name, do)
 }
@@ -57,16 +57,16 @@ func (i *inner) AwaitLocal(ctx context.Context, l Location) { (*Symbolizer)(i).a
 // Search starts to look for a module's file, and never waits.
 func (i *inner) Search(id buildid.ID, name string) { i.warmer.search(id, name) }
 
-// Faults returns how often a file has broken its reader, could not be used, or cost too much. From
-// then on the file may answer otherwise.
+// Faults counts the times that a file broke its reader, could not be used, or cost too much. After
+// a fault the answers from a file may differ from earlier ones.
 func (i *inner) Faults() int64 { return i.cache.counts.faults.Load() }
 
 // Jobs returns how many goroutines may read the debug information of one file at once.
 func (i *inner) Jobs() int { return i.o.jobs() }
 
-// Take reports whether n more bytes of Options.MaxMemory are granted to the caller, for memory that
-// it holds beside the Symbolizer. It gives up the least recently used files for them if need be,
-// and never waits. The caller returns the bytes with Give. Many goroutines may call it.
+// Take reports whether it granted the caller n more bytes of Options.MaxMemory for memory of its
+// own. If necessary it closes the least recently used files; it never waits. The caller returns the
+// bytes with Give. Many goroutines may call it.
 func (i *inner) Take(n int64) bool { return i.cache.lend(n) }
 
 // Give takes back n bytes that Take granted.

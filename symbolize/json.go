@@ -6,19 +6,21 @@ import (
 	"strconv"
 )
 
-// frameJSON is a Frame in the words of symfilter's --output=json: package filter's log.schema.json.
+// frameJSON is a Frame with the member names of --output=json: see log.schema.json of package
+// filter.
 type frameJSON struct {
 	Function string  `json:"function"`
-	Linkage  string  `json:"linkage,omitempty"` // if it differs
+	Linkage  string  `json:"linkage,omitempty"` // empty if it equals Func
 	File     string  `json:"file,omitempty"`
-	Line     *uint32 `json:"line,omitempty"` // line and column are there with a file only
+	Line     *uint32 `json:"line,omitempty"` // line and column only with a file
 	Column   *uint32 `json:"column,omitempty"`
-	Offset   string  `json:"offset,omitempty"` // without a file only
+	Offset   string  `json:"offset,omitempty"` // only without a file
 	Inlined  bool    `json:"inlined"`
 }
 
-// MarshalJSON returns f as --output=json prints it: the function, the file with line and column or,
-// without a file, the offset from the start of the symbol in hex, and whether the call is inlined.
+// MarshalJSON returns f as --output=json prints it: the function, the file with line and column,
+// and whether the call is inlined. Without a file it has the offset from the start of the symbol,
+// in hex.
 func (f Frame) MarshalJSON() ([]byte, error) {
 	j := frameJSON{Function: f.Func, File: f.File, Inlined: f.Inlined}
 	if f.Linkage != f.Func {
@@ -55,13 +57,13 @@ func (f *Frame) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// variableJSON is a Variable as frameJSON is a Frame.
+// variableJSON is a Variable with the member names of --output=json.
 type variableJSON struct {
 	Name    string `json:"name"`
 	Linkage string `json:"linkage,omitempty"`
 	Member  string `json:"member,omitempty"`
 	Offset  string `json:"offset"`
-	Size    string `json:"size,omitempty"` // if it is known
+	Size    string `json:"size,omitempty"` // empty if unknown
 }
 
 // MarshalJSON returns v as --output=json prints it: name, member, and offset and size in hex.
@@ -97,7 +99,7 @@ func (v *Variable) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// hexText returns n as JSON has it: a string, because many readers lose bits of numbers beyond 2^53.
+// hexText returns n in hex, for a JSON string: many JSON readers lose bits of numbers beyond 2^53.
 func hexText(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
 // parseHex reads the output of hexText; an empty string is 0.
@@ -107,7 +109,7 @@ func parseHex(s string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(s, 0, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no hexadecimal number such as 0x1f", s)
+		return 0, fmt.Errorf("%q is not a hexadecimal number such as 0x1f", s)
 	}
 	return n, nil
 }

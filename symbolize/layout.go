@@ -29,7 +29,7 @@ func (s *Symbolizer) examine(ctx context.Context, id buildid.ID, name string, do
 	}
 	panicked := true
 	defer func() {
-		if panicked { // the caller may go on, and ask again
+		if panicked { // the caller may recover and ask again
 			q.end(nil)
 		}
 	}()

@@ -14,36 +14,36 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// parts are the other files that a module is read from.
+// parts are the files that a module reads besides its own.
 type parts struct {
-	link buildid.Link // to the debug file of a stripped program; no Name: none
-	sup  supplement   // the supplementary file that its debug information needs; no name: none
+	link buildid.Link // link to the debug file of a stripped program; without a Name if there is none
+	sup  supplement   // the supplementary file of its debug information; without a name if there is none
 	alt  *part        // the open supplementary file; nil: none
-	// the program, whose symbols are used instead of the debug file's; nil: the debug file's are
-	// used
+	// the program whose symbols replace those of the debug file; nil if the debug file's symbols
+	// are used
 	table *part
-	// paths of files beside which related files are looked for
+	// paths of files in whose folders related files are searched for
 	near []string
 
 	oldTable bool  // the program's symbols are used even if the debug file has some
-	splitFDs int64 // descriptors that files of split units keep open
-	counted  int   // files of split units in the ledger's count
+	splitFDs int64 // open descriptors of split units' files
+	counted  int   // files of split units that the ledger has counted
 }
 
 // A part is an open file.
 type part struct {
-	file *buildid.File // nil when the object needs no descriptor
+	file *buildid.File // nil if the object needs no descriptor
 	obj  *object.File
 }
 
-// openFiles counts files.
+// openFiles counts the open files of a module.
 type openFiles struct {
 	mapped int64 // all
 	byFD   int64 // open files that keep a descriptor
 }
 
-// openPart reads file's headers and takes it over: on error it is closed. The
-// named sections must not take too much memory when they are inflated.
+// openPart reads file's headers and takes ownership of file; on error it closes it. It fails if the
+// named sections would take too much memory when inflated.
 func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	p := &part{file: file}
 	room := o.room
@@ -59,7 +59,7 @@ func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	}
 	if limit := min(o.MaxMemory-o.MaxMemory/spareShare, maxPart); cost > limit {
 		p.close()
-		return nil, fmt.Errorf("it needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
+		return nil, fmt.Errorf("inflating it needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
 	}
 	if p.file, err = release(file, obj); err != nil {
 		p.close()
@@ -137,8 +137,9 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow takes the file of o, which is about to be closed, for its symbols, if m is the debug file
-// of o and has none, or if LLVM would use o's. Both are of one build.
+// borrow takes over o's file, which is about to be closed, for its symbols, if m is the debug file
+// of o and has no symbols, or if LLVM would use the symbols of o. Both files are from the same
+// build.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")
@@ -150,18 +151,18 @@ func (m *module) borrow(o *module) {
 	m.closeCrew()
 	m.table = &part{o.file, o.obj}
 	o.file, o.obj = nil, nil
-	m.closeIndex() // it has the symbols of m's own file
+	m.closeIndex() // the index has the symbols of m's own file
 	m.source = symindex.Source{}
 }
 
 // A debugLink is a stripped program's link to its debug file.
 type debugLink struct {
 	buildid.Link
-	near string // the path of the program
+	near string // path of the program
 }
 
-// followLink looks on this machine for the debug file that a stripped one links to, once, and keeps
-// it if it is the best file. It reports whether that file has debug information.
+// followLink searches this machine, once, for the debug file that a stripped file links to, and
+// keeps it if it is the best file. It reports whether that file has debug information.
 func (x *search) followLink() bool {
 	s := x.s
 	if x.followed || x.link.Name == "" || s.ctx.Err() != nil {
@@ -183,7 +184,7 @@ func (x *search) followLink() bool {
 	return m.dw != nil
 }
 
-// drop leaves m's debug information alone because of fault.
+// drop stops using m's debug information because of fault.
 func (m *module) drop(fault error) {
 	m.closeCrew()
 	if m.dw != nil {
@@ -192,12 +193,12 @@ func (m *module) drop(fault error) {
 	m.dw, m.fault = nil, fault
 }
 
-// A supplement is a reference to the file to which dwz moved entries and strings that several files
-// share. The reference comes from one of them, and is not checked.
+// A supplement refers to the file into which dwz moved the entries and strings that several files
+// share. The reference is read from one of those files, unchecked.
 type supplement struct {
-	name string // its path: hostile
+	name string // its path; may be hostile
 	id   []byte // its build ID
-	sum  []byte // or, with DWARF 5, a checksum recorded in both files
+	sum  []byte // with DWARF 5 instead of id: a checksum recorded in both files
 }
 
 // readLinks reads m's references to other files; its descriptor must be open.
@@ -210,11 +211,11 @@ func (m *module) readLinks() {
 	}
 }
 
-// maxSup is the longest .debug_sup, in bytes, that is read: a path and a sum.
+// maxSup bounds the bytes of a .debug_sup section, which holds a path and a checksum.
 const maxSup = 8 << 10
 
 // readSup reads .debug_sup (DWARF 5, 7.3.6): the name of the supplementary file and its checksum.
-// isSup: obj must be the supplementary file, else one that refers to it.
+// With isSup, obj must be the supplementary file itself, otherwise a file that refers to one.
 func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
 	s, ok := obj.Section(".debug_sup")
 	if !ok || s.Size > maxSup || s.Flags&elf.SHF_COMPRESSED != 0 {
@@ -232,8 +233,8 @@ func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
 	return string(text), bytes.Clone(rest[used:][:n]), true
 }
 
-// supplement opens the supplementary file that m's debug information needs, if there is one. If it
-// is missing, m is used nevertheless, and its fault names it.
+// supplement opens the supplementary file of m's debug information, if m refers to one. If the file
+// is missing, m is still used, and its fault names the missing file.
 func (x *search) supplement(m *module) {
 	if m.dw == nil || m.sup.name == "" || x.s.o.NoAlt {
 		return
@@ -315,7 +316,7 @@ func foldersOf(paths []string) []string {
 	return dirs
 }
 
-// realPaths returns paths, and the same with symbolic links resolved.
+// realPaths returns paths, followed by the same paths with symbolic links resolved.
 func realPaths(paths []string) []string {
 	all := slices.Clone(paths)
 	for _, path := range paths {

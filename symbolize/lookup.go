@@ -8,13 +8,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// code appends the frames at addr to dst. Broken debug information is noted in m.fault and skipped;
-// an error makes the whole file unusable.
+// code appends the frames at addr to dst. It notes broken debug information in m.fault and skips
+// it; an error makes the whole file unusable.
 //
-// As with LLVM, the name of the physical frame is that of the symbol that covers the address, if
-// one does: it has the suffixes, such as ".cold" and ".isra.0", that debug information lacks. The
-// names of inlined calls are from debug information. If that has nothing about addr, the table in
-// which a Go program keeps its own functions and lines replaces it; LLVM does not read that table.
+// As in LLVM, the physical frame is named after the symbol that covers the address, if there is
+// one, since the symbol has suffixes such as ".cold" and ".isra.0" that debug information lacks.
+// Inlined calls get their names from debug information. If debug information does not cover addr,
+// the function table of a Go program is used, which LLVM does not read.
 func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	o, start := &q.s.o, len(dst)
 	addr = q.m.obj.Place(addr)
@@ -49,14 +49,14 @@ func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, nil
 }
 
-// takeName gives f the name of the symbol.
+// takeName sets f's name to that of the symbol.
 func (f *Frame) takeName(symbol *Frame) {
 	f.Func, f.Linkage, f.PlainFunc, f.FromSymbol = symbol.Func, symbol.Linkage, symbol.PlainFunc, true
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends what debug information has about addr, in copies. The error is
-// object.ErrFault, or has been noted by complain.
+// debugFrames appends copies of the frames that debug information has for addr. The error is
+// object.ErrFault, or one that complain has noted.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {
@@ -80,7 +80,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 			all = nil
 		}
 		frames = appendFrames(frames, found, all, &m.known, m.dw)
-		return err // the frames found nevertheless are good
+		return err // the frames found before the error are good
 	})
 	m.early.end()
 	if err != nil {
@@ -92,7 +92,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 	return frames, err
 }
 
-// appendFrames appends frames that d has found, in copies. Without all they have no names.
+// appendFrames appends copies of frames found by d. If all is nil they have no names.
 func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownNames, d *dwarf.Data) []Frame {
 	for i := range found {
 		f := &found[i]
@@ -121,7 +121,7 @@ func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownName
 	return dst
 }
 
-// usualFrames are the frames of one address for which a lookup allocates nothing.
+// usualFrames is the number of frames of one address up to which a lookup allocates nothing.
 const usualFrames = 8
 
 // A symbol is the symbol table's answer for an address.
@@ -130,8 +130,8 @@ type symbol struct {
 	addr, size uint64
 }
 
-// symbol returns the symbol that covers addr, in copies; with its source file
-// if that is wanted and the symbol is a local one.
+// symbol returns a copy of the symbol that covers addr. withFile adds the source file of a local
+// symbol.
 func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	if !withFile {
 		if v, ok := q.indexSymbol(addr); ok {
@@ -165,20 +165,20 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	return v, nil
 }
 
-// named returns a symbol of a module with its name. known are those of the same module.
+// named returns sym with its name; known are the names of the same module's symbols.
 func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	v.addr, v.size = sym.Addr, sym.Size
-	// The place of the name's bytes is the key of its copy in known, which saves reading them. It
-	// is another name's only after the file, or the symbol table that m's symbol object unpacked, is
-	// given up. Both live as long as the module, and known with it; borrow, which changes its symbol object,
-	// comes before the first lookup in m.
+	// The address of the name's bytes is the key of its copy in known, which saves reading the
+	// bytes. The address can be reused only after the file, or the symbol table inflated from it,
+	// is released. Both live as long as the module and known; borrow, which changes the symbol
+	// object, is called before the first lookup in m.
 	place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
 	n := known.find(all, place, func(uint64) []byte { return sym.Name })
 	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
 	return v
 }
 
-// ofFile returns the name in bytes of a mapped file.
+// ofFile returns the name whose bytes b are in a mapped file.
 func (n *names) ofFile(b []byte) name {
 	if len(b) == 0 {
 		return name{}

@@ -21,20 +21,20 @@ type memory struct {
 	sections atomic.Int64 // bytes granted to files for sections
 	work     atomic.Int64 // bytes granted to work in progress
 	mapped   atomic.Int64 // open files
-	byFD     atomic.Int64 // open files that keep a descriptor
+	byFD     atomic.Int64 // open files that hold a descriptor
 	names    *atomic.Int64
 
 	granting sync.Mutex
-	freed    chan struct{} // closed when memory is given back; nil: no goroutine waits for that
-	most     int64         // peak of the bytes held, at the times of grants; for tests
+	freed    chan struct{} // closed when memory is given back; nil if no goroutine waits
+	most     int64         // peak of the bytes held, sampled at each grant; for tests
 
-	// The bytes below which another trim would gain nothing: one busy file may exceed the budget by
+	// Below this many bytes another trim would free nothing: one busy file may exceed the budget by
 	// itself.
 	enough atomic.Int64
 
 	trimming sync.Mutex
-	running  chan struct{} // a token for each file that is being inflated; maxInflating at a time
-	turn     chan struct{} // held by the goroutine that waits for memory; the others queue for it
+	running  chan struct{} // a token for each file being inflated; at most maxInflating
+	turn     chan struct{} // held by the one goroutine that waits for memory; others queue for it
 
 	outside outside
 }
@@ -42,7 +42,7 @@ type memory struct {
 // limits are the bounds of a memory.
 type limits struct {
 	budget int64 // bytes of memory
-	// bytes of budget that are never granted: room for what is counted only afterwards
+	// bytes of budget that are never granted: room for memory that is counted only after its use
 	spare     int64
 	inline    int64 // most bytes that are inflated while a line waits
 	maxOwed   int64 // most steps that a file may owe
@@ -51,11 +51,12 @@ type limits struct {
 	wholeUpTo int64 // most bytes of a file that is read whole
 }
 
-// outside reports the bytes of sections, which are outside of the Go heap, to Options.OffHeap.
+// outside reports the bytes of inflated sections, which are outside the Go heap, to
+// Options.OffHeap.
 type outside struct {
 	mu       sync.Mutex
 	reported int64       // bytes
-	report   func(int64) // nil: not wanted
+	report   func(int64) // nil if not wanted
 }
 
 func (m *memory) init(o *Options, names *atomic.Int64) {
@@ -74,8 +75,8 @@ func (m *memory) held() int64 {
 	return m.heap.Load() + m.sections.Load() + m.work.Load() + m.names.Load()
 }
 
-// whole returns the size in bytes of files that are read whole at the moment. Such a file is memory of
-// this process, while the pages of a mapped one belong to the system.
+// whole returns the size in bytes up to which files are currently read whole. A file read whole
+// takes memory of this process, while the pages of a mapped file belong to the system.
 func (m *memory) whole() int64 {
 	if m.held() > m.budget/wholeShare {
 		return 0
@@ -83,7 +84,7 @@ func (m *memory) whole() int64 {
 	return m.wholeUpTo
 }
 
-// limit returns the bytes up to which memory is granted.
+// limit returns the number of bytes that may be granted in all.
 func (m *memory) limit() int64 { return m.budget - m.spare }
 
 // take grants n bytes, counted in where, if the budget allows.
@@ -124,7 +125,7 @@ func (m *memory) nextFreed() <-chan struct{} {
 	return m.freed
 }
 
-// reportSections reports the bytes held outside of the heap if they have changed by tellEvery.
+// reportSections reports the bytes held outside the heap if they have changed by tellEvery.
 func (m *memory) reportSections() {
 	o := &m.outside
 	if o.report == nil {
@@ -144,14 +145,14 @@ func (m *memory) shortage(n int64) error {
 	return fmt.Errorf("%w: %d MiB are needed, %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
 
-// take grants n bytes, counted in where, for which other files than self's make room. It does not
-// wait. An entry may be locked.
+// take grants n bytes, counted in where; if necessary the files of other entries than self make
+// room. It does not wait. The caller may hold an entry's lock.
 func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	m := &c.memory
 	if m.take(n, where) {
 		return nil
 	}
-	if n <= m.limit() { // else no number of closed files would be enough
+	if n <= m.limit() { // otherwise closing files would not be enough
 		if c.makeRoom(n, self); m.take(n, where) {
 			return nil
 		}
@@ -159,14 +160,14 @@ func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	return m.shortage(n)
 }
 
-// takeNow is object.Options.Take.
+// takeNow grants bytes of sections, as object.Options.Take.
 func (c *cache) takeNow(n int64) error { return c.take(n, &c.memory.sections, nil) }
 
-// lend grants n bytes for tables that a lookup makes. They are counted in the entry when the
-// question ends: see repay. For Symbolizer.Take nothing is counted, and Give returns them.
+// lend grants n bytes for tables that a lookup makes. At the end of the question repay moves them
+// to the entry. Bytes lent to callers of Take stay in the ledger's work until Give returns them.
 func (c *cache) lend(n int64) bool { return c.take(n, &c.memory.work, nil) == nil }
 
-// repay counts the tables made in borrowed memory as e's, and returns the loan; e.mu is held.
+// repay counts the tables made with borrowed memory in e, and returns the loan; e.mu is held.
 func (c *cache) repay(e *entry) {
 	m := e.module
 	if m == nil || m.loan == 0 {
@@ -199,7 +200,7 @@ func (c *cache) makeRoom(n int64, self *entry) {
 	}
 }
 
-// shrink drops parsed units and copied names of e's file; e.mu is held.
+// shrink frees the parsed units and copied names of e's file; e.mu is held.
 func (c *cache) shrink(e *entry) {
 	if e.module == nil || e.module.dw == nil || e.heap < smallHeap {
 		return
@@ -216,8 +217,8 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 	c.account(e)
 }
 
-// evict closes e's file if that gains memory, which it does not while a pin keeps the file open;
-// e.mu is held. A file whose sections were inflated answers at least one question before it goes.
+// evict closes e's file if that frees memory, which it does not while a pin keeps the file open;
+// e.mu is held. A file with inflated sections is kept until it has answered a question.
 func (c *cache) evict(e *entry) {
 	m := e.module
 	if m == nil || m.pin.isHeld() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
@@ -265,7 +266,7 @@ func (c *cache) account(e *entry) {
 // held returns the bytes that count against the budget.
 func (c *cache) held() int64 { return c.memory.held() }
 
-// over reports whether there is more than the budget allows.
+// over reports whether memory or files exceed their limits.
 func (c *cache) over() bool {
 	m := &c.memory
 	return c.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
@@ -278,7 +279,7 @@ func (c *cache) relieve() {
 	}
 }
 
-// A usedEntry is an entry and when it was used last.
+// A usedEntry is an entry and the time of its last use.
 type usedEntry struct {
 	*entry
 	used uint64
@@ -332,7 +333,7 @@ func (c *cache) trim() {
 		e.mu.Unlock()
 	}
 	for i, e := range entries {
-		last := i == len(entries)-1 // the file in use: it would only be opened again
+		last := i == len(entries)-1 // the file in use would only be opened again
 		if last || c.held() <= goal && m.mapped.Load() <= m.maxMapped*3/4 && m.byFD.Load() <= m.maxByFD*3/4 {
 			break
 		}
@@ -345,7 +346,7 @@ func (c *cache) trim() {
 	m.enough.Store(c.held() + m.budget/8)
 }
 
-// idle returns the bytes held by an entry that can be forgotten; e.mu is held.
+// idle returns the bytes of an entry that can be forgotten, 0 for any other; e.mu is held.
 func (e *entry) idle() int64 {
 	if e.module != nil || e.task != nil {
 		return 0

@@ -17,7 +17,7 @@ import (
 // Holds is the best source of answers in a file.
 type Holds uint8
 
-// In increasing order.
+// In increasing order of quality.
 const (
 	Nothing        Holds = iota // no symbols at all
 	DynamicSymbols              // .dynsym: what the dynamic linker needs
@@ -31,24 +31,24 @@ func (h Holds) String() string {
 
 // A module is an open file with its readers; one goroutine at a time uses it.
 type module struct {
-	path, where string // of the file; the finder that has it
+	path, where string // path of the file; the finder that has it
 	holds       Holds
-	file        *buildid.File // nil if obj is in use without it: it has no compressed sections
+	file        *buildid.File // nil if obj does not need it, since no section is compressed
 	obj         *object.File
-	dw          *dwarf.Data // nil: none, or left alone because of fault
-	fault       error       // what is wrong with the debug information; nil: nothing known
+	dw          *dwarf.Data // nil if there is none, or fault keeps it from being used
+	fault       error       // fault of the debug information; nil if none is known
 	goTable     goTable
-	parts                  // other files that belong to it
-	known       knownNames // of debug information
-	symbols     knownNames // of the symbol table
+	parts                  // other files that the module reads
+	known       knownNames // names in debug information
+	symbols     knownNames // names in the symbol table
 	early       earlySymbol
 
-	crew  *crew    // nil: none, or none yet
-	index *indexed // nil: none
-	// what an index must have been made from; without an ID: no index is possible
+	crew  *crew    // nil if there is none, or not yet
+	index *indexed // nil if there is none
+	// state of the file that its index must match; without an ID no index is possible
 	source symindex.Source
-	dir    symindex.Dir // of indexes
-	// held by a task that reads the file without the entry's lock; nil: none so far
+	dir    symindex.Dir // directory of indexes
+	// held by a task that reads the file without the entry's lock; nil before the first
 	pin *pin
 
 	packing
@@ -57,22 +57,22 @@ type module struct {
 
 // packing is the state of the compressed debug sections of a file.
 type packing struct {
-	packed      bool      // a lookup must inflate them first
+	packed      bool      // not inflated yet: a lookup must do so first
 	inflated    bool      // they were inflated, and take memory
-	inflatedAt  time.Time // zero: they were not
-	lookupsThen int       // lookups before that
+	inflatedAt  time.Time // zero if they were not
+	lookupsThen int       // lookups before inflatedAt
 }
 
-// usage is what lookups in a file have taken so far.
+// usage sums up the lookups in a file.
 type usage struct {
 	lookups int
-	cost    time.Duration // of all lookups
-	spent   time.Duration // of lookups since the footprint was taken
-	read    int64         // bytes of the file, about, since its pages were released
-	loan    int64         // bytes of memory that the present question has borrowed
+	cost    time.Duration // time of all lookups
+	spent   time.Duration // time of lookups since the footprint was taken
+	read    int64         // approximate bytes read since the file's pages were released
+	loan    int64         // bytes of memory that the current question has borrowed
 }
 
-// openModule reads file's headers and takes it over: on error it is closed.
+// openModule reads file's headers and takes ownership of file; on error it closes it.
 func openModule(file *buildid.File, o *Options) (m *module, err error) {
 	m = &module{path: file.Path(), where: file.Where(), file: file}
 	defer func() {
@@ -129,8 +129,8 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 	return m, err
 }
 
-// damage returns why parts of m's file, of size bytes, are missing, or nil: a download or a copy may have ended
-// early, which must not pass for a file that was stripped.
+// damage returns an error if parts of m's file, of size bytes, are missing. A download or copy that
+// ended early must not pass for a stripped file.
 func (m *module) damage(size int64) error {
 	if whole, cut := m.obj.CutOff(); cut {
 		return fmt.Errorf("cut off: it has %d bytes of at least %d; copy or download it again", size, whole)
@@ -164,7 +164,7 @@ func (m *module) betterThan(o *module) bool {
 	return m.holds > o.holds
 }
 
-// openObject opens file, or takes what it needs of one that was read whole.
+// openObject opens the ELF file, from memory if file was read whole.
 func openObject(file *buildid.File, room object.Options) (*object.File, error) {
 	if data := file.Bytes(); data != nil {
 		return object.OpenSmall(data, room)
@@ -172,9 +172,9 @@ func openObject(file *buildid.File, room object.Options) (*object.File, error) {
 	return object.OpenWith(file, file.Size(), file.OS(), room)
 }
 
-// release closes file if obj, which was opened from it, needs it no longer. It returns file if obj reads
-// sections that are compressed, or all, since it could not be mapped, or nil. A file that was read whole
-// keeps no descriptor.
+// release closes file and returns nil if obj, which was opened from it, no longer needs it. It
+// returns file if obj has compressed sections, or reads all sections through file because it could
+// not be mapped. A file that was read whole keeps no descriptor.
 func release(file *buildid.File, obj *object.File) (*buildid.File, error) {
 	compressed := hasCompressed(obj)
 	if obj.Held() && !compressed {
@@ -197,13 +197,13 @@ func hasCompressed(obj *object.File) bool {
 	return false
 }
 
-// lookupSections are those that lookups of code read.
+// lookupSections are the sections that lookups of code read.
 var lookupSections = []string{
 	".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_str_offsets",
 	".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges",
 }
 
-// close unmaps the file; nothing that aliases it may be used any longer.
+// close unmaps the file; slices that alias it must not be used afterwards.
 func (m *module) close() error {
 	m.closeCrew()
 	err := errors.Join(m.closeParts(), m.closeIndex())
@@ -240,7 +240,7 @@ func (m *module) footprint() int64 {
 	return n
 }
 
-// granted returns the bytes of memory that were granted to the files.
+// granted returns the bytes of memory granted to m's files.
 func (m *module) granted() int64 {
 	n := m.obj.Granted()
 	if m.alt != nil {
@@ -249,7 +249,7 @@ func (m *module) granted() int64 {
 	return n
 }
 
-// due counts a lookup and reports whether the footprint is to be taken.
+// due counts a lookup and reports whether to take the footprint now.
 func (m *module) due(took time.Duration) bool {
 	m.lookups++
 	m.spent += took
@@ -280,8 +280,8 @@ func guard(read func() error) (err error) {
 }
 
 var (
-	errPanic = errors.New("its contents made the reader fail, which is a bug of symfilter: please report it")
-	errDear  = errors.New("its debug information takes far more work than that of compilers; check the file (llvm-dwarfdump --verify), or strip its debug information")
+	errPanic = errors.New("reading it made symfilter panic, which is a bug: please report it")
+	errDear  = errors.New("its debug information takes far more work than a compiler's; check the file (llvm-dwarfdump --verify), or strip its debug information")
 )
 
 // panicError returns the error for a panic that is not a fault of a mapped file.
@@ -292,5 +292,5 @@ func panicError(recovered any) error {
 	return fmt.Errorf("%w: %s", errPanic, clip(strings.ToValidUTF8(fmt.Sprint(recovered), "?"), maxSaid))
 }
 
-// brokeReader reports whether err is of a reader that did not return.
+// brokeReader reports whether err means that a reader faulted or panicked.
 func brokeReader(err error) bool { return errors.Is(err, object.ErrFault) || errors.Is(err, errPanic) }

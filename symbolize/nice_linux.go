@@ -2,6 +2,6 @@ package symbolize
 
 import "golang.org/x/sys/unix"
 
-// lowerPriority makes the calling thread, and no other, less important. To the kernel a "process" is
-// a thread here, and 0 the calling one: the sandbox allows no other.
+// lowerPriority lowers the priority of the calling thread only. PRIO_PROCESS means a thread to the
+// kernel, and 0 the calling one; the sandbox allows no other.
 func lowerPriority(by int) { unix.Setpriority(unix.PRIO_PROCESS, 0, by) }

@@ -11,14 +11,14 @@ import (
 // [Symbolizer.acquire] until end.
 type question struct {
 	s      *Symbolizer
-	e      *entry  // locked
-	m      *module // e's, open when the question begins
+	e      *entry  // held locked
+	m      *module // e's module, open when the question begins
 	began  time.Time
-	struck error // what the lookup counts against the debug information; nil: nothing
+	struck error // fault of this lookup that counts as a strike; nil if none
 }
 
-// acquire returns a question to the open file of l, or an error. It waits until ctx is done; for
-// an entry that is missing or set aside it returns the error at once.
+// acquire returns a question to the open file of l. It waits for the file until ctx is done; for an
+// entry that is missing or set aside it returns the error at once.
 func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err error) {
 	for {
 		e, err := s.cache.entry(l.ID, l.Name)
@@ -65,7 +65,7 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	}
 	e.used.Store(s.cache.clock.Add(1))
 	if e.task == nil && e.wants(name) && e.err != nil {
-		e.state, e.err = unsought, nil // this name may be a path that the others were not
+		e.state, e.err = unsought, nil // unlike the earlier names, this one may be the path of a file
 	}
 	if err := e.err; err != nil {
 		if e.task == nil && e.due() {
@@ -81,8 +81,8 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	return e.task, nil
 }
 
-// await waits for the end of t, a task of e. It returns nil if the question should look at e
-// again: also if ctx is done and e has a provisional file by now.
+// await waits for the end of t, a task of e. It returns nil if the question should look at e again,
+// which includes a done ctx if e has a provisional file by then.
 func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
 	select {
 	case <-t.done:
@@ -109,9 +109,9 @@ func (e *entry) hasFile() bool {
 	return e.state == answering
 }
 
-// reopened waits for up to reopenWait until t has opened e's file again, which was closed to save
-// memory, and reports whether the task has ended. How patient a caller is does not matter here:
-// that is meant for finders and servers, and opening takes milliseconds.
+// reopened waits up to reopenWait until t has reopened e's file, which was closed to save memory,
+// and reports whether the task has ended. It ignores the caller's context, whose deadline is meant
+// for finders and servers: reopening takes milliseconds.
 func (s *Symbolizer) reopened(e *entry, t *task) bool {
 	limit := time.NewTimer(reopenWait)
 	defer limit.Stop()
@@ -124,13 +124,13 @@ func (s *Symbolizer) reopened(e *entry, t *task) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == suspended {
-		e.state = unsought // the next questions have the usual patience
+		e.state = unsought // the next questions wait only as long as their context allows
 	}
 	return false
 }
 
-// until returns until when an answer by symbols may be kept: not at all while a better file is
-// searched for, or while the file's debug information must be inflated.
+// until returns when an answer from symbols expires: at once while a better file is being searched
+// for, or while the file's debug information must still be inflated.
 func (q *question) until() time.Time {
 	if q.e.task != nil || q.e.awaitsUnpacking() {
 		return q.began
@@ -138,8 +138,8 @@ func (q *question) until() time.Time {
 	return q.e.retry
 }
 
-// judge sets the debug information of q's file aside if it broke its reader, or costs too much.
-// The strike counts for the entry: it outlives the file.
+// judge sets the debug information of q's file aside if it broke its reader or costs too much. The
+// strike is the entry's, and outlives the file.
 func (q *question) judge() {
 	q.charge()
 	err, e := q.struck, q.e
@@ -162,8 +162,8 @@ func (q *question) judge() {
 	q.s.notify(e)
 }
 
-// charge adds the steps of the lookup to what the entry owes, less those that a question may take.
-// It strikes a file that owes too much, or whose lookup used up its bound.
+// charge adds the steps of the lookup beyond answerSteps to the entry's debt. A file that owes too
+// much, or whose lookup used up its bound, gets a strike.
 func (q *question) charge() {
 	m, e := q.m, q.e
 	if m.dw == nil {
@@ -183,8 +183,7 @@ func (q *question) charge() {
 	}
 }
 
-// complain notes what is wrong with the debug information. It is a strike if that made its reader
-// panic.
+// complain notes a fault of the debug information. A panic of the reader is also a strike.
 func (q *question) complain(err error) {
 	if q.m.fault == nil {
 		q.m.fault = err
@@ -213,7 +212,7 @@ func (q *question) end(err error) error {
 	return err
 }
 
-// broke closes q's file, which broke its reader with err, and sets it aside.
+// broke closes q's file, whose reader failed with err, and sets it aside.
 func (q *question) broke(err error) error {
 	e := q.e
 	fault := &FaultError{Path: q.m.path, Err: err}

@@ -8,20 +8,20 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A Report describes how a module is answered, or why it is not.
+// A Report describes the file that answers for a module, or why there is none.
 type Report struct {
 	ID       buildid.ID
-	Name     string            // the first name it was asked for under
+	Name     string            // the first name used for the module in a question
 	Path     string            // the file in use; empty: none
 	Where    string            // the finder that has it
-	Holds    Holds             // what the file in use can answer from
-	Attempts []buildid.Attempt // if the file was looked for, in order, with the results
-	Fault    string            // what is wrong with the file in use or set aside; empty: nothing
+	Holds    Holds             // the best source of answers in the file in use
+	Attempts []buildid.Attempt // the places searched, in order, with the results
+	Fault    string            // fault of the file in use or set aside; empty if none
 	Pending  bool              // a search, or the inflation of its sections, is running
-	Package  Package           // the package that the file in use names
+	Package  Package           // the package named in the file in use
 
-	// The module-relative addresses that the file in use loads are from Low to below High. Both are 0
-	// if it has no such segments, as an object file that was not linked.
+	// The file in use loads the module-relative addresses in [Low,High). Both are 0 if it has no
+	// loaded segments, as in an object file that was not linked.
 	Low, High uint64
 }
 
@@ -41,7 +41,7 @@ func packageOf(m *module) (p Package, err error) {
 	return p, err
 }
 
-// loads returns the first address that m's file loads, and the first one after all that it loads.
+// loads returns the half-open range of addresses that m's file loads.
 func (m *module) loads() (low, high uint64) {
 	for _, p := range m.obj.Segments() {
 		if end := p.Addr + p.MemSize; p.Type == elf.PT_LOAD && end > p.Addr {
@@ -64,8 +64,7 @@ func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	return e.report()
 }
 
-// Reports returns a Report for each module that was asked for or prefetched, in the order of their
-// IDs and names.
+// Reports returns a Report for each module of a question or Prefetch, sorted by ID and name.
 func (s *Symbolizer) Reports() []Report {
 	var all []Report
 	for _, e := range s.cache.all() {

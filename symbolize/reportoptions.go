@@ -26,13 +26,12 @@ type ReportOptions struct {
 	PrefixMap []buildid.PrefixMap
 	Basenames bool
 
-	// NoPaths opens no file by a name in the report: frames without a name there remain so.
+	// NoPaths keeps files named in the report from being opened: their unnamed frames stay unnamed.
 	NoPaths bool
 
 	// Wait is how long frames may wait for one debug file, from the first lookup or Prefetch of its
-	// object. Files that a server hangs on, or that are all searched for at once, share one wait;
-	// waits for answers that come one after the other add up. Context ends all waiting; nil never
-	// does.
+	// object. Files that are searched for at the same time, or that hang on one server, share one
+	// wait; waits for successive answers add up. Context, if not nil, ends all waiting.
 	Wait    time.Duration
 	Context context.Context
 
@@ -42,16 +41,16 @@ type ReportOptions struct {
 	Filter io.Writer
 
 	// Memory grants the heap, in bytes, that grows with a profile or with the calls of a report:
-	// Take reports whether n more bytes are granted, and Give returns n of them. What finds no room
+	// Take reports whether n more bytes are granted, and Give returns n of them. Data without room
 	// is left out or summed up, with a diagnostic. Reports on different goroutines may share it. If
-	// it is nil, each has [DefaultMaxMemory] for itself.
+	// Memory is nil, each report has [DefaultMaxMemory].
 	Memory interface {
 		Take(n int64) bool
 		Give(n int64)
 	}
 
-	// Members are members that each JSON object gets, with commas between them, for example
-	// "file":"name".
+	// Members are added to each JSON object: text such as "file":"name", with commas between
+	// members.
 	Members []byte
 
 	// Diagnose receives diagnostics, each of one line: defects of the report, and the reasons why
@@ -73,9 +72,9 @@ type Unresolved struct {
 	Frames int64 // frames, functions of a profile, or elements of a log
 	Err    error // why they have no name; nil if no symbol covers the addresses
 
-	// Candidate is a file on this machine that may be the one of a log's module, which the log does
-	// not prove. Base is the address at which it was loaded then, 0 if the log shows that.
-	// Candidate is empty if no such file is known.
+	// Candidate is a file on this machine that may be the module's, without proof in the log; empty
+	// if no such file is known. Base is the address at which it would have been loaded, 0 if the
+	// log shows it.
 	Candidate string
 	Base      uint64
 }

@@ -14,8 +14,8 @@ import (
 // errBusy reports that maxQueued searches run or wait, so that no other is started.
 var errBusy = errors.New("too many searches")
 
-// find starts a search for e's file in a goroutine, unless there is no room for one, or the
-// Symbolizer is closed; e.mu is held and e has no task.
+// find starts a search for e's file in a goroutine. It fails if too many searches wait or the
+// Symbolizer is closed. e.mu is held and e has no task.
 func (s *Symbolizer) find(e *entry) error {
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
@@ -39,7 +39,7 @@ func (s *Symbolizer) find(e *entry) error {
 		free() // servers may hang: searches on this machine must not wait for them
 		local()
 		e.mu.Lock()
-		s.warmer.unpark(e) // a file that was found may answer until they have
+		s.warmer.unpark(e) // a file found so far may answer before the servers do
 		e.mu.Unlock()
 	})}
 	s.tasks.Go(func() {
@@ -85,15 +85,15 @@ type search struct {
 	link     debugLink // of the first file without debug information that has one
 	followed bool      // the link was followed
 
-	module   *module // the best file found that e does not have yet; nil: none
+	module   *module // the best file found and not yet given to e; nil if none
 	lent     bool    // e got a file from this search already
 	attempts []buildid.Attempt
 	miss     error  // the first error of a finder that was not a plain miss
-	fault    error  // what is wrong with the first file that was found and cannot be used
-	path     string // of that file
+	fault    error  // fault of the first file found that cannot be used
+	path     string // path of the file with that fault
 }
 
-// run searches until it has a file with debug information, or has asked everywhere.
+// run searches until it has a file with debug information, or has asked all finders and servers.
 func (x *search) run() {
 	if len(x.names) == 0 {
 		x.names = []string{""}
@@ -117,7 +117,7 @@ func (x *search) run() {
 }
 
 // ask asks finder for the file under each name, and reports whether the search has ended: it has a
-// file with debug information. has: e has a file, which only a better one can replace.
+// file with debug information. has reports that e has a file, which only a better one can replace.
 func (x *search) ask(finder Finder, has bool) (ended bool) {
 	s := x.s
 	for _, name := range x.names {
@@ -229,14 +229,14 @@ func (x *search) keep(m *module) {
 	}
 }
 
-// publish makes the outcome of the search what e knows, unless e has a file that is as good; e.mu
-// is held. What was wrong with a file that was in use stays known until there is another file.
+// publish stores the outcome of the search in e, unless e has a file as good; e.mu is held. The
+// fault of an earlier file stays recorded until another file replaces it.
 func (x *search) publish() {
 	s, e := x.s, x.e
 	e.attempts = x.attempts
 	defer s.cache.account(e)
 	if e.module == nil && x.module == nil {
-		if !x.lent { // else the file broke meanwhile, or was closed to save memory
+		if !x.lent { // otherwise the lent file broke meanwhile, or was closed to save memory
 			x.publishMiss()
 		}
 		return
@@ -263,7 +263,7 @@ func (x *search) publish() {
 	}
 }
 
-// publishMiss notes in e why the search has no file; e.mu is held and e has none.
+// publishMiss records in e why the search found no file; e.mu is held and e has no file.
 func (x *search) publishMiss() {
 	e := x.e
 	switch {

@@ -4,7 +4,7 @@ package symbolize
 // value has no lines. Lines alias memory that must not be modified.
 type Snippet struct {
 	First    uint32   // number of the first of the lines, from 1
-	Lines    [][]byte // without their ends; any bytes
+	Lines    [][]byte // without line ends; any bytes
 	Verified bool     // the file is the one that was compiled: its checksum matches, or it is embedded
 	Origin   string   // where the file was found: "embedded", its path, or its server
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A sourceText is what the debug information of a module has of the contents of a source file. The zero
-// value is that of most compilers: nothing.
+// A sourceText is the text or checksum of a source file, as recorded in debug information. It is
+// zero for most compilers, which record neither.
 type sourceText struct {
 	text   []byte // the whole file, a copy; nil: not embedded
 	md5    [16]byte
 	hasMD5 bool
 }
 
-// source returns what debug information has of the file that [Frame.File] names, of a Frame at l.
-// It waits for the module's file as code does. No index is asked: the module's file is opened, and
-// inflated if it is compressed.
+// source returns the text or checksum that debug information has for file, the [Frame.File] of a
+// Frame at l. It waits for the module's file as code does. It uses no index: it opens the module's
+// file, and inflates it if it is compressed.
 func (s *Symbolizer) source(ctx context.Context, l Location, file string) (sourceText, error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {
@@ -39,8 +39,8 @@ func (s *Symbolizer) source(ctx context.Context, l Location, file string) (sourc
 	return text, err
 }
 
-// source returns what debug information has of the contents of a file, in a copy. The error makes
-// the whole file unusable; others are noted by complain.
+// source returns a copy of the text or checksum that debug information has for a file. The error
+// makes the whole module file unusable; complain notes other errors.
 func (q *question) source(addr uint64, file string) (s sourceText, err error) {
 	m := q.m
 	if m.dw == nil || m.packed {

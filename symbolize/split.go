@@ -45,8 +45,8 @@ func isPackage(obj *object.File) bool {
 	return ok && s.Size > 0
 }
 
-// openSplit opens the file of a split unit: by its recorded path, which is
-// what LLVM does, else beside m's file by its recorded path and by its name.
+// openSplit opens the file of a split unit: by its recorded path, as LLVM does, otherwise relative
+// to m's folder, by its recorded path and by its name.
 func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File) bool) dwarf.Linked {
 	var places []string
 	add := func(path string) {
@@ -71,18 +71,18 @@ func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File
 	return m.openFirst(o, places, holds)
 }
 
-// openFirst is openOne for a file without which the debug information is incomplete: its absence is
-// m's fault.
+// openFirst is openOne for a file that the debug information needs: if it is missing, m gets a
+// fault.
 func (m *module) openFirst(o *Options, places []string, holds func(*object.File) bool) dwarf.Linked {
 	l, err := m.openOne(o, places, holds)
 	if err != nil && m.fault == nil {
-		m.fault = fmt.Errorf("functions are described by other files, and one is missing: %w", err)
+		m.fault = fmt.Errorf("some functions are described in another file, which is missing: %w", err)
 	}
 	return l
 }
 
-// openOne opens the first file that holds accepts. Operators or debug files choose the places, so
-// only regular files are opened.
+// openOne opens the first file that holds accepts. It opens only regular files, since operators or
+// debug files choose the places.
 func (m *module) openOne(o *Options, places []string, holds func(*object.File) bool) (dwarf.Linked, error) {
 	var missing error
 	for _, path := range places {
@@ -105,7 +105,7 @@ type absentError struct{ error }
 
 func (absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// errOtherUnit reports a file at the right place that belongs to another build.
+// errOtherUnit reports a file at the recorded path that belongs to another build.
 var errOtherUnit = errors.New("a file of another build: the ID of its unit differs")
 
 // tryPart opens the file at path if holds accepts it.
@@ -120,7 +120,7 @@ func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool)
 	}
 	taken := false
 	defer func() {
-		if !taken { // also when its mapping faults
+		if !taken { // also closed if reading its mapping faults
 			p.close()
 		}
 	}()

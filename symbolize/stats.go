@@ -2,7 +2,7 @@ package symbolize
 
 import "sync/atomic"
 
-// counts are the counters of a Symbolizer, from its beginning.
+// counts are the counters of a Symbolizer since New.
 type counts struct {
 	byIndex  atomic.Int64
 	searches atomic.Int64
@@ -10,9 +10,9 @@ type counts struct {
 	closed   atomic.Int64
 }
 
-// Stats describe a Symbolizer: what it has now, and what it has counted from its beginning.
+// Stats describe a Symbolizer: its current state, and its counts since New.
 type Stats struct {
-	// Modules asked for, by state. Busy ones are answering a question.
+	// Modules named in questions, by state. Busy modules are answering a question.
 	Answering, Searching, Missing, SetAside, Idle, Busy int64
 
 	Warming int64 // questions that wait for the background
@@ -20,18 +20,18 @@ type Stats struct {
 	OpenFiles   int64 // files mapped
 	HeapBytes   int64 // parsed units, names, answers
 	MappedBytes int64 // inflated sections, outside of the Go heap if the system allows it
-	WorkBytes   int64 // lent to indexes being made, and by Take
-	Budget      int64 // of all bytes: Options.MaxMemory, less what indexes in memory may take
+	WorkBytes   int64 // lent for making indexes, and by Take
+	Budget      int64 // limit of all bytes: Options.MaxMemory less the limit of indexes in memory
 
-	Questions int64 // asked of modules, those that wait included
-	IndexHits int64 // of Questions: answered by an index alone
+	Questions int64 // questions about modules, including waiting ones
+	IndexHits int64 // Questions answered by an index alone
 	Searches  int64 // for files
 	Faults    int64 // times that a file broke its reader, could not be used, or cost too much
 	Closed    int64 // files closed to save memory
 }
 
-// Stats returns the state of s. It never waits, and many goroutines may call it. The numbers are not
-// all of the same moment.
+// Stats returns the state of s. It never waits, and many goroutines may call it. The numbers are
+// read one after the other, not at one moment.
 func (s *Symbolizer) Stats() (to Stats) {
 	m, n := &s.cache.memory, &s.cache.counts
 	to = Stats{

@@ -27,13 +27,13 @@ type Options struct {
 	// Finders are asked in order.
 	Finders []Finder
 
-	// Servers are asked in order if neither Finders nor a debug link, below, led to debug
+	// Servers are asked in order if neither Finders nor a debug link (LinkDirs) led to debug
 	// information: servers may be slow, and learn the build IDs.
 	Servers []Finder
 
 	// LinkDirs are the folders that hold the files to which a file links: its debug file
-	// (.gnu_debuglink) and the supplementary file of dwz. They are searched for next to the file,
-	// too.
+	// (.gnu_debuglink) and the supplementary file of dwz. Both are also searched for next to the
+	// file.
 	LinkDirs []string
 
 	// DWP is the path of the package of split units for every module. If it is empty, the package
@@ -69,12 +69,13 @@ type Options struct {
 
 	// SpillDir is the directory for compressed debug sections that do not fit into MaxMemory when
 	// they are inflated. Its files have no name, and vanish with the process. If SpillDir is empty
-	// or in memory (tmpfs), such debug information is not used while there is no memory for it.
+	// or in memory (tmpfs), debug information that does not fit is not used.
 	SpillDir string
 
 	// IndexDir is the directory of indexes, which keep the answers about a file for later runs.
-	// Empty: no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. In memory (tmpfs) an
-	// eighth of MaxMemory bounds them too, and the lower bound is subtracted from MaxMemory.
+	// Empty: no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. If the directory is in
+	// memory (tmpfs), an eighth of MaxMemory bounds them too, and the lower of the two bounds is
+	// subtracted from MaxMemory.
 	IndexDir    string
 	IndexBudget int64
 
@@ -89,29 +90,28 @@ type Options struct {
 	// core::ptr::drop_in_place$LT$u8$GT$::h0123456789abcdef for core::ptr::drop_in_place<u8>.
 	OldRustAsLLVM bool
 
-	// NoInlines answers code with one frame: the function that was called,
-	// and its own file and line, not those of a call that was inlined into it.
+	// NoInlines answers code with one frame: the physical function, with the file and line in that
+	// function, without the calls inlined into it.
 	NoInlines bool
 
 	// Names selects the names of functions.
 	Names Names
 
-	// Reaching answers by LLVM's rule that a symbol without a size reaches to
-	// the next one, through the end of its section and beyond the last section
-	// of all. It counts for code and for Data, which names the symbol there.
-	// With it, Frame.SymbolFile is looked up, as LLVM does, and the symbols of a
-	// program that links to its debug file are its own.
+	// Reaching applies LLVM's rule that a symbol without a size reaches to the next symbol, even
+	// past the end of its section and beyond the last section. It applies to code and to data. As
+	// in LLVM, it also sets Frame.SymbolFile, and a program that links to its debug file is
+	// answered from its own symbols.
 	Reaching bool
 
 	placement
 }
 
-// A placement is what place adds to Options.
+// A placement has the memory and directories that place derives from Options.
 type placement struct {
 	room          object.Options     // memory and spill directory of the files
 	lend          func(n int64) bool // grants memory until the question ends
-	spillInMemory bool               // SpillDir is in memory, and so not used
-	indexes       *symindex.Listing  // of IndexDir
+	spillInMemory bool               // SpillDir is in memory, and therefore not used
+	indexes       *symindex.Listing  // the files in IndexDir
 }
 
 // Names selects the names of functions.
@@ -132,12 +132,12 @@ const (
 // A Location is a place in a binary.
 type Location struct {
 	ID   buildid.ID
-	Name string // the module's name as logged; without an ID, a path that the operator gave, see StateMark
+	Name string // the module's name as logged; without an ID, a path given by the operator: see StateMark
 	Addr uint64 // module-relative; return-address adjustment already applied
 }
 
-// StateMark is between the path and the state of a file in the Name of a Location without an ID: a
-// name without the state could get answers from a file that was replaced. No path has it.
+// StateMark separates the path from the state of the file in the Name of a Location without an ID.
+// The state keeps answers of a replaced file apart. No path contains StateMark.
 const StateMark = "\x00"
 
 // A Frame is a function and a source position in it.
@@ -148,21 +148,20 @@ type Frame struct {
 	CompDir int    // bytes of File that are the compilation directory and its separator
 	// bytes of File before the file's name as recorded, which may itself begin with directories
 	Dir    int
-	Line   uint32 // 1-based; 0: the compiler attributes the code to no line
+	Line   uint32 // 1-based; 0 if the compiler attributes the code to no line
 	Column uint32 // 1-based; 0: not known
 	Offset uint64 // bytes from the symbol's start; 0 if debug information knows the address
 	// source file, without directories, of the local symbol that names the outermost frame; only
 	// with Options.Reaching, and if a frame has no File
 	SymbolFile string
 	FromSymbol bool // Func and Linkage are from the symbol table
-	Inlined    bool // inlined into the frame that follows
+	Inlined    bool // inlined into the next frame
 	HasLine    bool // File and Line are known
 	PlainFunc  bool // Func is known to be printable ASCII
 	PlainFile  bool // File is known to be printable ASCII
 
-	// Until is when the answer expires: the module's file has no debug information, and a better
-	// one will be looked for then, or its debug information is still being inflated. The zero time:
-	// never.
+	// Until is when the answer expires, because a better file will be searched for then, or because
+	// debug information is still being inflated. The zero time means never.
 	Until time.Time
 }
 
@@ -179,8 +178,8 @@ type Variable struct {
 }
 
 var (
-	// ErrPending reports that the search for the file had not ended when the context did: a later
-	// question may be answered.
+	// ErrPending reports that the search for the file had not ended when the context was done: a
+	// later question may be answered.
 	ErrPending = errors.New("debug file still being looked for")
 
 	// ErrNoSymbol reports that no named function or variable is known at an address.
@@ -202,7 +201,7 @@ func (e *NotFoundError) Error() string {
 	case e.Err != nil:
 		return e.Err.Error()
 	case e.ID.IsZero():
-		return fmt.Sprintf("no file known for %.200q, which has no build ID", e.Name)
+		return fmt.Sprintf("no file found for %.200q, which has no build ID", e.Name)
 	}
 	return "build ID " + e.ID.String() + ": no debug file found"
 }
@@ -226,9 +225,9 @@ func (e *FaultError) Error() string { return e.Path + ": " + e.Err.Error() }
 // Unwrap returns what was wrong with the file.
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// A Symbolizer answers locations. Many goroutines may use it at once;
-// questions about one file are answered one after the other, but for those
-// that its index answers, and those of [Symbolizer.Beside].
+// A Symbolizer answers questions about locations. Many goroutines may use it at once. Questions
+// about one file are answered one after the other, unless an index or a parallel reader
+// (Options.Jobs) answers them.
 type Symbolizer struct {
 	o    Options
 	ctx  context.Context // done when the Symbolizer is closed
@@ -237,7 +236,7 @@ type Symbolizer struct {
 	cache cache
 	names names
 
-	tasks sync.WaitGroup // goroutines of tasks and of the making of indexes
+	tasks sync.WaitGroup // goroutines that run tasks or make indexes
 	slots chan struct{}  // one for each search that may run
 	queue chan struct{}  // one for each task that may run or wait
 
@@ -245,7 +244,7 @@ type Symbolizer struct {
 	warmer     warmer
 }
 
-// clipName returns the first maxModuleName bytes of a module's name, in a copy if that is not all.
+// clipName returns at most maxModuleName bytes of a module's name, in a copy if it is longer.
 func clipName(name string) string {
 	if len(name) > maxModuleName {
 		return strings.Clone(name[:maxModuleName])
@@ -273,8 +272,8 @@ func New(o Options) *Symbolizer {
 	return s
 }
 
-// place sets up memory and directories: nothing is spilled to a directory in memory (tmpfs), and
-// indexes in one are taken from the budget.
+// place sets up memory and directories. It refuses to spill to a directory in memory (tmpfs), and
+// subtracts indexes in such a directory from the budget.
 func (s *Symbolizer) place() {
 	o := &s.o
 	o.room = object.Options{Take: s.cache.takeNow, Give: s.cache.give, SpillDir: o.SpillDir, LastAlias: o.Reaching}
@@ -310,10 +309,9 @@ func (s *Symbolizer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prefetch starts to look for a module's file, in a goroutine that Close waits
-// for, and returns at once. While maxQueued searches run or wait it does nothing: the
-// first question about the module starts the search then. It waits for a question about the file
-// that is being answered: it may take long.
+// Prefetch starts to look for a module's file, in a goroutine that Close waits for, and returns at
+// once. While maxQueued searches run or wait it does nothing: the first question about the module
+// starts the search then. It may take long, since it waits for a running question about the file.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	defer s.cache.relieve()
 	for {
@@ -336,8 +334,8 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	}
 }
 
-// codeUntil is code. until is when an answer that is not the best may get better, also one without
-// frames; zero: never.
+// codeUntil is code; until is when a provisional answer, with or without frames, may improve. It is
+// zero for a final answer.
 func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
 		if dst, ok := s.byIndex(e, dst, l.Addr); ok {
@@ -368,7 +366,7 @@ func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (fr
 	return dst, until, pending
 }
 
-// dataUntil is data. until is as that of codeUntil.
+// dataUntil is data; until is as in codeUntil.
 func (s *Symbolizer) dataUntil(ctx context.Context, l Location) (v Variable, until time.Time, err error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {

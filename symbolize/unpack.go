@@ -9,13 +9,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Compressed debug information is inflated by the first lookup that needs it: most modules of a log
-// are in none of its frames. Above memory.inline bytes a goroutine inflates it, while questions
-// wait as they do for a search, or are answered by symbols.
+// The first lookup that needs compressed debug information inflates it, since most modules of a log
+// occur in none of its frames. Above memory.inline bytes a goroutine inflates it; meanwhile
+// questions wait as for a search, or are answered from symbols.
 
-// inflate inflates the debug sections of e's module, which are packed and needed by a lookup. It
-// reports whether a goroutine does that; e.mu is held. If there is no memory for them, the module
-// answers by symbols for a time.
+// inflate inflates the packed debug sections of e's module for a lookup. It reports whether a
+// goroutine goes on doing so; e.mu is held. If there is no memory for them, the module answers from
+// symbols for a time.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m := e.module
 	u := m.unpack()
@@ -34,7 +34,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 			return false
 		}
 		u.drop()
-		u = m.unpack() // to wait for memory, which is not done while e.mu is held
+		u = m.unpack() // a goroutine must wait for memory, since e.mu is held here
 	}
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
@@ -44,10 +44,10 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	select {
 	case s.queue <- struct{}{}:
 	default:
-		return false // still packed: a later question tries it
+		return false // still packed: a later question tries again
 	}
 	done := make(chan struct{})
-	e.task = &task{inflation, done, done} // nothing is asked of a server: the file was found
+	e.task = &task{inflation, done, done} // no server is asked, since the file was found
 	p := &pin{held: true}
 	m.pin = p
 	spills := m.obj.Spills()
@@ -78,7 +78,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	return true
 }
 
-// An unpacking inflates sections of a module and then, if it has one, of its supplementary file.
+// An unpacking inflates sections of a module and of its supplementary file, if it has one.
 type unpacking []*object.Unpacking
 
 // unpack returns the unpacking of the sections that lookups in m need.
@@ -97,8 +97,8 @@ func (u unpacking) size() (n int64) {
 	return n
 }
 
-// run inflates. take is asked for memory for what can go to a file instead, must for the rest: the
-// supplementary file has no spill directory.
+// run inflates. It asks take for memory for sections that could be spilled to a file instead, and
+// must for the rest: a supplementary file is never spilled.
 func (u unpacking) run(take, must func(int64) error) {
 	for _, file := range u {
 		if file.Run(take, must); file.Err() != nil {
@@ -152,11 +152,11 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	s.cache.account(e)
 }
 
-// errCrowded reports that files take each other's memory.
-var errCrowded = errors.New("it was inflated again and again, since other files need the memory too")
+// errCrowded reports that files keep taking each other's memory.
+var errCrowded = errors.New("inflated again and again, since other files need the memory too")
 
-// deny leaves the debug information of e's module alone for a time, since there is no memory for
-// it; e.mu is held.
+// deny stops using the debug information of e's module for a time, for lack of memory; e.mu is
+// held.
 func (s *Symbolizer) deny(e *entry, size int64, err error) {
 	e.denied = min(max(2*e.denied, betterMin), betterMax)
 	m := e.module
@@ -175,8 +175,8 @@ func (o *Options) helps() string {
 	return help
 }
 
-// affordable returns an error if the debug information is compressed, would take more memory than
-// is ever granted, and cannot be inflated into a file. It inflates nothing.
+// affordable returns an error if compressed debug information would take more memory than is ever
+// granted, and cannot be inflated into a file. It inflates nothing.
 func (m *module) affordable(o *Options) error {
 	var cost int64
 	for _, name := range lookupSections {

@@ -10,12 +10,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Limits of what is asked in the background.
+// Limits of the questions that are asked in the background.
 const (
-	maxErrands = 1024 // questions that wait; some 100 KiB. A crash has a hundred
-	maxParked  = 64   // questions that wait for the end of one module's search or inflation
-	maxWarmers = 2    // goroutines that ask: as many as inflate at a time
-	warmShare  = 128  // 1/128 of the budget is a generation of answers: at 512 MiB some 15,000 frames
+	maxErrands = 1024 // waiting questions; some 100 KiB. A crash has about a hundred
+	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
+	maxWarmers = 2    // goroutines that ask; equals maxInflating
+	warmShare  = 128  // a generation of answers takes 1/128 of the budget: at 512 MiB some 15,000 frames
 	warmCost   = 192  // bytes of an answer or a frame, without its strings
 )
 
@@ -25,21 +25,21 @@ type warmer struct {
 
 	mu       sync.RWMutex
 	queue    []errand
-	queued   map[errand]bool // those in queue
+	queued   map[errand]bool // the errands in queue
 	working  int             // goroutines
 	young    map[errandKey]warmAnswer
-	old      map[errandKey]warmAnswer // those before young; the next to be dropped
+	old      map[errandKey]warmAnswer // the generation before young; dropped next
 	size     int64                    // bytes of young
 	oldSize  int64
-	mostSize int64           // bytes of young at which it becomes old
-	expired  context.Context // asks without waiting
-	beside   chan struct{}   // a token for each question of askWithin that runs
+	mostSize int64           // size of young at which it becomes old
+	expired  context.Context // always done: asks without waiting
+	beside   chan struct{}   // a token for each running question of askWithin
 }
 
-// An errand is a question that is asked in the background.
+// An errand is a question to be asked in the background.
 type errand struct {
 	errandKey
-	name string // of the module
+	name string // the module's name
 }
 
 type errandKey struct {
@@ -53,7 +53,7 @@ type errandKind uint8
 const (
 	codeErrand   errandKind = iota
 	dataErrand              // about a data address
-	searchErrand            // starts a search
+	searchErrand            // starts a search for a file
 	ledgerErrand            // counts the names that an index has copied
 )
 
@@ -62,7 +62,7 @@ type warmAnswer struct {
 	frames   []Frame
 	variable Variable
 	err      error     // nil or ErrNoSymbol
-	until    time.Time // when it is asked for again; zero: never
+	until    time.Time // when to ask again; zero means never
 }
 
 func (w *warmer) init(s *Symbolizer) {
@@ -85,7 +85,7 @@ func newErrand(kind errandKind, l Location) errand {
 	return errand{errandKey{keyOf(l.ID, l.Name), l.Addr, kind}, clipName(l.Name)}
 }
 
-// known returns what the warmer knows; ErrPending if that may get better.
+// known returns an answer that the warmer has kept, with ErrPending if a later one may be better.
 func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	k := errandKey{keyOf(l.ID, l.Name), l.Addr, kind}
 	w.mu.RLock()
@@ -103,7 +103,7 @@ func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	return a, a.err
 }
 
-// refusal returns why nothing is known of a module, and starts a search that is due.
+// refusal returns the error for a module without a known answer, and starts a search if one is due.
 func (w *warmer) refusal(l Location) error {
 	e, err := w.s.cache.entry(l.ID, l.Name)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *warmer) refusal(l Location) error {
 	return ErrPending
 }
 
-// send queues an errand, unless it is queued, or there is no room.
+// send queues an errand and reports whether it is in the queue; it is dropped if the queue is full.
 func (w *warmer) send(t errand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,10 +185,10 @@ func (w *warmer) run(t errand) {
 	}
 	a := w.ask(t.kind, l)
 	if errors.Is(a.err, ErrPending) && !w.park(t) {
-		a = w.ask(t.kind, l) // the task that it waited for has ended
+		a = w.ask(t.kind, l) // the task that the errand waited for has ended
 	}
 	if errors.Is(a.err, ErrPending) && (len(a.frames) > 0 || a.variable.Name != "") {
-		a.err, a.until = nil, time.Now() // of a file that was found before the search has ended
+		a.err, a.until = nil, time.Now() // from a file found before the end of the search: expires at once
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
 		w.s.cache.memory.heap.Add(w.keep(t.errandKey, a))
@@ -206,8 +206,7 @@ func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	return a
 }
 
-// park keeps an errand until the task of its module has ended, for which its answer waits. It reports
-// false if there is no task.
+// park keeps an errand until the task of its module ends. It returns false if there is no task.
 func (w *warmer) park(t errand) bool {
 	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {
@@ -224,7 +223,7 @@ func (w *warmer) park(t errand) bool {
 	return true
 }
 
-// unpark has the questions asked that wait for e's task; e.mu is held.
+// unpark queues the questions that waited for e's task; e.mu is held.
 func (w *warmer) unpark(e *entry) {
 	for _, t := range e.parked {
 		w.send(t)
@@ -232,7 +231,7 @@ func (w *warmer) unpark(e *entry) {
 	e.parked = nil
 }
 
-// keep keeps an answer, and returns by how many bytes all have grown.
+// keep stores an answer, and returns the growth of all answers in bytes.
 func (w *warmer) keep(k errandKey, a warmAnswer) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
