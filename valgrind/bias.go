@@ -21,15 +21,15 @@ const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames after the first are not callers, and are not recognised
 	forSignal   = 10 // the code ends a signal handler: nine bytes, once or twice in a file
-	forRequest  = 8  // code of Valgrind's own makes a request to Valgrind
+	forRequest  = 8  // Valgrind's own code makes a request to Valgrind
 	forTarget   = 9  // the call is to the function of the next inner frame
-	againstName = -8 // the address is in a function of another name; nameBits is the score in favour
+	againstName = -8 // the address is in a function with another name; nameBits gives the score in favour
 	forLine     = 9  // the address has the line of the report
-	forData     = 10 // the variable is where the report has it
+	forData     = 10 // the variable is at the address in the report
 	againstGap  = -3 // the address is in no function of the unwind information
 	overlap     = -8 // another object is in the same place
 	prior       = 10 // Valgrind usually loads programs and the dynamic linker there
-	margin      = 8  // of the lead of a bias: all others together have a probability of 1 in 256 at most
+	margin      = 8  // lead of a bias that is accepted: all others together then have a probability of at most 1 in 256
 )
 
 // The biases at which Valgrind loads a program that can be loaded anywhere, and the dynamic linker
@@ -39,7 +39,7 @@ const (
 	linkerBias = 0x4000000
 )
 
-// The ways in which a bias is known.
+// How a bias became known.
 const (
 	byMap      = "map"      // from a Map
 	byFile     = "file"     // the program can be loaded at one place only
@@ -50,8 +50,8 @@ const (
 
 // Work is counted in comparisons of an address with a candidate.
 const (
-	stageSize    = 8   // addresses that are compared before candidates are dropped
-	dropped      = 40  // how far the score of a candidate that is dropped is below the best
+	stageSize    = 8   // addresses compared between two rounds of dropping candidates
+	dropped      = 40  // distance from the best score at which a candidate is dropped
 	askedWork    = 128 // work of a question to the symbolizer
 	demangleWork = 4   // work of demangling a name
 	symbolSize   = 512 // bytes of symbol tables for a work of 1
@@ -62,7 +62,7 @@ type candidate struct {
 	bias  uint64
 	code  int32 // the score of the epoch's addresses
 	lines int32 // the score of the symbolizer's answers
-	score int   // the score of all facts, at the last try
+	score int   // the score from all facts, at the last try
 }
 
 const candidateSize = 24 // bytes
@@ -76,7 +76,7 @@ type solver struct {
 	allowed  int       // the work that may be done
 }
 
-// spendWork counts n more work, and reports whether that may be done.
+// spendWork adds n units of work, and reports whether the limit allows them.
 func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -85,7 +85,7 @@ func (s *solver) spendWork(n int) bool {
 	return true
 }
 
-// demangledName returns the name of a symbol in the form that reports have.
+// demangledName returns a symbol's name as reports spell it.
 func (s *solver) demangledName(name string) string {
 	s.work += demangleWork
 	return s.demangle(name)
@@ -113,9 +113,9 @@ func (s *solver) solveEpoch(e *epoch) bool {
 	return e.located
 }
 
-// solveAll looks for the biases of all objects of a process. Where one object was found no other
-// object can be, and it may show that a signal interrupted code in another object. A file that is
-// still doubted in the end is not the file that ran.
+// solveAll looks for the biases of all objects of a process. A located object excludes its place
+// for all others, and may show that a signal interrupted code in another object. A file still in
+// doubt at the end is not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -211,7 +211,7 @@ func (e *epoch) dropCandidates(out func(candidate) bool) {
 	e.keepBytes((len(e.left) - before) * candidateSize)
 }
 
-// mapBias returns the bias that a map has for an epoch, if the epoch's addresses agree with it.
+// mapBias returns the bias of an epoch's object in a Map, if the epoch's addresses agree with it.
 func (s *solver) mapBias(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
 		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (isInAny(e.windows, bias) || e.loadedAt(f, bias)) {
@@ -230,8 +230,8 @@ func isLinker(name string) bool {
 	return len(b) > 3 && b[:3] == "ld-" || len(b) > 5 && b[:5] == "ld.so" || len(b) > 4 && b[:4] == "ld64"
 }
 
-// narrowCandidates drops the candidates outside of the windows; if there are none yet, it makes all
-// that are inside. It reports false if these are too many.
+// narrowCandidates drops the candidates outside of the windows; if there are none yet, it makes a
+// candidate for each bias inside. It returns false if these are too many.
 func (e *epoch) narrowCandidates() bool {
 	e.dropCandidates(func(c candidate) bool { return !isInAny(e.windows, c.bias) })
 	if len(e.left) > 0 {
@@ -265,8 +265,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, the best first, and returns the logarithm to base 2 of how much
-// likelier that is than all others together.
+// lead sorts the candidates, best first, and returns the logarithm to base 2 of how much likelier
+// the best one is than all others together.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
@@ -292,7 +292,7 @@ func (s *solver) scoreFacts(e *epoch, f *file) bool {
 			best = max(best, c.code)
 		}
 		e.dropCandidates(func(c candidate) bool { return c.code < best-dropped })
-		if f.hasUnwindInfo() { // looking that up takes longer, so it is done for the candidates that are left
+		if f.hasUnwindInfo() { // a slower lookup, done only for the remaining candidates
 			for i := range e.left {
 				c := &e.left[i]
 				c.code += scoreGaps(part, f, c.bias)
@@ -305,8 +305,8 @@ func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	return s.spendWork(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
-// scoreOverlaps scores candidates that put the object where another one is: possible only if that
-// was unloaded.
+// scoreOverlaps scores candidates that put the object in the place of another one, which is
+// possible only if the other was unloaded.
 func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	for _, other := range e.of.proc.places {
 		if other.of == e.of {
@@ -339,9 +339,9 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreNames scores the functions that the report names, each as one fact. A name that the file
-// does not have is not a fact: the function may be inlined, or only debug information has its name.
-// It reports false if that is too much work.
+// scoreNames scores the functions named in the report, each as one fact. A name without a symbol in
+// the file is not a fact: the function may be inlined, or named only in debug information. It
+// returns false if that is too much work.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // addresses
 	var names []string
@@ -361,7 +361,7 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			continue
 		}
 		favour, against := nameBits(named), againstName
-		if fn == "(below main)" && !f.hasSymtab() { // the name of several functions; some may be missing
+		if fn == "(below main)" && !f.hasSymtab() { // several functions have this name; some may be missing
 			against = 0
 		}
 		for i := range e.left {

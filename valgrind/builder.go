@@ -11,7 +11,7 @@ type builder struct {
 	active    bool // there is a current record,
 	at        int  // which begins here in the buffer
 	name      string
-	continued bool // its beginning was handed over
+	continued bool // an earlier part of it was handed over
 	latin1    bool // the report is in ISO 8859-1
 
 	open   []string // the names of the open elements, the outermost first
@@ -19,9 +19,9 @@ type builder struct {
 	frames []rawFrame
 	rest   []string // the elements that are open at the end of a record whose rest follows
 	stack  int      // index in items of the open stack, plus 1; 0 if no stack is open
-	holder int      // index in open of the element that the open stack ends with
+	holder int      // index in open of the element whose end tag closes the open stack
 
-	// What is handed over; used again for the next record.
+	// Buffers of the record that is handed over; reused for the next one.
 	record    Record
 	outItems  []Item
 	outFrames []Frame
@@ -31,7 +31,7 @@ type builder struct {
 // A span is a part of the record; the zero span is none.
 type span struct {
 	from, to int32
-	escaped  bool // an '&' is in it, or a character that is not in UTF-8
+	escaped  bool // it has an '&', or a character that is not UTF-8
 }
 
 func (s span) isSet() bool { return s.to > 0 }
@@ -57,7 +57,7 @@ func (b *builder) span(at int, text []byte) span {
 	return span{from, from + int32(len(text)), bytes.IndexByte(text, '&') >= 0 || b.latin1 && !isASCII(text)}
 }
 
-// begin begins a record, unless there is one.
+// begin begins a record, unless one is open.
 func (b *builder) begin(name string, at int) {
 	if !b.active {
 		b.name, b.at, b.active, b.continued = name, at, true, false
@@ -100,7 +100,7 @@ func (b *builder) push(name string) {
 	b.open = append(b.open, name)
 	switch {
 	case name == "frame":
-		if b.stack == 0 { // its stack's beginning is missing
+		if b.stack == 0 { // the beginning of its stack is missing
 			b.beginStack(max(0, depth-1), max(0, depth-1))
 		}
 		b.dropEmptyFrame()
@@ -150,7 +150,7 @@ func (b *builder) endStack() {
 	}
 }
 
-// dropEmptyFrame drops the last frame if nothing is known of it.
+// dropEmptyFrame drops the last frame if all its fields are empty.
 func (b *builder) dropEmptyFrame() {
 	if n := len(b.frames); n > 0 {
 		if f := &b.frames[n-1]; !f.hasIP && !f.obj.isSet() && !f.fn.isSet() && !f.file.isSet() {
@@ -170,7 +170,7 @@ func (b *builder) addLeaf(name string, text span) {
 	b.items = append(b.items, rawItem{name: name, text: text, depth: int32(max(0, len(b.open)-1)), isLeaf: true})
 }
 
-// addText adds a text between two elements. One that continues the last item makes that longer.
+// addText adds a text between two elements; it extends the last item if it continues that.
 func (b *builder) addText(s span) {
 	depth := int32(len(b.open) - 1)
 	if n := len(b.items); n > 0 {

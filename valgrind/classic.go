@@ -10,11 +10,11 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// NewText returns a writer that writes the report written to it to w as the text that Valgrind prints
-// without --xml if it finds the debug information itself: "==PID== Invalid read of size 4". Of what
-// only that text has, such as the sizes in HEAP SUMMARY before protocol 6, there is nothing; with
-// --quiet in Valgrind's command line there are errors only, as there. Close writes the rest, and
-// does not close w. Errors are those of w. The writer is for one goroutine.
+// NewText returns a writer that writes the report written to it to w as the text that Valgrind
+// prints without --xml if it finds the debug information itself: "==PID== Invalid read of size 4".
+// It omits facts that the XML lacks, such as the sizes in HEAP SUMMARY before protocol 6. As in
+// Valgrind, --quiet in the logged command line leaves only errors. Close writes the rest, and does
+// not close w. Errors are those of w. The writer is for one goroutine.
 func NewText(w io.Writer, o Options) io.WriteCloser {
 	c := &classic{w: w, o: &o, t: newTracker(&o)}
 	c.names = newNamer(&o, c.t)
@@ -32,24 +32,24 @@ type classic struct {
 	err   error
 
 	out    []byte
-	prefix []byte // of the current process: "==7== "
+	prefix []byte // prefix of the current process: "==7== "
 	in     *spoken
 	repeat []byte // the last suppression, which Valgrind 3.19 writes twice
 	frames []textFrame
 }
 
-// A spoken is what the text has about a process.
+// A spoken is the state of the text about one process.
 type spoken struct {
 	of       *process
 	begun    bool   // the heading was written
-	preamble []byte // lines with an end each
+	preamble []byte // lines, each with its line end
 	thread   string // the last thread that was named
 }
 
 // A textFrame is a line of a stack.
 type textFrame struct {
 	ip             uint64
-	raw            []byte // in place of ip, if that is not a number
+	raw            []byte // printed instead of ip if <ip> is not a number
 	name, position string // empty if not known; position is FILE:LINE
 	object         []byte
 }
@@ -112,7 +112,7 @@ func (c *classic) take(rec *Record) error {
 	return c.err
 }
 
-// process returns what the text has about the current process.
+// process returns the state of the current process in the text.
 func (c *classic) process() *spoken {
 	if c.in == nil || c.in.of != c.t.cur {
 		c.in = &spoken{of: c.t.cur, thread: "1"}
@@ -239,7 +239,7 @@ func (c *classic) error(rec *Record) {
 // items writes the texts and the stacks of a record.
 func (c *classic) items(rec *Record) {
 	helgrind := c.t.cur.tool == "helgrind"
-	suppression := -1 // depth of the one that is passed over
+	suppression := -1 // depth of the suppression that is being skipped
 	for i := range rec.Items {
 		it := &rec.Items[i]
 		if suppression >= 0 && it.Depth > suppression {

@@ -13,12 +13,12 @@ import (
 // occurred, with the calls that were inlined there.
 type errorAt struct {
 	kind   string
-	frames []Frame // with text of their own; empty if the error has no stack, or long names
+	frames []Frame // with copied texts; empty if the error has no stack, or long names
 }
 
-// maxErrors is how many errors of a process are kept for its error counts. Valgrind stops after
-// 1,000 different ones, unless --error-limit=no is given. maxPlace is how many bytes the names of the
-// functions of one have: each of its counts, of some 60 bytes, repeats them.
+// maxErrors bounds the errors of a process that are kept for its error counts: without
+// --error-limit=no Valgrind stops after 1,000 different ones. maxPlace bounds the bytes of function
+// names in one of them, since each count, of some 60 bytes, repeats the names.
 const (
 	maxErrors = 1 << 14
 	maxPlace  = 2 << 10
@@ -105,7 +105,7 @@ func firstSite(rec *Record) []Frame {
 	return nil
 }
 
-// closing renders what is at the end of a report: the counts of errors, and summaries.
+// closing renders the end of a report: the error counts and the summaries.
 type closing struct{ *renderer }
 
 // findCounted finds the sites of the errors that error counts refer to.
@@ -119,8 +119,8 @@ func (r closing) findCounted(rec *Record) {
 	}
 }
 
-// renderCounts renders how often each error occurred: its kind and its first function. The number
-// of an error is rendered if its place is not known.
+// renderCounts renders how often each error occurred: its kind and its first function. If the place
+// of an error is not known, its number is rendered instead.
 func (r closing) renderCounts(rec *Record) {
 	r.renderPairs(rec, "Errors by kind and place:", "unique", func(number []byte) {
 		e := r.t.cur.errors[string(number)]
@@ -139,8 +139,8 @@ func (r closing) renderCounts(rec *Record) {
 	})
 }
 
-// renderPlace renders a site within a line, as an element or in the layout that package filter has
-// for one.
+// renderPlace renders a site within a line, as an element or in package filter's layout of an
+// element.
 func (r closing) renderPlace(s *site) {
 	if s.at != nil && s.at.shown && r.isElement(s) {
 		r.sendElement(markup.PC{Addr: s.addr, Kind: s.kind})
@@ -224,9 +224,9 @@ func (r closing) renderErrorSummary(rec *Record) {
 	r.renderItems(rec, "errors", "error_contexts", "suppressed", "suppressed_contexts")
 }
 
-// appendErrors appends Valgrind's line about all errors. That has the number of suppressed contexts,
-// too: "(suppressed: 4 from 2)". If the report does not have that number, the line has the number
-// of suppressions that were used instead.
+// appendErrors appends Valgrind's line about all errors, which ends with the number of suppressed
+// contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has the number of
+// suppressions used instead.
 func (s *summary) appendErrors(b []byte) []byte {
 	b = append(b, "ERROR SUMMARY: "...)
 	all, contexts := s.errors()
@@ -236,7 +236,7 @@ func (s *summary) appendErrors(b []byte) []byte {
 	switch {
 	case s.statedContexts:
 		return append(strconv.AppendUint(append(b, " from "...), s.suppressedContexts, 10), ")\n"...)
-	case s.suppressed == s.suppressions: // each of them suppressed one error
+	case s.suppressed == s.suppressions: // each suppression suppressed one error
 		return append(strconv.AppendUint(append(b, " from "...), s.suppressions, 10), ")\n"...)
 	}
 	b = append(strconv.AppendUint(append(b, " by "...), s.suppressions, 10), " suppression"...)
@@ -246,8 +246,7 @@ func (s *summary) appendErrors(b []byte) []byte {
 	return append(b, ")\n"...)
 }
 
-// renderSummary renders the summaries that the document which ends does not have itself: protocols
-// before 6 have none.
+// renderSummary renders the summaries that the ending document lacks: protocols before 6 have none.
 func (r closing) renderSummary() {
 	s := &r.t.cur.summary
 	if s.hasLosses() && !s.statedLeaks {
@@ -283,7 +282,7 @@ func appendCommas(b []byte, n uint64) []byte {
 	return b
 }
 
-// printSummary prints the errors and leaks of the document which ends.
+// printSummary prints the errors and leaks of the ending document.
 func (r *reporter) printSummary(p *process) {
 	s := &p.summary
 	if s.counted || s.hasLosses() {

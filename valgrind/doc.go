@@ -7,10 +7,10 @@
 // renders records as symbolizer markup, text that reads like Valgrind's own report, and [NewReport]
 // as JSON Lines (report.schema.json).
 //
-// A report has the file and the address of each frame, but not where the file was loaded. This load
-// bias is taken from a map, or inferred: of all biases for which every address of the file is in
-// its code, the package chooses the one that the facts of the report and of the file agree with. If
-// they agree with several, the frames of the file stay unresolved; [Options] has the remedies.
+// A report has the file and the address of each frame, but not where the file was loaded. The load
+// bias is taken from a map, or inferred: among the biases that put every address of the file into
+// its code, the package chooses the one that agrees with the facts in the report and the file. If
+// several agree, the frames of the file stay unresolved; [Options] has the remedies.
 //
 // The formats are protocols 1 to 4 as Valgrind's documentation has them (xml-output.txt,
 // xml-output-protocol4.txt), and protocols 5 and 6 as Valgrind 3.23 to 3.26 write them.

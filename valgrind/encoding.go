@@ -19,8 +19,8 @@ func encodingOf(declaration []byte) string {
 	return string(name[:min(len(name), maxName)])
 }
 
-// isUTF8 reports whether the bytes of a report in this encoding are UTF-8. They are if it is UTF-16,
-// which was decoded before: it cannot be read otherwise.
+// isUTF8 reports whether the bytes of a report in this encoding are UTF-8. UTF-16 counts as UTF-8,
+// since such a report has been decoded before it gets here.
 func isUTF8(encoding string) bool {
 	switch strings.ToUpper(encoding) {
 	case "", "UTF-8", "UTF8", "US-ASCII", "ASCII", "UTF-16", "UTF-16LE", "UTF-16BE":
@@ -39,7 +39,7 @@ func isLatin1(encoding string) bool {
 	return false
 }
 
-// isASCII reports whether no byte of b depends on the encoding.
+// isASCII reports whether b is ASCII, which is the same in all encodings.
 func isASCII(b []byte) bool {
 	for _, c := range b {
 		if c >= utf8.RuneSelf {

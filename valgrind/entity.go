@@ -46,7 +46,7 @@ func appendDecoded(dst, b []byte) []byte {
 	}
 }
 
-// appendEntity appends the character of an entity; nothing if XML does not have the entity.
+// appendEntity appends the character of an entity, or nothing if XML has no such entity.
 func appendEntity(dst []byte, name string) []byte {
 	switch name {
 	case "lt":

@@ -16,7 +16,7 @@ const page = 4096
 type files struct {
 	objects *report.Objects
 	byName  map[string]*file
-	kept    int // bytes of the facts about all of them
+	kept    int // bytes of the facts about all files
 }
 
 // keepBytes counts the bytes of another fact, and reports whether they are within the limit.
@@ -32,7 +32,7 @@ func (fs *files) keepBytes(size int) bool {
 type file struct {
 	*report.Object
 	from, to uint64 // addresses of the first and after the last loaded byte
-	ours     bool   // the file is a library that Valgrind preloads
+	ours     bool   // the file is a library of Valgrind, preloaded into programs
 
 	size      int                        // bytes of its symbol tables
 	functions map[string][]object.Symbol // the functions looked for so far, by the name in the report
@@ -67,7 +67,8 @@ func (fs *files) named(name string) *file {
 	return f
 }
 
-// safely calls use, which reads from the mapping; Err is set if another process truncates the file.
+// safely calls use, which reads from the mapping. It sets Err if another process truncates the file
+// meanwhile.
 func (f *file) safely(use func()) {
 	if err := object.Guard(use); err != nil {
 		f.Err = err
@@ -100,8 +101,8 @@ func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// findSymbols returns the symbols that Valgrind shows as fn: that is their name, with or without a
-// version, demangled or not, or the name of the function that they replace.
+// findSymbols returns the symbols that Valgrind prints as fn: symbols with this name, with or
+// without a version, demangled or not, and replacements for a function of this name.
 func (f *file) findSymbols(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {
@@ -165,8 +166,8 @@ func identifier(fn string) string {
 	return string(word)
 }
 
-// replacedName returns the name of the function that a symbol of Valgrind replaces: malloc for
-// _vgr10010ZU_libcZdsoZa_malloc.
+// replacedName returns the name of the function that a symbol in Valgrind's libraries replaces:
+// malloc for _vgr10010ZU_libcZdsoZa_malloc.
 func replacedName(name string) (string, bool) {
 	if !strings.HasPrefix(name, "_vg") || len(name) < 12 || name[3] != 'r' && name[3] != 'w' {
 		return "", false

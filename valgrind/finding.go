@@ -31,20 +31,21 @@ type finder struct {
 	sites  []site
 	stack  []*findings.TraceFrame // scratch: the current stack
 	shared sharing
-	texts  map[string]string // kinds and texts of errors that were kept before
-	runs   map[int]*run      // by the numbers of processes in the report
+	texts  map[string]string // kinds and texts of earlier errors, for sharing
+	runs   map[int]*run      // by number of the process in the report
 	byPID  map[string]int    // the last process with this PID, by its number in the findings
 }
 
-// A run is what the findings have of a process.
+// A run is the state of one process in the findings.
 type run struct {
-	number   int                       // of the process in the findings
+	number   int                       // number of the process in the findings
 	errors   map[string]counted        // by their unique numbers
 	finished bool                      // it has the state FINISHED
-	threads  map[string]findings.Trace // where its threads were created, by Helgrind's numbers of them
+	threads  map[string]findings.Trace // where its threads were created, by Helgrind's thread number
 
-	// stub is set if its report ends after the command line: that of a child between fork and exec
-	// of a program that Valgrind does not trace. Other reports continue with the state RUNNING.
+	// stub is set if the process's report ends after the command line: the process is a child that
+	// forked and then executes a program that Valgrind does not trace. Other reports continue with
+	// the state RUNNING.
 	stub bool
 }
 
@@ -66,7 +67,7 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds what a record has to the findings.
+// take adds the errors and process facts of a record to the findings.
 func (f *finder) take(rec *Record) error {
 	f.answers.time = time.Time{}
 	p := f.t.cur
@@ -116,7 +117,7 @@ func (f *finder) take(rec *Record) error {
 	return nil
 }
 
-// runOf returns the run of a process, which begins if it is new.
+// runOf returns the run of a process, and begins one for a new process.
 func (f *finder) runOf(p *process) *run {
 	r := f.runs[p.number]
 	if r == nil {
@@ -129,8 +130,8 @@ func (f *finder) runOf(p *process) *run {
 	return r
 }
 
-// describe sets what is known of a process. If it began another program by exec, its report has no
-// end of its own: that of the other program, which has the same PID, goes on for it.
+// describe updates the facts about a process. If the process replaced its program by exec, its
+// report has no end: the report of the new program, with the same PID, continues it.
 func (f *finder) describe(p *process) {
 	r := f.runOf(p)
 	to := f.to.Process(r.number)
@@ -150,7 +151,7 @@ func (f *finder) describe(p *process) {
 			to.Complete = true
 		}
 	}
-	if len(f.byPID) >= maxProcesses { // the program that exec begins comes soon
+	if len(f.byPID) >= maxProcesses { // the report of the program begun by exec comes soon
 		clear(f.byPID)
 	}
 	f.byPID[p.pid] = r.number
@@ -162,7 +163,7 @@ func (f *finder) isLast(pid string, number int) bool {
 	return known && last == number
 }
 
-// forget drops what is kept for processes whose documents have ended.
+// forget drops the state of processes whose documents have ended.
 func (f *finder) forget() {
 	f.shared = sharing{}
 	for number := range f.runs {
@@ -172,8 +173,8 @@ func (f *finder) forget() {
 	}
 }
 
-// complete marks a process whose document has ended. Its state alone does not show that nothing is
-// missing: the leaks come after it.
+// complete marks a process whose document has ended. The state FINISHED alone does not prove a
+// complete report, since the leaks come after it.
 func (f *finder) complete(p *process) {
 	r := f.runOf(p)
 	if to := f.to.Process(r.number); to != nil && r.finished {
@@ -183,7 +184,7 @@ func (f *finder) complete(p *process) {
 
 // addError adds an error to the findings.
 func (f *finder) addError(rec *Record, x *findings.Finding) {
-	if rec.Continued { // its beginning is the finding
+	if rec.Continued { // the first part became the finding
 		return
 	}
 	f.keepLinkage(rec)
@@ -199,7 +200,7 @@ func (f *finder) addError(rec *Record, x *findings.Finding) {
 	}
 }
 
-// count sets how often errors occurred. Error counts have all occurrences so far.
+// count sets how often errors occurred, from error counts, which include all occurrences so far.
 func (f *finder) count(rec *Record) {
 	r := f.runOf(f.t.cur)
 	var n uint64
@@ -274,8 +275,8 @@ func (f *finder) finding(rec *Record) *findings.Finding {
 	return x
 }
 
-// keepLinkage keeps the linkage names in the suppression of an error, whose lines are those of the
-// first stack. The frames of a report have demangled names alone.
+// keepLinkage takes linkage names from the suppression of an error, which has a line for each frame
+// of the first stack. The frames of a report have only demangled names.
 func (f *finder) keepLinkage(rec *Record) {
 	var frames []Frame
 	for i := range rec.Items {
@@ -303,7 +304,7 @@ func (f *finder) keepLinkage(rec *Record) {
 	}
 }
 
-// Bounds of the threads of a process whose creation is kept, and of their frames.
+// Bounds of the threads of a process whose creation stacks are kept, and of their frames.
 const (
 	maxThreads      = 256
 	maxThreadFrames = 64
@@ -361,7 +362,7 @@ func (f *finder) signal(rec *Record) *findings.Finding {
 	return x
 }
 
-// clean returns the text of an element without line ends and blanks around it.
+// clean returns the text of an element without the line ends and blanks around it.
 func clean(text []byte) string {
 	if isClean(text) {
 		return string(text)
@@ -387,8 +388,8 @@ const (
 	maxText  = 256
 )
 
-// text returns a text as a string, which findings share if it was seen before: most texts beside the
-// message are repeated.
+// text returns a text as a string, which findings share if it was seen before: most texts other
+// than the message are repeated.
 func (f *finder) text(b []byte) string {
 	known, ok := f.texts[string(b)]
 	switch {
@@ -404,7 +405,7 @@ func (f *finder) text(b []byte) string {
 	return s
 }
 
-// roleOf returns what a stack shows, from the text before it.
+// roleOf returns the role of a stack, such as an allocation, from the text before it.
 func roleOf(said string) findings.Role {
 	switch {
 	case strings.HasSuffix(said, "free'd"):
@@ -415,7 +416,7 @@ func roleOf(said string) findings.Role {
 	return findings.RoleOther
 }
 
-// memoryOf returns what the text about an address says of its memory.
+// memoryOf returns the kind of memory that the text about an address describes.
 func memoryOf(said string) findings.Memory {
 	switch {
 	case !strings.HasPrefix(said, "Address "):

@@ -5,29 +5,29 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A sharing has the frames and the stacks of a process that findings share: frames are most of what
-// findings take, and programs with many errors have few different ones.
+// A sharing holds frames and stacks of a process that several findings share: frames take most of
+// the memory of findings, and programs with many errors have few different frames.
 type sharing struct {
 	sites  map[siteKey]*sharedSite
-	bytes  int    // that sites take, about
+	bytes  int    // approximate memory of the sites
 	text   []byte // scratch: the text of a site
 	stacks [sharedStacks][]*findings.TraceFrame
 }
 
-// A siteKey tells most sites of a process apart. at and rel are those of a site with a place.
+// A siteKey distinguishes most sites of a process. at and rel are set for sites with a place.
 type siteKey struct {
 	ip, line, rel uint64
 	at            *epoch
 }
 
-// A sharedSite is a site with the frames that findings have for it.
+// A sharedSite is a site with its frames in the findings.
 type sharedSite struct {
-	from    []sharedFrame // as the report has it
+	from    []sharedFrame // the frames in the report
 	frames  []*findings.TraceFrame
 	named   bool // the symbolizer has named them
-	unnamed bool // nothing has: a later answer may be better
+	unnamed bool // nothing has named them: a later answer may be better
 
-	// Memory of from and frames, of the most sites.
+	// Memory of from and frames, enough for most sites.
 	oneFrom  [1]sharedFrame
 	oneRef   [1]*findings.TraceFrame
 	oneFrame [1]findings.TraceFrame
@@ -36,19 +36,19 @@ type sharedSite struct {
 // A sharedFrame has the texts of a frame of a report.
 type sharedFrame struct {
 	object, fn, source string
-	dir                int     // bytes of source that are the folder
-	has                [4]bool // which texts the report has, of the object, the function, the folder, and the file
+	dir                int     // length of the folder in source
+	has                [4]bool // whether the report has the object, the function, the folder and the file
 }
 
-// Bounds of what is shared: the bytes of sites, and the number of stacks. A program of the size of a
+// Bounds of the shared sites, in bytes, and of the number of shared stacks. A program as large as a
 // compiler has some 10,000 sites in its errors.
 const (
 	maxSharedBytes  = 16 << 20
-	sharedFrameSize = 640 // bytes of a site with one frame beside its text
+	sharedFrameSize = 640 // bytes of a site with one frame, without its text
 	sharedStacks    = 1 << 10
 )
 
-// site returns the site that was kept; nil if there is none.
+// site returns the kept site with this key and these frames, or nil.
 func (s *sharing) site(k siteKey, frames []Frame) *sharedSite {
 	known := s.sites[k]
 	if known == nil || len(known.from) != len(frames) {
@@ -62,7 +62,7 @@ func (s *sharing) site(k siteKey, frames []Frame) *sharedSite {
 	return known
 }
 
-// is reports whether a frame has these texts, and a number as its address.
+// is reports whether f has the texts of s, and a number as its address.
 func (s *sharedFrame) is(f *Frame) bool {
 	file := s.source
 	if s.dir > 0 {
@@ -71,12 +71,12 @@ func (s *sharedFrame) is(f *Frame) bool {
 	return f.RawIP == nil && string(f.Fn) == s.fn && string(f.File) == file && string(f.Dir) == s.source[:s.dir] && string(f.Obj) == s.object && textsOf(f) == s.has
 }
 
-// textsOf returns which texts a frame has: none is not the same as an empty one.
+// textsOf returns which texts a frame has; an empty text counts as present.
 func textsOf(f *Frame) [4]bool {
 	return [...]bool{f.Obj != nil, f.Fn != nil, f.Dir != nil, f.File != nil}
 }
 
-// newSite returns a site with the texts of frames, which are in the object, in memory of its own.
+// newSite returns a site with copies of the texts of frames, all in the given object.
 func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	b := s.text[:0]
 	for i := range frames {
@@ -109,7 +109,7 @@ func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	return site
 }
 
-// trace returns n frames of a site, which are to be set.
+// trace returns n zero frames of a site, for the caller to set.
 func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	if n != 1 {
 		all := make([]findings.TraceFrame, n)
@@ -121,7 +121,7 @@ func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	return s.oneFrame[:]
 }
 
-// keep keeps a site.
+// keep stores a site under its key, if the bound allows.
 func (s *sharing) keep(k siteKey, site *sharedSite) {
 	size := sharedFrameSize * len(site.from)
 	for i := range site.from {
@@ -137,11 +137,11 @@ func (s *sharing) keep(k siteKey, site *sharedSite) {
 	s.sites[k] = site
 }
 
-// stack returns a stack with these frames, which others share if one has them already.
+// stack returns a stack with these frames; equal stacks are shared.
 func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 	var sum uint64
 	for _, f := range frames {
-		sum = (sum ^ f.Address) * 0x9E3779B97F4A7C15 // spreads the bits of an address over the higher ones
+		sum = (sum ^ f.Address) * 0x9E3779B97F4A7C15 // spreads the address over the high bits
 	}
 	slot := &s.stacks[sum>>54]
 	if len(*slot) == len(frames) {
@@ -153,11 +153,11 @@ func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 			return *slot
 		}
 	}
-	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...) // findings are kept: a slice that grew would be half unused
+	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...) // exact size, since findings are kept: a slice grown by append would be half unused
 	return *slot
 }
 
-// frames returns the frames of a stack as a finding has them. They and their slice may be shared.
+// frames returns the frames of a stack for a finding. The frames and the slice may be shared.
 func (f *finder) frames(frames []Frame) []*findings.TraceFrame {
 	f.sites = f.t.appendSites(f.sites[:0], frames)
 	f.stack = f.stack[:0]
@@ -167,7 +167,7 @@ func (f *finder) frames(frames []Frame) []*findings.TraceFrame {
 	return f.shared.stack(f.stack)
 }
 
-// traceOf returns the frames of a site: those of the symbolizer, if it has more than the report.
+// traceOf returns the frames of a site: the symbolizer's if they have more than the report's.
 func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	last := &s.frames[len(s.frames)-1]
 	k := siteKey{ip: last.IP, line: last.Line, at: s.at}
@@ -228,7 +228,7 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported returns a frame that the report has names for, whose texts are in text. got may be nil.
+// reported returns a frame with the names in the report, whose texts are in text. got may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn
 	to.Linkage = got.linkageFor(from)

@@ -2,9 +2,9 @@ package valgrind
 
 import "bytes"
 
-// wholeFrame reads the frame at the current position if all of it is in the view, written as
-// Valgrind writes frames. Frames are most of a report, and reading them tag by tag takes three
-// times as long. It reads nothing otherwise.
+// wholeFrame reads the frame at the current position if all of it is in the view, in the layout
+// that Valgrind writes, and nothing otherwise. Frames are most of a report, and reading them tag by
+// tag takes three times as long.
 func (r *Reader) wholeFrame() bool {
 	const startTag, endTag = "<frame>", "</frame>"
 	b := r.in.view
@@ -56,7 +56,7 @@ func (r *Reader) wholeFrame() bool {
 		text := b[from : from+n]
 		switch {
 		case s != nil && s.isSet(), tag == "<ip>" && f.hasIP, tag == "<line>" && f.line != 0:
-			return false // twice
+			return false // a field occurs twice
 		case s != nil:
 			*s = r.rec.span(from, text)
 		default:

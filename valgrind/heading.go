@@ -38,8 +38,8 @@ func (r *renderer) writeCommandLine() {
 	r.line = append(b, '\n')
 }
 
-// renderOptions renders the command line of Valgrind, and everything else in the record but the command
-// line of the program, which is in the head.
+// renderOptions renders the command line of Valgrind and the rest of the record, without the
+// command line of the program, which is in the head.
 func (r *renderer) renderOptions(rec *Record) {
 	in, begun := "", false
 	for i := 0; i < len(rec.Items); {
@@ -130,7 +130,7 @@ func (r *renderer) renderTags(rec *Record, kind string) {
 	r.line = append(b, ']')
 }
 
-// renderThread renders the record of a thread that errors refer to.
+// renderThread renders the record that announces a thread, to which errors refer.
 func (r *renderer) renderThread(rec *Record) {
 	if rec.Continued {
 		r.renderItems(rec)

@@ -11,17 +11,17 @@ func init() {
 	access.Valgrind = func(o any) any { return (*inner)(o.(*Options)) }
 }
 
-// The methods of inner are for the packages of this module: see [access.Valgrind].
+// An inner is an Options with methods for this module's packages only: see [access.Valgrind].
 type inner Options
 
 // NewFindings returns a writer that adds the errors of the report written to it to the Collection,
-// with frames resolved by the symbolizer of the Options, and the processes that the report is
-// about. input is the name of the report; own tells own frames from those of the system. Writes
-// never fail. The writer is for one goroutine, which must be that of the Collection.
+// with frames resolved by the Options' Symbolizer, and the processes of the report. input is the
+// name of the report; own distinguishes the user's own frames from system frames. Writes never
+// fail. The writer is for one goroutine, which must be that of the Collection.
 func (i *inner) NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser {
 	return newFinder(to, input, own, Options(*i))
 }
 
-// NewPlaces returns the places of a process that was started as program, which is empty if that is
-// not known. The Maps and ReportOptions apply.
+// NewPlaces returns the places of a process; program is its command, empty if unknown. The Maps and
+// ReportOptions apply.
 func (i *inner) NewPlaces(program string) any { return newPlaces(program, Options(*i)) }

@@ -47,7 +47,7 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 		switch {
 		case l.isEndTag(i, name):
 			return leafText{end: i, next: i + len(name) + 3, isLeaf: true}
-		case name == "protocolversion" && !l.short && l.has(i, versionTag): // instead of an end tag, as in the documentation
+		case name == "protocolversion" && !l.short && l.has(i, versionTag): // the documentation omits the end tag here
 			return leafText{end: i, next: i + len(versionTag), isLeaf: true}
 		case k == unknown && !l.short:
 			return t
@@ -61,8 +61,8 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 	}
 }
 
-// cutLeaf returns the text of an element that the end of the view cuts off. The beginning of its
-// end tag does not belong to it; if two bytes of that are there, the text is whole.
+// cutLeaf returns the text of an element that the end of the view cuts off, without the beginning
+// of its end tag. If at least two bytes of the end tag are present, the text is whole.
 func (l *lexer) cutLeaf(name string, from int) leafText {
 	end := len(l.view)
 	for n := min(len(name)+2, end-from); n > 0; n-- {
@@ -119,8 +119,8 @@ func (l *lexer) isStructure(at int) bool {
 	return k != unknown
 }
 
-// userCommentAt finds the end of --xml-user-comment, which may hold anything: the end tag that a
-// part of the report follows, or else the first end tag.
+// userCommentAt finds the end of --xml-user-comment, which may contain anything: the first end tag
+// followed by a part of the report, otherwise the first end tag.
 func (l *lexer) userCommentAt(from int) (t leafText) {
 	size := len(marks[userEnd])
 	for {
@@ -145,8 +145,8 @@ func (l *lexer) userCommentAt(from int) (t leafText) {
 	return t
 }
 
-// isPart reports whether an element that documents have follows the blanks at i, or the end of the
-// document.
+// isPart reports whether the blanks at i are followed by a known element of a document, or by the
+// end of the document.
 func (l *lexer) isPart(i int) bool {
 	for i < len(l.view) && l.view[i] <= ' ' {
 		i++

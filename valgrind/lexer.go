@@ -3,31 +3,31 @@ package valgrind
 import "bytes"
 
 // A lexer holds the bytes of a report that were not handed over yet, and finds the end of the token
-// at its position. If an answer depends on bytes that are yet to come, the lexer sets short, and
-// the answer means nothing.
+// at its position. If an answer depends on bytes that have not come yet, the lexer sets short, and
+// the answer is meaningless.
 type lexer struct {
 	buf  []byte
 	pos  int // in buf: the next token, or the blanks before it
-	word int // in buf: the bytes from pos to word are blanks
-	seek int // in buf: up to seek, the token at pos is known not to end
+	word int // in buf: only blanks lie between pos and word
+	seek int // in buf: the token at pos does not end before seek
 
-	view  []byte // buf as far as the token at pos may reach
+	view  []byte // prefix of buf that the token at pos may reach
 	final bool   // no more bytes of the view come
 	short bool   // the token at pos needs bytes beyond the view
 
-	none [len(marks)]gap // in buf: where the last searches for each mark found none
+	none [len(marks)]gap // in buf: for each mark, the range where a search found none
 	// in buf: the whole CDATA sections of the text that begins at sections.from; empty if there are none
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far
 
-	next int // in buf, plus 1: the first error after the place of the last search; 0 if not known
+	next int // in buf, plus 1: the first error after the last search's start; 0 if not known
 
-	work int // bytes looked at, or moved; a test compares this with the bytes written
+	work int // bytes examined or moved; a test compares this with the bytes written
 }
 
-// add appends p. It drops the bytes before keep, which were handed over, if they are more than the
-// bytes that stay. moved is the number of bytes dropped, which is subtracted from all positions.
+// add appends p. It drops the bytes before keep, which were handed over, if they outnumber the
+// rest. moved is the number of bytes dropped, which is subtracted from all positions.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]
@@ -68,8 +68,8 @@ func (l *lexer) needsMore() bool {
 	return !l.final
 }
 
-// skipBlanks returns where the blanks begin that were not looked at yet, and where they end. Zeros
-// are blanks within a record only. The position moves with the blanks of a record.
+// skipBlanks returns the range of blanks that were not examined yet. Zeros are blanks only within a
+// record. Within a record it also moves the position over the blanks.
 func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
 	from = max(l.pos, l.word)
 	end = from
@@ -104,8 +104,8 @@ func (l *lexer) blanksBefore(at int) []byte {
 	return l.buf[from:at]
 }
 
-// dropLines moves the position over the blanks up to end, of which those after from are new. The
-// blanks after a line end may yet begin a line of text.
+// dropLines moves the position over the blanks up to end; the blanks after from are new. It stops
+// after the last line end unless final is set, since the blanks after it may begin a line of text.
 func (l *lexer) dropLines(from, end int, final bool) {
 	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
 		l.pos = from + nl + 1
@@ -123,8 +123,8 @@ func (l *lexer) endOfZeros(from int) (end int) {
 	return end
 }
 
-// textEnd returns where a text ends that belongs to no element: at the next tag, or outside of
-// records at the end of the line.
+// textEnd returns the end of a text outside of elements: the next tag, or outside of records the
+// end of the line.
 func (l *lexer) textEnd(inRecord bool) (end int) {
 	ends := "<\n"
 	if inRecord {
@@ -150,8 +150,8 @@ func (l *lexer) textEnd(inRecord bool) (end int) {
 	return end
 }
 
-// isTag reports whether the '<' at this place begins a tag. At the end of the report, what may
-// begin a tag is one.
+// isTag reports whether the '<' at this place begins a tag. At the end of the report, a possible
+// beginning of a tag counts as a tag.
 func (l *lexer) isTag(at int) bool {
 	if at+1 == len(l.view) {
 		l.needsMore()
@@ -169,8 +169,8 @@ func (l *lexer) isTag(at int) bool {
 }
 
 // tagName returns the name of the tag at this place, which begins nameAt bytes after it, and the
-// size of the tag. An attribute is passed over. If ok is false the '<' does not begin a tag; then
-// size is 0 if the end of the report leaves that open.
+// size of the tag. Attributes are skipped. If ok is false the '<' does not begin a tag; then size
+// is 0 if the report ends too early to tell.
 func (l *lexer) tagName(at, nameAt int) (name []byte, size int, ok bool) {
 	b := l.view[at:]
 	i := nameAt
@@ -225,7 +225,7 @@ type mark int
 
 const (
 	userEnd        mark = iota
-	userEndAndPart      // if a part of the report follows
+	userEndAndPart      // only if a part of the report follows
 	instructionEnd
 	commentEnd
 	cdataEnd
@@ -239,11 +239,11 @@ var marks = [...]string{
 
 const cdataBegin = "<![CDATA["
 
-// A gap is a part of buf that is not searched a second time. It is empty if from equals to.
+// A gap is a part of buf that need not be searched again. It is empty if from equals to.
 type gap struct{ from, to int }
 
 // find returns the first place of the mark in the view, not before from; -1 if there is none. It
-// does not search a second time where it has not found the mark before.
+// skips the gap in which an earlier search has not found the mark.
 func (l *lexer) find(m mark, from int) int {
 	g := &l.none[m]
 	if from < g.from || from > g.to {

@@ -16,8 +16,8 @@ const (
 	maxProcesses = 4096     // processes of a report that is read ahead
 	maxObjects   = 4096     // object files of a process
 	maxPath      = 4096     // bytes of a file's name
-	maxAddresses = 4096     // addresses of an object in a process kept as facts; 16 are usually enough
-	maxNames     = 1024     // functions of an object in a process kept as facts
+	maxAddresses = 4096     // addresses kept as facts, per object and process; 16 are usually enough
+	maxNames     = 1024     // functions kept as facts, per object and process
 	maxEpochs    = 16       // places where an object was loaded, one after the other
 	maxBiases    = 1 << 17  // candidates for a load bias: the pages of 512 MiB of code
 	maxInline    = 128      // inlined calls at one address
@@ -29,10 +29,10 @@ const (
 	maxFacts     = 64 << 20 // bytes of all facts, of all processes together
 	factSize     = 128      // bytes of a fact, with its entry in a map
 	epochSize    = 3 << 10  // bytes of an epoch without facts
-	maxWork      = 1 << 24  // comparisons of a fact with a candidate, 0.5 µs each, to which
-	frameWork    = 32       // comparisons are added for each frame of the report
-	maxAsked     = 1024     // candidates that the symbolizer is asked about, 0.1 ms each at first
+	maxWork      = 1 << 24  // comparisons of a fact with a candidate, 0.5 µs each;
+	frameWork    = 32       // plus this many for each frame of the report
+	maxAsked     = 1024     // candidates looked up in the symbolizer, 0.1 ms each at first
 
-	// how long the answer holds that no symbol covers an address: a debug file may come
+	// how long to remember that no symbol covers an address, since a debug file may arrive
 	nothingHolds = time.Second
 )

@@ -30,12 +30,12 @@ type renderer struct {
 	answers *answerer
 	err     error
 
-	line    []byte // text that dst does not have yet
+	line    []byte // text not yet written to dst
 	sites   []site // of the current record
 	stacks  []stackSites
 	headed  bool     // the line that names the process was written
-	modules uint64   // modules since the last reset
-	shown   []*epoch // the epochs whose maps dst has since the last reset
+	modules uint64   // modules written since the last reset
+	shown   []*epoch // the epochs whose maps were written since the last reset
 	repeat  []byte   // the last suppression
 }
 
@@ -109,7 +109,8 @@ func (r *renderer) findSites(rec *Record) {
 }
 
 // writeMapsFor writes the maps that these sites need. If two objects were in the same place, one
-// after the other, it writes those of the first; the stack with the other object writes its own.
+// after the other, it writes only the first one's maps; the stack with the other object writes its
+// own.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
@@ -141,9 +142,9 @@ func (r *renderer) reset() {
 	r.flush()
 }
 
-// writeMaps writes the modules and the maps of objects that are not in the same place, unless dst
-// has them. If another object was in the place of one of them, a reset comes before: other filters
-// ignore a map that overlaps another.
+// writeMaps writes the modules and maps of objects, which must not overlap, unless dst has them. If
+// one of them replaces another object, it writes a reset first: other filters ignore a map that
+// overlaps an earlier one.
 func (r *renderer) writeMaps(all ...*epoch) {
 	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
 		r.reset()
@@ -166,7 +167,7 @@ func (r *renderer) writeModule(e *epoch) {
 	if f.ID.IsZero() {
 		name = f.Path
 	}
-	if r.o.Symbolizer != nil { // it may find the file by its path only
+	if r.o.Symbolizer != nil { // it may find the file only by its path
 		r.o.Symbolizer.Prefetch(f.ID, f.Path)
 	}
 	r.sendElement(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
@@ -211,7 +212,7 @@ func (r *renderer) renderStack(it *Item) {
 }
 
 // isElement reports whether a site becomes an element: its place is known, and the report does not
-// have more about it than the symbolizer.
+// know more about the site than the symbolizer.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false
@@ -287,7 +288,7 @@ func appendObject(b []byte, s *site, f *Frame) []byte {
 	return b
 }
 
-// renderFunction renders the name of a function; a mangled name becomes an element.
+// renderFunction renders the name of a function, as an element if the name is mangled.
 func (r *renderer) renderFunction(fn []byte) {
 	switch {
 	case len(fn) == 0:

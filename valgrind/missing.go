@@ -9,8 +9,8 @@ import (
 
 // The reasons why a frame has no place in a file.
 var (
-	errNoObject  = errors.New("the report has no object for the address")
-	errNoPlace   = errors.New("where the object was loaded is not known; use --bias or --map")
+	errNoObject  = errors.New("the report names no object file for the address")
+	errNoPlace   = errors.New("the load address of the object is not known; use --bias or --map")
 	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
 )
 

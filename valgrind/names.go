@@ -3,7 +3,7 @@ package valgrind
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
 
-// A kind is what the elements of a name contain.
+// A kind tells what elements of one name may contain.
 type kind uint8
 
 const (

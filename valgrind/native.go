@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A namer finds what the symbolizer has about frames beyond the report. It gives functions the names
-// that Valgrind prints if it finds the debug information itself: the name that the linker knows,
-// demangled, and for inlined calls the bare name of the source.
+// A namer adds the symbolizer's names to the frames of a report. It spells them as Valgrind does if
+// it finds the debug information itself: the demangled linkage name, and for inlined calls the bare
+// name in the source.
 type namer struct {
 	o       *report.Options
 	t       *tracker
@@ -23,8 +23,8 @@ func newNamer(o *Options, t *tracker) *namer {
 	return &namer{o: o.report(), t: t, answers: t.answers}
 }
 
-// all yields the sites of a stack with the frames that the symbolizer has for them, if these are
-// more than the report has. It starts the search for all debug files first.
+// all yields the sites of a stack, each with the symbolizer's frames if they have more than the
+// report's. It first starts the search for all debug files.
 func (n *namer) all(stack []Frame) iter.Seq2[*site, []symbolize.Frame] {
 	return func(yield func(*site, []symbolize.Frame) bool) {
 		n.sites = n.t.appendSites(n.sites[:0], stack)
@@ -47,8 +47,8 @@ func lacksLine(s *site) bool {
 	return len(s.frames) == 1 && f.Line == 0 && f.File == nil && f.Dir == nil
 }
 
-// answerOf returns the frames of the symbolizer for a site, if they have more than the report. The
-// site is counted as named, or as one that stays without a name.
+// answerOf returns the symbolizer's frames for a site, if they have more than the report's. It
+// counts the site as named or unresolved.
 func (n *namer) answerOf(s *site) []symbolize.Frame {
 	last := &s.frames[len(s.frames)-1]
 	var why error
@@ -92,7 +92,7 @@ func (n *namer) function(f *symbolize.Frame) string {
 		return name
 	}
 	switch {
-	case link == "__restore_rt": // not a function by its type: Valgrind does not read the symbol
+	case link == "__restore_rt": // its symbol does not have the type of functions, so Valgrind ignores it
 		return ""
 	case !n.t.cur.belowMain && report.IsBelowMain(link) && link != "_start":
 		return report.BelowMain

@@ -5,7 +5,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are the options of all readers of reports, and where object files were loaded. With a
+// Options are the options of all readers of reports, and the load biases of object files. With a
 // Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about
 // it than the symbolizer.
 type Options struct {
@@ -15,7 +15,7 @@ type Options struct {
 	Maps []Map
 
 	// Ahead holds the facts of the whole report, if the report is a file: see [ReadAhead]. If it is
-	// nil, the load bias of a frame's file is inferred from the records up to that of the frame.
+	// nil, the load bias of a frame's file is inferred from the records up to the frame.
 	Ahead *Ahead
 }
 

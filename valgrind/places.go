@@ -8,12 +8,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// places finds out where the object files of one process were loaded, and looks up the frames of a
-// file that has addresses in the process, like the XML, but no map: the files of DHAT and Massif.
-// One goroutine at a time may use it.
+// places finds the load addresses of one process's object files, and looks up frames by their
+// addresses in the process. It serves files of DHAT and Massif, which like the XML have addresses
+// but no map. One goroutine at a time may use it.
 type places struct {
 	t      *tracker
-	solved bool            // nothing was learned since the last search for biases
+	solved bool            // no fact is newer than the last search for biases
 	named  bool            // the search for the debug files of located objects has begun
 	wanted map[string]bool // objects with a frame that has no name
 }
@@ -27,9 +27,9 @@ func newPlaces(program string, o Options) *places {
 	return &places{t: t, wanted: make(map[string]bool)}
 }
 
-// Learn takes the fact that the address of f is in the code of its object. If f is a caller, inner
-// is the frame that it called, or the zero value if that is not known. Learn before Frames: a bias
-// is chosen by the facts known so far.
+// Learn records that the address of f is in the code of its object. If f is a caller, inner is the
+// frame that it called, or the zero value if unknown. Call Learn for all frames before Frames,
+// since a bias is chosen by the facts known so far.
 func (p *places) Learn(f, inner report.RawFrame) {
 	var in *Frame
 	if !f.Exact && inner.Object != "" {
@@ -43,10 +43,10 @@ func (p *places) Learn(f, inner report.RawFrame) {
 	p.solved = false
 }
 
-// Frames returns the frames at the address of f, innermost first, and the build ID of its object if
-// they have more about f than the report: a name or a line. It returns no frames otherwise, and
-// counts f for Options.Unresolved if the report has no name either. It waits for debug files as the
-// Options allow. The frames must not be modified.
+// Frames returns the frames at the address of f, innermost first, and the build ID of its object,
+// if they add a name or a line to the report. Otherwise it returns no frames, and counts f for
+// Options.Unresolved if the report has no name either. It waits for debug files as the Options
+// allow. The frames must not be modified.
 func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
 	t := p.t
 	if !p.solved {
@@ -88,7 +88,7 @@ func (p *places) Close() {
 	p.t.finish()
 }
 
-// frameOf returns a frame as the XML has it.
+// frameOf converts a RawFrame to a Frame of the XML.
 func frameOf(f *report.RawFrame) *Frame {
 	text := func(s string) []byte {
 		if s == "" {

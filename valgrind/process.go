@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A process is one of the processes that a report is about: one address space.
+// A process is one process of a report, with one address space.
 type process struct {
 	files     *files
-	number    int // of its document, from 1; 0 for everything before the first document
+	number    int // number of its document, from 1; 0 for everything before the first document
 	pid, ppid string
 	tool      string
 	exe       string // the name by which the program was called
@@ -27,7 +27,7 @@ type process struct {
 
 	settings
 	summary  summary             // of the current document
-	errors   map[string]*errorAt // the errors that error counts may refer to, by number
+	errors   map[string]*errorAt // errors for later error counts, by number
 	errorsAt map[string]*errorAt // the same errors, by errorKey
 	errorKey []byte              // the kind and the place of the last error
 }
@@ -64,7 +64,7 @@ type epoch struct {
 	returns [64]returns // some answers of isTrampoline, by address
 
 	shown  bool   // the sink has its maps
-	number uint64 // of its module at the sink
+	number uint64 // number of its module at the sink
 }
 
 // The facts of an epoch are the facts of the report about its object at that place.
@@ -77,11 +77,11 @@ type facts struct {
 	named   map[nameKey]struct{} // all of names
 }
 
-// A search is how far the bias of an epoch has been looked for.
+// A search is the progress of the search for an epoch's bias.
 type search struct {
-	left      []candidate // the best first
-	counted   int         // facts of ips that are in the candidates' scores
-	asked     int         // facts of names that are in their scores by lines
+	left      []candidate // remaining candidates, best first
+	counted   int         // facts of ips included in the candidates' scores
+	asked     int         // facts of names included in their scores by lines
 	tried     int         // facts at the last try
 	triedWith int         // located objects at the last try
 }
@@ -90,17 +90,17 @@ type search struct {
 type window struct{ from, to uint64 }
 
 // An ipFact is an address of code in a stack. The address of a caller is one byte before a return
-// address. So are those of the trampoline that ends a signal handler and of the code that the
-// signal interrupted, but no call ends there: only the bytes of the trampoline tell them apart.
+// address. The addresses of a signal trampoline and of the interrupted code are also one byte too
+// low, but no call ends there: only the bytes of the trampoline tell them from callers.
 type ipFact struct {
 	ip      uint64
 	caller  bool    // not the first frame of its stack
-	inner   uint64  // the address of the next inner frame, that of the function that a caller calls
+	inner   uint64  // address of the next inner frame, which is in the function that a caller calls
 	innerOf *loaded // the object of that frame; nil if the report names none
 }
 
-// A factKey tells facts about one object apart. Two frames that differ in the address in another
-// object that they call are one fact.
+// A factKey distinguishes facts about one object. Two frames that differ only in the called address
+// in another object are one fact.
 type factKey struct {
 	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool
@@ -169,8 +169,8 @@ func (p *process) isMain(o *loaded) bool {
 
 func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// learnHeader takes the properties of the process from a record, and reports whether the record has
-// nothing else.
+// learnHeader takes the properties of the process from a record, and reports whether the record
+// contains only such properties.
 func (p *process) learnHeader(r *Record) bool {
 	switch r.Name {
 	case "pid":
@@ -302,7 +302,7 @@ func (o *loaded) addFact(fact ipFact) *epoch {
 	}
 	e := &epoch{of: o, facts: facts{seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}}
 	o.epochs = append(o.epochs, e)
-	e.stale = !e.addFact(fact, f) // with no bias, this address is in its code
+	e.stale = !e.addFact(fact, f) // no bias puts this address into its code
 	return e
 }
 
@@ -332,9 +332,9 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether the addresses of an epoch are in the data of its object, which is located
-// elsewhere. Valgrind names the object of every address in a mapping of its file, of data too, to
-// which a program may jump, or which unwinding may find on a broken stack.
+// isData reports whether the addresses of an epoch are in the data of its object, whose code is in
+// another epoch. Valgrind names the object of every address in a mapping of its file, including
+// data, to which a program may jump, or which unwinding may find on a broken stack.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }
@@ -391,7 +391,7 @@ func (e *epoch) learnName(f *Frame) {
 
 // windowsOf returns the biases that put ip into these segments of f.
 func windowsOf(f *file, segments []object.Segment, ip uint64) (all []window) {
-	if f.Image.Type == elf.ET_EXEC { // it is loaded at its own addresses
+	if f.Image.Type == elf.ET_EXEC { // loaded at its link addresses
 		if report.Covers(segments, ip) {
 			all = append(all, window{})
 		}

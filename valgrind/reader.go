@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// A Reader finds the records of a report in the bytes that are written to it. It hands a record
-// over as soon as the record's end has been written. No bytes make it fail: it returns only the
-// errors of the function that takes the records. A Reader is for one goroutine.
+// A Reader finds the records of a report in the bytes that are written to it. It hands over a
+// record as soon as the record's end has been written. It accepts any bytes: it returns only errors
+// of the function that takes the records. A Reader is for one goroutine.
 //
 // A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
-// the lexer needs a byte beyond its end for that, nothing has changed, and the token is read again
-// when more bytes have come.
+// the lexer needs more bytes than it has, the state stays as it was, and the token is read again
+// after the next Write.
 type Reader struct {
 	take func(*Record) error
 	err  error
 
 	in   lexer   // the bytes that were not handed over yet
 	rec  builder // the current record
-	hole bool    // zeros came, and nothing but blanks after them
+	hole bool    // zeros were read, followed by nothing but blanks
 
-	encoding string // of the report, if it is not read: its bytes stay
+	encoding string // encoding of the report, if it is not supported: its bytes stay as they are
 }
 
-// NewReader returns a Reader that hands records to take, which must not keep them. An error of take
-// ends the reading.
+// NewReader returns a Reader that passes records to take, which must not keep them. Reading ends at
+// the first error of take.
 func NewReader(take func(*Record) error) *Reader { return &Reader{take: take} }
 
 // Write reads p. Records whose end is in p have been handed over when it returns.
@@ -63,7 +63,7 @@ func (r *Reader) add(p []byte) {
 	r.rec.at -= r.in.add(p, keep)
 }
 
-// parse reads the tokens in the buffer; final says that no more bytes come.
+// parse reads the tokens in the buffer; final means that no more bytes follow.
 func (r *Reader) parse(final bool) {
 	in := &r.in
 	for r.err == nil {
@@ -97,8 +97,9 @@ func (r *Reader) parse(final bool) {
 	}
 }
 
-// zeros passes over zeros between records: one process truncated the file while another continued
-// to write at its old position. They are handed over once, as a record without a name.
+// zeros skips zeros between records, which arise if one process truncates the file while another
+// continues to write at its old position. A run of zeros is handed over as one record without a
+// name.
 func (r *Reader) zeros(from int) {
 	end := r.in.endOfZeros(from)
 	r.in.advance(end)
@@ -109,10 +110,10 @@ func (r *Reader) zeros(from int) {
 	}
 }
 
-// text reads text that is in no element, one line of it, or text between two elements of a record.
+// text reads one line of text outside of records, or the text between two elements of a record.
 func (r *Reader) text() {
 	in := &r.in
-	if !r.rec.active && in.seek <= in.pos { // blanks at the beginning of its line belong to it
+	if !r.rec.active && in.seek <= in.pos { // the text includes the blanks at the beginning of its line
 		in.pos += bytes.LastIndexByte(in.buf[in.pos:in.word], '\n') + 1
 	}
 	if end := in.textEnd(r.rec.active); !in.short {
@@ -126,7 +127,7 @@ func (r *Reader) notTag() {
 	r.text()
 }
 
-// addText adds a text that is not that of an element, and continues at next.
+// addText adds a text outside of elements, and continues at next.
 func (r *Reader) addText(from, end, next int) {
 	in := &r.in
 	text := in.buf[from:end]
@@ -142,7 +143,7 @@ func (r *Reader) addText(from, end, next int) {
 	}
 }
 
-// tag reads what begins with the '<' at the current position.
+// tag reads the token that begins with the '<' at the current position.
 func (r *Reader) tag() {
 	in := &r.in
 	b := in.view[in.pos:]
@@ -216,7 +217,7 @@ func (r *Reader) declaration() {
 		next = in.nextError(in.pos)
 	}
 	switch {
-	case next >= 0 && (at < 0 || next < at): // the program printed this beginning, and no end yet
+	case next >= 0 && (at < 0 || next < at): // the program printed the beginning of a comment without an end
 		r.notTag()
 	case at < 0:
 		if !in.needsMore() {
@@ -290,8 +291,8 @@ func (r *Reader) startTag(tag []byte, size int) {
 	}
 }
 
-// addLeaf adds an element that holds nothing but text, and hands the record over if that is all of
-// it. A cut text is never a part of a frame: half an address is not an address.
+// addLeaf adds an element that holds nothing but text, and hands over the record if the element is
+// the whole record. A cut text never becomes part of a frame: half an address is not an address.
 func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
 	if isCut || !r.rec.addToFrame(name, s, text) {
 		r.rec.addLeaf(name, s)
@@ -308,7 +309,8 @@ func (r *Reader) cutOff() {
 	}
 }
 
-// carryOn hands over a record that is too long to keep. What follows comes as its continuation.
+// carryOn hands over the first part of a record that is too long to keep. The rest follows as its
+// continuation.
 func (r *Reader) carryOn() {
 	name, open := r.rec.name, slices.Clone(r.rec.open)
 	r.rec.rest = open
@@ -316,7 +318,7 @@ func (r *Reader) carryOn() {
 	r.rec.resume(name, open, r.in.pos)
 }
 
-// event hands over that a document begins or ends.
+// event hands over the beginning or end of a document.
 func (r *Reader) event(name string) {
 	gap := r.in.takeLines()
 	if r.err == nil {
@@ -324,7 +326,8 @@ func (r *Reader) event(name string) {
 	}
 }
 
-// emit hands over the current record; cut says that the rest of it is missing, or comes as another.
+// emit hands over the current record; cut means that its rest is missing, or follows as another
+// record.
 func (r *Reader) emit(cut bool) {
 	at := r.rec.at
 	rec := r.rec.finish(r.in.buf[at:r.in.pos])

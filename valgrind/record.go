@@ -7,22 +7,22 @@ import "github.com/symfilter/symfilter/internal/report"
 type Record struct {
 	// Name is the name of the element: "error", "clientmsg", "pid". "valgrindoutput" begins a
 	// process, "/valgrindoutput" ends a document. Text that is in no element has the name "". A
-	// Record with neither Name nor Text marks a run of NUL bytes, in place of what was lost.
+	// Record with neither Name nor Text marks a run of NUL bytes, in place of lost bytes.
 	Name string
 
 	Text   []byte  // the text of an element that holds nothing else; nil otherwise
 	Items  []Item  // the content of the element, in the document's order
 	Frames []Frame // the frames of its stacks, in the document's order
 
-	Continued bool // an earlier Record is the beginning of the same element, which is very long
+	Continued bool // an earlier Record has the beginning of this very long element
 	Cut       bool // the rest of the element is missing, or follows as another Record
 
-	raw  []byte   // the bytes of the element, or of the part of it that the Record is
+	raw  []byte   // the bytes of the element, or of this part of it
 	lead []byte   // the blanks before raw in its line
 	gap  int      // line ends between the preceding Record and this one
 	open []string // the names of the elements that are open at the end of raw, if the rest follows
 
-	encoding string // of the report, if it is not read; otherwise empty
+	encoding string // encoding of the report if it is not supported; otherwise empty
 }
 
 // An Item is an element within a Record, or text between two such elements.

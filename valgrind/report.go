@@ -33,8 +33,8 @@ type reporter struct {
 
 	out   jsonout.Buffer
 	sites []site
-	known []*epoch // the epochs that were printed as objects
-	named []string // the items that are members of the current object
+	known []*epoch // epochs already printed as objects
+	named []string // names of items printed as members of the current object
 }
 
 // Write prints the records that p completes.
@@ -65,10 +65,10 @@ func (r *reporter) send() error {
 	return err
 }
 
-// sendSize is how many bytes of objects are collected during one Write.
+// sendSize bounds the bytes of objects that are collected during one Write.
 const sendSize = 256 << 10
 
-// printRecord prints a record.
+// printRecord prints the object of a record.
 func (r *reporter) printRecord(rec *Record) error {
 	r.answers.time = time.Time{}
 	p := r.t.cur
@@ -122,7 +122,8 @@ func (r *reporter) beginObject(p *process, record string) {
 }
 
 // printObjects prints an object for each file of a record that was located since the last record,
-// and starts the search for its debug file: servers are asked for the files of a record at once.
+// and starts the search for its debug file, so that servers are asked for all files of a record at
+// once.
 func (r *reporter) printObjects(rec *Record) {
 	for i := range rec.Frames {
 		e := r.t.epochOf(&rec.Frames[i])
@@ -160,7 +161,7 @@ func (r *reporter) printMembers(rec *Record) {
 		r.named = append(r.named, it.Name)
 		if n, ok := parseNumber(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out.Uint(it.Name, n)
-		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // negative for signals that programs send
+		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // negative for signals sent by programs
 			r.out.Int(it.Name, code)
 		} else if it.Name == "isrootthread" {
 			r.out.Bool(it.Name, true)
@@ -174,8 +175,8 @@ func (r *reporter) printMembers(rec *Record) {
 	r.printItems(rec, 0, len(rec.Items), true)
 }
 
-// whatOf returns the description of an error, in whichever form the report has it: a what, or the
-// text of an xwhat, which mean the same.
+// whatOf returns the description of an error: its what, or the text of its xwhat, which means the
+// same.
 func whatOf(rec *Record) (text []byte, ok bool) {
 	for i := range rec.Items {
 		switch it := &rec.Items[i]; {
@@ -210,7 +211,7 @@ func (r *reporter) printItems(rec *Record, i, end int, top bool) {
 		for next < end && rec.Items[next].Depth > it.Depth {
 			next++
 		}
-		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 { // the first of this name, which is a member
+		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 { // the first item of this name is a member
 			r.named = slices.Delete(r.named, j, j+1)
 			i = next
 			continue
@@ -316,7 +317,7 @@ func (a *answer) linkageFor(f *Frame) string {
 	return ""
 }
 
-// printReportFrame prints the functions and lines of the report in the form of an answer's frame.
+// printReportFrame prints the function and line in the report in the form of an answer's frame.
 func (r *reporter) printReportFrame(f *Frame, inlined bool, linkage string) {
 	name := string(f.Fn)
 	if isMangled(f.Fn) {
@@ -352,7 +353,7 @@ func (r *reporter) printReported(f *Frame) {
 	r.out.EndObject()
 }
 
-// printVariables prints the variables whose addresses a text has.
+// printVariables prints the variables at the addresses in a text.
 func (r *reporter) printVariables(text []byte) {
 	first := true
 	eachAddress(text, func(_ int, addr uint64) {

@@ -13,12 +13,12 @@ import (
 
 // A site is one physical frame of a stack: a function, and the calls that were inlined into it.
 type site struct {
-	number uint64  // in its stack, from 0
+	number uint64  // index in its stack, from 0
 	frames []Frame // the report's frames, innermost first
-	at     *epoch  // the epoch of its object; nil if that is not known
+	at     *epoch  // the epoch of its object; nil if not known
 	addr   uint64  // the address in an element
 	kind   markup.PCKind
-	rel    uint64 // the address in the object's file that is looked up
+	rel    uint64 // the address to look up, in the object's file
 	ended  bool   // this is the trampoline that ends a signal handler
 }
 
@@ -47,7 +47,7 @@ func (t *tracker) appendSites(dst []site, frames []Frame) []site {
 // haveSameAddress reports whether two successive frames are at one address.
 func haveSameAddress(a, b *Frame) bool { return a.IP == b.IP && a.RawIP == nil && b.RawIP == nil }
 
-// period returns the length of the shortest sequence whose repetition frames are.
+// period returns the length of the shortest sequence that, repeated, makes up frames.
 func period(frames []Frame) int {
 	n := len(frames)
 next:
@@ -86,7 +86,7 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS { // eight bytes before, which is in the call
+	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS { // eight bytes before the return address: inside the call
 		s.addr, s.kind = f.IP, markup.Precise
 	}
 	s.rel = s.addr - s.at.bias
@@ -95,7 +95,7 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	}
 }
 
-// isTrampoline sets ended, and returns it. The address of a trampoline is exact: the handler
+// isTrampoline sets s.ended and returns it. The address of a trampoline is exact, since the handler
 // returns to its beginning.
 func (t *tracker) isTrampoline(s *site) bool {
 	slot := &s.at.returns[s.addr%uint64(len(s.at.returns))]
@@ -109,7 +109,7 @@ func (t *tracker) isTrampoline(s *site) bool {
 	return s.ended
 }
 
-// A returns is an answer of isTrampoline.
+// A returns is a cached answer of isTrampoline.
 type returns struct {
 	addr uint64
 	is   bool
@@ -120,21 +120,21 @@ type answerer struct {
 	*report.Asker
 	known     map[placeKey]*answer
 	variables map[placeKey]symbolize.Variable
-	time      time.Time // of the current record; zero if nothing has asked for it yet
+	time      time.Time // time of the current record; zero until it is needed
 }
 
 // An answer is the symbolizer's answer for a place.
 type answer struct {
 	frames []symbolize.Frame
 	err    error
-	until  time.Time // the answer holds until then; zero if it always holds
+	until  time.Time // when the answer expires; zero if never
 
 	// The last comparison with a site, and its result.
 	compared  Frame // the outermost function of the site
 	depth     int   // the number of the site's frames
 	wasBetter bool
 
-	json jsonout.Buffer // frames as printed; nil before
+	json jsonout.Buffer // frames as printed; empty before the first print
 }
 
 // A placeKey is a place in an object of a process.
@@ -147,7 +147,7 @@ func newAnswerer(o *report.Options) *answerer {
 	return &answerer{Asker: report.NewAsker(o), known: make(map[placeKey]*answer), variables: make(map[placeKey]symbolize.Variable)}
 }
 
-// answerFor returns the frames of a site that has a place.
+// answerFor returns the answer for a site that has a place.
 func (a *answerer) answerFor(s *site) *answer {
 	if known := a.keptAnswer(s); known != nil {
 		return known
@@ -178,8 +178,8 @@ func (a *answerer) keptAnswer(s *site) *answer {
 	return known
 }
 
-// keepAnswer keeps an answer that may be kept. The answer that no symbol covers a site holds for a
-// while, since a debug file may come.
+// keepAnswer stores an answer, unless it expires at once. The answer that no symbol covers a site
+// expires after nothingHolds, since a debug file may arrive.
 func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
 	if !from.Kept {
@@ -195,7 +195,7 @@ func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	return got
 }
 
-// now returns the time at which the current record asked for it first.
+// now returns the time of its first call for the current record.
 func (a *answerer) now() time.Time {
 	if a.time.IsZero() {
 		a.time = time.Now()
@@ -204,8 +204,8 @@ func (a *answerer) now() time.Time {
 }
 
 // improvesOn reports whether an answer has more about a site than the report. A report with lines
-// was made where the debug files are: an answer is better only if it agrees with the report, since
-// it also has columns and whole names.
+// was made with the debug files at hand: then an answer is better, by its columns and whole names,
+// only if it agrees with the report.
 func (a *answer) improvesOn(s *site) bool {
 	if len(a.frames) == 0 {
 		return false
@@ -231,7 +231,7 @@ func (a *answer) hasMore(s *site, last *Frame) bool {
 	if last.Fn == nil {
 		return line || named
 	}
-	if _, is := replacedName(outer.Linkage); is { // the report has the name of the function that was replaced
+	if _, is := replacedName(outer.Linkage); is { // the report names the replaced function
 		return false
 	}
 	return line

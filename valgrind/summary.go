@@ -30,19 +30,19 @@ type loss struct {
 }
 
 // A summary adds up the errors and leaks of a document, as Valgrind's ERROR SUMMARY and LEAK
-// SUMMARY do. Protocols before 6 have neither; in protocol 6, the report's own summaries count.
+// SUMMARY do. Protocols before 6 have neither; in protocol 6, the report's own summaries are used.
 type summary struct {
 	counted          bool   // the document has error counts; without them the errors are not known
-	counts, contexts uint64 // of the last errorcounts: errors, and different ones
+	counts, contexts uint64 // from the last errorcounts: all errors, and different ones
 	leaks            uint64 // leaks that count as errors
 	suppressed       uint64 // suppressed errors
 	suppressions     uint64 // suppressions that were used
 
 	suppressedContexts uint64 // different suppressed errors
-	statedContexts     bool   // an error_summary has their number
+	statedContexts     bool   // an error_summary has suppressedContexts
 
-	statedErrors bool // by an error_summary
-	statedLeaks  bool // by a leak_summary
+	statedErrors bool // an error_summary has the errors
+	statedLeaks  bool // a leak_summary has the leaks
 	losses       [len(lossKinds)]loss
 	nested       uint64 // bytes of indirectly lost blocks in the texts of other leaks
 	number, of   uint64 // of the last loss record, which restart from 1 in each leak check
@@ -71,7 +71,7 @@ func (p *process) learnSummary(rec *Record) {
 			}
 		}
 	case "errorcounts":
-		if !rec.Continued { // these are all errors so far
+		if !rec.Continued { // errorcounts include all errors so far
 			s.counts, s.contexts = 0, 0
 		}
 		s.counted = true
@@ -203,14 +203,14 @@ func (s *summary) takeErrors(rec *Record) {
 	s.statedErrors, s.counted = true, true
 	s.counts, _ = parseNumber(rec.Get("errors"))
 	s.contexts, _ = parseNumber(rec.Get("error_contexts"))
-	s.leaks = 0 // they are in both
+	s.leaks = 0 // the leaks are included in the counts
 	if n, ok := parseNumber(rec.Get("suppressed")); ok {
 		s.suppressed = n
 	}
 	s.suppressedContexts, s.statedContexts = parseNumber(rec.Get("suppressed_contexts"))
 }
 
-// errors returns how many errors there were, and how many different ones.
+// errors returns the number of errors, and of different ones.
 func (s *summary) errors() (all, contexts uint64) {
 	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// renderContent renders a record in the way that Valgrind prints it without --xml, if it does.
+// renderContent renders a record as Valgrind prints it without --xml, if Valgrind prints it there.
 func (r *renderer) renderContent(rec *Record) {
 	if r.aboutProcess(rec) {
 		return
@@ -78,8 +78,8 @@ func (r *renderer) renderContent(rec *Record) {
 	}
 }
 
-// aboutProcess renders a record about the process, or a text that is in no element. It reports
-// false for other records.
+// aboutProcess renders a record about the process, or a text outside of elements. It returns false
+// for other records.
 func (r *renderer) aboutProcess(rec *Record) bool {
 	switch rec.Name {
 	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
@@ -208,8 +208,8 @@ func (r *renderer) renderItem(rec *Record, i int) int {
 	return i + 1
 }
 
-// isInHeading reports whether an item repeats the number of bytes or blocks that the heading of an
-// error has, as in protocols 1 to 3.
+// isInHeading reports whether an item repeats the number of bytes or blocks in the heading of an
+// error, as in protocols 1 to 3.
 func (r *renderer) isInHeading(rec *Record, it *Item) bool {
 	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && containsValue(rec.Get("what"), it.Text)
 }
@@ -235,8 +235,8 @@ func hasWord(text, word []byte) bool {
 	return false
 }
 
-// wordContinues reports whether the word or number that has c at its end continues at i, in the
-// direction of step.
+// wordContinues reports whether the word or number that ends in c continues at i, in the direction
+// of step.
 func wordContinues(text []byte, i, step int, c byte) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
@@ -330,11 +330,11 @@ func title(name string) string {
 // words returns the name of an element as words.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders pairs of a count and an item of the name what, a pair a line. render renders
-// the text of that item.
+// renderPairs renders pairs of a count and an item named what, one pair a line. render renders the
+// item's text.
 func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
-		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // there are no pairs
+		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // no pairs follow
 	} else if !rec.Continued {
 		r.line = append(append(r.line, heading...), '\n')
 	}
@@ -435,8 +435,8 @@ func eachAddress(text []byte, visit func(end int, addr uint64)) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// epochCovering returns the epoch of the object at addr; nil if that is not known, or if several
-// objects were there.
+// epochCovering returns the epoch of the object at addr; nil if it is not known, or if several
+// objects were at addr.
 func (t *tracker) epochCovering(addr uint64) (at *epoch) {
 	for _, e := range t.cur.places {
 		f := e.of.file
@@ -465,7 +465,7 @@ func (r *renderer) isVariable(addr uint64) bool {
 	} else if _, ok := r.answers.variable(r.t, addr); !ok {
 		return false
 	}
-	if !e.shown { // the lines of its module come before the current one
+	if !e.shown { // its module lines must precede the current line
 		r.writeMapsBefore(e)
 	}
 	return true

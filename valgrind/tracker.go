@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A tracker keeps the processes of a report, and which of them is current.
+// A tracker keeps the processes of a report, and knows the current one.
 type tracker struct {
 	o       *Options
 	files   *files
@@ -21,7 +21,7 @@ type tracker struct {
 	told    map[string]bool // the messages that were reported
 	missing report.Missing
 	answers *answerer
-	reads   bool // the report is read ahead: the facts of processes that end are kept
+	reads   bool // the report is read ahead: facts are kept after the end of their process
 
 	hasElements bool // a record of the report was read
 }
@@ -130,7 +130,7 @@ func (t *tracker) checkVersion(r *Record) {
 func (t *tracker) learn(r *Record) {
 	t.solver.allowed += len(r.Frames) * frameWork
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.hasUnplaced(r) {
-		return // the facts are known
+		return // reading ahead has found the facts
 	}
 	t.cur.learn(r)
 	t.solver.solveAll(t.cur)
@@ -147,7 +147,7 @@ func (t *tracker) hasUnplaced(r *Record) bool {
 	return false
 }
 
-// epochOf returns the epoch of a frame's object; nil if that is not known.
+// epochOf returns the epoch of a frame's object; nil if not known.
 func (t *tracker) epochOf(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil
@@ -184,7 +184,7 @@ func (t *tracker) reportUnplaced(p *process) {
 			case e.stale:
 				t.reportOnce(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
 			case e.mayBeData(f):
-				t.reportOnce(fmt.Sprintf("%s: where this was loaded is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
+				t.reportOnce(fmt.Sprintf("%s: its load address is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
 			default:
 				t.reportOnce(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), baseName(o.name)))
 			}
@@ -221,13 +221,13 @@ func (t *tracker) reportOnce(message string) {
 type Ahead struct {
 	processes []*process
 	files     *files
-	answers   *answerer // with the patience that reading ahead and the reader share
+	answers   *answerer // shared with the reader, including its patience
 }
 
 // ReadAhead reads the whole report to find out where its objects were loaded, since the facts that
 // the first frame needs may be at the end of the report. Pass the returned Ahead, in the same o, to
-// exactly one NewMarkup or NewReport; closing that writer closes the files. An error of r is
-// returned.
+// exactly one NewMarkup or NewReport; closing that writer closes the files. It fails only if r
+// does.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)

@@ -10,12 +10,13 @@ import (
 // of which Valgrind writes, are refused.
 type wellFormed struct {
 	open   [][]byte   // the names of the open elements, the outermost first
-	frames []rawPlace // of the frames, in the order of their beginnings
+	frames []rawPlace // the frames, in the order of their start tags
 	inside int        // the index in open of the open frame, plus 1; 0 if no frame is open
 }
 
-// A rawPlace is where a frame is in the bytes of its record: its start tag, and its end tag. from is
-// -1 if an earlier part of the record has the start tag, to is -1 if a later part has the end tag.
+// A rawPlace is the place of a frame in the bytes of its record, from its start tag to its end tag.
+// from is -1 if the start tag is in an earlier part of the record, to is -1 if the end tag is in a
+// later one.
 type rawPlace struct{ from, to int }
 
 // check reports whether b is well-formed within elements of these names that an earlier part of the
@@ -131,7 +132,7 @@ func sectionSize(b []byte) int {
 	return len(begin) + n + len(end)
 }
 
-// plain are the bytes that text of XML has as they are. The others need a second look.
+// plain marks the bytes that need no check in XML text.
 var plain = func() (is [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		is[c] = c != '&' && c != '<' && c != ']'
@@ -170,7 +171,7 @@ func isXMLText(b []byte) bool {
 	}
 }
 
-// isReference reports whether digits are those of a character reference of XML.
+// isReference reports whether digits form a valid XML character reference.
 func isReference(digits []byte) bool {
 	is := func(c byte) bool { return '0' <= c && c <= '9' }
 	if len(digits) > 0 && digits[0] == 'x' {
@@ -203,8 +204,8 @@ func isXML(b []byte) bool {
 	return true
 }
 
-// appendXML appends text as XML has it. A character that XML 1.0 cannot have becomes \x and its
-// digits; what is not UTF-8 becomes U+FFFD.
+// appendXML appends text escaped for XML. A character that XML 1.0 forbids becomes \x and its
+// digits; invalid UTF-8 becomes U+FFFD.
 func appendXML(dst, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -223,7 +224,7 @@ func appendXML(dst, text []byte) []byte {
 			if i+2 < len(text) && text[i+1] == ']' && text[i+2] == '>' {
 				size, instead = 3, "]]&gt;"
 			}
-		case c == '\r': // a parser would make it a line end
+		case c == '\r': // a parser would turn it into a line end
 			instead = "&#13;"
 		case c < ' ':
 			const hex = "0123456789abcdef"
@@ -263,7 +264,7 @@ func appendSection(dst, text []byte) []byte {
 	return append(appendCharacters(dst, text), marks[cdataEnd]...)
 }
 
-// appendCharacters appends text in a CDATA section, with U+FFFD for what XML cannot have.
+// appendCharacters appends text in a CDATA section, with U+FFFD for characters that XML forbids.
 func appendCharacters(dst, text []byte) []byte {
 	for len(text) > 0 {
 		c, size := utf8.DecodeRune(text)

@@ -9,12 +9,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewXML returns a writer that writes the report written to it to w again, as XML that any parser
-// reads: with the names of functions, files and lines that the report lacks, and a frame for each
-// inlined call. A record that is well-formed is copied; another one is written in Valgrind's layout.
-// w gets a document for each process, one after another; a process that another one interrupts
-// continues in a document of its own, which repeats its header. Close ends the last document, and
-// does not close w. Errors are those of w. The writer is for one goroutine.
+// NewXML returns a writer that copies the report written to it to w, as XML that any parser reads.
+// It adds the functions, files and lines that the report lacks, and a frame for each inlined call.
+// Well-formed records are copied; others are written in Valgrind's layout. w gets a document for
+// each process, one after another; an interrupted process continues in a document of its own, which
+// repeats its header. Close ends the last document, and does not close w. Errors are those of w.
+// The writer is for one goroutine.
 func NewXML(w io.Writer, o Options) io.WriteCloser {
 	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
 	x.single = true
@@ -30,13 +30,13 @@ type Document interface {
 	End(pid string) error
 }
 
-// NewXMLDocuments is [NewXML] with a Document for each process, of which at most 65 are open at the
-// same time. Errors are those of begin and of Documents.
+// NewXMLDocuments is [NewXML] with a Document for each process; at most 65 are open at the same
+// time. Errors are those of begin and of Documents.
 func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
 	return newRewriter(begin, o)
 }
 
-// following is the document after those that w has already.
+// following is a Document that is appended to a writer.
 type following struct{ io.Writer }
 
 func (following) End(string) error { return nil }
@@ -50,10 +50,10 @@ type rewriter struct {
 	begin  func() (Document, error)
 	single bool // all documents go to one writer
 
-	docs  []*xmlDocument // those that have not ended
-	cur   *xmlDocument   // of the current process; nil before the first record
+	docs  []*xmlDocument // documents that have not ended
+	cur   *xmlDocument   // document of the current process; nil before the first record
 	early []byte         // text before the first document, as XML
-	out   []byte         // for cur
+	out   []byte         // text to be written to cur
 	err   error
 
 	check wellFormed
@@ -63,14 +63,14 @@ type rewriter struct {
 // An xmlDocument is the document of a process.
 type xmlDocument struct {
 	of     *process
-	to     Document // nil if it has not begun, or was ended because another process began
-	path   []string // the elements that are open in the document, of a record whose rest follows
-	lines  int      // line ends before its end tag; 0 if the report has none
+	to     Document // nil before its beginning, and after another process has interrupted it
+	path   []string // the open elements of a record whose rest follows
+	lines  int      // line ends before its end tag; 0 if the report has no end tag
 	header []byte   // the records about the process, as XML
 }
 
-// An addedFrames are the frames that the symbolizer has for the frame of this index in a record, the
-// innermost first. The last one belongs to the frame itself, the others were inlined into it.
+// An addedFrames has the symbolizer's frames for the frame with this index in a record, innermost
+// first. The last one is the frame itself, the others were inlined into it.
 type addedFrames struct {
 	frame  int
 	frames []symbolize.Frame
@@ -78,7 +78,7 @@ type addedFrames struct {
 
 // Limits of the rewriter, in bytes.
 const (
-	maxHeader = 64 << 10 // of the header of a process that is repeated, and of the text before all documents
+	maxHeader = 64 << 10 // of the repeated header of a process, and of the text before all documents
 	maxGap    = 64       // line ends between two records
 )
 
@@ -102,7 +102,7 @@ func (x *rewriter) Write(p []byte) (int, error) {
 // Close writes the record that the end of the report cuts off, and ends all documents.
 func (x *rewriter) Close() error {
 	err := x.Reader.Close()
-	if x.cur == nil && len(x.early) > 0 { // text alone
+	if x.cur == nil && len(x.early) > 0 { // there is only text
 		x.document()
 	}
 	x.endAll(func(*xmlDocument) bool { return true })
@@ -139,7 +139,7 @@ func (x *rewriter) take(rec *Record) error {
 		if rec.Name == document {
 			x.document()
 		}
-	case ends: // the end tag is written when it is known that no forked process continues
+	case ends: // the end tag waits until it is certain that no forked process continues
 		x.t.reportUnplaced(before)
 		x.document().lines = rec.gap
 	case same:
@@ -155,8 +155,7 @@ func (x *rewriter) take(rec *Record) error {
 	return x.err
 }
 
-// document makes the document of the current process the current one, and begins it unless that was
-// done.
+// document switches to the document of the current process, beginning it if necessary.
 func (x *rewriter) document() *xmlDocument {
 	if x.cur == nil {
 		i := slices.IndexFunc(x.docs, func(d *xmlDocument) bool { return d.of == x.t.cur })
@@ -178,7 +177,7 @@ func (x *rewriter) document() *xmlDocument {
 	return d
 }
 
-// endAll ends the documents that are to be ended.
+// endAll ends the documents for which ended reports true.
 func (x *rewriter) endAll(ended func(*xmlDocument) bool) {
 	x.send()
 	kept := x.docs[:0]
@@ -195,7 +194,7 @@ func (x *rewriter) endAll(ended func(*xmlDocument) bool) {
 	x.docs = kept
 }
 
-// suspend ends a document. Should its process continue, another document begins.
+// suspend ends a document. If its process continues, another document begins.
 func (x *rewriter) suspend(d *xmlDocument) {
 	if d.to == nil || x.err != nil {
 		return
@@ -274,7 +273,7 @@ func (x *rewriter) appendLead(rec *Record, lines int) {
 	x.out = append(x.out, rec.lead...)
 }
 
-// findAdded finds the frames of a record about which the symbolizer has more than the report.
+// findAdded finds the frames of a record for which the symbolizer has more than the report.
 func (x *rewriter) findAdded(rec *Record) {
 	x.added = x.added[:0]
 	for i := range rec.Items {
@@ -292,7 +291,7 @@ func (x *rewriter) findAdded(rec *Record) {
 	}
 }
 
-// appendRaw appends the bytes of a record, with what the symbolizer has added.
+// appendRaw appends the bytes of a record, with the frames and names that the symbolizer adds.
 func (x *rewriter) appendRaw(rec *Record) {
 	from := 0
 	for i := range x.added {

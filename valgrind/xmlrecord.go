@@ -55,7 +55,7 @@ type elementWriter struct {
 	next int      // the index in rewriter.added of the next frames
 }
 
-// resumed returns the index of the first item that an earlier part of the record does not have. It
+// resumed returns the index of the first item after the items of earlier parts of the record. It
 // ends the open elements that no part of the record can continue.
 func (e *elementWriter) resumed() (first int) {
 	if i := slices.Index(e.path, "frame"); i >= 0 {
@@ -105,7 +105,7 @@ func (e *elementWriter) closeTo(n int) {
 	}
 }
 
-// reach leaves the elements of these names open. A frame ends.
+// reach opens and ends elements until exactly those with these names are open. An open frame ends.
 func (e *elementWriter) reach(names []string) {
 	if i := slices.Index(names, "frame"); i >= 0 {
 		names = names[:i]
@@ -151,7 +151,7 @@ func (x *rewriter) appendLeaf(name string, text []byte) {
 	x.out = append(appendName(x.out, name), '>')
 }
 
-// frames writes the frames of a stack, with those that the symbolizer has added.
+// frames writes the frames of a stack, with the frames that the symbolizer adds.
 func (e *elementWriter) frames(it *Item) {
 	for i := it.First; i < it.Last; i++ {
 		f := &e.rec.Frames[i]
