@@ -520,7 +520,7 @@ func TestReadArchivesAreNoCopies(t *testing.T) {
 			}
 			compress(t, d.path+".1", keepsTime)
 			r := begin(t, l, o, func(f *Follower) {
-				f.files.byID[inode] = &record{owner: &source{path: filepath.Join(dir, "other.log")}, active: true, read: true}
+				f.newSource("other.log", filepath.Join(dir, "other.log")).lineage.Claim(&generation{handle: &handle{id: inode}})
 			})
 			r.untilCheckpoint(o.State)
 			d.write(10)

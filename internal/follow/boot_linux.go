@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // bootTime returns the time at which the machine was started, in Unix seconds, or 1 if the clock
@@ -25,5 +27,5 @@ func bootID() string {
 	if err != nil || len(bytes.TrimSpace(id)) != 36 {
 		return ""
 	}
-	return hash(append([]byte("symfilter "), id...))
+	return lineage.Hash(append([]byte("symfilter "), id...))
 }

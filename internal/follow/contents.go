@@ -193,7 +193,7 @@ func (d *disk) openPacked(path string) (*generation, error) {
 		err = g.readHead()
 	}
 	if err != nil && !isDamage(err) {
-		g.close()
+		g.Close()
 		return nil, err
 	}
 	g.size, _ = h.contentSize()

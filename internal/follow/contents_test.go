@@ -87,11 +87,11 @@ func FuzzContents(f *testing.F) {
 		g, err := d.openPacked(path)
 		if err != nil {
 			if g != nil {
-				g.close()
+				g.Close()
 			}
 			return
 		}
-		defer g.close()
+		defer g.Close()
 		var want []byte
 		z, _, err := unpackGzip(bytes.NewReader(data))
 		if err == nil {

@@ -8,11 +8,12 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // Limits of checks of the file system, with units and reasons.
@@ -86,20 +87,20 @@ type folder struct {
 	took   time.Duration // duration of the last listing
 	used   time.Duration // time of the last call of list for it
 	sure   bool          // any change after the listing changes the state
-	names  []string      // sorted; never modified
+	names  lineage.Names // never modified
 	err    error
 }
 
 // A folderState changes whenever a name is added, removed or changed in a folder, except for two
 // changes within one step of the file system's clock.
 type folderState struct {
-	id       fileID
+	id       lineage.ID
 	modified time.Time
 }
 
 // A listing holds the names in a folder at one moment.
 type listing struct {
-	names []string
+	names lineage.Names
 	begun time.Duration // identifies the listing among those of its folder
 	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
@@ -155,7 +156,7 @@ func (d *disk) list(dir string) (listing, error) {
 }
 
 // readNames returns the names in dir, sorted.
-func readNames(dir string) ([]string, error) {
+func readNames(dir string) (lineage.Names, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -164,19 +165,6 @@ func readNames(dir string) ([]string, error) {
 	names, err := f.Readdirnames(-1)
 	slices.Sort(names)
 	return names, err
-}
-
-// beginning returns the names in l that begin with prefix.
-func (l listing) beginning(prefix string) []string {
-	from, _ := slices.BinarySearch(l.names, prefix)
-	rest := l.names[from:]
-	n, _ := slices.BinarySearchFunc(rest, prefix, func(name, prefix string) int {
-		if strings.HasPrefix(name, prefix) {
-			return -1
-		}
-		return 1
-	})
-	return rest[:n]
 }
 
 // has reports whether name is in the listing.
@@ -203,7 +191,7 @@ func (d *disk) forgetFolders() {
 // not safe for concurrent use.
 type handle struct {
 	disk *disk
-	id   fileID
+	id   lineage.ID
 	name string   // path at which it was last found
 	f    *os.File // nil while it is closed
 }
@@ -283,7 +271,7 @@ func (h *handle) file() (*os.File, error) {
 		return h.f, nil
 	}
 	again, _, err := h.disk.openHandle(h.name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errIrregular) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lineage.ErrIrregular) {
 		return nil, errMoved
 	}
 	if err != nil {

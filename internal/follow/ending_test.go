@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // A stopper has an Options.Unpack that ends a run while a file is being unpacked.
@@ -119,7 +121,7 @@ func TestRunsThatEndWhileTheyOpenArchivesKeepTheCheckpoint(t *testing.T) {
 		d.write(1)
 		l := newLog()
 		r := begin(t, l, o)
-		for range maxKnown {
+		for range lineage.MaxKnown {
 			r.expect(d.path, d.all.String())
 			rename(t, d.path, d.path+".1")
 			d.write(1)

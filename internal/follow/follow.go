@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // Limits and intervals, with units and reasons.
@@ -31,11 +33,7 @@ const (
 	takenSize = 128 << 10
 	// files whose lines are printed at the same time: a file that waits must not block the others
 	workers  = 16
-	headSize = 256 // bytes at the beginning of a file that identify it
-	// bytes before the read offset that are compared at each read: they differ in a file that was
-	// truncated and rewritten
-	recentSize = 64
-	keepSize   = 4 << 10 // bytes of an unfinished line that are kept in case the file is truncated
+	keepSize = 4 << 10 // bytes of an unfinished line that are kept in case the file is truncated
 	// bytes of an unfinished line that are read again with the bytes that follow; in a longer line
 	// only new bytes are searched for the line end
 	rereadSize = 64 << 10
@@ -53,7 +51,6 @@ const (
 	// how long a rotated file that does not grow is still read: a writer may not have noticed the
 	// rotation yet
 	linger   = 5 * time.Second
-	maxKnown = 8  // files already read in a checkpoint, and as many that are gone; see lastMarks
 	maxTries = 20 // attempts to list a folder whose files are being renamed
 )
 
@@ -222,7 +219,7 @@ type Follower struct {
 	patterns []string // absolute
 	excluded exclusions
 	watcher  *watcher
-	files    files
+	records  *lineage.Records
 	disk     *disk
 	saver    *saver
 	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil if they are not used
@@ -248,7 +245,7 @@ func New(o Options) (*Follower, error) {
 		return nil, err
 	}
 	f := &Follower{o: o, sources: make(map[string]*source), looks: make(chan struct{}, 1)}
-	f.files = newFiles()
+	f.records = lineage.NewRecords()
 	f.disk = newDisk(f.notifyFull)
 	f.disk.unpack = o.Unpack
 	if !o.Poll {
@@ -274,7 +271,8 @@ func New(o Options) (*Follower, error) {
 			return nil, fmt.Errorf("%s is a followed file: name another file for the checkpoint", o.State)
 		}
 		if f.sources[path] == nil && !f.excluded.match(path) {
-			f.sources[path] = &source{f: f, name: name, path: path, start: o.Start}
+			f.sources[path] = f.newSource(name, path)
+			f.sources[path].start = o.Start
 		}
 	}
 	if len(f.sources)+len(f.patterns) == 0 {

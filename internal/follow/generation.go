@@ -4,21 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
-
-// A fileID identifies a file among those that exist at the same time, by device and inode.
-type fileID struct{ dev, ino uint64 }
-
-// errIrregular is wrapped by the error for a path that is not that of a regular file.
-var errIrregular = errors.New("not a regular file")
 
 // errTruncated reports that a file no longer holds the bytes that were read from it.
 var errTruncated = errors.New("truncated")
@@ -26,7 +20,7 @@ var errTruncated = errors.New("truncated")
 // A generation is one of the files that had a followed name, one after the other.
 type generation struct {
 	*handle
-	head  []byte  // its first bytes, headSize at most
+	head  []byte  // its first bytes, lineage.HeadSize at most
 	out   *outlet // takes its lines
 	size  int64   // at the last look
 	mtime time.Time
@@ -35,7 +29,7 @@ type generation struct {
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line
-	// bytes before look: recentSize of them, or the unfinished line if that has at most keepSize
+	// bytes before look: lineage.RecentSize of them, or the unfinished line if that has at most keepSize
 	recent []byte
 
 	silent int64     // offset up to which lines are not printed
@@ -50,7 +44,6 @@ type generation struct {
 	// file; 0: no limit
 	until    int64
 	copied   bool      // it does not grow: a copy of a truncated file, or compressed
-	archive  sibling   // of the file, which is still open
 	packed   bool      // its name is that of a compressed file
 	contents *contents // of a compressed file, to which all offsets refer; nil: it is not compressed
 }
@@ -91,7 +84,7 @@ func irregular(info fs.FileInfo) error {
 	case m&fs.ModeSocket != 0:
 		what = "a socket"
 	}
-	return fmt.Errorf("%w but %s", errIrregular, what)
+	return fmt.Errorf("%w but %s", lineage.ErrIrregular, what)
 }
 
 // openGeneration opens the file at path, to be read from its beginning.
@@ -100,7 +93,7 @@ func (d *disk) openGeneration(path string) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now(), packed: IsArchive(path)}
+	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now(), packed: lineage.IsArchive(path)}
 	if err := g.readHead(); err != nil {
 		h.Close()
 		return nil, err
@@ -111,10 +104,10 @@ func (d *disk) openGeneration(path string) (*generation, error) {
 // readHead extends the head if the file has grown. It returns errTruncated if the bytes of the head
 // have changed.
 func (g *generation) readHead() error {
-	if len(g.head) == headSize {
+	if len(g.head) == lineage.HeadSize {
 		return nil
 	}
-	b := make([]byte, headSize)
+	b := make([]byte, lineage.HeadSize)
 	n, err := g.ReadAt(b, 0)
 	if err != nil && err != io.EOF && !(n > 0 && isDamage(err)) {
 		return err
@@ -134,11 +127,12 @@ func (g *generation) ReadAt(p []byte, off int64) (int, error) {
 	return g.handle.ReadAt(p, off)
 }
 
-func (g *generation) close() {
+// Close releases what the file takes; the next use opens it again.
+func (g *generation) Close() {
 	if g.contents != nil {
 		g.contents.release()
 	}
-	g.Close()
+	g.handle.Close()
 }
 
 // unfinished reports whether the file has bytes after the last line end.
@@ -146,7 +140,7 @@ func (g *generation) unfinished() bool { return g.look > g.off }
 
 // seek sets the read offset to off, the beginning of a line.
 func (g *generation) seek(off int64) error {
-	before := make([]byte, min(off, recentSize))
+	before := make([]byte, min(off, lineage.RecentSize))
 	if _, err := g.ReadAt(before, off-int64(len(before))); err != nil && err != io.EOF {
 		return err
 	}
@@ -204,11 +198,11 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 
 	if g.look-g.off > rereadSize { // a hole has no line end, so it need not be searched
 		if at := skipHole(g.f, g.look, size); at > g.look+readSize {
-			g.look, g.recent = at, make([]byte, recentSize)
+			g.look, g.recent = at, make([]byte, lineage.RecentSize)
 			return true, nil
 		}
 	}
-	begin := g.look - int64(min(len(g.recent), recentSize))
+	begin := g.look - int64(min(len(g.recent), lineage.RecentSize))
 	if g.look-g.off <= rereadSize {
 		begin = min(begin, g.off)
 	}
@@ -267,12 +261,12 @@ func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
 // remember keeps the bytes that recent needs from b, which ends at g.look.
 func (g *generation) remember(b []byte) {
-	n := recentSize
-	if u := g.look - g.off; u > recentSize && u <= keepSize {
+	n := lineage.RecentSize
+	if u := g.look - g.off; u > lineage.RecentSize && u <= keepSize {
 		n = int(u)
 	}
 	g.recent = append(g.recent[:0], tail(b, n)...)
-	if cap(g.recent) > 2*n+recentSize {
+	if cap(g.recent) > 2*n+lineage.RecentSize {
 		g.recent = bytes.Clone(g.recent)
 	}
 }
@@ -384,18 +378,6 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// A mark is a place in a file as a checkpoint has it: which file it is, and hashes of the bytes
-// around the place.
-type mark struct {
-	Dev    uint64    `json:"dev"`
-	Ino    uint64    `json:"ino"`
-	Head   string    `json:"head"` // hash of the first bytes
-	Len    int       `json:"len"`  // number of bytes in Head
-	Off    int64     `json:"off"`
-	Before string    `json:"before"` // hash of up to recentSize bytes before Off
-	Time   time.Time `json:"time"`   // of the file's last change
-}
-
 // renewed reports whether g, of which nothing was read yet, was truncated since it was opened.
 func (g *generation) renewed() (bool, error) {
 	if g.look > 0 || g.f == nil || g.contents != nil {
@@ -413,7 +395,7 @@ func (g *generation) renewed() (bool, error) {
 // of what the file has now: it may have been truncated and written again between any two reads, and a
 // read meanwhile may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
-	b = b[:min(len(b), headSize)]
+	b = b[:min(len(b), lineage.HeadSize)]
 	now := make([]byte, len(b))
 	n, err := g.ReadAt(now, 0)
 	if err != nil && err != io.EOF {
@@ -423,47 +405,23 @@ func (g *generation) beginsWith(b []byte) (bool, error) {
 }
 
 // mark returns the mark of the place up to which lines were written.
-func (g *generation) mark() (mark, error) {
+func (g *generation) mark() (lineage.Mark, error) {
 	if renewed, err := g.renewed(); err != nil {
-		return mark{}, err
+		return lineage.Mark{}, err
 	} else if renewed {
 		last := g.mtime
 		if err := g.restart(); err != nil {
-			return mark{}, err
+			return lineage.Mark{}, err
 		}
 		g.mtime = last
 		g.size = -1 // the next look finds it changed
 	}
-	before := tail(g.recent, recentSize)
-	if n := min(g.off, recentSize); g.look != g.off || int64(len(before)) < n {
+	before := tail(g.recent, lineage.RecentSize)
+	if n := min(g.off, lineage.RecentSize); g.look != g.off || int64(len(before)) < n {
 		before = make([]byte, n)
 		if _, err := g.ReadAt(before, g.off-n); err != nil {
-			return mark{}, err
+			return lineage.Mark{}, err
 		}
 	}
-	return mark{g.id.dev, g.id.ino, hash(g.head), len(g.head), g.off, hash(before), g.mtime}, nil
-}
-
-// hash identifies bytes of a log without disclosing them.
-func hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:12])
-}
-
-// sameBeginning reports whether the file begins as the file of m did.
-func (m mark) sameBeginning(g *generation) bool {
-	return m.Len >= 0 && len(g.head) >= m.Len && m.Off >= 0 && hash(g.head[:m.Len]) == m.Head
-}
-
-// holds reports whether g has all bytes that were read of the file of m, judged by its beginning
-// and the bytes before the place.
-func (m mark) holds(g *generation) bool {
-	if g.contents == nil && g.size < m.Off || !m.sameBeginning(g) {
-		return false
-	}
-	before := make([]byte, min(m.Off, recentSize))
-	if n, err := g.ReadAt(before, m.Off-int64(len(before))); err != nil && (err != io.EOF || n < len(before)) {
-		return false
-	}
-	return hash(before) == m.Before
+	return lineage.MarkAt(g.State(), g.off, before), nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // A file that was read, or is older than the run, is compressed by a program that does not keep its
@@ -54,11 +56,11 @@ func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 				}
 				time.Sleep(2 * linger) // the removed file is closed, which frees its inode
 				if reused {
-					other := &source{f: r.f, path: filepath.Join(dir, "other.log")}
-					if r.f.files.claim(&generation{handle: &handle{id: id}}, other) != nil {
+					other := r.f.newSource("other.log", filepath.Join(dir, "other.log")).lineage
+					if other.Claim(&generation{handle: &handle{id: id}}) != nil {
 						t.Fatal("the inode is still in use")
 					}
-					r.f.files.drop(other)
+					other.Drop()
 				}
 				if stopped {
 					if err := r.end(); err != nil {
@@ -126,7 +128,7 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 		d.write(1)
 		l := newLog()
 		r := begin(t, l, Options{Names: []string{d.path}, Unpack: unpackGzip, Poll: true, Interval: time.Second})
-		for range 2 * maxBurst { // the clock is behind that of the files: each was written to lately
+		for range 2 * lineage.MaxBurst {
 			r.expect(d.path, d.all.String())
 			rename(t, d.path, d.path+".1")
 			d.write(1)
@@ -139,14 +141,10 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}
-		f := &r.f.files
-		for s, gone := range f.gone {
-			if len(f.byID) != 1 || len(gone) != maxBurst {
-				t.Errorf("%s: %d records and %d marks, want 1 and %d", s.name, len(f.byID), len(gone), maxBurst)
+		for name, s := range r.f.sources {
+			if records, marks, _ := s.lineage.Size(); records != 1 || marks != lineage.MaxBurst {
+				t.Errorf("%s: %d records and %d marks, want 1 and %d", name, records, marks, lineage.MaxBurst)
 			}
-		}
-		if len(f.gone) != 1 {
-			t.Errorf("marks of %d files, want 1", len(f.gone))
 		}
 	})
 }
@@ -160,7 +158,7 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 		d.write(10)
 		l := newLog()
 		r := begin(t, l, Options{Names: []string{d.path}, Unpack: unpackGzip, Poll: true, Interval: time.Second, RotateWait: time.Second})
-		const copies = maxMarks + 4
+		const copies = lineage.MaxMarks + 4
 		for range copies {
 			r.expect(d.path, d.all.String())
 			time.Sleep(2 * linger) // the copy before is closed
@@ -196,7 +194,7 @@ func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 		l := newLog()
 		d.write(1)
 		r := begin(t, l, o)
-		for i := range 2*maxMarks + maxHeld {
+		for i := range 2*lineage.MaxMarks + maxHeld {
 			r.expect(d.path, d.all.String())
 			rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 90-i))
 			d.write(1)
@@ -228,7 +226,7 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 		l := newLog()
 		d.write(1)
 		r := begin(t, l, o)
-		const files = maxHeld + maxKnown
+		const files = maxHeld + lineage.MaxKnown
 		for i := range files {
 			r.expect(d.path, d.all.String())
 			rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 90-i))
@@ -277,7 +275,7 @@ func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 				l := newLog()
 				d.write(40)
 				r := begin(t, l, o)
-				const files = 3 * maxMarks
+				const files = 3 * lineage.MaxMarks
 				away := func(i int) string { return filepath.Join(elsewhere, fmt.Sprint(90-i)) }
 				rotated := func(i int) string { return fmt.Sprintf("%s.%d", d.path, 90-i) }
 				for i := range files {
@@ -336,10 +334,10 @@ func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 		}
 		write()
 		r := begin(t, l, o)
-		const files = 3 * maxMarks
+		const files = 3 * lineage.MaxMarks
 		for i := range files {
 			r.expect(d.path, d.all.String())
-			time.Sleep(2 * burstTime) // no burst
+			time.Sleep(2 * time.Minute) // no burst
 			rename(t, d.path, rotated(i))
 			write()
 			time.Sleep(4 * linger)
@@ -362,18 +360,4 @@ func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 		}
 		l.expectMessages(t, "")
 	})
-}
-
-// A run that ends before it has searched the siblings has a list of them all the same: that of the
-// run before, and the archives of files that it need not read on.
-func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
-	listed, left := sibling{id: fileID{ino: 1}, mtime: time.Unix(1, 0)}, sibling{id: fileID{ino: 2}, mtime: time.Unix(2, 0)}
-	f := Follower{o: Options{Unpack: unpackGzip}, files: newFiles()}
-	s := &source{f: &f, savedBeside: encodeFingerprints([]string{listed.fingerprint()}), savedArchives: true}
-	s.leaveOut(listed)
-	s.leaveOut(left)
-	beside, archives := s.knownSiblings()
-	if want := encodeFingerprints([]string{listed.fingerprint(), left.fingerprint()}); !archives || *beside != *want {
-		t.Errorf("got %s, %v, want %s, true", *beside, archives, *want)
-	}
 }

@@ -19,7 +19,7 @@ func TestHolesAreNotSearched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.close()
+	defer g.Close()
 	got, turns := "", 0
 	buf := make([]byte, readSize)
 	for more := true; more; turns++ {

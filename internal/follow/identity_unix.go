@@ -9,15 +9,17 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // identify returns the ID of the file of info; f is not used.
-func identify(_ *os.File, info fs.FileInfo) fileID {
+func identify(_ *os.File, info fs.FileInfo) lineage.ID {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fileID{}
+		return lineage.ID{}
 	}
-	return fileID{uint64(s.Dev), uint64(s.Ino)} // the types differ between systems
+	return lineage.ID{Dev: uint64(s.Dev), Ino: uint64(s.Ino)} // the types differ between systems
 }
 
 // links returns the number of the file's names.
@@ -29,10 +31,10 @@ func links(info fs.FileInfo) int {
 }
 
 // lookAt returns the file at path, with symbolic links resolved.
-func lookAt(path string) (fileID, fs.FileInfo, error) {
+func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fileID{}, nil, err
+		return lineage.ID{}, nil, err
 	}
 	return identify(nil, info), info, nil
 }

@@ -4,30 +4,32 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // identify returns the ID of the file f.
-func identify(f *os.File, _ fs.FileInfo) fileID {
+func identify(f *os.File, _ fs.FileInfo) lineage.ID {
 	var d syscall.ByHandleFileInformation
 	if f == nil || syscall.GetFileInformationByHandle(syscall.Handle(f.Fd()), &d) != nil {
-		return fileID{}
+		return lineage.ID{}
 	}
-	return fileID{uint64(d.VolumeSerialNumber), uint64(d.FileIndexHigh)<<32 | uint64(d.FileIndexLow)}
+	return lineage.ID{uint64(d.VolumeSerialNumber), uint64(d.FileIndexHigh)<<32 | uint64(d.FileIndexLow)}
 }
 
 // links returns 1: an open file cannot lose its name on this system.
 func links(fs.FileInfo) int { return 1 }
 
 // lookAt returns the file at path, with symbolic links resolved.
-func lookAt(path string) (fileID, fs.FileInfo, error) {
+func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return fileID{}, nil, err
+		return lineage.ID{}, nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return fileID{}, nil, err
+		return lineage.ID{}, nil, err
 	}
 	return identify(f, info), info, nil
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // A state file is a journal of records. A record has two lines: a head with the hash of the second
@@ -54,7 +56,7 @@ type savedSource struct {
 	Path string `json:"path"`
 	// oldest first; the last one has the name, or had it last
 	Reading []savedReading `json:"reading,omitempty"`
-	Read    []mark         `json:"read,omitempty"`    // files that are not to be read again
+	Read    []lineage.Mark `json:"read,omitempty"`    // files that are not to be read again
 	Context string         `json:"context,omitempty"` // of the sink, for the lines after all of them
 	Real    string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
 	// fingerprints of the siblings that are not to be read; see entry
@@ -98,7 +100,7 @@ func (e entry) equal(other entry) bool {
 
 // savedReading is a place in a file up to which lines were printed.
 type savedReading struct {
-	mark
+	lineage.Mark
 	Size   int64 `json:"size,omitempty"`   // of the file, if it had more bytes than were printed
 	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
@@ -246,7 +248,7 @@ func nextRecord(data []byte) (c checkpoint, size int) {
 }
 
 // stateHead returns the first line of a record.
-func stateHead(body []byte) string { return stateMagic + hash(body) }
+func stateHead(body []byte) string { return stateMagic + lineage.Hash(body) }
 
 // appendRecord appends the record of c to dst.
 func appendRecord(dst []byte, c checkpoint) ([]byte, error) {
@@ -346,5 +348,5 @@ var (
 // IsForeign reports whether an error of [New] means that the file at Options.State may belong to
 // someone else and was not changed.
 func IsForeign(err error) bool {
-	return slices.ContainsFunc([]error{errIrregular, errLink, errPlanted, errForeign, errTooLarge}, func(r error) bool { return errors.Is(err, r) })
+	return slices.ContainsFunc([]error{lineage.ErrIrregular, errLink, errPlanted, errForeign, errTooLarge}, func(r error) bool { return errors.Is(err, r) })
 }

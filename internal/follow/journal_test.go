@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // entryOf is the test's form of a file's entry in a record.
@@ -241,7 +243,7 @@ func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 
 // savedAt returns the entry of a source that was printed up to off.
 func savedAt(path string, off int64) savedSource {
-	return savedSource{Path: path, Reading: []savedReading{{mark: mark{Off: off}}}}
+	return savedSource{Path: path, Reading: []savedReading{{Mark: lineage.Mark{Off: off}}}}
 }
 
 // offsets returns the offset up to which each file of a state file was printed, by path. starts is

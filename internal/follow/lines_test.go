@@ -102,7 +102,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.close()
+	defer g.Close()
 	var c counter
 	emit := func(p []byte, _ bool) error { _, err := c.Write(p); return err }
 	buf := make([]byte, readSize)
@@ -145,7 +145,7 @@ func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.close()
+	defer g.Close()
 	var got []byte
 	buf := make([]byte, readSize)
 	for more := true; more && err == nil; {

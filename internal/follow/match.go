@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
@@ -56,14 +57,14 @@ func (r *run) match(atStart bool) {
 		}
 		paths, _ := filepath.Glob(p) // no error: the pattern was checked before
 		for _, path := range paths {
-			if r.sources[path] == nil && !isPacked(path) && !r.excluded.match(path) {
+			if r.sources[path] == nil && !lineage.IsPacked(path) && !r.excluded.match(path) {
 				pattern[path] = p
 			}
 		}
 	}
 	var before []string // paths of which rotated files exist
 	for _, path := range slices.Sorted(maps.Keys(pattern)) {
-		if base := rotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
+		if base := lineage.RotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
 			before = append(before, base)
 			continue
 		}
@@ -71,7 +72,8 @@ func (r *run) match(atStart bool) {
 		if err != nil || !info.Mode().IsRegular() || r.saver.isStateFile(path) || r.o.Skip != nil && r.o.Skip(info) {
 			continue
 		}
-		s := &source{f: r.Follower, name: path, path: path, matched: true}
+		s := r.newSource(path, path)
+		s.matched = true
 		if atStart && !r.saver.knows(pattern[path]) {
 			s.start = r.o.Start
 		} else {
@@ -96,24 +98,6 @@ func (r *run) put(s *source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sources[s.path] = s
-}
-
-// rotatedBase returns the path of the followed file whose rotation has made the one at path; "" if
-// there is none.
-func rotatedBase(path string, followed func(base string) bool) string {
-	dir, name := filepath.Split(path)
-	ext := filepath.Ext(name)
-	for i := range name {
-		if i == 0 || !strings.ContainsRune(".-_", rune(name[i])) {
-			continue
-		}
-		for _, base := range []string{name[:i], name[:i] + ext} {
-			if base != name && isRotated(base, name) && followed(dir+base) {
-				return dir + base
-			}
-		}
-	}
-	return ""
 }
 
 // patternDirs returns the folders in which a new name may make pattern match more files.
@@ -153,7 +137,7 @@ func (r *run) forget() {
 			delete(r.sources, path)
 			r.mu.Unlock()
 			r.watcher.watch(s, nil)
-			r.files.drop(s)
+			s.lineage.Drop()
 			r.saver.drop(s.path)
 			delete(r.dirty, s)
 			delete(r.restless, s)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // hurries reports whether new files appear quickly and no events announce them.
@@ -20,7 +22,7 @@ func (s *source) makeRoom() {
 	}
 	for _, g := range s.held() {
 		if !g.gone && (g.contents == nil || g.contents.r == nil) { // else it would be unpacked again
-			g.close()
+			g.Close()
 		}
 	}
 }
@@ -64,7 +66,7 @@ func (s *source) isUnopened() bool {
 // moved searches for the current file, which was closed and is no longer at its path. It returns
 // only errors of a sink.
 func (s *source) moved(ctx context.Context, g *generation) error {
-	err := s.discover(predecessor{g: g})
+	err := s.discover(lineage.Predecessor{Content: g})
 	if !s.gaps {
 		s.missing++
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // absent reports that there is no file with the name; err is the error of lookAt.
@@ -22,7 +24,7 @@ func (s *source) absent(err error) {
 func (s *source) noFile(err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, errIrregular):
+	case errors.Is(err, lineage.ErrIrregular):
 		s.trouble("is %v; waiting for a regular file", err)
 	case errors.Is(err, fs.ErrNotExist):
 		s.absent(err)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // A file that is not regular is not opened. This is reported once, and a regular file is waited
@@ -378,7 +380,7 @@ func TestInodesThatAreUsedAgain(t *testing.T) {
 	for _, dir := range []string{dir, t.TempDir()} {
 		path := filepath.Join(dir, "app.log")
 		state := filepath.Join(dir, "state")
-		seen := map[fileID]bool{}
+		seen := map[lineage.ID]bool{}
 		want, again := "", false
 		l := newLog()
 		for i := 0; i < 50 && !again; i++ {
@@ -412,7 +414,9 @@ func TestFilesOfPatternsAreForgotten(t *testing.T) {
 	f.watcher = newWatcher(nil, f.notify)
 	closed := 0
 	r := &run{Follower: f, ctx: t.Context()}
-	f.sources[path] = &source{f: f, path: path, matched: true, out: &outlet{Sink: &Sink{WriteCloser: closing{&closed}}}}
+	s := f.newSource(path, path)
+	s.matched, s.out = true, &outlet{Sink: &Sink{WriteCloser: closing{&closed}}}
+	f.sources[path] = s
 	r.forget()
 	if len(f.sources) != 1 {
 		t.Error("forgotten at once")

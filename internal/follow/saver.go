@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 const (
@@ -198,7 +200,7 @@ func resolved(path string) string {
 func hostID() string {
 	for _, path := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
 		if id, err := os.ReadFile(path); err == nil && len(bytes.TrimSpace(id)) == 32 {
-			return hash(append([]byte("symfilter "), id...))
+			return lineage.Hash(append([]byte("symfilter "), id...))
 		}
 	}
 	return ""
@@ -210,7 +212,7 @@ func (w *saver) restore(s *source) {
 		delete(w.loaded, s.path)
 		s.saved = &saved
 		for _, r := range saved.Reading {
-			s.f.files.addRead(s, r.mark) // so that no other source reads it
+			s.lineage.AddRead(r.Mark) // so that no other source reads it
 		}
 	}
 	s.dirty = true

@@ -104,7 +104,8 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	f := unstarted(t, o)
 	f.disk.room = room
 	f.saver.restore(f.sources[path])
-	_, all, _, err := f.sources[path].openAll()
+	_, folder, _, err := f.sources[path].openAll()
+	all := filesOf(folder.Files)
 	if open := f.disk.open.Load(); err != nil || len(all) != files+1 || open > room+1 {
 		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(all), files+1, open, err, room+1)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // A source is one name that is followed. Its fields are used by the worker that runs its turn, and
@@ -24,37 +26,31 @@ type source struct {
 	old   []*generation // files before cur, kept open in case of late lines
 	ahead []*generation // files after cur that are not read yet
 	real  string        // path with symbolic links resolved, at the last check
-	seen  time.Time     // last change of cur while path was known to lead to it
 	read  time.Time     // time at which cur was last read to its end
 
 	gaps    bool         // files may be missing in ahead and are searched
+	lineage *lineage.Log // which of the siblings are to be read
 	family  *family      // siblings at the last check
-	ignored time.Time    // siblings not written to since then are ignored
 	changed time.Time    // time of the last new file
 	created atomic.Int64 // new files that got the name, counted by events since these arrive
 	named   named        // by the same events; guarded by the watcher's mutex
 	taken   int64        // number of files that were opened, in the same count
-	before  fileID       // file that had the name before the count began, unless it was opened since
+	before  lineage.ID   // file that had the name before the count began, unless it was opened since
 	noticed time.Time    // time at which created was first found to differ from taken
 	missing int          // searches that did not find cur, which was closed
 
 	// time of a checkpoint that does not list the file: files written later are new, rotated ones
 	// too
 	since       time.Time
-	truncatedID fileID                // ID of a file that was truncated, while a copy of it is read
-	readFiles   []mark                // files that were read and still exist
-	foreign     string                // name of an archive that cannot be unpacked
-	leftOut     map[fileID]time.Time  // archives that are not to be read, with the time of their last change
-	cut         map[fileID]cutArchive // archives that may still be written
+	truncatedID lineage.ID                // ID of a file that was truncated, while a copy of it is read
+	foreign     string                    // name of an archive that cannot be unpacked
+	cut         map[lineage.ID]cutArchive // archives that may still be written
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
-	savedBeside *string      // its siblings, for the next checkpoint, until they are searched again
-	// savedBeside has archives, too
-	savedArchives bool
-	searches      int    // for the last file of saved while files were being renamed; at most maxTries
-	lastMessage   string // the last message of trouble or routine
-	truncations   int
-	places        []place // places whose changes are watched
+	searches    int          // for the last file of saved while files were being renamed; at most maxTries
+	lastMessage string       // the last message of trouble or routine
+	truncations int
+	places      []place // places whose changes are watched
 
 	place sharedProgress // at the end of the last turn
 
@@ -76,6 +72,13 @@ type source struct {
 	opening         bool      // its first turn has not ended
 	matched         bool      // the name comes from a pattern
 	lost            time.Time // when a file that matched a pattern was first missing
+}
+
+// newSource returns the source for the file at path, which the user calls name.
+func (f *Follower) newSource(name, path string) *source {
+	l := lineage.NewLog(name, f.records)
+	l.Unpacks = f.o.Unpack != nil
+	return &source{f: f, name: name, path: path, lineage: l}
 }
 
 // emit returns the function that writes lines of g to its sink.
@@ -112,7 +115,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	same := there && id == s.newest().id
 	if !same || s.gaps {
 		s.watch()
-		err = s.discover(predecessor{g: s.cur})
+		err = s.discover(lineage.Predecessor{Content: content(s.cur)})
 	}
 	if same && len(s.ahead) == 0 && s.cur.look == 0 && !(info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)) {
 		switched, err := s.truncatedUnread()
@@ -166,7 +169,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.read, s.missing = time.Now(), 0
 	if same && len(s.ahead) == 0 {
 		if id == g.id {
-			s.seen = g.mtime
+			s.lineage.Seen = g.mtime
 		}
 		s.trouble("")
 		return more, nil
@@ -234,8 +237,12 @@ func (s *source) knowsContext() bool {
 
 // retire closes g after it has been read to its end.
 func (s *source) retire(g *generation) {
-	s.f.files.finish(g)
-	g.close()
+	if m, err := g.mark(); err != nil {
+		s.lineage.Forget(g.id)
+	} else {
+		s.lineage.Finish(m, g.gone)
+	}
+	g.Close()
 	if s.cur == g {
 		s.cur = nil
 	}
@@ -343,19 +350,19 @@ func (s *source) makeCurrent(g *generation) error {
 	if s.out == nil {
 		out, err := s.sink()
 		if err != nil {
-			g.close()
+			g.Close()
 			return err
 		}
-		s.out = out
+		s.out, s.lineage.Begun = out, true
 	}
 	last := g.out // of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
 	if g.contents == nil { // the time of an archive may be that of its compression
-		s.seen = g.mtime
+		s.lineage.Seen = g.mtime
 	}
 	if g.hole {
-		s.truncatedID = fileID{}
+		s.truncatedID = lineage.ID{}
 	}
 	s.dirty = true
 	if last != nil {
@@ -401,31 +408,32 @@ func (s *source) begin() (bool, error) {
 	if s.saved != nil {
 		return s.resume()
 	}
-	before := predecessor{}
+	before := lineage.Predecessor{}
 	if s.out == nil {
 		switch {
 		case s.whole:
 		case s.start > 0:
-			before.seen = time.Now().Add(-time.Duration(s.start))
+			before.Since = time.Now().Add(-time.Duration(s.start))
 		case !s.since.IsZero():
-			before.seen = s.since
+			before.Since = s.since
 		default:
 			// a file that was rotated since then had the name during this run
-			before.seen = s.f.began
+			before.Since = s.f.began
 		}
 		s.real, _ = filepath.EvalSymlinks(s.path)
-		if !s.whole && !s.ignoreSiblings(before.seen) {
+		if !s.whole && !s.ignoreSiblings(before.Since) {
 			s.attention = true
 			return false, nil
 		}
 	}
+	before.LeavesArchives = before.Since.IsZero() || s.start != Beginning
 	g, err := s.next(before)
 	if g == nil {
 		s.attention = s.gaps || !errors.Is(err, fs.ErrNotExist)
 		s.noFile(err)
 		return false, nil
 	}
-	if s.start == End || s.start > 0 && g.mtime.Before(before.seen) {
+	if s.start == End || s.start > 0 && g.mtime.Before(before.Since) {
 		g.silent, g.since, g.skips = g.size, g.size, true
 	}
 	s.start = Beginning // for later files
@@ -438,6 +446,17 @@ func (s *source) begin() (bool, error) {
 		return true, s.nextSink()
 	}
 	return true, nil
+}
+
+// ignoreSiblings records that the siblings of s that were last written before since are older than
+// s; all of them if since is zero. It returns false if they cannot be listed or opened now.
+func (s *source) ignoreSiblings(since time.Time) bool {
+	beside, err := s.steady()
+	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {
+		return false
+	}
+	s.family = beside
+	return true
 }
 
 // finish ends the source. If suspend is set it only calls the sink's Suspend, since another run

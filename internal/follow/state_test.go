@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // again follows with a checkpoint until all of want was printed, in this run and earlier ones; then
@@ -270,20 +272,20 @@ func FuzzCheckpoint(f *testing.F) {
 	}
 	g.seek(4)
 	m, _ := g.mark()
-	g.close()
+	g.Close()
 	f.Add(m.Ino, m.Head, m.Len, m.Off, m.Before, true, int64(0), "context")
 	f.Add(m.Ino, m.Head, m.Len, m.Off, m.Before, false, int64(8), "")
-	f.Add(m.Ino, hash(nil), 0, int64(0), hash(nil), false, int64(-1), "")
-	f.Add(m.Ino, hash(nil), -1, int64(-5), hash(nil), true, int64(1<<62), "\xff")
+	f.Add(m.Ino, lineage.Hash(nil), 0, int64(0), lineage.Hash(nil), false, int64(-1), "")
+	f.Add(m.Ino, lineage.Hash(nil), -1, int64(-5), lineage.Hash(nil), true, int64(1<<62), "\xff")
 	f.Fuzz(func(t *testing.T, ino uint64, head string, n int, off int64, before string, replay bool, quiet int64, context string) {
-		m := mark{Dev: m.Dev, Ino: ino, Head: head, Len: n, Off: off, Before: before}
+		m := lineage.Mark{Dev: m.Dev, Ino: ino, Head: head, Len: n, Off: off, Before: before}
 		fl, err := New(Options{Names: []string{path}, Open: newLog().open})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fl.watcher = newWatcher(nil, fl.notify)
 		s := fl.sources[path]
-		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{mark: m, Replay: replay, Quiet: quiet, Held: ino%2 == 0, Sink: n, Context: context}, {mark: m, Replay: replay, Quiet: quiet}}, Read: []mark{m, m}}
+		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{Mark: m, Replay: replay, Quiet: quiet, Held: ino%2 == 0, Sink: n, Context: context}, {Mark: m, Replay: replay, Quiet: quiet}}, Read: []lineage.Mark{m, m}}
 		buf := make([]byte, readSize)
 		for range 10 {
 			if more, err := s.turn(t.Context(), buf); err != nil {

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // Stats are the numbers of a Follower at one moment. Totals count from [New] on.
@@ -51,10 +53,10 @@ type totals struct{ read, lost, losses atomic.Int64 }
 // A progress is how far a source has read.
 type progress struct {
 	exists bool
-	rest   int64  // unread bytes of all files of the source but the newest
-	newest fileID // the file that the name led to
-	off    int64  // read offset in the newest file
-	size   int64  // of the newest file
+	rest   int64      // unread bytes of all files of the source but the newest
+	newest lineage.ID // the file that the name led to
+	off    int64      // read offset in the newest file
+	size   int64      // of the newest file
 }
 
 // lag returns the number of unread bytes of the source at path.

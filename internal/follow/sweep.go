@@ -1,12 +1,16 @@
 package follow
 
-import "time"
+import (
+	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
+)
 
 // A check compares the file that a name leads to with what its source has read.
 type check struct {
 	s       *source
 	path    string
-	id      fileID
+	id      lineage.ID
 	size    int64
 	mtime   time.Time // of the last change
 	at      time.Time // of the comparison

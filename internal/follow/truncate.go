@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // truncated continues with copies of the content that the current file had before it was truncated,
@@ -27,7 +29,7 @@ func (s *source) truncated() error {
 	}
 	unread := max(0, g.largest-g.look)
 	if g.contents == nil && len(g.recent) > 0 { // its copy may be compressed later
-		s.f.files.addGone(s, mark{g.id.dev, g.id.ino, hash(g.head), len(g.head), g.look, hash(tail(g.recent, recentSize)), g.mtime})
+		s.lineage.AddGone(lineage.MarkAt(g.State(), g.look, tail(g.recent, lineage.RecentSize)))
 	}
 	s.truncations += max(1, len(copies))
 	s.dirty = true
@@ -78,8 +80,8 @@ func (s *source) restart(copies []*generation) error {
 	g := s.cur
 	if err := g.restart(); err != nil {
 		s.trouble("read: %v; retrying", bare(err))
-		s.f.files.forget(g)
-		g.close()
+		s.lineage.Forget(g.id)
+		g.Close()
 		g = nil
 	}
 	if len(copies) == 0 {

@@ -91,7 +91,7 @@ func generationOf(t *testing.T, path string, got *string) (g *generation, read f
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(g.close)
+	t.Cleanup(g.Close)
 	buf := make([]byte, readSize)
 	return g, func() error {
 		for {
@@ -244,7 +244,7 @@ func TestHeadsAndLinesAreOfOneContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.close()
+	defer g.Close()
 	w, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

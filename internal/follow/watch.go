@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // A place is a name in a folder whose path has no symbolic link.
@@ -80,8 +82,8 @@ type watcher struct {
 
 // watched is a folder with its events.
 type watched struct {
-	id   fileID // of the folder whose events arrive; zero if none do
-	uses int    // number of places in it
+	id   lineage.ID // of the folder whose events arrive; zero if none do
+	uses int        // number of places in it
 }
 
 // newWatcher starts a goroutine, which Close ends. open opens the system's events; if it is nil,
@@ -142,7 +144,7 @@ func (w *watcher) pump() {
 // event records one event; w.mu is held.
 func (w *watcher) event(e fsnotify.Event) {
 	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
-		d.id = fileID{}
+		d.id = lineage.ID{}
 		w.all = true
 		w.signal()
 	}
@@ -164,26 +166,26 @@ func (w *watcher) event(e fsnotify.Event) {
 
 // named records, by events, which file a name leads to.
 type named struct {
-	id   fileID // of the file that had the name at the last event that found one
-	away fileID // of the last file that was renamed to another name
+	id   lineage.ID // of the file that had the name at the last event that found one
+	away lineage.ID // of the last file that was renamed to another name
 	// of the file that had the name when the events were requested, until the first event; it may
 	// have got the name after that, and then has an event
-	first fileID
+	first lineage.ID
 }
 
 // event records an event of the name. If the event has created a new file that may hold lines, it
 // increments created.
 func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
 	first := n.first
-	n.first = fileID{}
+	n.first = lineage.ID{}
 	switch {
 	case e.Has(fsnotify.Create):
 		id, info, err := lookAt(e.Name)
 		switch {
 		case err == nil && !info.Mode().IsRegular():
-		case err == nil && id != (fileID{}) && id == n.away: // it has its name again
-			n.away = fileID{}
-		case err == nil && id != (fileID{}) && id == first:
+		case err == nil && id != (lineage.ID{}) && id == n.away: // it has its name again
+			n.away = lineage.ID{}
+		case err == nil && id != (lineage.ID{}) && id == first:
 		default:
 			created.Add(1)
 		}
@@ -239,7 +241,7 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 	}
 	s.places = places
 	s.created.Store(0)
-	s.taken, s.before, s.named = 0, fileID{}, named{}
+	s.taken, s.before, s.named = 0, lineage.ID{}, named{}
 	if len(places) > 0 {
 		last := places[len(places)-1]
 		id, _, _ := lookAt(filepath.Join(last.dir, last.name))
@@ -289,7 +291,7 @@ func (w *watcher) request(dir string, d *watched) bool {
 	if w.w == nil || !hasEvents(dir) {
 		return false
 	}
-	if d.id != (fileID{}) {
+	if d.id != (lineage.ID{}) {
 		return true
 	}
 	if err := w.w.Add(dir); err != nil {
@@ -310,7 +312,7 @@ func (w *watcher) release(dir string) {
 	}
 	if d.uses--; d.uses == 0 {
 		delete(w.dirs, dir)
-		if w.w != nil && d.id != (fileID{}) {
+		if w.w != nil && d.id != (lineage.ID{}) {
 			w.w.Remove(dir) // fails if the folder, and its events, are gone
 		}
 	}
@@ -328,9 +330,9 @@ func (w *watcher) verify() {
 		if err != nil || id == d.id {
 			continue
 		}
-		if d.id != (fileID{}) {
+		if d.id != (lineage.ID{}) {
 			w.w.Remove(dir)
-			d.id = fileID{}
+			d.id = lineage.ID{}
 		}
 		if w.request(dir, d) {
 			w.all = true

@@ -1,7 +1,8 @@
-package follow
+package lineage
 
 import (
-	"path/filepath"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,32 +91,29 @@ func TestSortByAge(t *testing.T) {
 		"counted, and one compressed":       {"", "app.log.9.gz@1 app.log.10@2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all []sibling
-			parse := func(text string) (files []*generation) {
+			var all []File
+			parse := func(text string) (files []candidate) {
 				for field := range strings.FieldsSeq(text) {
 					path, second, _ := strings.Cut(field, "@")
 					at, err := time.ParseDuration(second + "s")
 					if err != nil {
 						t.Fatal(err)
 					}
-					g := &generation{handle: &handle{name: path}, mtime: time.Unix(0, 0).Add(at)}
 					path, packed := strings.CutSuffix(path, ".gz")
-					if packed {
-						g.contents = &contents{}
-					}
-					files = append(files, g)
-					all = append(all, sibling{path: path, mtime: g.mtime, packed: packed})
+					f := File{Path: path, ID: ID{Ino: uint64(len(all))}, ModTime: time.Unix(0, 0).Add(at), Packed: packed}
+					files = append(files, candidate{File: f})
+					all = append(all, f)
 				}
 				return files
 			}
 			parse(test.others)
 			want := parse(test.files)
 			for i := range want {
-				files := append(append([]*generation{}, want[i:]...), want[:i]...)
+				files := slices.Concat(want[i:], want[:i])
 				sortByAge(files, strings.Fields(test.before), all)
 				for k := range want {
 					if files[k] != want[k] {
-						t.Fatalf("rotated by %d: %s is in the place of %s", i, files[k].name, want[k].name)
+						t.Fatalf("rotated by %d: %s is in the place of %s", i, files[k].Path, want[k].Path)
 					}
 				}
 			}
@@ -125,26 +123,18 @@ func TestSortByAge(t *testing.T) {
 
 // A symbolic link that changes its target several times between two checks.
 func TestFilesBetweenTargetsOfALink(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"run-1.log", "run-2.log", "run-3.log", "run-10.log", "run-11.log", "other-2.log", "run-2.txt", "run-x.log"} {
-		write(t, filepath.Join(dir, name), name)
-	}
-	l, err := newDisk(nil).list(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f family
-	f.between(filepath.Join(dir, "run-1.log"), filepath.Join(dir, "run-11.log"), l)
-	var got []string
-	for _, c := range f.all {
-		got = append(got, filepath.Base(c.path))
-	}
-	if want := "run-10.log run-2.log run-3.log"; strings.Join(got, " ") != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	f = family{}
-	if f.between(filepath.Join(dir, "other-2.log"), filepath.Join(dir, "run-11.log"), l); len(f.all) > 0 {
-		t.Errorf("got %v between files of different names", f.all)
+	names := Names{"other-2.log", "run-1.log", "run-10.log", "run-11.log", "run-2.log", "run-2.txt", "run-3.log", "run-x.log"}
+	look := func(path string) (File, error) { return File{Path: path}, nil }
+	for old, want := range map[string]string{"run-1.log": "/run-10.log /run-2.log /run-3.log", "other-2.log": ""} {
+		var f Family
+		f.AddBetween("/"+old, "/run-11.log", names, look)
+		var got []string
+		for _, c := range f.Files {
+			got = append(got, c.Path)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("after %s: got %q, want %q", old, got, want)
+		}
 	}
 }
 
@@ -157,6 +147,17 @@ func TestNamesOfArchives(t *testing.T) {
 	for _, name := range []string{"app.log", "app.log.1", ".gz", "gz", "app.gz.log", "app.log.gz/app.log", "app.log~", "app.tmp", "app.gzip.txt"} {
 		if IsArchive(name) {
 			t.Errorf("%s is taken for an archive", name)
+		}
+	}
+}
+
+// Names that begin alike are found in a sorted listing.
+func TestNamesThatBeginAlike(t *testing.T) {
+	var names Names
+	for i := range 200 {
+		names = append(names, fmt.Sprintf("%03d", i))
+		if got := len(names.beginning("00")); got != min(i+1, 10) || len(names.beginning("x")) > 0 {
+			t.Fatalf("%d names of %d", got, i+1)
 		}
 	}
 }

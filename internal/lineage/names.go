@@ -1,12 +1,9 @@
-package follow
+package lineage
 
 import (
-	"cmp"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // packed lists the suffixes of compressed and temporary files, which are not read as they are.
@@ -25,7 +22,8 @@ func IsArchive(name string) bool {
 	})
 }
 
-func isPacked(name string) bool { return packedBase(name) != "" }
+// IsPacked reports whether the name is that of a compressed or temporary file.
+func IsPacked(name string) bool { return packedBase(name) != "" }
 
 // packedBase returns name without the suffix of a compression; "" if it has none.
 func packedBase(name string) string {
@@ -41,7 +39,7 @@ func packedBase(name string) string {
 // compressed: app.log.1, app.log-20261120, app.log.old; app-20261120.log, but not app-2.log, which
 // may belong to another process, nor app.log.worker2 or app.log.2.json.
 func isRotated(base, name string) bool {
-	if isPacked(name) {
+	if IsPacked(name) {
 		return false
 	}
 	if rest, ok := strings.CutPrefix(name, base); ok {
@@ -55,6 +53,24 @@ func isRotated(base, name string) bool {
 	rest, ok := strings.CutPrefix(name, stem)
 	rest, end := strings.CutSuffix(rest, ext)
 	return ok && end && isRotationPart(rest, true)
+}
+
+// RotatedBase returns the path of the followed file whose rotation has made the one at path; "" if
+// there is none.
+func RotatedBase(path string, followed func(base string) bool) string {
+	dir, name := filepath.Split(path)
+	ext := filepath.Ext(name)
+	for i := range name {
+		if i == 0 || !strings.ContainsRune(".-_", rune(name[i])) {
+			continue
+		}
+		for _, base := range []string{name[:i], name[:i] + ext} {
+			if base != name && isRotated(base, name) && followed(dir+base) {
+				return dir + base
+			}
+		}
+	}
+	return ""
 }
 
 // maxPartDigits is the longest number in the name of a rotated file: nanoseconds since 1970 have 19
@@ -126,131 +142,3 @@ func inRange(s string, most int) bool {
 	n := int(s[0]-'0')*10 + int(s[1]-'0')
 	return n >= 1 && n <= most
 }
-
-// sortByAge sorts files from the oldest to the youngest. Among those whose names differ in numbers only,
-// the numbers decide, so that the order survives a clock that is set back, and files of the same clock
-// tick. Files of several shapes of names are merged by the time of their last change: a file that is
-// older than another one of its shape was last changed before that, whatever its own time is. before
-// lists names of files known to be older; all lists all files of the folder.
-func sortByAge(files []*generation, before []string, all []sibling) {
-	if len(files) < 2 {
-		return
-	}
-	shapes := make(map[string][]*generation)
-	for _, g := range files {
-		of := shape(g.rotatedName())
-		shapes[of] = append(shapes[of], g)
-	}
-	times := make(map[*generation]time.Time)
-	n := 0
-	for _, of := range slices.Sorted(maps.Keys(shapes)) {
-		same := shapes[of]
-		sortByNumber(of, same, before, all)
-		for i, g := range slices.Backward(same) {
-			times[g] = g.mtime
-			if i+1 < len(same) && times[same[i+1]].Before(g.mtime) {
-				times[g] = times[same[i+1]]
-			}
-		}
-		n += copy(files[n:], same)
-	}
-	if len(shapes) > 1 {
-		slices.SortStableFunc(files, func(a, b *generation) int { return times[a].Compare(times[b]) })
-	}
-}
-
-// sortByNumber does what sortByAge does for files of one shape.
-func sortByNumber(of string, files []*generation, before []string, all []sibling) {
-	var names []sibling
-	for _, g := range files {
-		names = append(names, sibling{path: g.rotatedName(), mtime: g.mtime, packed: g.contents != nil})
-	}
-	votes := 0
-	for _, older := range before {
-		for _, c := range names {
-			if shape(older) == of {
-				votes += compareNumbers(c.path, older)
-			}
-		}
-	}
-	if votes == 0 {
-		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
-	}
-	if votes == 0 { // short numbers count down with age, as logrotate's do; dates count up
-		votes = -1
-		if name := filepath.Base(files[0].rotatedName()); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
-			votes = 1
-		}
-	}
-	slices.SortStableFunc(files, func(a, b *generation) int {
-		c := compareNumbers(a.rotatedName(), b.rotatedName())
-		if votes < 0 {
-			c = -c
-		}
-		return cmp.Or(c, a.mtime.Compare(b.mtime))
-	})
-}
-
-// votesOf returns whether numbers grow with age or time among the files of a shape: the number of
-// neighbours, sorted by number, whose time grows, minus the number of those whose time shrinks. The
-// time of an archive is compared with those of archives, and with that of another file only if the
-// archive is the older one: it may be the time of its compression.
-func votesOf(of string, all []sibling) (votes int) {
-	all = slices.DeleteFunc(slices.Clone(all), func(c sibling) bool { return shape(c.path) != of })
-	slices.SortFunc(all, func(a, b sibling) int { return compareNumbers(a.path, b.path) })
-	mixed := 0
-	var last [2]*sibling // without and with compression
-	for i := range all {
-		b := &all[i]
-		kind := 0
-		if b.packed {
-			kind = 1
-		}
-		if a := last[kind]; a != nil {
-			votes += b.mtime.Compare(a.mtime)
-		}
-		if a := last[1-kind]; a != nil && (b.packed && b.mtime.Before(a.mtime) || a.packed && a.mtime.Before(b.mtime)) {
-			mixed += b.mtime.Compare(a.mtime)
-		}
-		last[kind] = b
-	}
-	return cmp.Or(votes, mixed)
-}
-
-// shape returns name with each number replaced by #.
-func shape(name string) string {
-	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		if name[i]-'0' < 10 {
-			if i == 0 || name[i-1]-'0' >= 10 {
-				b.WriteByte('#')
-			}
-			continue
-		}
-		b.WriteByte(name[i])
-	}
-	return b.String()
-}
-
-// compareNumbers compares names byte by byte, but runs of digits by value.
-func compareNumbers(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x == "" || y == "" {
-			if a[0] != b[0] {
-				return cmp.Compare(a[0], b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		a, b = a[len(x):], b[len(y):]
-		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits returns the digits at the beginning of s.
-func digits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }

@@ -1,0 +1,156 @@
+package follow
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/symfilter/symfilter/internal/lineage"
+)
+
+// State implements [lineage.Content].
+func (g *generation) State() lineage.State {
+	s := lineage.State{
+		File: lineage.File{Path: g.name, ID: g.id, ModTime: g.mtime, Size: g.size, Of: g.real},
+		Head: g.head, Off: g.off, Look: g.look, Recent: g.recent, Opaque: g.newline() == nil,
+	}
+	if c := g.contents; c != nil {
+		s.Packed, s.Length, s.Damaged = true, c.size, c.err != nil
+	}
+	return s
+}
+
+// content returns g, or nil.
+func content(g *generation) lineage.Content {
+	if g == nil {
+		return nil
+	}
+	return g
+}
+
+// contentsOf returns the files as those of a lineage.
+func contentsOf(all []*generation) (of []lineage.Content) {
+	for _, g := range all {
+		of = append(of, g)
+	}
+	return of
+}
+
+// fileOf returns the file of c, or nil.
+func fileOf(c lineage.Content) *generation {
+	g, _ := c.(*generation)
+	return g
+}
+
+// filesOf returns the files of all, nil for each that is nil.
+func filesOf(all []lineage.Content) (of []*generation) {
+	for _, c := range all {
+		of = append(of, fileOf(c))
+	}
+	return of
+}
+
+// begins returns the files of the steps, each at the offset from which it is to be read. One that cannot
+// be read there is searched again.
+func (s *source) begins(steps []lineage.Step) (all []*generation) {
+	for _, step := range steps {
+		g := fileOf(step.Content)
+		if step.From > 0 && g.seek(step.From) != nil {
+			s.lineage.Forget(g.id)
+			g.Close()
+			s.attention = true
+			continue
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// An opener opens files for the lineage of a source.
+type opener struct{ s *source }
+
+// Open implements [lineage.Disk].
+func (o opener) Open(f lineage.File) (lineage.Content, error) {
+	open := o.s.f.disk.openGeneration
+	if f.Packed {
+		open = func(string) (*generation, error) { return o.s.openArchive(f) }
+	}
+	g, err := open(f.Path)
+	switch {
+	case tooMany(err):
+		return nil, lineage.ErrLater
+	case err != nil:
+		return nil, err
+	}
+	return g, nil
+}
+
+// Look implements [lineage.Disk].
+func (o opener) Look(c lineage.Content) (lineage.State, error) {
+	g := fileOf(c)
+	if err := g.readHead(); err != nil {
+		return lineage.State{}, err
+	}
+	info, err := g.Stat()
+	if err != nil {
+		return lineage.State{}, err
+	}
+	s := g.State()
+	s.Size, s.ModTime = info.Size(), info.ModTime()
+	return s, nil
+}
+
+// Keep implements [lineage.Disk].
+func (o opener) Keep(c lineage.Content, f lineage.File) bool {
+	g := fileOf(c)
+	g.real = f.Of
+	if g.contents != nil {
+		if o.s.mayGrow(g) {
+			return false
+		}
+		g.contents.release()
+	}
+	g.closeIfCrowded()
+	return true
+}
+
+var errNothing = errors.New("an archive of nothing")
+
+// openArchive opens an archive. The error is lineage.ErrLater if it may be complete later.
+func (s *source) openArchive(f lineage.File) (*generation, error) {
+	g, err := s.f.disk.openPacked(f.Path)
+	switch {
+	case isDamage(err):
+		defer g.Close()
+		if s.mayGrow(g) {
+			return nil, lineage.ErrLater
+		}
+		s.damaged(g, err)
+		s.lineage.LeaveOut(f)
+		return nil, err
+	case errors.Is(err, errForeignPacking):
+		s.foreign = filepath.Base(f.Path)
+		return nil, err
+	case err != nil:
+		s.attention = true
+		if tooMany(err) || errors.Is(err, fs.ErrNotExist) || s.f.disk.ctx.Err() != nil {
+			return nil, lineage.ErrLater
+		}
+		return nil, err
+	case g.id != f.ID || !g.mtime.Equal(f.ModTime): // it was replaced, perhaps by one with its inode
+		g.Close()
+		s.attention = true
+		return nil, lineage.ErrLater
+	case len(g.head) == 0:
+		g.Close()
+		return nil, errNothing
+	case s.mayGrow(g):
+		g.Close()
+		return nil, lineage.ErrLater
+	}
+	return g, nil
+}
+
+// IsArchive reports whether the name of a followed file is that of a compressed one, which may have
+// been rotated. Files with other names hold lines, whatever they begin with.
+func IsArchive(name string) bool { return lineage.IsArchive(name) }

@@ -1,0 +1,145 @@
+package lineage
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A candidate is a file that is to be read, under the name that rotation gave it, without the suffix of
+// its compression.
+type candidate struct {
+	File
+	content Content
+}
+
+// sortByAge sorts files from the oldest to the youngest. Among those whose names differ in numbers only,
+// the numbers decide, so that the order survives a clock that is set back, and files of the same clock
+// tick. Files of several shapes of names are merged by the time of their last change: a file that is
+// older than another one of its shape was last changed before that, whatever its own time is. before
+// lists names of files known to be older; all lists all files of the folder.
+func sortByAge(files []candidate, before []string, all []File) {
+	if len(files) < 2 {
+		return
+	}
+	shapes := make(map[string][]candidate)
+	for _, f := range files {
+		of := shape(f.Path)
+		shapes[of] = append(shapes[of], f)
+	}
+	times := make(map[ID]time.Time)
+	n := 0
+	for _, of := range slices.Sorted(maps.Keys(shapes)) {
+		same := shapes[of]
+		sortByNumber(of, same, before, all)
+		for i, f := range slices.Backward(same) {
+			times[f.ID] = f.ModTime
+			if i+1 < len(same) && times[same[i+1].ID].Before(f.ModTime) {
+				times[f.ID] = times[same[i+1].ID]
+			}
+		}
+		n += copy(files[n:], same)
+	}
+	if len(shapes) > 1 {
+		slices.SortStableFunc(files, func(a, b candidate) int { return times[a.ID].Compare(times[b.ID]) })
+	}
+}
+
+// sortByNumber does what sortByAge does for files of one shape.
+func sortByNumber(of string, files []candidate, before []string, all []File) {
+	var names []File
+	for _, f := range files {
+		names = append(names, f.File)
+	}
+	votes := 0
+	for _, older := range before {
+		for _, c := range names {
+			if shape(older) == of {
+				votes += compareNumbers(c.Path, older)
+			}
+		}
+	}
+	if votes == 0 {
+		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
+	}
+	if votes == 0 { // short numbers count down with age, as logrotate's do; dates count up
+		votes = -1
+		if name := filepath.Base(files[0].Path); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
+			votes = 1
+		}
+	}
+	slices.SortStableFunc(files, func(a, b candidate) int {
+		c := compareNumbers(a.Path, b.Path)
+		if votes < 0 {
+			c = -c
+		}
+		return cmp.Or(c, a.ModTime.Compare(b.ModTime))
+	})
+}
+
+// votesOf returns whether numbers grow with age or time among the files of a shape: the number of
+// neighbours, sorted by number, whose time grows, minus the number of those whose time shrinks. The
+// time of an archive is compared with those of archives, and with that of another file only if the
+// archive is the older one: it may be the time of its compression.
+func votesOf(of string, all []File) (votes int) {
+	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
+	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })
+	mixed := 0
+	var last [2]*File // without and with compression
+	for i := range all {
+		b := &all[i]
+		kind := 0
+		if b.Packed {
+			kind = 1
+		}
+		if a := last[kind]; a != nil {
+			votes += b.ModTime.Compare(a.ModTime)
+		}
+		if a := last[1-kind]; a != nil && (b.Packed && b.ModTime.Before(a.ModTime) || a.Packed && a.ModTime.Before(b.ModTime)) {
+			mixed += b.ModTime.Compare(a.ModTime)
+		}
+		last[kind] = b
+	}
+	return cmp.Or(votes, mixed)
+}
+
+// shape returns name with each number replaced by #.
+func shape(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i]-'0' < 10 {
+			if i == 0 || name[i-1]-'0' >= 10 {
+				b.WriteByte('#')
+			}
+			continue
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
+
+// compareNumbers compares names byte by byte, but runs of digits by value.
+func compareNumbers(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x == "" || y == "" {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		a, b = a[len(x):], b[len(y):]
+		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns the digits at the beginning of s.
+func digits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }

@@ -1,0 +1,123 @@
+package lineage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// An archive is a rotated file that was compressed: app.log.1.gz. Its inode is not that of the file
+// that it was made of, so it is recognised by what both contain: the bytes at the beginning and
+// those before a place, as a checkpoint has them. Archives are read only if lines of them are
+// missing, because they were rotated and compressed before they could be read.
+
+// unseenArchives opens the archives of files that were not read, or not to their end, and that are not
+// among opened, which the same search has found. It reports whether some may still be written, and are
+// to be looked at later.
+func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
+	if !l.Unpacks {
+		return nil, false
+	}
+	for _, f := range beside.Archives {
+		if l.isLeftOut(f) {
+			continue
+		}
+		if !l.Begun && (before.LeavesArchives || f.ModTime.Before(before.Since)) {
+			l.LeaveOut(f)
+			continue
+		}
+		if beside.hasUnpacked(f.Path) || isOpen(held, f.ID) {
+			continue
+		}
+		c, err := d.Open(f)
+		if errors.Is(err, ErrLater) {
+			later = true
+			continue
+		}
+		if err != nil {
+			l.LeaveOut(f)
+			continue
+		}
+		if before.wasCopied(c) {
+			c.Close()
+			continue
+		}
+		from, archived := l.isArchived(ctx, d, c, f, held)
+		twin := !archived && hasTwin(c, opened)
+		switch {
+		case !archived && !twin && ctx.Err() != nil: // it could not be compared
+			later = true
+		case twin: // the next search compares it again: the other file may be gone before it is held
+		case archived || f.ModTime.Before(l.Seen.Truncate(time.Second)):
+			l.LeaveOut(f)
+		case !d.Keep(c, f): // it may be the archive of a known file
+			later = true
+		default:
+			unseen = append(unseen, Step{c, from})
+			continue
+		}
+		c.Close()
+	}
+	return unseen, later
+}
+
+// isOpen reports whether the file is among held.
+func isOpen(held []Content, id ID) bool {
+	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
+}
+
+// isArchived reports whether c is the archive f of a file in held, or of one that was read or must not
+// be read. If lines were added to a file after it was read, they are to be read from the offset from.
+// The result false is not valid if ctx is done.
+func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []Content) (from int64, archived bool) {
+	s := c.State()
+	type open struct {
+		Content
+		State
+	}
+	var all []open
+	for _, o := range held {
+		if o.State().Packed {
+			continue
+		}
+		if now, err := d.Look(o); err == nil && len(now.Head) > 0 { // which may have been empty when it was opened
+			all = append(all, open{o, now})
+		}
+	}
+	for _, o := range all {
+		if o.ModTime.Equal(s.ModTime) && bytes.HasPrefix(s.Head, o.Head) {
+			l.archiveOf[o.ID] = f
+			return 0, true
+		}
+	}
+	closed := l.closedMarks()
+	for _, m := range closed {
+		if m.Len > 0 && m.Time.Equal(s.ModTime) && m.sameBeginning(s) {
+			return 0, true
+		}
+	}
+	// the program that made the archive has not kept the time
+	for _, o := range all {
+		if !bytes.HasPrefix(s.Head, o.Head) && !bytes.HasPrefix(o.Head, s.Head) {
+			continue
+		}
+		if _, same := sameUpTo(c, o.Content, o.Size); same || continues(c, o.Content) || isPartOf(c, o.Content, o.Size) {
+			l.archiveOf[o.ID] = f
+			return 0, true
+		}
+	}
+	for _, m := range closed {
+		if m.Len == 0 || !m.holds(c) {
+			continue
+		}
+		if !hasMore(c, m.Off) {
+			return 0, ctx.Err() == nil
+		}
+		if m.Len == HeadSize && m.Off > 0 { // else too few bytes are equal
+			return m.Off, false
+		}
+	}
+	return 0, false
+}

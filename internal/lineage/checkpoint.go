@@ -1,0 +1,103 @@
+package lineage
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Place is where a file was being read when a checkpoint was written.
+type Place struct {
+	Mark
+	Size int64 // of the file; 0 if it was read to its end
+}
+
+// A Checkpoint is what another run needs to know about the files of a log.
+type Checkpoint struct {
+	Reading []Place // the oldest first
+	Current bool    // the last of Reading had the name, or was to be read before the file that has it
+	Read    []Mark  // files that are not to be read again
+	// Beside holds the fingerprints of the files beside the name that are not to be read; nil in a
+	// checkpoint of an earlier version. Archives is set if those of archives are among them.
+	Beside   *string
+	Archives bool
+}
+
+// MaxKnown is the number of files already read that a checkpoint lists.
+const MaxKnown = 8
+
+// Checkpoint returns what the next run needs, but for the files that are being read.
+func (l *Log) Checkpoint(held []Content) Checkpoint {
+	c := Checkpoint{Read: l.read[max(0, len(l.read)-MaxKnown):]}
+	c.Beside, c.Archives = l.knownFiles(held)
+	if l.Unpacks { // files that are there now may be compressed before the next run
+		c.Read = slices.Concat(l.lastGone(MaxKnown), lastMarks(l.read, MaxKnown, l.Seen))
+	}
+	return c
+}
+
+// knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must
+// not read, and whether they include archives. Until the files are listed they are those of the
+// last checkpoint, the files that were read since, and the archives of what the last run had read to
+// its end. It returns nil if the checkpoint has none.
+func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
+	if l.family == nil {
+		if l.saved == nil || len(l.read)+len(l.leftOut) == 0 {
+			return l.saved, l.archives
+		}
+		all := Checkpoint{Beside: l.saved}.fingerprints()
+		for _, m := range l.read {
+			all = append(all, File{ID: ID{Ino: m.Ino}, ModTime: m.Time}.fingerprint())
+		}
+		for id, at := range l.leftOut {
+			all = append(all, File{ID: id, ModTime: at}.fingerprint())
+		}
+		return encodeFingerprints(all), l.archives
+	}
+	var all []string
+	for _, c := range l.family.Files {
+		if at, known := l.records.timeOf(c.ID); known {
+			c.ModTime = at
+			all = append(all, c.fingerprint())
+		}
+	}
+	for _, c := range l.family.Archives {
+		if slices.ContainsFunc(held, func(o Content) bool { return l.archiveOf[o.State().ID].ID == c.ID }) {
+			continue // if this run is killed, the next one may have to read on in it
+		}
+		if l.isLeftOut(c) || l.records.hasRead(c) {
+			all = append(all, c.fingerprint())
+		}
+	}
+	return encodeFingerprints(all), l.Unpacks
+}
+
+// fingerprintSize is the length in bytes of a file's fingerprint in a checkpoint.
+const fingerprintSize = 6
+
+// fingerprint returns the fingerprint of f, from its inode and last change. A rotated file keeps it
+// as long as it is not written to, even if its device gets another number.
+func (f File) fingerprint() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", f.ID.Ino, f.ModTime.UnixNano()))
+	return string(sum[:fingerprintSize])
+}
+
+// encodeFingerprints returns the Beside of a checkpoint.
+func encodeFingerprints(all []string) *string {
+	slices.Sort(all)
+	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(slices.Compact(all), "")))
+	return &text
+}
+
+// fingerprints returns those in Beside.
+func (c Checkpoint) fingerprints() (all []string) {
+	if c.Beside != nil {
+		prints, _ := base64.RawStdEncoding.DecodeString(*c.Beside)
+		for p := range slices.Chunk(prints, fingerprintSize) {
+			all = append(all, string(p))
+		}
+	}
+	return all
+}

@@ -1,0 +1,21 @@
+package lineage
+
+import (
+	"testing"
+	"time"
+)
+
+// A run that ends before it has listed the files has a list of them all the same: that of the run
+// before, and the archives of files that it need not read on.
+func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
+	listed, left := File{ID: ID{Ino: 1}, ModTime: time.Unix(1, 0)}, File{ID: ID{Ino: 2}, ModTime: time.Unix(2, 0)}
+	l := NewLog("app.log", NewRecords())
+	l.Unpacks = true
+	l.saved, l.archives = encodeFingerprints([]string{listed.fingerprint()}), true
+	l.LeaveOut(listed)
+	l.LeaveOut(left)
+	beside, archives := l.knownFiles(nil)
+	if want := encodeFingerprints([]string{listed.fingerprint(), left.fingerprint()}); !archives || *beside != *want {
+		t.Errorf("got %s, %v, want %s, true", *beside, archives, *want)
+	}
+}

@@ -1,0 +1,112 @@
+package lineage
+
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+// copyWindow is the number of bytes that are compared, before the end of the shorter of two files.
+const copyWindow = 4 << 10
+
+// sameUpTo reports whether the first n bytes of a and b are the same, judged by their heads and
+// the last bytes before n, which it returns.
+func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
+	one, other := a.State().Head, b.State().Head
+	head := min(len(one), len(other))
+	if n == 0 || !bytes.Equal(one[:head], other[:head]) {
+		return nil, false
+	}
+	last, theirs := make([]byte, min(n, copyWindow)), make([]byte, min(n, copyWindow))
+	for _, of := range []struct {
+		c Content
+		b []byte
+	}{{a, last}, {b, theirs}} {
+		if _, err := of.c.ReadAt(of.b, n-int64(len(last))); err != nil && err != io.EOF {
+			return nil, false
+		}
+	}
+	return last, bytes.Equal(last, theirs)
+}
+
+// areCopies reports whether one of a and b is a copy of the other, or of its beginning. If all
+// compared lines are equal to each other, the files are not taken for copies: the same line may
+// have been logged many times.
+func areCopies(a, b Content) bool {
+	x, y := a.State(), b.State()
+	if x.Packed || y.Packed {
+		return false
+	}
+	last, same := sameUpTo(a, b, min(x.Size, y.Size))
+	if !same {
+		return false
+	}
+	_, rest, _ := bytes.Cut(last, []byte{'\n'})
+	line, rest, _ := bytes.Cut(rest, []byte{'\n'})
+	for next := range bytes.Lines(rest) {
+		if !bytes.HasPrefix(line, bytes.TrimSuffix(next, []byte{'\n'})) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCopyOfAny reports whether c is a copy of one of the files.
+func isCopyOfAny(c Content, files []Content) bool {
+	return slices.ContainsFunc(files, func(f Content) bool { return areCopies(c, f) })
+}
+
+// continues reports whether c holds all bytes that were read of old.
+func continues(c, old Content) bool {
+	s, o := c.State(), old.State()
+	if !s.Packed && s.Size < o.Look || !bytes.HasPrefix(s.Head, o.Head) || len(o.Recent) == 0 {
+		return false
+	}
+	b := make([]byte, len(o.Recent))
+	n, err := c.ReadAt(b, o.Look-int64(len(b)))
+	return (err == nil || err == io.EOF) && bytes.Equal(b[:n], o.Recent)
+}
+
+// isTruncated reports whether f no longer holds the bytes that were read of it last.
+func isTruncated(f Content) bool {
+	s := f.State()
+	b := make([]byte, len(s.Recent))
+	n, err := f.ReadAt(b, s.Look-int64(len(b)))
+	return (err == nil || err == io.EOF) && !bytes.Equal(b[:n], s.Recent)
+}
+
+// isPartOf reports whether all that the archive c holds is the beginning of f, which has size bytes:
+// lines may have been added to f after it was compressed.
+func isPartOf(c, f Content, size int64) bool {
+	var next [1]byte
+	if _, err := c.ReadAt(next[:], size); err != io.EOF {
+		return false
+	}
+	length := c.State().Length
+	if length > size {
+		return false
+	}
+	_, same := sameUpTo(c, f, length)
+	return same
+}
+
+// hasTwin reports whether one of the plain files in all begins with all that the archive c holds: a
+// program that shifts the names of rotated files before it compresses gives the archive another number,
+// and removes the file later.
+func hasTwin(c Content, all []Content) bool {
+	head := c.State().Head
+	return slices.ContainsFunc(all, func(f Content) bool {
+		if f == nil {
+			return false
+		}
+		s := f.State()
+		return !s.Packed && bytes.HasPrefix(s.Head, head) && isPartOf(c, f, s.Size)
+	})
+}
+
+// hasMore reports whether c has a byte at off.
+func hasMore(c Content, off int64) bool {
+	var next [1]byte
+	n, _ := c.ReadAt(next[:], off)
+	return n > 0
+}

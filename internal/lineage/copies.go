@@ -1,0 +1,154 @@
+package lineage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// A Truncated is a file that was truncated.
+type Truncated struct {
+	Content
+	Read time.Time // when it was last read to its end
+}
+
+// Copies returns the copies of the content that the file had before it was truncated, perhaps several
+// times since the last read, the oldest first. They are claimed. continued reports whether the first
+// one holds all bytes that were read of it; it is then read on from there. now is the file that has the
+// name, held are the files that are open, rotated those of them that are older than the file. The only
+// error is ErrLater.
+func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
+	old := of.State()
+	// g was replaced if another file has the name, so a file may be a later one and not a copy
+	replaced := now == nil || now.State().ID != old.ID
+	rest := -1
+	for _, f := range beside.Files {
+		if f.ID == old.ID || l.records.same(f) {
+			continue
+		}
+		c, err := d.Open(f)
+		if err != nil {
+			continue
+		}
+		s := c.State()
+		_, known := l.records.recordOf(c)
+		switch {
+		case known || s.Size == 0:
+		case s.ModTime.Before(of.Read.Add(-time.Minute)): // made before the file was last read
+		case old.Look > 0 && rest < 0 && continues(c, of.Content):
+			if s.Size > old.Off && l.Claim(c) == nil {
+				rest = len(copies)
+				copies = append(copies, Step{c, old.Off})
+				continue
+			}
+			l.leave(c)
+			continued = true
+		case replaced:
+		case isOfNow(c, now):
+		case !isCopyOfAny(c, rotated) && l.Claim(c) == nil:
+			copies = append(copies, Step{c, 0})
+			continue
+		}
+		c.Close()
+	}
+	if l.Unpacks {
+		again := false
+		if copies, rest, again, err = l.unpackedCopies(ctx, d, beside, of.Content, now, held, copies, rest); err != nil {
+			l.unclaim(copies)
+			return nil, false, err
+		}
+		continued = continued || again
+	}
+	l.prune(beside, now) // of many files, only the last marks are kept: archives were compared before
+	l.forgetLeftOut(beside)
+	l.family = beside // so that the next run knows the copies
+	return l.inOrder(copies, rest, beside), continued || rest >= 0, nil
+}
+
+// inOrder sorts copies by age. The one with the index rest, unless that is -1, is the first.
+func (l *Log) inOrder(copies []Step, rest int, beside *Family) []Step {
+	var sorted []Step
+	if rest >= 0 {
+		sorted = append(sorted, copies[rest])
+		copies = slices.Delete(copies, rest, rest+1)
+	}
+	all := contentsOf(copies)
+	l.SortByAge(all, nil, beside, "")
+	for _, c := range all {
+		i := slices.IndexFunc(copies, func(s Step) bool { return s.Content == c })
+		sorted = append(sorted, copies[i])
+	}
+	return sorted
+}
+
+// contentsOf returns the files of the steps.
+func contentsOf(steps []Step) (all []Content) {
+	for _, s := range steps {
+		all = append(all, s.Content)
+	}
+	return all
+}
+
+// Discard closes copies whose search is to be repeated.
+func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
+
+// isOfNow reports whether c is a copy of the current content of the file: such a copy is still
+// being made, before the truncation.
+func isOfNow(c, now Content) bool {
+	size := c.State().Size
+	if size > now.State().Size {
+		return false
+	}
+	_, same := sameUpTo(c, now, size)
+	return same
+}
+
+// unpackedCopies appends to copies the archives of copies of old, which was truncated. rest is the
+// index of the copy that holds all bytes that were read of it, or -1; continued reports whether there
+// is one. The only error is ErrLater.
+func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
+	s := old.State()
+	replaced := now == nil || now.State().ID != s.ID
+	others := slices.DeleteFunc(slices.Clone(held), func(c Content) bool { return c == old })
+	for _, f := range beside.Archives {
+		if l.isLeftOut(f) || beside.hasUnpacked(f.Path) || isOpen(held, f.ID) {
+			continue
+		}
+		c, err := d.Open(f)
+		if errors.Is(err, ErrLater) {
+			return copies, rest, continued, err
+		}
+		if err != nil {
+			continue
+		}
+		continues := s.Look > 0 && rest < 0 && continues(c, old)
+		more := continues && hasMore(c, s.Off)
+		from, archived := int64(0), false
+		if !continues && !replaced {
+			from, archived = l.isArchived(ctx, d, c, f, others)
+		}
+		twin := !continues && !archived && hasTwin(c, append(contentsOf(copies), now))
+		switch {
+		case !archived && !twin && !more && ctx.Err() != nil: // it could not be compared
+			c.Close()
+			return copies, rest, continued, ErrLater
+		case continues:
+			continued = true
+			if more && l.Claim(c) == nil {
+				rest = len(copies)
+				copies = append(copies, Step{c, s.Off})
+				continue
+			}
+			l.LeaveOut(f)
+		case replaced, twin:
+		case archived:
+			l.LeaveOut(f)
+		case l.Claim(c) == nil:
+			copies = append(copies, Step{c, from})
+			continue
+		}
+		c.Close()
+	}
+	return copies, rest, continued, nil
+}

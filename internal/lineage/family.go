@@ -1,0 +1,126 @@
+package lineage
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Family is the set of files beside a followed one, under names that rotation gives, at one moment.
+type Family struct {
+	Files      []File          // but archives
+	Archives   []File          // rotated files that were compressed
+	hasArchive map[string]bool // paths that archives had before they were compressed
+	// files may be missing, since a folder or a file in it could not be looked at: no permission, no
+	// descriptor, a file system that fails
+	Partial bool
+	Torn    bool // a file was renamed or removed after its folder was listed, so it may be missing
+}
+
+// ErrIrregular is wrapped by the error of a look at a path that is not that of a regular file.
+var ErrIrregular = errors.New("not a regular file")
+
+// A LookFunc returns the regular file at a path, which is not a link.
+type LookFunc func(path string) (File, error)
+
+// Names are those in a folder, sorted.
+type Names []string
+
+// Add adds the files beside the one at path, whose folder has the names.
+func (f *Family) Add(path string, names Names, look LookFunc) {
+	dir, base := filepath.Split(path)
+	stem := base[:len(base)-len(filepath.Ext(base))]
+	if stem == "" {
+		stem = base
+	}
+	for _, name := range names.beginning(stem) {
+		if name == base {
+			continue
+		}
+		if isRotated(base, name) {
+			f.Put(dir+name, path, look)
+		} else if unpacked := packedBase(name); unpacked != "" && isRotated(base, unpacked) {
+			if f.hasArchive == nil {
+				f.hasArchive = make(map[string]bool)
+			}
+			f.hasArchive[dir+unpacked] = true
+			c, err := look(dir + name)
+			c.Of, c.Packed = path, true
+			if err == nil {
+				f.Archives = append(f.Archives, c)
+			}
+			f.Torn = f.Torn || errors.Is(err, fs.ErrNotExist)
+		}
+	}
+}
+
+// beginning returns the names that begin with prefix.
+func (n Names) beginning(prefix string) Names {
+	from, _ := slices.BinarySearch(n, prefix)
+	rest := n[from:]
+	most, _ := slices.BinarySearchFunc(rest, prefix, func(name, prefix string) int {
+		if strings.HasPrefix(name, prefix) {
+			return -1
+		}
+		return 1
+	})
+	return rest[:most]
+}
+
+// Put adds the file at path, which rotation took from the path of.
+func (f *Family) Put(path, of string, look LookFunc) {
+	switch c, err := look(path); {
+	case err == nil:
+		c.Of = of
+		f.Files = append(f.Files, c)
+	case errors.Is(err, fs.ErrNotExist):
+		f.Torn = true
+	case !errors.Is(err, ErrIrregular):
+		f.Partial = true
+	}
+}
+
+// AddBetween adds the files to which a symbolic link led in turn after old and before now, if their
+// three names differ in numbers only, with those beside them: kubelet rotates each file of a container.
+func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
+	dir, base := filepath.Split(now)
+	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
+		for _, name := range names {
+			if shape(name) == shape(base) && compareNumbers(oldBase, name) < 0 && compareNumbers(name, base) < 0 {
+				f.Put(dir+name, dir+name, look)
+				f.Add(dir+name, names, look)
+			}
+		}
+	}
+}
+
+// Same reports whether the same files are at the same paths in both.
+func (f *Family) Same(other *Family) bool {
+	same := func(a, b File) bool { return a.Path == b.Path && a.ID == b.ID }
+	return slices.EqualFunc(f.Files, other.Files, same) && slices.EqualFunc(f.Archives, other.Archives, same)
+}
+
+// hasUnpacked reports whether the file that the archive at path is made of exists, too: the archive
+// may not be complete yet, and is not needed.
+func (f *Family) hasUnpacked(path string) bool {
+	base := packedBase(path)
+	return slices.ContainsFunc(f.Files, func(c File) bool { return c.Path == base })
+}
+
+// named returns all files, archives under the names of the files that they were made of.
+func (f *Family) named() []File {
+	all := slices.Clone(f.Files)
+	for _, c := range f.Archives {
+		c.Path = packedBase(c.Path)
+		all = append(all, c)
+	}
+	return all
+}
+
+// has reports whether the file is there, or its archive.
+func (f *Family) has(id ID) bool {
+	is := func(c File) bool { return c.ID == id }
+	return slices.ContainsFunc(f.Files, is) || slices.ContainsFunc(f.Archives, is)
+}

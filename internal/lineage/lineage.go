@@ -1,0 +1,92 @@
+// Package lineage decides which file continues which: what had a log's name before, what has taken it
+// since, what is only a copy or an archive of lines that were read, and in which order the others are
+// to be read.
+//
+// It is a value that is fed with listings and a checkpoint. It opens no file, starts no goroutine and
+// asks no clock: it compares the files that its [Disk] opens, by their first bytes and those before the
+// place up to which lines were read.
+package lineage
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+// Sizes of what identifies a file.
+const (
+	HeadSize = 256 // bytes at the beginning of a file
+	// bytes before the read offset that are compared at each read: they differ in a file that was
+	// truncated and rewritten
+	RecentSize = 64
+	// MaxMarks is the number of marks of one log, of files that were read or left out and no longer
+	// exist, and in a checkpoint also of those that do. A program that compresses a file removes it when its archive is complete, so the last few
+	// are enough. Those of a burst are kept too, since many files may be compressed before the archives
+	// are looked at.
+	MaxMarks = 16
+	MaxBurst = 64 // marks with those of a burst; 8 KB in a checkpoint
+
+	burstTime = time.Minute // between the last changes of the files of a burst
+)
+
+// ErrLater reports that something cannot be decided now: a file may be incomplete, or not to be opened
+// at the moment.
+var ErrLater = errors.New("not decided yet")
+
+// An ID identifies a file among those that exist at the same time, by device and inode.
+type ID struct{ Dev, Ino uint64 }
+
+// A File is a file as a listing shows it, under a name that rotation gives.
+type File struct {
+	Path    string
+	ID      ID
+	ModTime time.Time
+	Size    int64
+	Packed  bool   // it is an archive, so ModTime may be the time of its compression
+	Of      string // path from which rotation took the file
+}
+
+// A State is what is known of an open file. Sizes and offsets of an archive are those of its contents.
+type State struct {
+	File             // its size is that of the last look
+	Head      []byte // its first bytes, HeadSize at most
+	Off, Look int64  // of the next line to be written, and up to which its end was searched
+	Recent    []byte // bytes before Look
+	Length    int64  // of an archive's contents; -1: it was not unpacked to its end yet
+	Damaged   bool   // the rest of an archive cannot be unpacked
+	Opaque    bool   // it holds no lines, but compressed bytes that are read as they are
+}
+
+// A Content is an open file, or the contents of an archive.
+type Content interface {
+	io.ReaderAt
+	State() State
+	Close()
+}
+
+// A Disk opens files for a [Log].
+type Disk interface {
+	// Open opens a file, to be read from its beginning. The error wraps ErrLater if it may be opened
+	// later, and fs.ErrNotExist if there is none.
+	Open(f File) (Content, error)
+	// Look returns the state of an open file as it is now.
+	Look(c Content) (State, error)
+	// Keep is told that c, which was opened as f, will be read, and frees what it does not need until
+	// then. It returns false if c may still be written, so that its comparisons do not count yet.
+	Keep(c Content, f File) bool
+}
+
+// A Step is a file that is to be read, from the offset From.
+type Step struct {
+	Content
+	From int64
+}
+
+// CloseAll closes the files in all that are not nil.
+func CloseAll(all []Content) {
+	for _, c := range all {
+		if c != nil {
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package lineage
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Log is the lineage of the files that had one name. It is not safe for concurrent use; several logs
+// share their records.
+type Log struct {
+	Name    string    // for messages
+	Unpacks bool      // archives are read
+	Begun   bool      // a file was read in this run, or in the one of the checkpoint
+	Seen    time.Time // last change of the current file while the name was known to lead to it
+
+	records   *Records
+	family    *Family          // at the last look
+	read      []Mark           // files that were read and still exist
+	leftOut   map[ID]time.Time // archives that are not to be read, with the time of their last change
+	archiveOf map[ID]File      // of files that are still open
+
+	ignored  time.Time // files beside the name that were not written to since then are ignored
+	saved    *string   // fingerprints of a checkpoint, for the next one, until the files are listed again
+	archives bool      // saved has archives, too
+}
+
+// NewLog returns the lineage of the files called name, of which nothing is known.
+func NewLog(name string, records *Records) *Log {
+	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
+}
+
+// Known reports whether c has a record, and from where it is to be read on if it was read and closed.
+func (l *Log) Known(c Content) (from int64, known bool) {
+	r, known := l.records.recordOf(c)
+	return r.mark.Off, known && r.read
+}
+
+// A Predecessor is the file whose successors are searched.
+type Predecessor struct {
+	Content // nil if the file is gone
+	// files not written to since then are older; if zero, every file without a record is younger
+	Since time.Time
+	// archives are not read before the first file of a run, unless they were written since then
+	LeavesArchives bool
+}
+
+// wasCopied reports whether c holds what was read of the predecessor, which was truncated since. Such a
+// file is left to [Log.Copies].
+func (p Predecessor) wasCopied(c Content) bool {
+	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
+}
+
+// Successors opens the files beside the name that are younger than before and are neither read nor
+// being read, and which the name does not lead to. Those are not claimed yet: held are the files that
+// are open already. later reports whether some archives may still be written, and are to be looked at
+// later.
+func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
+	files := l.unseen(d, beside, before, now, rotated)
+	for _, c := range files {
+		unseen = append(unseen, Step{c, 0})
+	}
+	archives, later := l.unseenArchives(ctx, d, beside, before, files, held)
+	return append(unseen, archives...), later
+}
+
+// Take records what beside shows, after its files were found to be still there, and claims those in
+// unseen that no other log reads. It returns the files that were read and closed and have grown since.
+func (l *Log) Take(d Disk, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
+	l.family = beside
+	for id, archive := range l.archiveOf {
+		for _, c := range beside.Archives {
+			if c.ID == archive.ID {
+				l.archiveOf[id] = c
+			}
+		}
+	}
+	l.prune(beside, now)
+	l.forgetLeftOut(beside)
+	late = l.grown(d, beside.Files)
+	for _, s := range unseen {
+		if l.Claim(s.Content) != nil {
+			s.Close()
+			continue
+		}
+		claimed = append(claimed, s)
+	}
+	return claimed, late
+}
+
+// unseen does what Successors does for files that are not compressed. The
+// records decide which files are younger, not times, since clocks may be set back. One exception: a
+// file with an old time whose compressed form existed before is taken for an archive that someone
+// has unpacked.
+func (l *Log) unseen(d Disk, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
+	for _, c := range beside.Files {
+		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
+			continue
+		}
+		if l.Begun && c.ModTime.Before(l.Seen) && (beside.hasArchive[c.Path] || l.family != nil && l.family.hasArchive[c.Path]) {
+			if _, read := l.closedRecord(c.ID); !read && l.leavesArchiveOf(beside, c.Path) {
+				l.ignore(d, c) // the next search may not see the archive
+			}
+			continue
+		}
+		opened, err := d.Open(c)
+		if err != nil {
+			continue
+		}
+		r, known := l.records.recordOf(opened)
+		switch {
+		case known && r.read:
+			l.records.touched(opened)
+		case known: // it may have grown
+			r.owner.leave(opened)
+		}
+		if known || opened.State().ID != c.ID || before.wasCopied(opened) || before.Content != nil && areCopies(opened, before.Content) || isCopyOfAny(opened, rotated) {
+			opened.Close()
+			continue
+		}
+		d.Keep(opened, c)
+		unseen = append(unseen, opened)
+	}
+	return unseen
+}
+
+// leavesArchiveOf reports whether the archive of the file at path is not to be read. Otherwise the file
+// may be the one that is being compressed.
+func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
+	isKnown := func(a File) bool { return packedBase(a.Path) == path && l.isLeftOut(a) }
+	return !l.Unpacks || slices.ContainsFunc(beside.Archives, isKnown) || l.family != nil && slices.ContainsFunc(l.family.Archives, isKnown)
+}
+
+// grown opens files that were read and closed and that have grown since, to read their new lines.
+func (l *Log) grown(d Disk, all []File) (late []Step) {
+	for _, c := range all {
+		r, known := l.closedRecord(c.ID)
+		if !known || c.Size <= r.mark.Off || c.ModTime.Equal(r.mark.Time) {
+			continue
+		}
+		opened, err := d.Open(c)
+		if err != nil {
+			continue
+		}
+		if opened.State().ID != c.ID || !r.mark.holds(opened) || l.Claim(opened) != nil {
+			opened.Close()
+			continue
+		}
+		l.read = slices.DeleteFunc(l.read, func(m Mark) bool { return m.ID() == c.ID })
+		late = append(late, Step{opened, r.mark.Off})
+	}
+	return late
+}
+
+// IgnoreOlder records that the files in beside that were last written before since are older than
+// the log; all of them if since is zero. It returns false if they cannot be opened now.
+func (l *Log) IgnoreOlder(d Disk, beside *Family, since time.Time) bool {
+	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
+		for _, c := range beside.Files {
+			if (since.IsZero() || c.ModTime.Before(since)) && !l.ignore(d, c) {
+				return false
+			}
+		}
+		l.family, l.ignored = beside, since
+	}
+	return true
+}
+
+// SortByAge sorts the files from the oldest to the youngest. reading are older ones, as far as they are
+// in beside: the others were removed, and another file may have the name by which they were known.
+// target is where a symbolic link led before, or "": it leads to higher and higher numbers.
+func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
+	var older []string
+	for _, c := range reading {
+		if s := c.State(); beside.has(s.ID) || beside.has(l.archiveOf[s.ID].ID) {
+			older = append(older, l.rotatedName(s))
+		}
+	}
+	if target != "" {
+		older = append(older, target)
+	}
+	all := make([]candidate, len(files))
+	for i, c := range files {
+		s := c.State()
+		all[i] = candidate{s.File, c}
+		all[i].Path = l.rotatedName(s)
+	}
+	sortByAge(all, older, beside.named())
+	for i, c := range all {
+		files[i] = c.content
+	}
+}
+
+// rotatedName returns the name that rotation gave the file, without the suffix of its compression.
+func (l *Log) rotatedName(s State) string {
+	if s.Packed {
+		return packedBase(s.Path)
+	}
+	if archive, ok := l.archiveOf[s.ID]; ok {
+		return packedBase(archive.Path)
+	}
+	return s.Path
+}
+
+// LeaveOut records that the archive c is not to be read.
+func (l *Log) LeaveOut(c File) { l.leftOut[c.ID] = c.ModTime }
+
+// isLeftOut reports whether c is an archive that is not to be read.
+func (l *Log) isLeftOut(c File) bool {
+	at, found := l.leftOut[c.ID]
+	return found && at.Equal(c.ModTime)
+}
+
+// forgetLeftOut removes the archives that no longer exist. beside must be settled: while files are
+// renamed, an archive may be missing in it.
+func (l *Log) forgetLeftOut(beside *Family) {
+	if !beside.Partial {
+		maps.DeleteFunc(l.leftOut, func(id ID, at time.Time) bool {
+			return !slices.ContainsFunc(beside.Archives, func(c File) bool { return c.ID == id && c.ModTime.Equal(at) })
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package lineage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"time"
+)
+
+// A Mark is a place in a file as a checkpoint has it: which file it is, and hashes of the bytes
+// around the place.
+type Mark struct {
+	Dev    uint64    `json:"dev"`
+	Ino    uint64    `json:"ino"`
+	Head   string    `json:"head"` // hash of the first bytes
+	Len    int       `json:"len"`  // number of bytes in Head
+	Off    int64     `json:"off"`
+	Before string    `json:"before"` // hash of up to RecentSize bytes before Off
+	Time   time.Time `json:"time"`   // of the file's last change
+}
+
+// MarkAt returns the mark of a place in the file of s, before which are the bytes recent.
+func MarkAt(s State, off int64, recent []byte) Mark {
+	return Mark{s.ID.Dev, s.ID.Ino, Hash(s.Head), len(s.Head), off, Hash(recent), s.ModTime}
+}
+
+// Hash identifies bytes of a log without disclosing them.
+func Hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:12])
+}
+
+// ID returns that of the file when the mark was made.
+func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
+
+// sameBeginning reports whether the file begins as the file of m did.
+func (m Mark) sameBeginning(s State) bool {
+	return m.Len >= 0 && len(s.Head) >= m.Len && m.Off >= 0 && Hash(s.Head[:m.Len]) == m.Head
+}
+
+// holds reports whether c has all bytes that were read of the file of m, judged by its beginning
+// and the bytes before the place.
+func (m Mark) holds(c Content) bool {
+	s := c.State()
+	if !s.Packed && s.Size < m.Off || !m.sameBeginning(s) {
+		return false
+	}
+	before := make([]byte, min(m.Off, RecentSize))
+	if n, err := c.ReadAt(before, m.Off-int64(len(before))); err != nil && (err != io.EOF || n < len(before)) {
+		return false
+	}
+	return Hash(before) == m.Before
+}

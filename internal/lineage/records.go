@@ -1,0 +1,328 @@
+package lineage
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Records are of the files that any log reads, has read or must not read: those that exist by a
+// record each, those that no longer exist by a mark. Archives that a log does not read are in
+// Log.leftOut, and what a checkpoint has of all of them in Checkpoint. It is safe for concurrent use.
+type Records struct {
+	mu   sync.Mutex
+	byID map[ID]*record // of files that exist
+	// of files that a log has read or left out and that no longer exist: their archives are
+	// recognised by them; see lastMarks
+	gone map[*Log][]Mark
+}
+
+// NewRecords returns records of no file.
+func NewRecords() *Records {
+	return &Records{byID: make(map[ID]*record), gone: make(map[*Log][]Mark)}
+}
+
+// A record describes what a log does with a file.
+type record struct {
+	owner  *Log
+	active bool // the file is being read
+	// the file was read up to mark; otherwise it existed before and is not to be read
+	read bool
+	mark Mark
+}
+
+// matches reports whether c is the file of the record. The inode alone does not identify it: if the
+// file is no longer open, it may be gone and its inode reused.
+func (r *record) matches(c Content) bool {
+	switch {
+	case r.active:
+		return true
+	case r.read:
+		return r.mark.holds(c) && (r.mark.Off > 0 || c.State().Size == 0)
+	}
+	return r.mark.sameBeginning(c.State()) && (r.mark.Len > 0 || c.State().Size == 0)
+}
+
+// Claim records that l reads c. If another log reads it, or has read it, Claim returns that log and
+// records nothing.
+func (l *Log) Claim(c Content) (other *Log) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := c.State().ID
+	if r := f.byID[id]; r != nil {
+		switch same := r.matches(c); {
+		case same && r.read && r.owner != l:
+			return r.owner
+		case !same:
+			r.owner.keepMarks(r.mark)
+		}
+	}
+	f.byID[id] = &record{owner: l, active: true, read: true}
+	return nil
+}
+
+// Finish records that the file has been read as far as it will be, up to m; gone is set if it has no
+// name any more.
+func (l *Log) Finish(m Mark, gone bool) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := m.ID()
+	delete(l.archiveOf, id)
+	r := f.byID[id]
+	if r == nil {
+		return
+	}
+	if gone { // its inode is free for another file
+		r.owner.keepMarks(m)
+		delete(f.byID, id)
+		return
+	}
+	r.active, r.mark = false, m
+	l.read = append(l.read, m)
+}
+
+// Forget removes the record of a file, so that it is read from its beginning.
+func (l *Log) Forget(id ID) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byID, id)
+	delete(l.archiveOf, id)
+}
+
+// unclaim closes files that were claimed, and are to be opened again later.
+func (l *Log) unclaim(all []Step) {
+	for _, s := range all {
+		l.Forget(s.State().ID)
+		s.Close()
+	}
+}
+
+// AddRead records that the file of m was read up to its offset.
+func (l *Log) AddRead(m Mark) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id := m.ID(); f.byID[id] == nil {
+		f.byID[id] = &record{owner: l, read: true, mark: m}
+	}
+}
+
+// forgetSaved removes the record of the file of m, which a checkpoint has, before l reads on in it or in
+// its archive: its mark is not that of a file that was read, and its inode may be used again.
+func (l *Log) forgetSaved(m Mark) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.byID[m.ID()]; r != nil && r.owner == l && !r.active && r.mark == m {
+		delete(f.byID, m.ID())
+	}
+}
+
+// leave records that l does not read c: the file is older than the log, or a copy of lines that were
+// read.
+func (l *Log) leave(c Content) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := c.State()
+	r := f.byID[s.ID]
+	if r != nil && r.active { // it is read by another log
+		return
+	}
+	m := Mark{Dev: s.ID.Dev, Ino: s.ID.Ino, Head: Hash(s.Head), Len: len(s.Head), Off: s.Size, Time: s.ModTime}
+	if l.Unpacks && !s.Opaque { // its archive may have to be recognised
+		before := make([]byte, min(m.Off, RecentSize))
+		if _, err := c.ReadAt(before, m.Off-int64(len(before))); err == nil || err == io.EOF {
+			m.Before = Hash(before)
+		}
+	}
+	if r != nil && !r.matches(c) { // the inode was used again
+		r.owner.keepMarks(r.mark)
+	}
+	f.byID[s.ID] = &record{owner: l, mark: m}
+}
+
+// AddGone keeps marks of files that no longer exist.
+func (l *Log) AddGone(marks ...Mark) {
+	l.records.mu.Lock()
+	defer l.records.mu.Unlock()
+	l.keepMarks(marks...)
+}
+
+// keepMarks does what AddGone does while the records are locked.
+func (l *Log) keepMarks(marks ...Mark) {
+	if !l.Unpacks || len(marks) == 0 { // archives are not read
+		return
+	}
+	all := l.records.gone[l]
+	for _, m := range marks {
+		if !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	l.records.gone[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
+}
+
+// lastMarks returns the last n marks, and those before them of a burst: of files that were written to
+// within burstTime before until.
+func lastMarks(all []Mark, n int, until time.Time) []Mark {
+	first, since := max(0, len(all)-n), until.Add(-burstTime)
+	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {
+		first--
+	}
+	return all[first:]
+}
+
+// lastGone returns the marks of the last n files that no longer exist, and of those of a burst that
+// ended when the log was last written to, the oldest first.
+func (l *Log) lastGone(n int) []Mark {
+	l.records.mu.Lock()
+	defer l.records.mu.Unlock()
+	return slices.Clone(lastMarks(l.records.gone[l], n, l.Seen))
+}
+
+// closedMarks returns the marks of the files that were read or left out, also of those that no longer
+// exist.
+func (l *Log) closedMarks() (marks []Mark) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.byID {
+		if r.owner == l && !r.active {
+			marks = append(marks, r.mark)
+		}
+	}
+	return append(marks, f.gone[l]...)
+}
+
+// Drop removes the records of all files of l.
+func (l *Log) Drop() {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.gone, l)
+	maps.DeleteFunc(f.byID, func(_ ID, r *record) bool { return r.owner == l })
+}
+
+// recordOf returns the record of c, if there is one.
+func (f *Records) recordOf(c Content) (record, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.byID[c.State().ID]; r != nil && r.matches(c) {
+		return *r, true
+	}
+	return record{}, false
+}
+
+// same reports whether c has a record and is unchanged since, so that it need not be opened.
+func (f *Records) same(c File) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.byID[c.ID]
+	return r != nil && (r.active || r.mark.Time.Equal(c.ModTime) && r.mark.Off == c.Size)
+}
+
+// closedRecord returns the record of a file if l has read and closed it.
+func (l *Log) closedRecord(id ID) (record, bool) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.byID[id]; r != nil && r.owner == l && r.read && !r.active && r.mark.Off > 0 {
+		return *r, true
+	}
+	return record{}, false
+}
+
+// ignore records that c is older than l and is not read. It returns false if c cannot be opened
+// because too many files are open, or if another file has its path now.
+func (l *Log) ignore(d Disk, c File) bool {
+	if l.records.same(c) {
+		return true
+	}
+	opened, err := d.Open(c)
+	if err != nil {
+		return !errors.Is(err, ErrLater) && !errors.Is(err, fs.ErrNotExist)
+	}
+	defer opened.Close()
+	if opened.State().ID != c.ID {
+		return false
+	}
+	l.leave(opened)
+	return true
+}
+
+// prune replaces the records of files that l has read and that are neither in there nor the file now
+// by marks. If there is partial it does nothing: a file that reappears would be read again.
+func (l *Log) prune(there *Family, now Content) {
+	if there.Partial {
+		return
+	}
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var gone []Mark
+	l.read = slices.DeleteFunc(l.read, func(m Mark) bool {
+		if now != nil && now.State().ID == m.ID() || there.has(m.ID()) {
+			return false
+		}
+		gone = append(gone, m)
+		return true
+	})
+	l.keepMarks(gone...)
+	for _, m := range gone {
+		if r := f.byID[m.ID()]; r != nil && r.owner == l && !r.active {
+			delete(f.byID, m.ID())
+		}
+	}
+}
+
+// hasRead reports whether c was read to its end: the record of its inode may be that of an earlier
+// file.
+func (f *Records) hasRead(c File) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.byID[c.ID]
+	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.ModTime)
+}
+
+// timeOf returns the last change of a file that has a record and is not being read, as the record has
+// it: if the inode was used again, that of the file before.
+func (f *Records) timeOf(id ID) (at time.Time, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.byID[id]; r != nil && !r.active {
+		return r.mark.Time, true
+	}
+	return time.Time{}, false
+}
+
+// touched records the last change of c, which has the same bytes as when it was read or left out.
+func (f *Records) touched(c Content) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := c.State()
+	if r := f.byID[s.ID]; r != nil && !r.active && r.mark.Off == s.Size {
+		r.mark.Time = s.ModTime
+	}
+}
+
+// Size returns the numbers of entries that are kept for the log: records and marks of files, and
+// archives that are not to be read.
+func (l *Log) Size() (records, marks, archives int) {
+	f := l.records
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.byID {
+		if r.owner == l {
+			records++
+		}
+	}
+	return records, len(f.gone[l]), len(l.leftOut)
+}

@@ -1,0 +1,307 @@
+package lineage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// A Folder holds the files of a log as they are at one moment, open.
+type Folder struct {
+	Family *Family
+	Now    Content   // the file that has the name, or nil
+	Files  []Content // those of Family and Now, which is the first
+}
+
+// Open opens the files in beside, besides now, which has the name. The error is ErrLater if some cannot
+// be opened now: if they were left out, they would be taken for new files later.
+func Open(d Disk, beside *Family, now Content) (Folder, error) {
+	f := Folder{Family: beside, Now: now}
+	if now != nil {
+		f.Files = append(f.Files, now)
+	}
+	for _, c := range beside.Files {
+		opened, err := d.Open(c)
+		switch {
+		case errors.Is(err, ErrLater):
+			CloseAll(f.Files)
+			return Folder{}, ErrLater
+		case err != nil:
+		case now != nil && opened.State().ID == now.State().ID:
+			opened.Close()
+		default:
+			d.Keep(opened, c)
+			f.Files = append(f.Files, opened)
+		}
+	}
+	return f, nil
+}
+
+// A Resumption is the search for the files of a checkpoint.
+type Resumption struct {
+	Found  Content   // the file that was being read, or its archive; nil if it is missing
+	Broken Content   // an archive that begins like it and is damaged before the place, or nil
+	Older  []Content // those of the other places, in their order; nil for each that is not to be read
+
+	log      *Log
+	disk     Disk
+	from     Checkpoint
+	last     Mark    // of Found
+	older    []Place // of Older
+	folder   Folder
+	files    []Content // the others that are there; nil for each that was chosen
+	archives []Content // the same of archives
+}
+
+// Resume finds the file that a checkpoint was reading among those of f. Only archives that are not to
+// be read are recorded. The error is ErrLater if some archives may still be written, or that of ctx.
+func (l *Log) Resume(ctx context.Context, d Disk, from Checkpoint, f Folder) (*Resumption, error) {
+	r := &Resumption{log: l, disk: d, from: from, older: from.Reading, folder: f, files: f.Files}
+	if n := len(r.older); n > 0 && from.Current {
+		r.last, r.older = r.older[n-1].Mark, r.older[:n-1]
+	}
+	later := false
+	if r.archives, later = l.archivesSince(d, from, f.Family, r.last); later {
+		return r, ErrLater
+	}
+	if r.Found = claim(r.files, r.last); r.Found == nil {
+		r.Found, r.Broken = r.claimArchive(r.last)
+	}
+	return r, ctx.Err()
+}
+
+// Close closes the files that were not chosen.
+func (r *Resumption) Close() {
+	CloseAll(r.files)
+	CloseAll(r.archives)
+}
+
+// Cancel closes all files.
+func (r *Resumption) Cancel() {
+	r.Close()
+	CloseAll(append(r.Older, r.Found))
+}
+
+// FindOlder finds the files of the other places. If ctx is done meanwhile, some may be missing.
+func (r *Resumption) FindOlder(ctx context.Context) error {
+	if r.Broken != nil { // its lines were printed already
+		r.log.LeaveOut(r.Broken.State().File)
+	}
+	for _, p := range r.older {
+		c := claim(r.files, p.Mark)
+		if c == nil && !r.leaveArchive(p) {
+			c, _ = r.claimArchive(p.Mark)
+		}
+		r.Older = append(r.Older, c)
+	}
+	return ctx.Err()
+}
+
+// Record records what the checkpoint says about the files that are there: those that must not be
+// read, and marks of those that are gone. Then the files that were found can be claimed.
+func (r *Resumption) Record() {
+	l := r.log
+	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time) // before the marks of younger files are added
+	for i, p := range r.older {
+		if r.Older[i] != nil {
+			l.forgetSaved(p.Mark)
+		} else {
+			l.AddGone(p.Mark)
+		}
+	}
+	if r.Found != nil {
+		l.forgetSaved(r.last)
+	}
+	// what the last run was reading may have been an archive, whose time is perhaps that of its
+	// compression: later than that of files after it
+	if len(r.folder.Family.Archives) > 0 && (r.Found == nil || !r.Found.State().Packed || r.Found.State().ID.Ino != r.last.Ino) {
+		l.Seen = r.last.Time
+	}
+	l.saved, l.archives = r.from.Beside, r.from.Archives
+}
+
+// archivesSince opens the archives that a checkpoint does not list, as far as they may be read.
+// last is the file that was read last. It reports whether some may still be written.
+func (l *Log) archivesSince(d Disk, from Checkpoint, beside *Family, last Mark) (found []Content, later bool) {
+	if !l.Unpacks {
+		return nil, false
+	}
+	listed := from.fingerprints()
+	for _, f := range beside.Archives {
+		reads := slices.ContainsFunc(from.Reading, func(p Place) bool { return p.Ino == f.ID.Ino })
+		switch {
+		case l.isLeftOut(f):
+			continue
+		case reads:
+		case from.Archives && slices.Contains(listed, f.fingerprint()), !from.Archives && f.ModTime.Before(last.Time):
+			l.LeaveOut(f)
+			continue
+		case beside.hasUnpacked(f.Path):
+			continue
+		}
+		c, err := d.Open(f)
+		switch {
+		case errors.Is(err, ErrLater):
+			later = true
+		case err == nil:
+			d.Keep(c, f)
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Content) int { return a.State().ModTime.Compare(b.State().ModTime) })
+	return found, later
+}
+
+// leaveArchive reports whether the archive of the file of p, which was read to its end, is there. It
+// is not to be read.
+func (r *Resumption) leaveArchive(p Place) bool {
+	for i, c := range r.archives {
+		if c == nil {
+			continue
+		}
+		if s := c.State(); p.Size == 0 && p.Len > 0 && p.Time.Equal(s.ModTime) && p.sameBeginning(s) {
+			r.log.LeaveOut(s.File)
+			r.archives[i] = nil
+			c.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// claim removes the file of m from all and returns it; nil if it is missing. The device is not
+// compared, since its number may change when the machine is restarted. A file that was empty is
+// never found: it cannot be distinguished from a later file with the same inode.
+func claim(all []Content, m Mark) Content {
+	for i, c := range all {
+		if c != nil && m.Len > 0 && c.State().ID.Ino == m.Ino && m.holds(c) {
+			all[i] = nil
+			return c
+		}
+	}
+	return nil
+}
+
+// claimArchive removes the archive of the file of m from those that are there, sorted by time, and returns
+// it; nil if it is missing. broken is an archive that begins like the file and is damaged before
+// the place.
+func (r *Resumption) claimArchive(m Mark) (found, broken Content) {
+	since := m.Time.Truncate(time.Second)
+	// the file itself, which was being unpacked; its own archive; one whose time was changed
+	for _, likely := range []func(s State) bool{
+		func(s State) bool { return s.ID.Ino == m.Ino },
+		func(s State) bool { return s.ID.Ino != m.Ino && !s.ModTime.Before(since) },
+		func(s State) bool { return s.ID.Ino != m.Ino && s.ModTime.Before(since) },
+	} {
+		for i, c := range r.archives {
+			if c == nil || m.Len == 0 || !likely(c.State()) || !m.sameBeginning(c.State()) {
+				continue
+			}
+			if m.holds(c) {
+				r.archives[i] = nil
+				return c, nil
+			}
+			if broken == nil && c.State().Damaged {
+				broken = c
+				continue
+			}
+			r.disk.Keep(c, c.State().File)
+		}
+	}
+	return nil, broken
+}
+
+// ClaimCopy returns a copy of the file that was not found, if it was made after the checkpoint: one
+// with more lines, or else one of what was read; nil if there is none.
+func (r *Resumption) ClaimCopy() Content {
+	m, best := r.last, -1
+	older := func(a, b State) bool {
+		if more := a.Size > m.Off; more != (b.Size > m.Off) {
+			return more
+		}
+		return a.ModTime.Before(b.ModTime)
+	}
+	for i, c := range r.files {
+		if c == nil || m.Len == 0 {
+			continue
+		}
+		s := c.State()
+		if s.ID.Ino != m.Ino && s.Size >= m.Off && !s.ModTime.Before(m.Time) && m.holds(c) && (best < 0 || older(s, r.files[best].State())) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	c := r.files[best]
+	r.files[best] = nil
+	return c
+}
+
+// ignoreSaved records which of all must not be read according to a checkpoint: the files it lists
+// as read, and those it lists beside the name. Others are newer, whatever their time. A checkpoint of
+// an earlier version has no list of files beside: then files last written before since are older.
+func (l *Log) ignoreSaved(from Checkpoint, all []Content, now Content, since time.Time) {
+	beside := from.fingerprints()
+	rest := slices.Clone(from.Read)
+	for _, c := range all {
+		if c == nil {
+			continue
+		}
+		s := c.State()
+		read := slices.IndexFunc(from.Read, func(m Mark) bool { return m.Ino == s.ID.Ino && m.holds(c) })
+		switch {
+		case read >= 0:
+			m := from.Read[read]
+			rest = slices.DeleteFunc(rest, func(r Mark) bool { return r == m })
+			m.Dev = s.ID.Dev
+			l.AddRead(m)
+			l.read = append(l.read, m)
+		case c == now: // the current file
+		case from.Beside == nil && s.ModTime.Before(since), slices.Contains(beside, s.fingerprint()):
+			l.leave(c)
+		}
+	}
+	// the other marks are needed to recognise archives
+	l.AddGone(slices.DeleteFunc(rest, l.isListedArchive)...)
+}
+
+// isListedArchive reports whether m is of an archive that the checkpoint lists.
+func (l *Log) isListedArchive(m Mark) bool {
+	for id, at := range l.leftOut {
+		if id.Ino == m.Ino && at.Equal(m.Time) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasSuccessor reports whether a file is newer than the checkpoint: it is to be read even if no file
+// has the name now.
+func (r *Resumption) HasSuccessor() bool {
+	beside := r.from.fingerprints()
+	isOf := func(c Content, m Mark) bool {
+		s := c.State()
+		if s.Packed {
+			return m.Len > 0 && m.holds(c)
+		}
+		return m.Ino == s.ID.Ino && m.holds(c) && (m.Len > 0 || s.Size == 0)
+	}
+	for _, c := range slices.Concat(r.files, r.archives) {
+		if c == nil {
+			continue
+		}
+		s := c.State()
+		switch {
+		// an archive has the time of its last line, or of its compression
+		case (s.Packed || r.from.Beside == nil) && !s.ModTime.After(r.last.Time):
+		case !s.Packed && slices.Contains(beside, s.fingerprint()):
+		case slices.ContainsFunc(r.from.Read, func(m Mark) bool { return isOf(c, m) }):
+		case slices.ContainsFunc(r.from.Reading, func(p Place) bool { return isOf(c, p.Mark) }):
+		default:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,291 @@
+package lineage
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	logPath  = "/log/app.log"
+	lineSize = 16 // bytes of each line
+)
+
+// A step of a schedule changes the folder, or the run. It reports whether it changed something: a
+// schedule with a step that does not is equal to a shorter one.
+type action struct {
+	name string
+	do   func(w *world) bool
+}
+
+// A world is a folder, its reader, and what the oracle knows.
+type world struct {
+	modelDisk
+	reader    *modelReader
+	last      *Checkpoint     // of the last look
+	since     map[string]int  // prints since then
+	due       map[string]bool // lines that a look could see
+	mayDouble map[string]bool // lines that were printed after the checkpoint of a killed run
+	touched   bool            // since the last look
+	printed   map[string]int
+}
+
+func (w *world) path(n int) string {
+	if n == 0 {
+		return logPath
+	}
+	return fmt.Sprintf("%s.%d", logPath, n)
+}
+
+// create returns a new file at path.
+func (w *world) create(path string) *modelFile {
+	w.next++
+	f := &modelFile{ino: w.next, mtime: w.clock}
+	if w.freed != 0 && !w.isOpen(w.freed) {
+		f.ino, w.freed = w.freed, 0
+	}
+	w.files[path] = f
+	return f
+}
+
+// isOpen reports whether the reader has the file open, so that its inode is not free.
+func (w *world) isOpen(ino uint64) bool {
+	return slices.ContainsFunc(w.reader.held(), func(c Content) bool { return c.State().ID.Ino == ino })
+}
+
+func (w *world) append(path string) {
+	f := w.files[path]
+	if f == nil {
+		f = w.create(path)
+	}
+	w.lines++
+	f.data = fmt.Appendf(slices.Clip(f.data), "line %-10d\n", w.lines)
+	f.mtime = w.clock
+}
+
+// shift renames the rotated files, and removes the oldest.
+func (w *world) shift() {
+	for _, end := range []string{"", ".gz"} {
+		delete(w.files, w.path(2)+end)
+		if f := w.files[w.path(1)+end]; f != nil {
+			w.files[w.path(2)+end] = f
+			delete(w.files, w.path(1)+end)
+		}
+	}
+}
+
+func (w *world) compress(keepsTime bool) bool {
+	f := w.files[w.path(1)]
+	if f == nil || len(f.data) == 0 {
+		return false
+	}
+	a := w.create(w.path(1) + ".gz")
+	a.packed, a.data = true, f.data
+	if keepsTime {
+		a.mtime = f.mtime
+	}
+	delete(w.files, w.path(1))
+	return true
+}
+
+var actions = []action{
+	{"append", func(w *world) bool { w.append(logPath); return true }},
+	{"late", func(w *world) bool { // a writer that has not noticed the rotation
+		if f := w.files[w.path(1)]; f == nil || f.copied {
+			return false
+		}
+		w.append(w.path(1))
+		return true
+	}},
+	{"rename", func(w *world) bool {
+		f := w.files[logPath]
+		if f == nil {
+			return false
+		}
+		w.shift()
+		w.files[w.path(1)] = f
+		delete(w.files, logPath)
+		return true
+	}},
+	{"truncate", func(w *world) bool {
+		f := w.files[logPath]
+		if f == nil || len(f.data) == 0 {
+			return false
+		}
+		f.data, f.mtime = nil, w.clock
+		return true
+	}},
+	{"copytruncate", func(w *world) bool {
+		f := w.files[logPath]
+		if f == nil || len(f.data) == 0 {
+			return false
+		}
+		w.shift()
+		c := w.create(w.path(1))
+		c.data, c.copied = bytes.Clone(f.data), true
+		f.data, f.mtime = nil, w.clock
+		return true
+	}},
+	{"compress", func(w *world) bool { return w.compress(true) }},
+	{"compress later", func(w *world) bool { return w.compress(false) }},
+	{"remove", func(w *world) bool { // the oldest
+		for n := 2; n >= 0; n-- {
+			for _, end := range []string{".gz", ""} {
+				if w.files[w.path(n)+end] != nil {
+					delete(w.files, w.path(n)+end)
+					return true
+				}
+			}
+		}
+		return false
+	}},
+	{"reuse", func(w *world) bool { // the oldest is removed, and the next new file gets its inode
+		for n := 2; n >= 0; n-- {
+			for _, end := range []string{".gz", ""} {
+				if f := w.files[w.path(n)+end]; f != nil {
+					delete(w.files, w.path(n)+end)
+					w.freed = f.ino
+					return true
+				}
+			}
+		}
+		return false
+	}},
+	{"stop", func(w *world) bool { w.restart(w.reader.checkpoint()); return true }},
+	{"kill", func(w *world) bool { // its last checkpoint is that of the look before
+		if len(w.since) == 0 {
+			return false
+		}
+		for line := range w.since {
+			w.mayDouble[line] = true
+		}
+		w.restart(w.last)
+		return true
+	}},
+}
+
+func (w *world) restart(from *Checkpoint) {
+	w.reader = newModelReader(&w.modelDisk, w.reader.closes, w.printed)
+	w.reader.saved = from
+	w.since, w.last = nil, from
+	for _, p := range from.Reading {
+		w.reader.log.AddRead(p.Mark)
+	}
+}
+
+// look has the reader read everything. What is in a file of the log now, or in one that the reader has
+// open, must have been printed then.
+func (w *world) look() {
+	for _, f := range w.files {
+		w.isDue(f.data)
+	}
+	for _, c := range w.reader.held() {
+		w.isDue(c.(*modelContent).data)
+	}
+	before := w.reader.checkpoint()
+	printed := len(w.reader.order)
+	w.reader.look()
+	w.last, w.since = before, make(map[string]int)
+	for _, line := range w.reader.order[printed:] {
+		w.since[line]++
+	}
+}
+
+func (w *world) isDue(data []byte) {
+	for line := range slices.Chunk(data, lineSize) {
+		w.due[string(line)] = true
+	}
+}
+
+// faults returns what the oracle objects to.
+func (w *world) faults() string {
+	var all []string
+	for n := range w.lines {
+		line := fmt.Sprintf("line %-10d\n", n+1)
+		switch times := w.printed[line]; {
+		case times == 0 && w.due[line]:
+			all = append(all, fmt.Sprintf("line %d is lost", n+1))
+		case times > 1 && !w.mayDouble[line]:
+			all = append(all, fmt.Sprintf("line %d is printed %d times", n+1, times))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// run runs a schedule: each step is the index of an action, twice, plus 1 if a look follows. It reports
+// false if the schedule is equal to a shorter one.
+func run(steps []int, closes bool) (w *world, distinct bool) {
+	w = &world{modelDisk: modelDisk{files: make(map[string]*modelFile)}, due: make(map[string]bool), mayDouble: make(map[string]bool), printed: make(map[string]int)}
+	w.reader = newModelReader(&w.modelDisk, closes, w.printed)
+	w.append(logPath)
+	w.append(logPath)
+	w.look()
+	looked := true
+	for i, s := range steps {
+		w.clock++
+		if !actions[s/2].do(w) {
+			return w, false
+		}
+		if name := actions[s/2].name; i > 0 && name == "stop" && actions[steps[i-1]/2].name == "stop" && steps[i-1]%2 == 0 {
+			return w, false // twice the same
+		}
+		if looked = s%2 == 1; looked {
+			w.look()
+		}
+	}
+	if !looked {
+		w.look()
+	}
+	if w.reader.cur != nil { // as another rotation does, for files that were closed
+		w.reader.discover(Predecessor{Content: w.reader.cur})
+	}
+	w.look()
+	return w, true
+}
+
+func nameOf(steps []int) string {
+	var names []string
+	for _, s := range steps {
+		names = append(names, actions[s/2].name)
+		if s%2 == 1 {
+			names = append(names, "look")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Every schedule of a few steps prints each line once that is in a file of the log when the reader looks.
+func TestSchedules(t *testing.T) {
+	const most = 3
+	for _, closes := range []bool{false, true} {
+		count, faults := 0, 0
+		known := make(map[string]int)
+		var visit func(steps []int)
+		visit = func(steps []int) {
+			if n := len(steps); n > 0 && steps[n-1]%2 == 1 { // a look follows the last step in any case
+				w, distinct := run(steps, closes)
+				if !distinct {
+					return
+				}
+				count++
+				if f := w.faults(); f != "" {
+					if faults++; faults <= 10 {
+						t.Errorf("closes=%v: %s: %s", closes, nameOf(steps), f)
+					}
+					known[f]++
+					return // longer ones have the same fault
+				}
+			}
+			if len(steps) == most {
+				return
+			}
+			for s := range 2 * len(actions) {
+				visit(append(slices.Clip(steps), s))
+			}
+		}
+		visit(nil)
+		t.Logf("closes=%v: %d schedules, %d with faults", closes, count, faults)
+	}
+}
