@@ -2,6 +2,7 @@ package follow
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -88,7 +89,9 @@ func (o opener) Open(f lineage.File) (lineage.Content, error) {
 // Look implements [lineage.Disk].
 func (o opener) Look(c lineage.Content) (lineage.State, error) {
 	g := fileOf(c)
-	if err := g.readHead(); err != nil {
+	head := make([]byte, lineage.HeadSize)
+	n, err := g.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
 		return lineage.State{}, err
 	}
 	info, err := g.Stat()
@@ -96,7 +99,7 @@ func (o opener) Look(c lineage.Content) (lineage.State, error) {
 		return lineage.State{}, err
 	}
 	s := g.State()
-	s.Size, s.ModTime = info.Size(), info.ModTime()
+	s.Head, s.Size, s.ModTime = head[:n], info.Size(), info.ModTime()
 	return s, nil
 }
 

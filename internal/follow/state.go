@@ -84,7 +84,7 @@ func (s *source) reading() []*generation {
 // resume continues at the place of the checkpoint, and reports whether there is a file to read.
 func (s *source) resume() (bool, error) {
 	saved := *s.saved
-	if len(saved.Reading) == 0 && saved.Context == "" {
+	if len(saved.Reading) == 0 && saved.Context == "" && saved.Beside == nil { // nothing was looked at
 		s.saved, s.start, s.since = nil, Beginning, s.f.saver.since
 		return s.begin()
 	}

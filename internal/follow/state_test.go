@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
@@ -126,6 +127,35 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 			again(t, l, o, path, "two\nthree\n")
 		})
 	}
+}
+
+// A run ended when no file had the name. What had the name since then is read by the next run, whatever
+// time it has.
+func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "app.log")
+		o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Poll: true, Interval: time.Second}
+		l := newLog()
+		write(t, path, "one\n")
+		r := begin(t, l, o)
+		r.expect(path, "one\n")
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * linger)
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path+".1", "two\n")
+		setTime(t, path+".1", time.Now().Add(-time.Hour))
+		write(t, path, "three\n")
+		r = begin(t, l, o)
+		r.expect(path, "one\ntwo\nthree\n")
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // The file of the checkpoint is away for a moment, and nothing is newer: a file that was read before it

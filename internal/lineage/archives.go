@@ -68,27 +68,32 @@ func isOpen(held []Content, id ID) bool {
 	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
 }
 
+// A looked is an open file with its state at a look.
+type looked struct {
+	Content
+	state State
+}
+
+func (l looked) State() State { return l.state }
+
 // isArchived reports whether c is the archive f of a file in held, or of one that was read or must not
 // be read. If lines were added to a file after it was read, they are to be read from the offset from.
 // The result false is not valid if ctx is done.
 func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []Content) (from int64, archived bool) {
 	s := c.State()
-	type open struct {
-		Content
-		State
-	}
-	var all []open
+	var all []looked
 	for _, o := range held {
 		if o.State().Packed {
 			continue
 		}
-		if now, err := d.Look(o); err == nil && len(now.Head) > 0 { // which may have been empty when it was opened
-			all = append(all, open{o, now})
+		// it may have been empty when it was opened, or was truncated since
+		if now, err := d.Look(o); err == nil && len(now.Head) > 0 {
+			all = append(all, looked{o, now})
 		}
 	}
 	for _, o := range all {
-		if o.ModTime.Equal(s.ModTime) && bytes.HasPrefix(s.Head, o.Head) {
-			l.archiveOf[o.ID] = f
+		if o.state.ModTime.Equal(s.ModTime) && bytes.HasPrefix(s.Head, o.state.Head) {
+			l.archiveOf[o.state.ID] = f
 			return 0, true
 		}
 	}
@@ -100,11 +105,12 @@ func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []
 	}
 	// the program that made the archive has not kept the time
 	for _, o := range all {
-		if !bytes.HasPrefix(s.Head, o.Head) && !bytes.HasPrefix(o.Head, s.Head) {
+		if !bytes.HasPrefix(s.Head, o.state.Head) && !bytes.HasPrefix(o.state.Head, s.Head) {
 			continue
 		}
-		if _, same := sameUpTo(c, o.Content, o.Size); same || continues(c, o.Content) || isPartOf(c, o.Content, o.Size) {
-			l.archiveOf[o.ID] = f
+		size := o.state.Size
+		if _, same := sameUpTo(c, o, size); same || continues(c, o) || isPartOf(c, o, size) {
+			l.archiveOf[o.state.ID] = f
 			return 0, true
 		}
 	}
@@ -115,9 +121,9 @@ func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []
 		if !hasMore(c, m.Off) {
 			return 0, ctx.Err() == nil
 		}
-		if m.Len == HeadSize && m.Off > 0 { // else too few bytes are equal
-			return m.Off, false
+		if m.Len == HeadSize { // else too few bytes are equal
+			from = max(from, m.Off) // of a file that was truncated there is a mark, and one of its copy
 		}
 	}
-	return 0, false
+	return from, false
 }

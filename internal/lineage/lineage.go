@@ -69,7 +69,7 @@ type Disk interface {
 	// Open opens a file, to be read from its beginning. The error wraps ErrLater if it may be opened
 	// later, and fs.ErrNotExist if there is none.
 	Open(f File) (Content, error)
-	// Look returns the state of an open file as it is now.
+	// Look returns the state of an open file, with the size, the time and the first bytes that it has now.
 	Look(c Content) (State, error)
 	// Keep is told that c, which was opened as f, will be read, and frees what it does not need until
 	// then. It returns false if c may still be written, so that its comparisons do not count yet.

@@ -60,7 +60,7 @@ func (f *modelFile) at(path string) File {
 // look updates what is known of the file.
 func (c *modelContent) look() {
 	c.state.Size, c.state.ModTime = int64(len(c.data)), time.Unix(c.mtime, 0)
-	c.state.Head = c.data[:min(len(c.data), HeadSize):len(c.data)]
+	c.state.Head = bytes.Clone(c.data[:min(len(c.data), HeadSize)])
 }
 
 // seek sets the read offset.
@@ -90,8 +90,9 @@ func (d *modelDisk) Open(f File) (Content, error) {
 }
 
 func (d *modelDisk) Look(c Content) (State, error) {
-	c.(*modelContent).look()
-	return c.State(), nil
+	now := *c.(*modelContent)
+	now.look()
+	return now.state, nil
 }
 
 func (d *modelDisk) Keep(Content, File) bool { return true }

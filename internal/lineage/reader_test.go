@@ -220,10 +220,9 @@ func (r *modelReader) truncated(sure bool) bool {
 
 // begin opens the first file, or those of the checkpoint.
 func (r *modelReader) begin() bool {
-	if r.saved != nil && len(r.saved.Reading) > 0 {
+	if r.saved != nil {
 		return r.resume()
 	}
-	r.saved = nil
 	r.discover(Predecessor{LeavesArchives: !r.log.Begun})
 	if len(r.ahead) == 0 {
 		return false
@@ -247,7 +246,10 @@ func (r *modelReader) resume() bool {
 	}
 	s.FindOlder(context.Background())
 	places := r.saved.Reading
-	last := places[len(places)-1]
+	var last Place
+	if n := len(places); n > 0 {
+		last = places[n-1]
+	}
 	r.log.Begun, r.saved = true, nil
 	s.Record()
 	for i, c := range s.Older {
@@ -281,7 +283,6 @@ func (r *modelReader) checkpoint() *Checkpoint {
 		return r.saved
 	}
 	c := r.log.Checkpoint(r.held())
-	c.Current = true
 	for _, f := range r.reading() {
 		s := f.State()
 		p := Place{Mark: MarkAt(s, s.Off, s.Recent)}
@@ -290,6 +291,7 @@ func (r *modelReader) checkpoint() *Checkpoint {
 		}
 		c.Reading = append(c.Reading, p)
 	}
+	c.Current = len(c.Reading) > 0
 	c.Read = slices.Clone(c.Read)
 	return &c
 }
