@@ -14,7 +14,7 @@ func identify(f *os.File, _ fs.FileInfo) lineage.ID {
 	if f == nil || syscall.GetFileInformationByHandle(syscall.Handle(f.Fd()), &d) != nil {
 		return lineage.ID{}
 	}
-	return lineage.ID{uint64(d.VolumeSerialNumber), uint64(d.FileIndexHigh)<<32 | uint64(d.FileIndexLow)}
+	return lineage.ID{Dev: uint64(d.VolumeSerialNumber), Ino: uint64(d.FileIndexHigh)<<32 | uint64(d.FileIndexLow)}
 }
 
 // links returns 1: an open file cannot lose its name on this system.
