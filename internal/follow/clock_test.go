@@ -12,14 +12,6 @@ import (
 	"time"
 )
 
-// setTime sets the last change of a file.
-func setTime(t *testing.T, path string, at time.Time) {
-	t.Helper()
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // clocks are changes of the clock before the files of a test are written.
 var clocks = map[string]func(now time.Time, i int) time.Time{
 	"set back":     func(now time.Time, i int) time.Time { return now.Add(-time.Hour + time.Duration(i)*time.Second) },

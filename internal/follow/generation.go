@@ -29,7 +29,8 @@ type generation struct {
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line
-	// bytes before look: lineage.RecentSize of them, or the unfinished line if that has at most keepSize
+	// bytes before look: lineage.RecentSize of them, or the unfinished line if that has at most
+	// keepSize
 	recent []byte
 
 	silent int64     // offset up to which lines are not printed

@@ -51,8 +51,8 @@ func filesOf(all []lineage.Content) (of []*generation) {
 	return of
 }
 
-// begins returns the files of the steps, each at the offset from which it is to be read. One that cannot
-// be read there is searched again.
+// begins returns the files of the steps, each at the offset from which it is to be read. One that
+// cannot be read there is searched again.
 func (s *source) begins(steps []lineage.Step) (all []*generation) {
 	for _, step := range steps {
 		g := fileOf(step.Content)

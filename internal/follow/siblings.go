@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A family is the set of siblings of a file at one moment: files in the same folder under names that
-// rotation gives.
+// A family is the set of siblings of a file at one moment: files in the same folder under names
+// that rotation gives.
 type family struct {
 	*lineage.Family
 	lists []listing // of the folders
@@ -27,8 +27,8 @@ func (f *family) sure(earlier *family) bool {
 }
 
 // siblings returns the siblings of the file that the source reads or has read last, and of the file
-// that its name leads to now; earlier itself if they are the same. The error is errLater if a folder
-// cannot be listed now.
+// that its name leads to now; earlier itself if they are the same. The error is errLater if a
+// folder cannot be listed now.
 func (s *source) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *source) siblings(earlier *family) (*family, error) {
 	return now, nil
 }
 
-// siblingAt returns the file at path. The error is lineage.ErrIrregular if it is not a regular file, or
-// is a link.
+// siblingAt returns the file at path. The error is lineage.ErrIrregular if it is not a regular
+// file, or is a link.
 func siblingAt(path string) (lineage.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -96,12 +96,12 @@ func (s *source) resume() (bool, error) {
 	}
 	last, older := saved.places()
 	r, later := s.lineage.Resume(s.f.disk.ctx, opener{s}, saved.checkpoint(), folder)
-	defer r.Close()
 	if later != nil {
 		r.Cancel()
 		s.attention = s.attention || errors.Is(later, lineage.ErrLater)
 		return false, nil
 	}
+	defer r.Close()
 	found := fileOf(r.Found)
 	if found == nil && last.Len > 0 && s.searches < maxTries && s.changes(beside, folder.Files, now) {
 		s.searches++
@@ -166,8 +166,8 @@ func (s *source) resume() (bool, error) {
 	return true, s.nextSink()
 }
 
-// places returns the place of the file that had the name, or was to be read before the one that has it,
-// and those of the others.
+// places returns the place of the file that had the name, or was to be read before the one that has
+// it, and those of the others.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {

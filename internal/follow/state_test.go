@@ -129,8 +129,8 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	}
 }
 
-// A run ended when no file had the name. What had the name since then is read by the next run, whatever
-// time it has.
+// A run ended when no file had the name. What had the name since then is read by the next run,
+// whatever time it has.
 func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -127,20 +127,6 @@ func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 	}
 }
 
-// A file is copied, truncated and renamed between two looks. The copy is read on where the file was
-// truncated, and not as another file.
-func TestCopiedTruncatedAndRenamedBeforeTheNextLook(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.log")
-	write(t, path, "one\ntwo\n")
-	x := newStepper(t, path, Options{})
-	x.read("one\ntwo\n")
-	write(t, path+".2", "one\ntwo\nthree\n")
-	truncate(t, path)
-	rename(t, path, path+".1")
-	write(t, path, "four\n")
-	x.read("one\ntwo\nthree\nfour\n")
-}
-
 // A writer that does not append leaves a hole after a truncation, which is not printed as a line.
 func TestHolesAfterTruncationAreSkipped(t *testing.T) {
 	for _, size := range []int{100, 1 << 20} {

@@ -431,3 +431,17 @@ func TestLongArchivesAreNotUnpackedForAComparison(t *testing.T) {
 		t.Errorf("%d bytes of %d were unpacked, want at most %d", n, len(text), 4*unpackPart)
 	}
 }
+
+// A file is copied, truncated and renamed between two looks. The copy is read on where the file was
+// truncated, and not as another file.
+func TestCopiedTruncatedAndRenamedBeforeTheNextLook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "one\ntwo\n")
+	x := newStepper(t, path, Options{})
+	x.read("one\ntwo\n")
+	write(t, path+".2", "one\ntwo\nthree\n")
+	truncate(t, path)
+	rename(t, path, path+".1")
+	write(t, path, "four\n")
+	x.read("one\ntwo\nthree\nfour\n")
+}

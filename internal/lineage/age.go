@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// A candidate is a file that is to be read, under the name that rotation gave it, without the suffix of
-// its compression.
+// A candidate is a file that is to be read, under the name that rotation gave it, without the
+// suffix of its compression.
 type candidate struct {
 	File
 	content Content
 }
 
-// sortByAge sorts files from the oldest to the youngest. Among those whose names differ in numbers only,
-// the numbers decide, so that the order survives a clock that is set back, and files of the same clock
-// tick. Files of several shapes of names are merged by the time of their last change: a file that is
-// older than another one of its shape was last changed before that, whatever its own time is. before
-// lists names of files known to be older; all lists all files of the folder.
+// sortByAge sorts files from the oldest to the youngest. Among those whose names differ in numbers
+// only, the numbers decide, so that the order survives a clock that is set back, and files of the
+// same clock tick. Files of several shapes of names are merged by the time of their last change: a
+// file that is older than another one of its shape was last changed before that, whatever its own
+// time is. before lists names of files known to be older; all lists all files of the folder.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return

@@ -13,9 +13,9 @@ import (
 // those before a place, as a checkpoint has them. Archives are read only if lines of them are
 // missing, because they were rotated and compressed before they could be read.
 
-// unseenArchives opens the archives of files that were not read, or not to their end, and that are not
-// among opened, which the same search has found. It reports whether some may still be written, and are
-// to be looked at later.
+// unseenArchives opens the archives of files that were not read, or not to their end, and that are
+// not among opened, which the same search has found. It reports whether some may still be written,
+// and are to be looked at later.
 func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
 	if !l.Unpacks {
 		return nil, false
@@ -76,9 +76,9 @@ type looked struct {
 
 func (l looked) State() State { return l.state }
 
-// isArchived reports whether c is the archive f of a file in held, or of one that was read or must not
-// be read. If lines were added to a file after it was read, they are to be read from the offset from.
-// The result false is not valid if ctx is done.
+// isArchived reports whether c is the archive f of a file in held, or of one that was read or must
+// not be read. If lines were added to a file after it was read, they are to be read from the offset
+// from. The result false is not valid if ctx is done.
 func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []Content) (from int64, archived bool) {
 	s := c.State()
 	var all []looked

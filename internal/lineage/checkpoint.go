@@ -38,10 +38,10 @@ func (l *Log) Checkpoint(held []Content) Checkpoint {
 	return c
 }
 
-// knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must
-// not read, and whether they include archives. Until the files are listed they are those of the
-// last checkpoint, the files that were read since, and the archives of what the last run had read to
-// its end. It returns nil if the checkpoint has none.
+// knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must not
+// read, and whether they include archives. Until the files are listed they are those of the last
+// checkpoint, the files that were read since, and the archives of what the last run had read to its
+// end. It returns nil if the checkpoint has none.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.saved == nil || len(l.read)+len(l.leftOut) == 0 {

@@ -75,8 +75,8 @@ func isTruncated(f Content) bool {
 	return (err == nil || err == io.EOF) && !bytes.Equal(b[:n], s.Recent)
 }
 
-// isPartOf reports whether all that the archive c holds is the beginning of f, which has size bytes:
-// lines may have been added to f after it was compressed.
+// isPartOf reports whether all that the archive c holds is the beginning of f, which has size
+// bytes: lines may have been added to f after it was compressed.
 func isPartOf(c, f Content, size int64) bool {
 	var next [1]byte
 	if _, err := c.ReadAt(next[:], size); err != io.EOF {
@@ -91,8 +91,8 @@ func isPartOf(c, f Content, size int64) bool {
 }
 
 // hasTwin reports whether one of the plain files in all begins with all that the archive c holds: a
-// program that shifts the names of rotated files before it compresses gives the archive another number,
-// and removes the file later.
+// program that shifts the names of rotated files before it compresses gives the archive another
+// number, and removes the file later.
 func hasTwin(c Content, all []Content) bool {
 	head := c.State().Head
 	return slices.ContainsFunc(all, func(f Content) bool {

@@ -13,11 +13,11 @@ type Truncated struct {
 	Read time.Time // when it was last read to its end
 }
 
-// Copies returns the copies of the content that the file had before it was truncated, perhaps several
-// times since the last read, the oldest first. They are claimed. continued reports whether the first
-// one holds all bytes that were read of it; it is then read on from there. now is the file that has the
-// name, held are the files that are open, rotated those of them that are older than the file. The only
-// error is ErrLater.
+// Copies returns the copies of the content that the file had before it was truncated, perhaps
+// several times since the last read, the oldest first. They are claimed. continued reports whether
+// the first one holds all bytes that were read of it; it is then read on from there. now is the
+// file that has the name, held are the files that are open, rotated those of them that are older
+// than the file. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
 	// g was replaced if another file has the name, so a file may be a later one and not a copy
@@ -105,8 +105,8 @@ func isOfNow(c, now Content) bool {
 }
 
 // unpackedCopies appends to copies the archives of copies of old, which was truncated. rest is the
-// index of the copy that holds all bytes that were read of it, or -1; continued reports whether there
-// is one. The only error is ErrLater.
+// index of the copy that holds all bytes that were read of it, or -1; continued reports whether
+// there is one. The only error is ErrLater.
 func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID

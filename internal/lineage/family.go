@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// A Family is the set of files beside a followed one, under names that rotation gives, at one moment.
+// A Family is the set of files beside a followed one, under names that rotation gives, at one
+// moment.
 type Family struct {
 	Files      []File          // but archives
 	Archives   []File          // rotated files that were compressed
 	hasArchive map[string]bool // paths that archives had before they were compressed
-	// files may be missing, since a folder or a file in it could not be looked at: no permission, no
-	// descriptor, a file system that fails
+	// files may be missing, since a folder or a file in it could not be looked at: no permission,
+	// no descriptor, a file system that fails
 	Partial bool
 	Torn    bool // a file was renamed or removed after its folder was listed, so it may be missing
 }
@@ -83,7 +84,8 @@ func (f *Family) Put(path, of string, look LookFunc) {
 }
 
 // AddBetween adds the files to which a symbolic link led in turn after old and before now, if their
-// three names differ in numbers only, with those beside them: kubelet rotates each file of a container.
+// three names differ in numbers only, with those beside them: kubelet rotates each file of a
+// container.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {

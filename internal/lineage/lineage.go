@@ -1,10 +1,10 @@
-// Package lineage decides which file continues which: what had a log's name before, what has taken it
-// since, what is only a copy or an archive of lines that were read, and in which order the others are
-// to be read.
+// Package lineage decides which file continues which: what had a log's name before, what has taken
+// it since, what is only a copy or an archive of lines that were read, and in which order the
+// others are to be read.
 //
-// It is a value that is fed with listings and a checkpoint. It opens no file, starts no goroutine and
-// asks no clock: it compares the files that its [Disk] opens, by their first bytes and those before the
-// place up to which lines were read.
+// It is a value that is fed with listings and a checkpoint. It opens no file, starts no goroutine
+// and asks no clock: it compares the files that its [Disk] opens, by their first bytes and those
+// before the place up to which lines were read.
 package lineage
 
 import (
@@ -20,17 +20,17 @@ const (
 	// truncated and rewritten
 	RecentSize = 64
 	// MaxMarks is the number of marks of one log, of files that were read or left out and no longer
-	// exist, and in a checkpoint also of those that do. A program that compresses a file removes it when its archive is complete, so the last few
-	// are enough. Those of a burst are kept too, since many files may be compressed before the archives
-	// are looked at.
+	// exist, and in a checkpoint also of those that do. A program that compresses a file removes it
+	// when its archive is complete, so the last few are enough. Those of a burst are kept too,
+	// since many files may be compressed before the archives are looked at.
 	MaxMarks = 16
 	MaxBurst = 64 // marks with those of a burst; 8 KB in a checkpoint
 
 	burstTime = time.Minute // between the last changes of the files of a burst
 )
 
-// ErrLater reports that something cannot be decided now: a file may be incomplete, or not to be opened
-// at the moment.
+// ErrLater reports that something cannot be decided now: a file may be incomplete, or not to be
+// opened at the moment.
 var ErrLater = errors.New("not decided yet")
 
 // An ID identifies a file among those that exist at the same time, by device and inode.
@@ -46,7 +46,8 @@ type File struct {
 	Of      string // path from which rotation took the file
 }
 
-// A State is what is known of an open file. Sizes and offsets of an archive are those of its contents.
+// A State is what is known of an open file. Sizes and offsets of an archive are those of its
+// contents.
 type State struct {
 	File             // its size is that of the last look
 	Head      []byte // its first bytes, HeadSize at most
@@ -66,13 +67,15 @@ type Content interface {
 
 // A Disk opens files for a [Log].
 type Disk interface {
-	// Open opens a file, to be read from its beginning. The error wraps ErrLater if it may be opened
-	// later, and fs.ErrNotExist if there is none.
+	// Open opens a file, to be read from its beginning. The error wraps ErrLater if it may be
+	// opened later, and fs.ErrNotExist if there is none.
 	Open(f File) (Content, error)
-	// Look returns the state of an open file, with the size, the time and the first bytes that it has now.
+	// Look returns the state of an open file, with the size, the time and the first bytes that it
+	// has now.
 	Look(c Content) (State, error)
-	// Keep is told that c, which was opened as f, will be read, and frees what it does not need until
-	// then. It returns false if c may still be written, so that its comparisons do not count yet.
+	// Keep is told that c, which was opened as f, will be read, and frees what it does not need
+	// until then. It returns false if c may still be written, so that its comparisons do not count
+	// yet.
 	Keep(c Content, f File) bool
 }
 

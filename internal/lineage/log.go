@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Log is the lineage of the files that had one name. It is not safe for concurrent use; several logs
-// share their records.
+// A Log is the lineage of the files that had one name. It is not safe for concurrent use; several
+// logs share their records.
 type Log struct {
 	Name    string    // for messages
 	Unpacks bool      // archives are read
@@ -31,7 +31,8 @@ func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
 
-// Known reports whether c has a record, and from where it is to be read on if it was read and closed.
+// Known reports whether c has a record, and from where it is to be read on if it was read and
+// closed.
 func (l *Log) Known(c Content) (from int64, known bool) {
 	r, known := l.records.recordOf(c)
 	return r.mark.Off, known && r.read
@@ -46,16 +47,16 @@ type Predecessor struct {
 	LeavesArchives bool
 }
 
-// wasCopied reports whether c holds what was read of the predecessor, which was truncated since. Such a
-// file is left to [Log.Copies].
+// wasCopied reports whether c holds what was read of the predecessor, which was truncated since.
+// Such a file is left to [Log.Copies].
 func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
 
 // Successors opens the files beside the name that are younger than before and are neither read nor
-// being read, and which the name does not lead to. Those are not claimed yet: held are the files that
-// are open already. later reports whether some archives may still be written, and are to be looked at
-// later.
+// being read, and which the name does not lead to. Those are not claimed yet: held are the files
+// that are open already. later reports whether some archives may still be written, and are to be
+// looked at later.
 func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(d, beside, before, now, rotated)
 	for _, c := range files {
@@ -66,7 +67,8 @@ func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Pre
 }
 
 // Take records what beside shows, after its files were found to be still there, and claims those in
-// unseen that no other log reads. It returns the files that were read and closed and have grown since.
+// unseen that no other log reads. It returns the files that were read and closed and have grown
+// since.
 func (l *Log) Take(d Disk, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
@@ -125,8 +127,8 @@ func (l *Log) unseen(d Disk, beside *Family, before Predecessor, now Content, ro
 	return unseen
 }
 
-// leavesArchiveOf reports whether the archive of the file at path is not to be read. Otherwise the file
-// may be the one that is being compressed.
+// leavesArchiveOf reports whether the archive of the file at path is not to be read. Otherwise the
+// file may be the one that is being compressed.
 func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
 	isKnown := func(a File) bool { return packedBase(a.Path) == path && l.isLeftOut(a) }
 	return !l.Unpacks || slices.ContainsFunc(beside.Archives, isKnown) || l.family != nil && slices.ContainsFunc(l.family.Archives, isKnown)
@@ -167,9 +169,9 @@ func (l *Log) IgnoreOlder(d Disk, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. reading are older ones, as far as they are
-// in beside: the others were removed, and another file may have the name by which they were known.
-// target is where a symbolic link led before, or "": it leads to higher and higher numbers.
+// SortByAge sorts the files from the oldest to the youngest. reading are older ones, as far as they
+// are in beside: the others were removed, and another file may have the name by which they were
+// known. target is where a symbolic link led before, or "": it leads to higher and higher numbers.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {

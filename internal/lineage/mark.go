@@ -51,3 +51,9 @@ func (m Mark) holds(c Content) bool {
 	}
 	return Hash(before) == m.Before
 }
+
+// wasArchive reports whether c, which was found by m, was an archive when m was taken. The time of
+// m is then perhaps that of the compression: later than those of files after it.
+func (m Mark) wasArchive(c Content) bool {
+	return c != nil && c.State().Packed && c.State().ID.Ino == m.Ino
+}

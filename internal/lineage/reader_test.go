@@ -194,8 +194,8 @@ func (r *modelReader) steps(steps []Step) (all []*modelContent) {
 	return all
 }
 
-// truncated goes on with copies of the old content, and then with the beginning. If it is not sure that
-// there was one, it reports whether there are copies, and does nothing else.
+// truncated goes on with copies of the old content, and then with the beginning. If it is not sure
+// that there was one, it reports whether there are copies, and does nothing else.
 func (r *modelReader) truncated(sure bool) bool {
 	var now Content
 	if f := r.d.files[logPath]; f != nil {

@@ -12,7 +12,8 @@ import (
 
 // Records are of the files that any log reads, has read or must not read: those that exist by a
 // record each, those that no longer exist by a mark. Archives that a log does not read are in
-// Log.leftOut, and what a checkpoint has of all of them in Checkpoint. It is safe for concurrent use.
+// Log.leftOut, and what a checkpoint has of all of them in Checkpoint. It is safe for concurrent
+// use.
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // of files that exist
@@ -66,8 +67,8 @@ func (l *Log) Claim(c Content) (other *Log) {
 	return nil
 }
 
-// Finish records that the file has been read as far as it will be, up to m; gone is set if it has no
-// name any more.
+// Finish records that the file has been read as far as it will be, up to m; gone is set if it has
+// no name any more.
 func (l *Log) Finish(m Mark, gone bool) {
 	f := l.records
 	f.mu.Lock()
@@ -114,8 +115,8 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record of the file of m, which a checkpoint has, before l reads on in it or in
-// its archive: its mark is not that of a file that was read, and its inode may be used again.
+// forgetSaved removes the record of the file of m, which a checkpoint has, before l reads on in it
+// or in its archive: its mark is not that of a file that was read, and its inode may be used again.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -125,8 +126,8 @@ func (l *Log) forgetSaved(m Mark) {
 	}
 }
 
-// leave records that l does not read c: the file is older than the log, or a copy of lines that were
-// read.
+// leave records that l does not read c: the file is older than the log, or a copy of lines that
+// were read.
 func (l *Log) leave(c Content) {
 	f := l.records
 	f.mu.Lock()
@@ -170,8 +171,8 @@ func (l *Log) keepMarks(marks ...Mark) {
 	l.records.gone[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
-// lastMarks returns the last n marks, and those before them of a burst: of files that were written to
-// within burstTime before until.
+// lastMarks returns the last n marks, and those before them of a burst: of files that were written
+// to within burstTime before until.
 func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	first, since := max(0, len(all)-n), until.Add(-burstTime)
 	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {
@@ -188,8 +189,8 @@ func (l *Log) lastGone(n int) []Mark {
 	return slices.Clone(lastMarks(l.records.gone[l], n, l.Seen))
 }
 
-// closedMarks returns the marks of the files that were read or left out, also of those that no longer
-// exist.
+// closedMarks returns the marks of the files that were read or left out, also of those that no
+// longer exist.
 func (l *Log) closedMarks() (marks []Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -258,8 +259,8 @@ func (l *Log) ignore(d Disk, c File) bool {
 	return true
 }
 
-// prune replaces the records of files that l has read and that are neither in there nor the file now
-// by marks. If there is partial it does nothing: a file that reappears would be read again.
+// prune replaces the records of files that l has read and that are neither in there nor the file
+// now by marks. If there is partial it does nothing: a file that reappears would be read again.
 func (l *Log) prune(there *Family, now Content) {
 	if there.Partial {
 		return
@@ -292,8 +293,8 @@ func (f *Records) hasRead(c File) bool {
 	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.ModTime)
 }
 
-// timeOf returns the last change of a file that has a record and is not being read, as the record has
-// it: if the inode was used again, that of the file before.
+// timeOf returns the last change of a file that has a record and is not being read, as the record
+// has it: if the inode was used again, that of the file before.
 func (f *Records) timeOf(id ID) (at time.Time, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

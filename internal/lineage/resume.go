@@ -14,8 +14,8 @@ type Folder struct {
 	Files  []Content // those of Family and Now, which is the first
 }
 
-// Open opens the files in beside, besides now, which has the name. The error is ErrLater if some cannot
-// be opened now: if they were left out, they would be taken for new files later.
+// Open opens the files in beside, besides now, which has the name. The error is ErrLater if some
+// cannot be opened now: if they were left out, they would be taken for new files later.
 func Open(d Disk, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
@@ -54,8 +54,9 @@ type Resumption struct {
 	archives []Content // the same of archives
 }
 
-// Resume finds the file that a checkpoint was reading among those of f. Only archives that are not to
-// be read are recorded. The error is ErrLater if some archives may still be written, or that of ctx.
+// Resume finds the file that a checkpoint was reading among those of f. Only archives that are not
+// to be read are recorded. The error is ErrLater if some archives may still be written, or that of
+// ctx.
 func (l *Log) Resume(ctx context.Context, d Disk, from Checkpoint, f Folder) (*Resumption, error) {
 	r := &Resumption{log: l, disk: d, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {
@@ -113,9 +114,7 @@ func (r *Resumption) Record() {
 	if r.Found != nil {
 		l.forgetSaved(r.last)
 	}
-	// what the last run was reading may have been an archive, whose time is perhaps that of its
-	// compression: later than that of files after it
-	if len(r.folder.Family.Archives) > 0 && (r.Found == nil || !r.Found.State().Packed || r.Found.State().ID.Ino != r.last.Ino) {
+	if len(r.folder.Family.Archives) > 0 && !r.last.wasArchive(r.Found) {
 		l.Seen = r.last.Time
 	}
 	l.saved, l.archives = r.from.Beside, r.from.Archives
@@ -153,8 +152,8 @@ func (l *Log) archivesSince(d Disk, from Checkpoint, beside *Family, last Mark) 
 	return found, later
 }
 
-// leaveArchive reports whether the archive of the file of p, which was read to its end, is there. It
-// is not to be read.
+// leaveArchive reports whether the archive of the file of p, which was read to its end, is there.
+// It is not to be read.
 func (r *Resumption) leaveArchive(p Place) bool {
 	for i, c := range r.archives {
 		if c == nil {
@@ -183,9 +182,9 @@ func claim(all []Content, m Mark) Content {
 	return nil
 }
 
-// claimArchive removes the archive of the file of m from those that are there, sorted by time, and returns
-// it; nil if it is missing. broken is an archive that begins like the file and is damaged before
-// the place.
+// claimArchive removes the archive of the file of m from those that are there, sorted by time, and
+// returns it; nil if it is missing. broken is an archive that begins like the file and is damaged
+// before the place.
 func (r *Resumption) claimArchive(m Mark) (found, broken Content) {
 	since := m.Time.Truncate(time.Second)
 	// the file itself, which was being unpacked; its own archive; one whose time was changed
@@ -240,8 +239,9 @@ func (r *Resumption) ClaimCopy() Content {
 }
 
 // ignoreSaved records which of all must not be read according to a checkpoint: the files it lists
-// as read, and those it lists beside the name. Others are newer, whatever their time. A checkpoint of
-// an earlier version has no list of files beside: then files last written before since are older.
+// as read, and those it lists beside the name. Others are newer, whatever their time. A checkpoint
+// of an earlier version has no list of files beside: then files last written before since are
+// older.
 func (l *Log) ignoreSaved(from Checkpoint, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
@@ -277,8 +277,8 @@ func (l *Log) isListedArchive(m Mark) bool {
 	return false
 }
 
-// HasSuccessor reports whether a file is newer than the checkpoint: it is to be read even if no file
-// has the name now.
+// HasSuccessor reports whether a file is newer than the checkpoint: it is to be read even if no
+// file has the name now.
 func (r *Resumption) HasSuccessor() bool {
 	beside := r.from.fingerprints()
 	isOf := func(c Content, m Mark) bool {

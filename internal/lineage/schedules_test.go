@@ -181,9 +181,9 @@ func (w *world) restart(from *Checkpoint) {
 	}
 }
 
-// look has the reader read everything. What is in a file of the log now, or in one that the reader has
-// open, must have been printed then. Lines that are added to a file which the reader has closed are
-// only seen when it looks for a new file.
+// look has the reader read everything. What is in a file of the log now, or in one that the reader
+// has open, must have been printed then. Lines that are added to a file which the reader has closed
+// are only seen when it looks for a new file.
 func (w *world) look() {
 	w.clock++
 	for path, f := range w.files {
@@ -225,8 +225,8 @@ func (w *world) faults() string {
 	return strings.Join(all, ", ")
 }
 
-// run runs a schedule: each step is the index of an action, twice, plus 1 if a look follows. It reports
-// false if the schedule is equal to a shorter one.
+// run runs a schedule: each step is the index of an action, twice, plus 1 if a look follows. It
+// reports false if the schedule is equal to a shorter one.
 func run(steps []int, closes bool) (w *world, distinct bool) {
 	w = &world{modelDisk: modelDisk{files: make(map[string]*modelFile)}, due: make(map[string]bool), mayDouble: make(map[string]bool), printed: make(map[string]int)}
 	w.reader = newModelReader(&w.modelDisk, closes, w.printed)
@@ -269,8 +269,8 @@ func nameOf(steps []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Every schedule of three steps, or six in a long test, prints each line once that is in a file of the
-// log when the reader looks.
+// Every schedule of three steps, or six in a long test, prints each line once that is in a file of
+// the log when the reader looks.
 func TestSchedules(t *testing.T) {
 	most := fuzztest.LongOr(6, 3)
 	for _, closes := range []bool{false, true} {
