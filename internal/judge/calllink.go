@@ -25,7 +25,7 @@ func (outer *check) link(t *Trace, inner *check) {
 		start, end, ok := file.UnwindRange(target)
 		if ok = ok && start == target; ok && inner.lookup-start < end-start {
 			size = end - start
-		} else if ok && t.leadsElsewhere(file, target, inner.lookup) {
+		} else if ok && t.leadsElsewhere(called, target, inner.lookup) {
 			inner.astray, outer.astray = true, true
 		}
 	}

@@ -36,25 +36,22 @@ const maxJumps = 16
 
 // leadsElsewhere reports whether the function that begins at target is not the one that addr is in,
 // and jumps to that one neither itself nor through others. It returns false if that is not known.
-func (t *Trace) leadsElsewhere(f *object.File, target, addr uint64) bool {
-	from, to, ok := f.UnwindRange(addr)
-	if !ok || f.Machine != elf.EM_X86_64 {
+func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
+	from, to, ok := m.File.UnwindRange(addr)
+	if !ok || m.File.Machine != elf.EM_X86_64 {
 		return false
 	}
 	reached := []uint64{target}
 	for i := 0; i < len(reached); i++ {
-		start, end, ok := f.UnwindRange(reached[i])
-		if !ok || from <= reached[i] && reached[i] < to || end-start > maxDisassembled || t.quota().Left() <= 0 {
+		if from <= reached[i] && reached[i] < to {
 			return false
 		}
-		t.quota().Spend(int(end - start))
-		code := f.Loaded(start)
-		jumps, all := disasm.Jumps(code[:min(end-start, uint64(len(code)))])
-		if !all {
+		jumps := t.jumpsFrom(m, reached[i])
+		if !jumps.known {
 			return false
 		}
-		for _, at := range jumps {
-			if next := start + uint64(at); !slices.Contains(reached, next) {
+		for _, next := range jumps.to {
+			if !slices.Contains(reached, next) {
 				reached = append(reached, next)
 			}
 		}
@@ -63,4 +60,37 @@ func (t *Trace) leadsElsewhere(f *object.File, target, addr uint64) bool {
 		}
 	}
 	return true
+}
+
+// jumps are the addresses to which a function may jump beyond itself.
+type jumps struct {
+	to    []uint64 // at most maxJumps
+	known bool     // these are all
+}
+
+// jumpsFrom returns the jumps of the function at addr. They are kept: a log repeats its frames, and
+// to decode a function takes 4 µs.
+func (t *Trace) jumpsFrom(m *Image, addr uint64) (found jumps) {
+	start, end, ok := m.File.UnwindRange(addr)
+	if !ok || end-start > maxDisassembled || t.quota().Left() <= 0 {
+		return found
+	}
+	key := about(m).number(start).sum()
+	if found, ok = t.remembered().jumps.get(key, maxJumping); ok {
+		return found
+	}
+	t.quota().Spend(int(end - start))
+	code := m.File.Loaded(start)
+	beyond, all := disasm.Jumps(code[:min(end-start, uint64(len(code)))])
+	for _, at := range beyond {
+		if to := start + uint64(at); !slices.Contains(found.to, to) {
+			if found.to = append(found.to, to); len(found.to) > maxJumps {
+				found.to, all = nil, false
+				break
+			}
+		}
+	}
+	found.known = all
+	t.remembered().jumps.put(key, found, maxJumping)
+	return found
 }

@@ -276,15 +276,32 @@ func openX86(t *testing.T) *object.File {
 }
 
 func TestCallsThatLeadElsewhere(t *testing.T) {
-	f := openX86(t)
+	m := &Image{File: openX86(t)}
 	const outer, local = 0x1370, 0x13b0
 	for _, test := range []struct {
 		target, addr uint64
 		want         bool
 	}{{local, local + 9, false}, {local, outer + 9, true}, {outer, local + 9, true}, {local, 0x10, false}, {0x10, local + 9, false}} {
-		if got := new(Trace).leadsElsewhere(f, test.target, test.addr); got != test.want {
+		if got := new(Trace).leadsElsewhere(m, test.target, test.addr); got != test.want {
 			t.Errorf("call to %#x, frame at %#x: %t, want %t", test.target, test.addr, got, test.want)
 		}
+	}
+}
+
+// A function is decoded once for all traces of a log, and again for another file.
+func TestFunctionsAreDecodedOnce(t *testing.T) {
+	const outer, local = 0x1370, 0x13b0
+	f := openX86(t)
+	var memory Memory
+	var got []int
+	for _, state := range []string{"1", "1", "2"} {
+		trace := &Trace{Memory: &memory, Quota: new(dialect.Quota)}
+		left := trace.Quota.Left()
+		trace.leadsElsewhere(&Image{File: f, State: state}, local, outer+9)
+		got = append(got, left-trace.Quota.Left())
+	}
+	if want := []int{0x13cc - local, 0, 0x13cc - local}; !slices.Equal(got, want) {
+		t.Errorf("steps: %v, want %v", got, want)
 	}
 }
 

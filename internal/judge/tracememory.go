@@ -15,6 +15,7 @@ type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	shown    recent[sum, []object.Symbol] // by file and shown name; the names of the symbols are not kept
 	texts    recent[sum, textFound]       // by file and text
+	jumps    recent[sum, jumps]           // by file and function
 	runs     recent[run, usage]
 	traces   int // traces so far
 }
@@ -32,6 +33,7 @@ const (
 	maxSearched = 1 << 10
 	maxShown    = 1 << 8
 	maxTexts    = 1 << 6
+	maxJumping  = 1 << 8
 )
 
 // A recent is a map of at least the last most entries that were put or found, and at most twice as many.
