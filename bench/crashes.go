@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -29,9 +31,9 @@ type rawFrame struct {
 // rawLogs writes frames in a raw form, and the same ones as elements.
 type rawLogs struct {
 	raw, markup *logWriter
-	code        *code  // of radosgw
-	library     string // the path that glibc's frames name
-	calls       []uint64
+	code        *code       // of radosgw
+	library     string      // the path that glibc's frames name
+	functions   []*function // of the library
 	rand        *rand.Rand
 }
 
@@ -48,11 +50,12 @@ func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	if err != nil {
 		return err
 	}
-	library, calls, err := reportedCalls(2000)
+	library, err := reportedLibrary()
 	if err != nil {
 		return err
 	}
-	if calls, err = inFunctions(library, calls); err != nil {
+	functions, err := calledFunctions(library)
+	if err != nil {
 		return err
 	}
 	id, err := buildID(library)
@@ -70,14 +73,26 @@ func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 		raw.err = create(path+markupSuffix, func(markup *logWriter) {
 			c.context(markup)
 			markup.printf("{{{module:1:%s:elf:%s}}}\n{{{mmap:%#x:%#x:load:1:rx:%#x}}}\n", filepath.Base(library), id, libraryAt+from-bias, to-from, from-bias)
-			write(&rawLogs{raw: raw, markup: markup, code: c, library: library, calls: calls, rand: c.rand})
+			write(&rawLogs{raw: raw, markup: markup, code: c, library: library, functions: functions, rand: c.rand})
 		})
 	})
 }
 
-// inFunctions returns those of the addresses that are in a function with a name: library has dynamic
-// symbols only, and frames without an answer are not what the rows are about.
-func inFunctions(library string, addrs []uint64) ([]uint64, error) {
+// A function of the library has a name in its table of symbols.
+type function struct {
+	start, end uint64
+	callers    []caller
+}
+
+// A caller is the address after a direct call, and the function that the call is in.
+type caller struct {
+	end uint64
+	in  *function
+}
+
+// calledFunctions returns the functions of a library that others with a name call directly. The
+// library has dynamic symbols only, and frames without an answer are not what the rows are about.
+func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {
 		return nil, err
@@ -87,34 +102,64 @@ func inFunctions(library string, addrs []uint64) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	var named []uint64
-	for _, addr := range addrs {
-		if slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
-			return elf.ST_TYPE(s.Info) == elf.STT_FUNC && addr-1 >= s.Value && addr-1-s.Value < s.Size
-		}) {
-			named = append(named, addr)
+	calls, err := directCalls(library)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[uint64]*function)
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0 && at[s.Value] == nil {
+			at[s.Value] = &function{start: s.Value, end: s.Value + s.Size}
 		}
 	}
+	named := slices.SortedFunc(maps.Values(at), func(a, b *function) int { return cmp.Compare(a.start, b.start) })
+	for _, c := range calls {
+		i, _ := slices.BinarySearchFunc(named, c.end, func(f *function, end uint64) int { return cmp.Compare(f.start, end) })
+		if called := at[c.target]; called != nil && i > 0 && c.end < named[i-1].end {
+			called.callers = append(called.callers, caller{c.end, named[i-1]})
+		}
+	}
+	named = slices.DeleteFunc(named, func(f *function) bool { return len(f.callers) == 0 })
 	if len(named) == 0 {
-		return nil, fmt.Errorf("%s: no calls in functions with a name", library)
+		return nil, fmt.Errorf("%s: no calls between functions with a name", library)
 	}
 	return named, nil
 }
 
+// glibcStack returns depth frames, each of which calls the one before, as in a real backtrace: the
+// calls show that the library is the one that ran.
+func (l *rawLogs) glibcStack() []rawFrame {
+	for {
+		stack, at := make([]rawFrame, 0, depth), l.functions[l.rand.IntN(len(l.functions))]
+		for len(stack) < depth && len(at.callers) > 0 {
+			c := at.callers[l.rand.IntN(len(at.callers))]
+			stack, at = append(stack, rawFrame{true, c.end}), c.in
+		}
+		if len(stack) == depth {
+			return stack
+		}
+	}
+}
+
 // stack returns depth random frames of one kind.
 func (l *rawLogs) stack(glibc bool) []rawFrame {
+	if glibc {
+		return l.glibcStack()
+	}
 	stack := make([]rawFrame, depth)
 	for i := range stack {
-		stack[i] = l.frame(glibc)
+		stack[i] = rawFrame{false, l.code.fresh() - l.code.base - 1}
 	}
 	return stack
 }
 
-func (l *rawLogs) frame(glibc bool) rawFrame {
-	if glibc {
-		return rawFrame{true, l.calls[l.rand.IntN(len(l.calls))]}
+// stacks returns n stacks, every other one of glibc.
+func (l *rawLogs) stacks(n int) [][]rawFrame {
+	stacks := make([][]rawFrame, n)
+	for i := range stacks {
+		stacks[i] = l.stack(i%2 == 1)
 	}
-	return rawFrame{false, l.code.fresh() - l.code.base - 1}
+	return stacks
 }
 
 // print writes a backtrace of one kind to both logs.
@@ -145,21 +190,13 @@ func (l *rawLogs) line(format string, args ...any) {
 	l.markup.printf("%s", line)
 }
 
-// crashFrames writes n frames in backtraces, drawn from a set of the size distinct.
+// crashFrames writes n frames in backtraces of distinct frames in all.
 func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {
-			var chosen [2][]rawFrame
-			for i := range distinct {
-				chosen[i%2] = append(chosen[i%2], l.frame(i%2 == 1))
-			}
-			stack := make([]rawFrame, depth)
+			stacks := l.stacks(distinct / depth)
 			for i := range n / depth {
-				set := chosen[i%2]
-				for j := range stack {
-					stack[j] = set[l.rand.IntN(len(set))]
-				}
-				l.print(stack)
+				l.print(stacks[i%2+2*l.rand.IntN(len(stacks)/2)])
 			}
 		})
 	}
@@ -170,10 +207,7 @@ func crashFrames(n, distinct int) func(b *binaries, path string) error {
 func crashLog(size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {
-			stacks := make([][]rawFrame, distinct)
-			for i := range stacks {
-				stacks[i] = l.stack(i%2 == 1)
-			}
+			stacks := l.stacks(distinct)
 			for l.raw.size < size {
 				if l.rand.IntN(200) == 0 {
 					l.print(stacks[l.rand.IntN(distinct)])

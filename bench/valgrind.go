@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 )
 
 // elementTree is a command that reads a report of Valgrind as scripts usually do.
@@ -57,16 +56,52 @@ func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *bi
 
 // reportedCalls returns the path of the library reported, and callers at n distinct places in it.
 func reportedCalls(n int) (path string, calls []uint64, err error) {
+	if path, err = reportedLibrary(); err != nil {
+		return "", nil, err
+	}
+	calls, err = callsIn(path, n)
+	return path, calls, err
+}
+
+// reportedLibrary returns the path of the library reported.
+func reportedLibrary() (string, error) {
 	paths, err := filepath.Glob(reported)
 	if err != nil || len(paths) == 0 {
-		return "", nil, fmt.Errorf("no %s, %v", reported, err)
+		return "", fmt.Errorf("no %s, %v", reported, err)
 	}
-	calls, err = callsIn(paths[0], n)
-	return paths[0], calls, err
+	return paths[0], nil
 }
 
 // callsIn returns the addresses after n direct calls in an x86-64 file, spread over its code.
 func callsIn(path string, n int) ([]uint64, error) {
+	all, err := directCalls(path)
+	if err != nil {
+		return nil, err
+	}
+	// a target that is called often is a real function, so the bytes are calls
+	called := make(map[uint64]int)
+	var ends []uint64
+	for _, c := range all {
+		if called[c.target]++; called[c.target] == 20 {
+			ends = append(ends, c.end)
+		}
+	}
+	if len(ends) < n {
+		return nil, fmt.Errorf("%s: only %d calls", path, len(ends))
+	}
+	spread := make([]uint64, n)
+	for i := range spread {
+		spread[i] = ends[i*len(ends)/n]
+	}
+	return spread, nil
+}
+
+// A call is the address after a direct call, and that of the called function.
+type call struct{ end, target uint64 }
+
+// directCalls returns what may be the direct calls in an x86-64 file, in the order of their
+// addresses.
+func directCalls(path string) (all []call, err error) {
 	f, err := elf.Open(path)
 	if err != nil {
 		return nil, err
@@ -80,29 +115,15 @@ func callsIn(path string, n int) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// a target that is called often is a real function, so the bytes are calls
-	called := make(map[uint64]int)
-	var ends []uint64
 	for i := 0; i+5 <= len(code); i++ {
 		if code[i] != 0xe8 {
 			continue
 		}
 		end := text.Addr + uint64(i) + 5
 		target := end + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+1:]))))
-		if target < text.Addr || target >= text.Addr+text.Size || target%16 != 0 {
-			continue
+		if target >= text.Addr && target < text.Addr+text.Size && target%16 == 0 {
+			all = append(all, call{end, target})
 		}
-		if called[target]++; called[target] == 20 {
-			ends = append(ends, end)
-		}
-	}
-	if len(ends) < n {
-		return nil, fmt.Errorf("%s: only %d calls", path, len(ends))
-	}
-	slices.Sort(ends)
-	all := make([]uint64, n)
-	for i := range all {
-		all[i] = ends[i*len(ends)/n]
 	}
 	return all, nil
 }
