@@ -199,19 +199,19 @@ func isPath(name []byte) bool {
 // pathBefore returns the start of the path, or of the title of a process, that ends at end. The
 // text before it is a prefix of the log or of the program.
 func pathBefore(b []byte, end int) (start int) {
+	word := bytes.LastIndexAny(b[:end], " \t") + 1
+	if word < end && isPath(b[word:end]) {
+		return word
+	}
+	for i := word + 1; i < end; i++ {
+		if b[i] == '/' && bytes.IndexByte([]byte(`;=|>"'`), b[i-1]) >= 0 {
+			return i
+		}
+	}
 	cut := 0 // the text before cut is certainly a prefix
 	for _, mark := range []string{"]: ", " | "} {
 		if i := bytes.LastIndex(b[:end], []byte(mark)); i >= 0 {
 			cut = max(cut, i+len(mark))
-		}
-	}
-	word := bytes.LastIndexAny(b[:end], " \t") + 1
-	if word < end && word >= cut && isPath(b[word:end]) {
-		return word
-	}
-	for i := word + 1; i < end && word >= cut; i++ {
-		if b[i] == '/' && bytes.IndexByte([]byte(`;=|>"'`), b[i-1]) >= 0 {
-			return i
 		}
 	}
 	// A path with blanks, or a title that begins with a path.

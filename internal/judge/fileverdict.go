@@ -64,15 +64,16 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 
 // keyOf returns the key of f's module in the first process that has it.
 func keyOf(f *dialect.Frame) moduleKey {
-	key := moduleKey{process: f.Process, name: f.Module}
+	key := moduleKey{process: f.Process, id: f.ID}
 	if f.Prefix.Len() >= sureID {
 		key.prefix = f.Prefix
 	}
+	if !f.ID.IsZero() {
+		return key
+	}
+	key.name = f.Module
 	if f.Kernel != nil {
 		key.name += " of " + f.Kernel.Named().Release // a module of another release is another file
-	}
-	if !f.ID.IsZero() {
-		key.name = f.ID.String()
 	}
 	return key
 }

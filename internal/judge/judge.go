@@ -55,7 +55,8 @@ type Trace struct {
 // A moduleKey identifies a module of a process.
 type moduleKey struct {
 	process uint64
-	name    string     // of the module, or its build ID
+	name    string     // of the module; empty if its build ID is known
+	id      buildid.ID // of the module
 	prefix  buildid.ID // see Frame
 	load    int        // tells the processes apart that have it at different addresses; see verdict.elsewhere
 }
