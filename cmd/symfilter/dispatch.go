@@ -126,7 +126,11 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	case d.llvm:
 		return runLLVM(args, std)
 	default:
-		code, err = d.run(std)
+		var c *config
+		var words []string
+		if c, words, err = d.parse(std); c != nil {
+			code, err = d.command.run(c, words, std)
+		}
 	}
 	if errors.Is(out.err, syscall.EPIPE) {
 		return exitOK // the reader of the output has enough
@@ -192,8 +196,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// run parses the flags and runs the command.
-func (d dispatched) run(std standard) (int, error) {
+// parse returns the values of the flags, and the other words. The values are nil after an error, or if
+// the flags ask for a text, which is then printed.
+func (d dispatched) parse(std standard) (*config, []string, error) {
 	c := newConfig()
 	if d.command.isReport() {
 		c.input, c.command = d.command.Name, d.command.Name
@@ -202,29 +207,29 @@ func (d dispatched) run(std standard) (int, error) {
 	line := commandLine()
 	line.Define(set, c, d.command.In)
 	if err := cli.OneDash(d.args, set); err != nil {
-		return 0, usageError{err}
+		return nil, nil, usageError{err}
 	}
 	if err := set.Parse(d.args); err != nil {
-		return 0, usageError{flagHint(err, set)}
+		return nil, nil, usageError{flagHint(err, set)}
 	}
 	c.dash = set.ArgsLenAtDash()
 	switch {
 	case c.help:
 		_, err := io.WriteString(std.text, line.Page(&d.command.Command))
-		return exitOK, err
+		return nil, nil, err
 	case c.version:
 		_, err := fmt.Fprintf(std.text, "symfilter %s\n", startup.Version())
-		return exitOK, err
+		return nil, nil, err
 	}
 	if err := c.checkWords(); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	if d.command.isReport() {
 		set.Lookup("input").Changed = true // the command takes precedence over the environment
 	}
 	words := c.runFlags
 	if err := line.FromEnvironment(set, os.LookupEnv); err != nil {
-		return 0, usageError{err}
+		return nil, nil, usageError{err}
 	}
 	if c.quiet && c.verbose {
 		c.quiet, c.verbose = words.quiet, words.verbose // the command line takes precedence
@@ -235,9 +240,9 @@ func (d dispatched) run(std standard) (int, error) {
 		}
 	}
 	if err := line.CheckArgs(&d.command.Command, set.Args()); err != nil {
-		return 0, usageError{err}
+		return nil, nil, usageError{err}
 	}
-	return d.command.run(c, set.Args(), std)
+	return c, set.Args(), nil
 }
 
 // A lastError is a writer that keeps the last error: texts and the doctor's findings are printed

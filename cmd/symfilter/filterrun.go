@@ -13,8 +13,6 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/internal/doctor"
-	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -74,7 +72,13 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 			r.diag.printf("reading from the terminal; end with Ctrl-D; --help prints help")
 		}
 	}
-	return r.end(r.read(files, shared.packed)), nil
+	code := exitOK
+	if c.follow.on {
+		code = r.follow(files, shared.packed)
+	} else {
+		code = r.finish(r.stream.files(files, std.in))
+	}
+	return r.end(r.stream.exit(code)), nil
 }
 
 // checkFilter reports flags that exclude each other, or that the files and the standard streams
@@ -153,21 +157,7 @@ func (r *filterRun) newStream(files []string, cancel func()) *stream {
 		out: r.std.out, diag: r.diag, stop: newStopper(cancel, words, patience, c.hangups(files, r.std.in)), hints: c.output != outputMarkup,
 		isPort: c.isPort, rate: c.rate(), portWait: c.portWait(r.std), announces: isTerminal(r.std.err), contextSaver: r.contextSaver,
 		engine: func(in *os.File, label string, regular bool) engine { return r.engine(in, label, regular, nil) },
-		finish: r.finish,
 	}
-}
-
-// read filters or follows the files, and returns the exit code.
-func (r *filterRun) read(files []string, packed *unpack.Memory) int {
-	c, s := r.c, r.stream
-	if !c.follow.on {
-		return s.files(files, r.std.in)
-	}
-	p := followRun{
-		stream: s, c: c, w: r.pipelines[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
-		remindOf: func(sum doctor.Counts) { r.summarize(sum, s.stop.signal() != 0) },
-	}
-	return p.follow(files)
 }
 
 // end ends the outputs, reports what stayed unresolved, and returns the exit code of the run, of

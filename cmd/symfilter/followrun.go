@@ -90,12 +90,12 @@ type followRun struct {
 
 // follow follows files until a signal comes, or the reader of the output is gone. It returns the
 // exit code.
-func (p *followRun) follow(files []string) int {
-	code := p.run(files)
-	if sig := p.stop.end(); sig != 0 {
-		return exitSignal + sig
+func (r *filterRun) follow(files []string, packed *unpack.Memory) int {
+	p := followRun{
+		stream: r.stream, c: r.c, w: r.pipelines[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
+		remindOf: func(sum doctor.Counts) { r.summarize(sum, r.stream.stop.signal() != 0) },
 	}
-	return code
+	return p.run(files)
 }
 
 func (p *followRun) run(files []string) int {

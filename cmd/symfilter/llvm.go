@@ -165,7 +165,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	if isTerminal(stdin) && isTerminal(stderr) {
 		diag.printf("reading from the terminal; end with Ctrl-D; --filter-markup --help prints help")
 	}
-	code := s.files([]string{"-"}, stdin)
+	code := s.exit(s.files([]string{"-"}, stdin))
 	if c.explain {
 		explainLLVM(diag, sym, o.verbose)
 	}

@@ -30,7 +30,6 @@ type stream struct {
 	isPort   func(name string) bool                               // reports whether an input is a serial port
 	portWait time.Duration                                        // for a serial port that is not there yet; -1: without a limit
 	rate     int                                                  // rate of serial ports, in baud
-	finish   func(code int) int                                   // prints what the inputs are together, and returns the exit code; may be nil
 
 	contextSaver *contextSaver // of the context of standard input; nil: it is not kept
 
@@ -57,22 +56,9 @@ type engine struct {
 	sniffer *doctor.Sniffer // of the text; nil in the llvm style
 }
 
-// files filters the named inputs, each with a context of its own, and returns the exit code.
-func (s *stream) files(names []string, stdin *os.File) int {
-	code := s.each(names, stdin)
-	if s.finish != nil {
-		code = s.finish(code)
-	}
-	sig := s.stop.end()
-	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
-		return code
-	}
-	return exitSignal + sig
-}
-
-// each filters the inputs until the output fails. An input that cannot be read does not keep the
-// others from being filtered.
-func (s *stream) each(names []string, stdin *os.File) (code int) {
+// files filters the named inputs, each with a context of its own, until the output fails, and returns
+// the exit code. An input that cannot be read does not keep the others from being filtered.
+func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i
 		label := name
@@ -89,7 +75,11 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 				code = exitIO
 				continue
 			}
-			readErr, writeErr = s.filter(in, label)
+			var e engine
+			var live bool
+			if e, live, readErr = s.engineFor(in, label); readErr == nil {
+				readErr, writeErr = s.run(e, in, label, live)
+			}
 			if in != stdin {
 				in.Close()
 			}
@@ -149,21 +139,30 @@ func sameRegular(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// filter filters one input to its end, or until the stopper ends the reading.
-func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
+// exit ends the handling of signals, and returns the exit code of a run whose inputs ended with code.
+func (s *stream) exit(code int) int {
+	sig := s.stop.end()
+	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
+		return code
+	}
+	return exitSignal + sig
+}
+
+// engineFor returns the engine for an input, and whether the input is live.
+func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err error) {
 	info, err := in.Stat()
 	if err != nil {
-		return err, nil
+		return e, false, err
 	}
 	regular := info.Mode().IsRegular()
 	if !regular {
 		enlargePipe(in)
 	}
-	return s.run(s.engine(in, label, regular), in, label, !regular)
+	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters what it reads from in by the engine. Writers of a live input may be silent for a
-// while.
+// run filters what it reads from in by the engine, to its end, or until the stopper ends the reading.
+// Writers of a live input may be silent for a while.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
 	if s.contextSaver != nil {
