@@ -7,14 +7,6 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// openModule returns the file for the module of a frame.
-func openModule(t *tracer, f *dialect.Frame) *judge.Image {
-	if f.Kernel != nil {
-		return kernelFile(t, f)
-	}
-	return t.open(f)
-}
-
 // kernelFile returns the file of a kernel or of one of its modules. It is found by its build ID, or
 // the operator names it, or it is found by the release of the kernel.
 func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {

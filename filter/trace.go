@@ -361,7 +361,15 @@ func (t *tracer) begin() {
 		t.logged = t.opt.Logged()
 	}
 	t.files.open(t.opt)
-	t.trace = &judge.Trace{Open: func(f *dialect.Frame) *judge.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *judge.Image) { reportDoubt(t, m) }}
+	t.trace = &judge.Trace{Open: t.openModule, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *judge.Image) { reportDoubt(t, m) }}
+}
+
+// openModule returns the file for the module of a frame.
+func (t *tracer) openModule(f *dialect.Frame) *judge.Image {
+	if f.Kernel != nil {
+		return kernelFile(t, f)
+	}
+	return t.open(f)
 }
 
 // end forgets the current trace.

@@ -58,17 +58,6 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchDladdr matches an address in brackets, of mtrace or of glibc, or a distance of libexecinfo:
-// +0x24.
-func matchDladdr(r *Reader, l *Line, at int) bool {
-	if l.Text[at-1] == '+' {
-		return matchExecinfo(r, l, at)
-	}
-	return matchBracketed(r, l, at)
-}
-
-var matchBracketed = anyOf(matchMtrace, matchGlibc)
-
 // matchExecinfo matches a frame of libexecinfo whose distance begins at at. A path with blanks does
 // not match, because a path with an answer after it looks the same.
 func matchExecinfo(r *Reader, l *Line, at int) bool {

@@ -48,7 +48,7 @@ func allGrammars() []grammar {
 		{dialect: &strace, direct: "[", before: " ", next: "]", then: "\n", match: matchStrace},
 		{dialect: &ruby, direct: "[", before: " ", back: "[", next: "]", then: "\n", match: matchRuby},
 		{dialect: &xorg, direct: "[", before: " ", back: "[", next: "]", then: "\n", match: matchXorg},
-		{dialect: &glibc, direct: "[+", next: "]>", then: "(\n+>!-<a", match: matchDladdr},
+		{dialect: &glibc, direct: "[+", next: "]>", then: "(\n+>!-<a", match: matchCLibrary},
 		{dialect: &breakpad, direct: " ", before: " ", back: "+", window: windowBreakpad, next: blank, then: "\n", match: matchBreakpad},
 		{dialect: &clickhouse, direct: " ", before: " ", back: "@", next: blank, then: "i\n", match: matchClickHouse},
 		{dialect: &mongodb, anchor: anchorOffset, next: ":,]} \t", match: matchMongo},
