@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 )
 
-// State returns what the comparison of the run has found about a finding: new or unchanged, or
-// nothing if the run is compared with nothing.
+// State returns the state of a finding in the comparison of the run: new or unchanged, or empty
+// without a comparison.
 func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
 // File returns the source file of a finding as the formats name it; "" if it has no line.
@@ -26,7 +26,7 @@ func (r *Result) File(x *findings.Finding) string {
 	return ""
 }
 
-// Place returns the source file and the line of a finding, such as lib/copy.cc:12; "" if it has no
+// Place returns the source file and line of a finding, such as lib/copy.cc:12; "" if it has no
 // line.
 func (r *Result) Place(x *findings.Finding) string {
 	if file := r.File(x); file != "" {
@@ -35,8 +35,8 @@ func (r *Result) Place(x *findings.Finding) string {
 	return ""
 }
 
-// Changes prints what is new in the run as text: the numbers of changes, the new findings with all
-// that is known of them, and a line for each one that is gone. Its errors are those of w.
+// Changes prints the changes of the run as text: their numbers, the new findings in full, and a
+// line for each finding that is gone. It fails only if w does.
 func Changes(w io.Writer, r *Result) error {
 	b := bufio.NewWriter(w)
 	c := r.Changes
@@ -62,13 +62,14 @@ type changesText struct {
 
 const (
 	shownProcesses = 8 // of a finding
-	shownPlaces    = 4 // of the other findings of a fingerprint
+	shownPlaces    = 4 // of further findings with the same fingerprint
 )
 
 // text prints text of unknown origin.
 func (t *changesText) text(s string) { t.Write(escape.AppendText(nil, s, "")) }
 
-// change prints a new finding: the first of its fingerprint in full, and where the others are.
+// change prints a new finding: the first one with its fingerprint in full, and the places of the
+// others.
 func (t *changesText) change(c *gate.Change) {
 	x := c.Findings[0]
 	t.WriteByte('\n')
@@ -131,7 +132,8 @@ func (t *changesText) frame(n int, f *findings.TraceFrame) {
 	t.WriteByte('\n')
 }
 
-// others prints where the other findings with the fingerprint are, as those of an unrolled loop.
+// others prints the places of further findings with the fingerprint, such as those of an unrolled
+// loop.
 func (t *changesText) others(all []*findings.Finding) {
 	if len(all) == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 
 // ChangesJSON prints the findings of a run that is compared with another one as JSON Lines: an
 // object with the numbers of changes, one for each finding, new or unchanged, and one for each that
-// is gone. changes.schema.json has their form. Its errors are those of w.
+// is gone. changes.schema.json describes them. It fails only if w does.
 func ChangesJSON(w io.Writer, r *Result) error {
 	out := bufio.NewWriter(w)
 	c := r.Changes
@@ -50,7 +50,7 @@ func (j *changesJSON) record(name string) {
 	j.String("record", name)
 }
 
-// finding appends a finding. change is that of its fingerprint, or nil.
+// finding appends a finding. change is the change of its fingerprint, or nil.
 func (j *changesJSON) finding(x *findings.Finding, change *gate.Change) {
 	j.record("finding")
 	j.String("state", map[bool]string{true: "new", false: "unchanged"}[change != nil])

@@ -6,9 +6,9 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// CodeQuality prints the findings as GitLab's Code Quality report, a subset of Code Climate's format:
-// an array of entries. GitLab reads the members that are printed and no others, and shows entries
-// with equal fingerprints as one. The errors are those of w.
+// CodeQuality prints the findings as GitLab's Code Quality report, a subset of Code Climate's
+// format: an array of entries. It prints exactly the members that GitLab reads; GitLab shows
+// entries with equal fingerprints as one. It fails only if w does.
 func CodeQuality(w io.Writer, r *Result) error {
 	j := jsonWriter{w: w}
 	j.open('[')

@@ -2,10 +2,10 @@ package publish
 
 import "unicode/utf8"
 
-// The source files whose lines are looked at for columns.
+// Limits of the source files that are read to convert columns.
 const (
 	maxTexts     = 4096     // files
-	maxTextBytes = 32 << 20 // of all of them
+	maxTextBytes = 32 << 20 // bytes kept about all of them
 )
 
 // asciiLines knows which lines of source files are ASCII. Its zero value is ready for use.
@@ -17,7 +17,7 @@ type asciiLines struct {
 // An asciiFile has the length in bytes of each line, or -1 for a line that is not ASCII.
 type asciiFile []int32
 
-// has reports whether the line is known to have only ASCII, and the column.
+// has reports whether the line of p is known to be ASCII and long enough for the column.
 func (a *asciiLines) has(r *Result, p place) bool {
 	if r.Text == nil {
 		return false

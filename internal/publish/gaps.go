@@ -8,19 +8,19 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// incompleteKind is the kind of what is printed for reports that are cut off and for findings that
-// were left out. No finding is not the same as none was looked for.
+// incompleteKind is the kind of the messages about reports that are cut off and findings that were
+// left out: an empty list of findings must not look like a complete one.
 const incompleteKind = "Incomplete"
 
 // maxGaps is the number of processes that a message names.
 const maxGaps = 8
 
-// A gap is what is missing from the findings of a tool.
+// A gap describes a part that is missing from the findings of a tool.
 type gap struct {
 	what string // a word for the fingerprint
 	tool string
 	text string // a sentence, without a full stop
-	file string // of the report or the program
+	file string // name of the report or the program
 }
 
 // cutOff returns the message about a report that has no end.
@@ -28,7 +28,7 @@ func cutOff(p *findings.Process) string {
 	return "The report of " + describe(p) + " is cut off: errors after its end are missing"
 }
 
-// noReport returns the message about inputs that have none.
+// noReport returns the message about inputs without a report.
 func noReport(inputs []string) string {
 	names := make([]string, len(inputs))
 	for i, name := range inputs {
@@ -37,8 +37,8 @@ func noReport(inputs []string) string {
 	return "There is no report in " + strings.Join(names, ", ")
 }
 
-// gaps returns what is missing: one for each tool whose reports are cut off, one for inputs without a
-// report, and one for the findings for which there was no memory.
+// gaps returns a gap for each tool whose reports are cut off, one for inputs without a report, and
+// one for findings that did not fit in memory.
 func (r *Result) gaps() (all []gap) {
 	type missing struct {
 		processes int
@@ -103,12 +103,12 @@ func (r *Result) gaps() (all []gap) {
 	return all
 }
 
-// leftOut returns the message about findings for which there was no memory.
+// leftOut returns the message about findings that did not fit in memory.
 func leftOut(n int64) string {
 	return plural(n, "finding") + " left out: the memory that --max-memory allows is used up"
 }
 
-// fingerprint returns 32 digits that are the same as long as the gap is of the same tool and program.
+// fingerprint returns 32 digits that are equal for gaps of the same tool and program.
 func (g *gap) fingerprint() string {
 	h := sha256.Sum256([]byte(g.what + "\x00" + g.tool + "\x00" + g.file))
 	return hex.EncodeToString(h[:16])

@@ -12,10 +12,10 @@ type jsonWriter struct {
 	w     io.Writer
 	buf   []byte
 	comma bool  // a value precedes the next one in its object or array
-	err   error // the first one of w
+	err   error // the first error of w
 }
 
-// flush writes what is in the buffer, and returns the first error of all writes.
+// flush writes the buffer, and returns the first error of any write so far.
 func (j *jsonWriter) flush() error {
 	if j.err == nil && len(j.buf) > 0 {
 		_, j.err = j.w.Write(j.buf)
@@ -24,7 +24,7 @@ func (j *jsonWriter) flush() error {
 	return j.err
 }
 
-// raw writes a byte that is not a value.
+// raw writes a byte of punctuation or layout, which is not a value.
 func (j *jsonWriter) raw(c byte) { j.buf = append(j.buf, c) }
 
 // open begins an object with '{' or an array with '['.
@@ -50,7 +50,7 @@ func (j *jsonWriter) separate() {
 	j.comma = true
 }
 
-// line begins a new line, so that each result is on one.
+// line begins a new line: each result is on a line of its own.
 func (j *jsonWriter) line() {
 	if j.comma {
 		j.buf = append(j.buf, ',')

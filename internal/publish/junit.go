@@ -10,26 +10,26 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// JUnitOptions are those of JUnit. The zero value is usable.
+// JUnitOptions select the form of the XML that JUnit prints. The zero value is usable.
 type JUnitOptions struct {
 	// ByFinding makes a test case of each finding, instead of each process.
 	ByFinding bool
 
-	// Strict leaves out what the schema of Jenkins' xUnit plugin (junit-10.xsd) does not have.
+	// Strict omits elements and attributes that the schema of Jenkins' xUnit plugin (junit-10.xsd)
+	// lacks.
 	Strict bool
 }
 
-// Bytes of a JUnit file after which findings are printed without their stacks, and after which they
-// are counted only. GitLab takes files of 30 MB.
+// Sizes of a JUnit file, in bytes, from which findings are printed without stacks, and from which
+// they are only counted. GitLab accepts files up to 30 MB.
 const (
 	maxStackBytes = 20 << 20
 	maxListBytes  = 24 << 20
 )
 
-// JUnit prints the findings in the XML that builds read as results of tests: a suite for each
-// report, and in it a case for each process, which fails if the process had findings. A process
-// without findings is a case that has passed, so that builds see what was fixed. The errors are
-// those of w.
+// JUnit prints the findings in the XML that build servers read as test results: a suite for each
+// report, with a case for each process, which fails if the process had findings. A process without
+// findings is a passed case, so that fixed findings show. It fails only if w does.
 func JUnit(w io.Writer, r *Result) error {
 	j := &junit{Result: r}
 	j.out.w = w
@@ -46,10 +46,10 @@ type junit struct {
 	out counted
 
 	suites []*suite
-	texts  map[*findings.Finding]string // of findings that several processes have
+	texts  map[*findings.Finding]string // texts of findings in several processes
 	kept   int                          // bytes of texts
-	names  map[string]int               // how often a name of a case was used
-	cut    int                          // findings without stacks, or without anything
+	names  map[string]int               // how often each case name was used
+	cut    int                          // findings printed without stacks, or only counted
 }
 
 // A suite is a report.
@@ -63,12 +63,12 @@ type suite struct {
 // A testCase is a process, or in the other form a finding.
 type testCase struct {
 	process *findings.Process
-	all     []*findings.Finding // those that make it fail
+	all     []*findings.Finding // findings that make it fail
 	known   int                 // findings that do not fail the build
-	single  bool                // the case is that of its finding
+	single  bool                // the case stands for one finding, not for a process
 }
 
-// counted counts the bytes that it passes on.
+// counted is a writer that counts the bytes written through it.
 type counted struct {
 	w io.Writer
 	n int64
@@ -80,7 +80,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// size returns the bytes of the file so far.
+// size returns the size of the file so far, in bytes.
 func (j *junit) size() int64 { return j.out.n + int64(j.w.Buffered()) }
 
 // group sorts processes into suites, and findings into cases.
@@ -164,7 +164,7 @@ func (j *junit) print() {
 	j.raw("</testsuites>\n")
 }
 
-// gap prints a suite with a case that has an error, since something is missing.
+// gap prints a suite whose case has an error: a part of the findings is missing.
 func (j *junit) gap(suite, name, text string) {
 	j.raw("<testsuite")
 	j.attribute("name", orElse(visible(suite, maxAbout), "report"))
@@ -177,7 +177,7 @@ func (j *junit) gap(suite, name, text string) {
 	j.raw("</testcase>\n</testsuite>\n")
 }
 
-// counts prints the attributes that count cases.
+// counts prints the attributes with the numbers of cases.
 func (j *junit) counts(tests, failures, errors int) {
 	j.attribute("tests", strconv.Itoa(tests))
 	j.attribute("failures", strconv.Itoa(failures))
@@ -243,8 +243,8 @@ func (j *junit) testCase(c *testCase) {
 	j.raw("</testcase>\n")
 }
 
-// unique returns name, with a number if a case of this class has it already: GitLab counts only the
-// first of them.
+// unique returns name, followed by a number if a case of this class already has that name: GitLab
+// counts only the first case of a name.
 func (j *junit) unique(class, name string) string {
 	key := class + "\x00" + name
 	j.names[key]++
@@ -254,7 +254,8 @@ func (j *junit) unique(class, name string) string {
 	return name
 }
 
-// commandOf returns the command of a process without folders, or what else is known of it.
+// commandOf returns the command of a process without folders, or if unknown the name of its report
+// or its PID.
 func commandOf(p *findings.Process) string {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return orElse(visible(path.Base(p.Input), maxName), "process")
@@ -281,7 +282,8 @@ func (j *junit) problem(element, kind, text string) {
 	j.raw("</" + element + ">")
 }
 
-// failure prints the findings of a case in one element: Jenkins shows only the first one of a case.
+// failure prints the findings of a case in one element, since Jenkins shows only the first element
+// of a case.
 func (j *junit) failure(c *testCase) {
 	x := c.all[0]
 	message := sentence(x)
@@ -312,7 +314,7 @@ func (j *junit) failure(c *testCase) {
 	j.raw("</failure>")
 }
 
-// Texts of findings that are kept, because other processes have the findings, too.
+// Limits of the texts that are kept for findings that other processes share.
 const (
 	maxKept       = 4 << 20 // bytes of all texts
 	maxKeptFrames = 200     // of a finding
@@ -403,8 +405,8 @@ func (j *junit) attribute(name, value string) {
 	j.raw(`"`)
 }
 
-// text prints a text, whose control characters are visible already but for line ends. The two
-// characters that are left and that XML 1.0 does not have are made visible here.
+// text prints a text whose control characters, except line ends, have been made visible. It makes
+// the two other characters visible that XML 1.0 forbids.
 func (j *junit) text(s string) {
 	from := 0
 	for i, c := range s {

@@ -9,7 +9,7 @@ import (
 )
 
 // The hash of a source line, as GitHub's upload action computes it (codeql-action,
-// src/fingerprints.ts): a polynomial over the UTF-16 units of the line and of what follows it,
+// src/fingerprints.ts): a polynomial over the UTF-16 units of the line and the text after it,
 // without blanks and tabs, in arithmetic modulo 2^64.
 const (
 	hashUnits = 100
@@ -48,13 +48,13 @@ func (r *Result) lineHashes(all []*findings.Finding) map[*findings.Finding]strin
 	return hashes
 }
 
-// hashLines returns the hashes of those of the lines, counted from 1, that text has, each with the
-// number of equal hashes up to it.
+// hashLines returns the hashes of the given lines of text, counted from 1, each followed by the
+// number of equal hashes up to that line.
 func hashLines(text []byte, lines []uint32) map[uint32]string {
 	wanted := slices.Clone(lines)
 	slices.Sort(wanted)
 	units := unitsOf(text)
-	first := uint64(1) // of the unit that leaves the window
+	first := uint64(1) // factor of the unit that leaves the window
 	for range hashUnits {
 		first *= hashBase
 	}
@@ -85,8 +85,8 @@ func hashLines(text []byte, lines []uint32) map[uint32]string {
 	return found
 }
 
-// unitsOf returns the UTF-16 units of a text without blanks and tabs, with \n for each line end, and
-// with hashEnd at the end. Bytes that are not UTF-8 are U+FFFD.
+// unitsOf returns the UTF-16 units of a text without blanks and tabs, with \n for each line end,
+// and hashEnd at the end. Invalid UTF-8 becomes U+FFFD.
 func unitsOf(text []byte) []uint16 {
 	units := make([]uint16, 0, len(text)+1)
 	for i := 0; i < len(text); {

@@ -8,12 +8,12 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// A meter passes bytes on, and measures their size after compression by gzip, if that may be more than
-// the limit. S2 compresses several times as fast, and less: while its blocks are within the limit,
-// they are kept, and gzip, which would be within it too, has nothing to do. That is so for most files.
+// A meter passes bytes on, and measures their size after gzip if it may exceed the limit. It first
+// compresses by S2, which is several times as fast and compresses less: while the S2 blocks are
+// within the limit, gzip would be too, and the blocks are only kept. Most files never need gzip.
 type meter struct {
 	w       io.Writer
-	blocks  [][]byte // by S2
+	blocks  [][]byte // compressed by S2
 	kept    int      // bytes of blocks
 	scratch []byte   // for a block
 	gzip    *gzip.Writer
@@ -41,16 +41,16 @@ func (m *meter) Write(p []byte) (int, error) {
 	return m.w.Write(p)
 }
 
-// measure begins to measure, with what is kept.
+// measure starts gzip, with the bytes of the kept blocks.
 func (m *meter) measure() {
-	m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // its error is about the level
+	m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // fails only for an invalid level
 	for _, block := range m.blocks {
-		m.scratch, _ = s2.Decode(m.scratch[:cap(m.scratch)], block) // its error is about blocks that are not ours
+		m.scratch, _ = s2.Decode(m.scratch[:cap(m.scratch)], block) // fails only for blocks from elsewhere
 		m.gzip.Write(m.scratch)
 	}
 	m.blocks, m.scratch = nil, nil
 }
 
-// full reports whether GitHub would refuse more. Better compression than ours, which is usual, only
-// makes the file smaller.
+// full reports whether GitHub would refuse a larger file. Uploads usually compress better than
+// BestSpeed does here, which only makes them smaller.
 func (m *meter) full() bool { return m.size > maxCompressed }

@@ -21,12 +21,12 @@ type SuppressionFile struct {
 
 // A suppressionBlock is one suppression of a file.
 type suppressionBlock struct {
-	line  int // of its "{"
+	line  int // line number of its "{"
 	name  string
 	tools []string
 	kind  string
 	extra string   // the line after the kind, for kinds that have one
-	leaks []string // of match-leak-kinds; nil: all kinds
+	leaks []string // from match-leak-kinds; nil for all kinds
 	calls []string // fun:, obj:, src: and "...", the innermost first
 }
 
@@ -36,8 +36,8 @@ const (
 	maxSuppressionBytes = 64 << 20 // bytes of the file
 )
 
-// ReadSuppressions reads a file of suppressions, whose name messages have. An error names the line
-// that Valgrind would not read either.
+// ReadSuppressions reads a file of suppressions; name is its name in messages. An error names a
+// line that Valgrind would refuse too.
 func ReadSuppressions(r io.Reader, name string) (*SuppressionFile, error) {
 	f := &SuppressionFile{Name: name}
 	in := bufio.NewScanner(io.LimitReader(r, maxSuppressionBytes+1))
@@ -126,8 +126,8 @@ func (b *suppressionBlock) read(next func() (string, bool)) error {
 	}
 }
 
-// PrintUnneeded prints the suppressions of f that no finding of a run needed, and that no report
-// lists as used: a line for each with the file, the line and the name. Its errors are those of w.
+// PrintUnneeded prints the suppressions of f that no finding of a run needed and no report lists as
+// used: one line each, with the file, the line and the name. It fails only if w does.
 func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 	needed := make([]bool, len(f.blocks))
 	byKind := make(map[string][]int)
@@ -177,7 +177,7 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 // matches reports whether another call matches the frame of this number.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
-		return false // most of them
+		return false // decides most cases
 	}
 	at, next := make([]bool, n+1), make([]bool, n+1) // at[i]: the calls so far match i frames
 	at[0] = true
@@ -224,8 +224,9 @@ func matchesFrame(r *Result, call string, f *findings.TraceFrame) bool {
 	return false
 }
 
-// allocator returns the linkage name of an operator that allocates or frees memory, by its demangled
-// name, which is all that a report has of those that Valgrind replaces; empty for other functions.
+// allocator returns the linkage name of an operator that allocates or frees memory, given its
+// demangled name; empty for other functions. A report has only demangled names of operators that
+// Valgrind replaces.
 func allocator(name string) string {
 	for _, a := range [...]struct{ name, link string }{
 		{"operator new[](", "_Znam"}, {"operator new(", "_Znwm"}, {"operator delete[](", "_ZdaPv"}, {"operator delete(", "_ZdlPv"},
@@ -249,7 +250,7 @@ func matchesGlob(pattern, s string) bool {
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
 			p++
 			i++
-		case star >= 0: // the last star takes one byte more
+		case star >= 0: // let the last star match one byte more
 			from++
 			p, i = star+1, from
 		default:

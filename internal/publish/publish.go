@@ -1,8 +1,8 @@
 // Package publish prints the findings of a run in the formats that builds, editors and code hosts
 // read.
 //
-// Every format wants a finding to be at a line of a file, and the file to be named relative to the
-// root of the repository. See [Result].
+// Every format requires a file and a line for each finding, and file names relative to the root of
+// the repository. See [Result].
 package publish
 
 import (
@@ -16,40 +16,39 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 )
 
-// A Result is what a run has found. Printers only read it.
+// A Result holds the findings of a run. Printers only read it.
 type Result struct {
 	*findings.Collection
 
-	Version string // of symfilter
-	Base    string // the root of the repository: absolute, with / between folders; empty: not known
+	Version string // version of symfilter
+	Base    string // the repository's root: absolute, with / between folders; empty if unknown
 
-	// Bases are further names of the root: that without symbolic links.
+	// Bases are further names of the root, such as its name without symbolic links.
 	Bases []string
 
 	// Resolve returns the name of a file relative to the root without symbolic links, or the name
-	// itself; code hosts show nothing at a link. Nil: names stay as they are.
+	// itself; code hosts show nothing at a link. If it is nil, names stay as they are.
 	Resolve func(name string) string
 
-	// Text returns the text of a source file, as a frame names it; nil if it is not known. The
-	// printers do not change it. Nil: no text is known.
+	// Text returns the text of a source file, named as in a frame; nil if unknown. The printers do
+	// not change the text. If Text is nil, no text is known.
 	Text func(file string) []byte
 
-	// Empty are the inputs that should have a report, and have none.
+	// Empty are the inputs without a report, although each should have one.
 	Empty []string
 
 	SARIF SARIFOptions
 	JUnit JUnitOptions
 
-	// Changes are the changes since a baseline or an earlier run; nil: the run is compared with
-	// nothing.
+	// Changes are the changes since a baseline or an earlier run; nil without a comparison.
 	Changes *gate.Comparison
 
-	// Kinds are the kinds of findings that fail the gate of the run; nil: it has none.
+	// Kinds are the kinds of findings that fail the gate of the run; nil without a gate.
 	Kinds *gate.Kinds
 }
 
-// fails reports whether a build should fail because of a finding: it was not known before, or the
-// run is compared with nothing, and it is of a kind that fails the gate, if there is one.
+// fails reports whether a finding should fail a build. It must be new, unless there is no
+// comparison, and of a kind that fails the gate, unless there is no gate.
 func (r *Result) fails(x *findings.Finding) bool {
 	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
 }
@@ -81,7 +80,7 @@ func (r *Result) path(name string) (relative string, inside bool) {
 	return name, false
 }
 
-// below returns the rest of an absolute path after a folder that it is below.
+// below returns the part of an absolute path after folder; ok is false if the path is not below it.
 func below(folder, name string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
 	return rest, ok && folder != "" && rest != ""
@@ -101,15 +100,15 @@ func (r *Result) resolved(name string) string {
 
 // A place is a line of a file.
 type place struct {
-	file   string // as the debug information or the report names it
+	file   string // as named in the debug information or the report
 	line   uint32 // from 1
 	column uint32 // in bytes, from 1; 0: not known
-	known  bool   // false: the line stands for an object file
+	known  bool   // false if the place stands for an object file
 }
 
-// place returns the file and the line of a finding, the way the formats name them: those of
-// [findings.Finding.Place], or its object file and line 1 if it has no line. A finding without any
-// frame has the program that ran.
+// place returns the file and line of a finding for the formats: [findings.Finding.Place], or if it
+// has no line, its object file and line 1. For a finding without frames the file is the program
+// that ran.
 func (r *Result) place(x *findings.Finding) place {
 	f := x.Place()
 	if f != nil && f.HasLine && f.File != "" {
@@ -125,8 +124,8 @@ func (r *Result) place(x *findings.Finding) place {
 	return p
 }
 
-// placeOf returns the place of a frame that has a line. Readers of the formats have signed integers
-// of 32 bits for it: hostile debug information has larger ones.
+// placeOf returns the place of a frame that has a line. It bounds line and column: readers of the
+// formats have signed 32-bit integers, and hostile debug information has larger numbers.
 func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
@@ -155,7 +154,7 @@ const (
 // sentence returns the message of a finding with its function, without a full stop: Invalid read of
 // size 4 in invalid(int).
 func sentence(x *findings.Finding) string {
-	s, _, _ := strings.Cut(x.Message, " in loss record ") // its number changes with each run
+	s, _, _ := strings.Cut(x.Message, " in loss record ") // the record number changes with each run
 	s = strings.TrimSuffix(visible(strings.TrimSpace(s), maxAbout), ".")
 	if s == "" {
 		s = visible(x.Kind, maxAbout)
@@ -177,7 +176,7 @@ func functionOf(f *findings.TraceFrame) string {
 	return visible(f.Linkage, maxName)
 }
 
-// about returns a trace's message without its address, which differs in each run: 4 bytes inside a
+// about returns a trace's message without the address, which differs in each run: 4 bytes inside a
 // block of size 40 free'd.
 func about(t *findings.Trace) string {
 	s := t.Message
@@ -207,7 +206,7 @@ func visible(s string, most int) string {
 		return s
 	}
 	cut := false
-	if len(s) > 4*most { // no character has more bytes
+	if len(s) > 4*most { // no character has more than 4 bytes
 		s, cut = s[:4*most], true
 	}
 	s = string(escape.AppendText(nil, s, ""))

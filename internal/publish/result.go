@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 )
 
-// gapResult prints that findings are missing as a result, since GitHub shows nothing else of a run.
+// gapResult prints a gap as a result, since GitHub shows only the results of a run.
 func (s *sarif) gapResult(run *sarifRun, g *gap) {
 	s.open('{')
 	s.ruleOf(run, incompleteKind)
@@ -125,8 +125,8 @@ func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	return b.String()
 }
 
-// linedIn returns the frame that stands for a trace: the innermost own one that has a line, or the
-// innermost one that has a line; nil if none has.
+// linedIn returns the frame that represents a trace: the innermost own frame with a line, otherwise
+// the innermost frame with a line, otherwise nil.
 func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 	for _, f := range t.Frames {
 		switch {
@@ -206,9 +206,9 @@ func (s *sarif) related(traces []findings.Trace) {
 	}
 }
 
-// flow prints the traces as one flow of code: allocation, free, other threads, error, each from its
-// outermost frame on. Only frames with a line are in it, since GitHub refuses locations without a
-// file. Of each trace at most each frames are printed, the innermost ones.
+// flow prints the traces as one code flow: allocation, free, other threads, error, each from its
+// outermost frame inwards. It omits frames without a line, since GitHub refuses locations without a
+// file. It prints at most the innermost each frames of a trace.
 func (s *sarif) flow(traces []findings.Trace, each int) {
 	begun := false
 	for _, role := range [...]findings.Role{findings.RoleAllocated, findings.RoleFreed, findings.RoleOther, findings.RoleError} {
@@ -262,8 +262,8 @@ func (s *sarif) flowLocation(f *findings.TraceFrame, text string) {
 	s.close('}')
 }
 
-// stacks prints the traces with all their frames, for editors. Their numbers are those of the
-// related locations; without them equal stacks would be one, which the schema forbids.
+// stacks prints the traces with all their frames, for editors. Their numbers refer to the related
+// locations, and keep equal stacks distinct: the schema forbids equal ones.
 func (s *sarif) stacks(traces []findings.Trace, each int) {
 	if len(traces) == 0 {
 		return
@@ -303,7 +303,7 @@ func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.close('}')
 }
 
-// A printedFrame is a frame as it was printed, by where; "" if it was not.
+// A printedFrame is the text of a frame, by where it was printed; "" if it was not yet.
 type printedFrame [2]string
 
 // Where a frame is printed.
@@ -315,8 +315,8 @@ const (
 // maxFrameBytes bounds the texts of frames that are kept: 10,000 frames have some 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints a frame as it was printed at this place before, or else by print. Findings share their
-// frames, which are most of a file.
+// again prints the kept text of a frame, or calls print if there is none. Findings share frames,
+// and frames are most of a file.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()
@@ -330,7 +330,7 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	from := len(s.buf)
 	s.comma = false
 	print()
-	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes { // it is not flushed while it has a frame within the bounds of names
+	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes { // the buffer is not flushed within a frame of bounded names
 		known[where] = string(s.buf[from:])
 		s.frames[f] = known
 		s.frameBytes += n
@@ -353,8 +353,8 @@ func frameName(f *findings.TraceFrame) string {
 // maxSeen is the number of processes that a result names.
 const maxSeen = 16
 
-// properties prints what SARIF has no member for: the weaknesses, the processes, the memory that is
-// lost and the frames that were left out.
+// properties prints the facts for which SARIF has no member: the weaknesses, the processes, the
+// lost memory and the omitted frames.
 func (s *sarif) properties(x *findings.Finding, each int) {
 	s.object("properties")
 	if cwe := cweOf(x); len(cwe) > 0 {

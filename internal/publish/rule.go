@@ -11,7 +11,7 @@ import (
 // bufferSize is the size of the buffers of printers, in bytes.
 const bufferSize = 64 << 10
 
-// maxTools is the number of runs that GitHub takes in a file; each tool is one.
+// maxTools is the number of runs that GitHub accepts in a file; each tool has one run.
 const maxTools = 20
 
 // ruleID returns the name of the rule that a finding breaks: memcheck/InvalidRead. It has letters,
@@ -39,10 +39,10 @@ func identifier(s, empty string) string {
 	return s
 }
 
-// A tool is what GitHub shows of a tool, and where its errors are described.
+// A tool is the name that GitHub shows for a tool, and the address of the page about its errors.
 type tool struct{ id, name, uri string }
 
-// tools are those whose findings symfilter reads.
+// tools are the tools whose findings symfilter reads.
 var tools = [...]tool{
 	{"memcheck", "Valgrind Memcheck", "https://valgrind.org/docs/manual/mc-manual.html"},
 	{"helgrind", "Valgrind Helgrind", "https://valgrind.org/docs/manual/hg-manual.html"},
@@ -59,7 +59,7 @@ var tools = [...]tool{
 	{"", "symfilter", ""},
 }
 
-// toolOf returns what is known of the tool with this name.
+// toolOf returns the tool with this ID; for an unknown tool only its ID and name are set.
 func toolOf(id string) tool {
 	for _, t := range tools {
 		if t.id == id {
@@ -86,7 +86,7 @@ func weaknesses(cwe []int) (tags []string) {
 	return tags
 }
 
-// precision returns how often findings of a class are faults, in GitHub's words.
+// precision returns, in GitHub's words, how likely a finding of a class is a fault.
 func (c *class) precision() string {
 	if c.unsure {
 		return "medium"
@@ -110,8 +110,7 @@ func (c *class) weight() int {
 	return w
 }
 
-// byWeight sorts findings by their weight, and then by the bytes that are lost. Others keep their
-// order.
+// byWeight sorts findings by their weight, then by lost bytes. Equal findings keep their order.
 func byWeight(all []*findings.Finding) {
 	slices.SortStableFunc(all, func(a, b *findings.Finding) int {
 		if d := classIn(b).weight() - classIn(a).weight(); d != 0 {

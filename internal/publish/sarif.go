@@ -6,35 +6,35 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// The limits of GitHub's code scanning, beyond which it refuses a file or shows nothing.
+// Limits of GitHub's code scanning, above which it refuses a file or omits a part.
 const (
 	maxResults       = 25_000    // of a run
 	shownResults     = 5_000     // of a run
-	maxFlowLocations = 1_000     // of a result; up to 10,000 are taken, and not shown
-	maxRelated       = 100       // related locations of a result; up to 1,000 are taken, and not shown
+	maxFlowLocations = 1_000     // of a result; GitHub accepts 10,000, and does not show more than this
+	maxRelated       = 100       // related locations of a result; GitHub accepts 1,000, and does not show more than this
 	maxCompressed    = 9_500_000 // bytes of the file after gzip: 10 MB, less what the compressor has not counted yet
 	maxNotices       = 100       // messages of a run about what is missing
-	maxDetails       = 3         // lines beside its stacks that a result's message has
+	maxDetails       = 3         // lines of details in a result's message, besides its stacks
 )
 
-// SARIFOptions are those of SARIF. The zero value is usable.
+// SARIFOptions select optional members that SARIF prints. The zero value is usable.
 type SARIFOptions struct {
-	// Category tells several files apart that are uploaded for the same tool and commit; GitHub
-	// replaces the results of the file before that has the same one.
+	// Category distinguishes files that are uploaded for the same tool and commit; GitHub replaces
+	// the results of an earlier file with the same category.
 	Category string
 
-	// LineHash writes the fingerprint that GitHub's upload action computes from the text of the
-	// source line, instead of that of the stack. It needs Result.Text.
+	// LineHash writes the fingerprint that GitHub's upload action computes from the source line,
+	// instead of the fingerprint of the stack. It needs Result.Text.
 	LineHash bool
 }
 
-// SARIF prints the findings in the Static Analysis Results Interchange Format, version 2.1.0, as
-// GitHub's code scanning reads it: a run for each tool, a location for each result, names of files
-// relative to the root of the repository, and no more than GitHub takes. Faults come first, then
-// warnings and notes; what is left out is reported in the run. The errors are those of w.
+// SARIF prints the findings in the Static Analysis Results Interchange Format, version 2.1.0, for
+// GitHub's code scanning: a run for each tool, one location for each result, file names relative to
+// the root of the repository, within GitHub's limits. Faults come first, then warnings and notes;
+// the run reports how many were left out. It fails only if w does.
 //
-// Results that only the baseline has are not printed, since GitHub takes each result for a present
-// one.
+// Findings that exist only in the baseline are not printed, since GitHub takes each result for a
+// current one.
 func SARIF(w io.Writer, r *Result) error {
 	m := &meter{w: w}
 	s := &sarif{Result: r, meter: m, uris: make(map[string]string), frames: make(map[*findings.TraceFrame]printedFrame)}
@@ -59,16 +59,16 @@ type sarif struct {
 	*Result
 	meter *meter
 	ascii asciiLines
-	uris  map[string]string // of files that were named before; at most maxURIs
+	uris  map[string]string // references to files named before; at most maxURIs
 
-	frames     map[*findings.TraceFrame]printedFrame // that were printed before
-	frameBytes int                                   // of frames
+	frames     map[*findings.TraceFrame]printedFrame // texts of frames printed before
+	frameBytes int                                   // bytes of the texts in frames
 }
 
 // maxURIs bounds the references that are remembered; a program has at most some 10,000 files.
 const maxURIs = 16 << 10
 
-// A sarifRun is what is known of the run of a tool.
+// A sarifRun collects the results of one tool.
 type sarifRun struct {
 	tool    tool
 	source  findings.Source
@@ -80,8 +80,8 @@ type sarifRun struct {
 	hashes  map[*findings.Finding]string
 }
 
-// runs returns the runs: one for each tool that ran, with or without findings, so that findings that
-// are gone are gone on GitHub, too.
+// runs returns one run for each tool that ran, even without findings, so that findings that are
+// gone disappear on GitHub, too.
 func (s *sarif) runs() (runs []*sarifRun) {
 	byTool := make(map[string]*sarifRun)
 	left := 0
@@ -183,11 +183,12 @@ func (s *sarif) run(run *sarifRun) {
 	s.close('}')
 }
 
-// flushEach is the number of results after which the size of the file is looked at. A result has
-// at most some 3 MB, usually 4 kB, and a hundredth of that compressed.
+// flushEach is the number of results between two checks of the file's size. A result has at most
+// some 3 MB, usually 4 kB, and a hundredth of that compressed.
 const flushEach = 16
 
-// category returns the category of a run, in GitHub's sense: what precedes the last slash.
+// category returns the ID of a run, in which GitHub reads the text before the last slash as the
+// category.
 func (s *sarif) category(run *sarifRun) string {
 	id := identifier(string(run.source), "symfilter") + "/" + identifier(run.tool.id, "symfilter") + "/"
 	if s.SARIF.Category != "" {
@@ -250,7 +251,7 @@ func (s *sarif) tags(tags []string) {
 	s.close(']')
 }
 
-// invocation prints whether the run has all findings, and what is missing.
+// invocation prints whether the findings of the run are complete, and which are missing.
 func (s *sarif) invocation(run *sarifRun) {
 	notices := run.notices
 	if run.left > 0 {

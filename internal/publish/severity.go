@@ -6,11 +6,11 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A severity is how bad a finding is.
+// A severity ranks findings by their harm.
 type severity uint8
 
 const (
-	note    severity = iota // no fault by itself: memory that is still reachable
+	note    severity = iota // not a fault by itself: memory that is still reachable
 	warning                 // may be a fault, or does no harm at once
 	failure                 // a fault
 )
@@ -19,7 +19,7 @@ const (
 type class struct {
 	severity severity
 	memory   bool   // an access to memory that the program does not own
-	unsure   bool   // depends on what a tool cannot see: its precision is medium
+	unsure   bool   // depends on facts that a tool cannot see: its precision is medium
 	cwe      []int  // numbers of the Common Weakness Enumeration, at most 4
 	about    string // a sentence
 }
@@ -39,13 +39,13 @@ var (
 	uninit       = class{failure, false, false, []int{457}, "The program uses a value that was never set."}
 	overlap      = class{failure, true, false, []int{475}, "The source and the destination of a copy overlap."}
 	badJump      = class{failure, true, false, []int{119}, "The program jumps to an address that is not code."}
-	badSize      = class{failure, false, false, []int{789}, "The program asks for memory with a size or an alignment that cannot be meant."}
-	crash        = class{failure, true, false, []int{119}, "The program ended by a signal."}
-	abort        = class{failure, false, false, []int{617}, "The program ended itself, because something that it takes for certain does not hold."}
-	caution      = class{warning, false, false, []int{617}, "The program reports that something that it takes for certain does not hold, and continues."}
+	badSize      = class{failure, false, false, []int{789}, "The program asks for memory with an impossible size or alignment."}
+	crash        = class{failure, true, false, []int{119}, "A signal ended the program."}
+	abort        = class{failure, false, false, []int{617}, "The program aborted, because a condition that it requires does not hold."}
+	caution      = class{warning, false, false, []int{617}, "The program reports that a condition that it requires does not hold, and continues."}
 	exhausted    = class{failure, false, false, []int{400}, "The program has used up its stack or its memory."}
 	leak         = class{failure, false, true, []int{401}, "Memory was never freed, and no pointer to it remains."}
-	resourceLeak = class{failure, false, true, []int{772}, "A resource was never given back."}
+	resourceLeak = class{failure, false, true, []int{772}, "A resource was never released."}
 	possibleLeak = class{warning, false, true, []int{401}, "Memory was never freed, and only pointers into the middle of it remain."}
 	reachable    = class{note, false, true, []int{401}, "Memory was not freed before the end of the program, or is lost because other memory is."}
 	race         = class{warning, false, true, []int{362}, "Two threads use the same memory, one of them writes, and nothing orders them."}
@@ -193,7 +193,7 @@ func sanitizerClass(kind string) *class {
 		"invalid-builtin", "invalid-builtin-use", "invalid-objc-cast", "ubsan":
 		return &undefined
 	}
-	switch { // kinds that tell more after their first words, and those of other versions
+	switch { // kinds with details after their first words, and kinds of other versions
 	case strings.HasSuffix(kind, "-param-overlap"):
 		return &overlap
 	case strings.HasPrefix(kind, "data-race"), strings.HasPrefix(kind, "race"):
@@ -212,8 +212,8 @@ func sanitizerClass(kind string) *class {
 	return &other
 }
 
-// classIn returns the class of a finding. The kinds of sp-rtrace are types of resources, which were not
-// freed.
+// classIn returns the class of a finding. The kinds of sp-rtrace are types of resources that were
+// not freed.
 func classIn(x *findings.Finding) *class {
 	switch {
 	case x.Source != findings.FromRTrace:
@@ -224,8 +224,8 @@ func classIn(x *findings.Finding) *class {
 	return &resourceLeak
 }
 
-// cweOf returns the weaknesses of a finding: fewer than those of its class, if it is known whether
-// the memory was freed, or whether it was read or written.
+// cweOf returns the weaknesses of a finding: fewer than its class has, if it is known whether the
+// memory was freed, or whether it was read or written.
 func cweOf(x *findings.Finding) []int {
 	switch c := classIn(x); c {
 	case &invalidRead, &invalidWrite:
@@ -236,7 +236,7 @@ func cweOf(x *findings.Finding) []int {
 			return c.cwe[:1]
 		}
 		return c.cwe
-	case &heapOverflow, &stackAccess, &staticAccess: // of a write, and of a read
+	case &heapOverflow, &stackAccess, &staticAccess: // the first number is for writes, the second for reads
 		if strings.Contains(x.Message, "WRITE") {
 			return c.cwe[:1]
 		}

@@ -13,18 +13,19 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// maxCallers is how many lines of frames Valgrind reads of a suppression (VG_MAX_SUPP_CALLERS).
+// maxCallers is the number of frame lines that Valgrind reads in a suppression
+// (VG_MAX_SUPP_CALLERS).
 const maxCallers = 24
 
-// Suppressions prints a suppression of Valgrind for each finding of its tools, named after the kind,
-// the own function and the fingerprint. It has the names by which Valgrind knows functions: those of
-// the linker, and for inlined calls those of the source. It matches if Valgrind finds the debug
-// information; as a comment there is one with object files, which matches the stripped program too.
-// A suppression that another one covers is left out. Errors are those of w.
+// Suppressions prints a Valgrind suppression for each finding of Valgrind's tools, named after the
+// kind, the own function and the fingerprint. Its frames have the names that Valgrind uses: linkage
+// names, and for inlined calls the names in the source. It matches if Valgrind finds the debug
+// information; a comment has a second suppression with object files, which also matches the
+// stripped program. A suppression that another one covers is omitted. It fails only if w does.
 func Suppressions(w io.Writer, r *Result) error {
 	p := suppressions{of: r, lines: make(map[*findings.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
 	var all []*suppression
-	wide := make(map[string][]*suppression) // those with "...", by kind
+	wide := make(map[string][]*suppression) // suppressions with "...", by kind
 	for _, x := range r.All() {
 		if x.Source != findings.FromValgrind {
 			continue
@@ -80,33 +81,33 @@ type suppression struct {
 	of    *findings.Finding
 	kind  string   // with the tool: Memcheck:Addr4
 	extra string   // the line after the kind; empty if there is none
-	wide  []string // its frames, the innermost first, if it may cover others by "..."
+	wide  []string // its frames, innermost first, if it may cover others by "..."
 }
 
-// suppressions are those of a file. The lines of a suppression are made again when they are needed:
-// they would be most of what a file with many takes.
+// suppressions are the suppressions of one file. The lines of a suppression are not kept but made
+// again when needed: with many suppressions they would take most of the memory.
 type suppressions struct {
 	of    *Result
-	lines map[*findings.TraceFrame]suppressionLines // of frames that were asked for before
-	known map[uint64]*suppression                   // the first one of each that differs, by the last of its sums
+	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
+	known map[uint64]*suppression                   // the first of equal suppressions, by the last of its sums
 	seed  maphash.Seed
 
 	nameless bool // an own function has a name, but no linkage name
 
-	// Scratch: the lines of the current one and of another one, and sums.
+	// Scratch: the lines of the current suppression and of another one, and sums.
 	own, other stackLines
 	hashes     []uint64
 }
 
-// stackLines are the lines of a stack in a suppression: names, and in objects the files in place of
-// them. named is set if names has the name of an own function: nothing but obj: of the C library
-// would hide too much.
+// stackLines are the lines of a stack in a suppression: by name in names, by object file in
+// objects. named is set if names has an own function, since a suppression with only obj: lines of
+// the C library would hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
 }
 
-// suppressionLines are the lines of an own frame: by its name, and by its object file.
+// suppressionLines are the two lines for an own frame: by name, and by object file.
 type suppressionLines struct {
 	name, object string
 	named        bool
@@ -115,20 +116,19 @@ type suppressionLines struct {
 // maxSuppressionLines bounds the frames whose lines are kept.
 const maxSuppressionLines = 64 << 10
 
-// sums returns a hash for each of the first frames of a suppression together with its kind: equal for
-// equal ones.
+// sums returns a hash for each prefix of a suppression's frames, which includes the kind.
 func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
 	p.hashes = p.hashes[:0]
 	for _, f := range frames {
-		sum = (bits.RotateLeft64(sum, 5) ^ maphash.String(p.seed, f)) * 0x9E3779B97F4A7C15 // an odd number: no bit is lost
+		sum = (bits.RotateLeft64(sum, 5) ^ maphash.String(p.seed, f)) * 0x9E3779B97F4A7C15 // an odd factor loses no bit
 		p.hashes = append(p.hashes, sum)
 	}
 	return p.hashes
 }
 
-// isFirst reports whether no suppression before s has its frames, and no other one is covered by its
-// first frames: Valgrind compares as many frames as a suppression has.
+// isFirst reports whether no earlier suppression has the frames of s, and no other one has a prefix
+// of them: Valgrind compares only as many frames as a suppression has.
 func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 	for n, sum := range p.sums(s, frames) {
 		other := p.known[sum]
@@ -145,15 +145,15 @@ func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 // key returns the kind and the line after it.
 func (s *suppression) key() string { return s.kind + "\n" + s.extra }
 
-// Bounds of the search for suppressions that cover others: the frames of one, and the number of
-// those of a kind that each is compared with.
+// Bounds of the search for suppressions that cover others: the frames of a suppression, and the
+// number of others of its kind that it is compared with.
 const (
 	maxWide     = 6
 	maxCovering = 64
 )
 
-// isWithin reports whether a suppression with the frames of other matches whatever one with frames
-// matches.
+// isWithin reports whether a suppression with the frames other matches every error that one with
+// frames matches.
 func isWithin(frames, other []string) bool {
 	return !slices.Equal(other, frames) && matchCalls(other, len(frames), func(call string, n int) bool { return call == frames[n] })
 }
@@ -275,7 +275,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	for i, f := range frames {
 		if !isOwn(i) {
 			call := "..."
-			if (i == 0 || isOwn(i-1)) && isOwn(i+1) { // one frame alone, as of malloc: "..." would hide more
+			if (i == 0 || isOwn(i-1)) && isOwn(i+1) { // a single frame, such as malloc: "..." would hide more
 				call = p.systemCall(f)
 			}
 			if len(names) == 0 || names[len(names)-1] != "..." {
@@ -285,7 +285,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 			own := p.linesOf(f)
 			to.named = to.named || own.named && last >= 0
 			names = append(names, own.name)
-			if !f.Inlined { // the function and the calls inlined into it are one frame
+			if !f.Inlined { // a function and the calls inlined into it count as one frame
 				objects = append(objects, own.object)
 			}
 		}
@@ -321,8 +321,8 @@ func (p *suppressions) linesOf(f *findings.TraceFrame) suppressionLines {
 	return lines
 }
 
-// nativeName returns the name by which Valgrind knows the function of a frame; empty if it has none.
-// The arguments of templates are a wildcard, since compilers and demanglers spell them differently.
+// nativeName returns the name that Valgrind uses for a frame's function; empty if there is none. A
+// wildcard replaces template arguments, since compilers and demanglers spell them differently.
 func nativeName(r *Result, f *findings.TraceFrame) string {
 	if f.Inlined {
 		name := report.BareName(f.Func)
@@ -337,8 +337,8 @@ func nativeName(r *Result, f *findings.TraceFrame) string {
 	return anyVariant(r.Linkage(f))
 }
 
-// anyVariant returns the name of a constructor or destructor with a wildcard for its variant: which
-// of equal ones a symbol is taken from, nobody knows.
+// anyVariant returns the name of a constructor or destructor with a wildcard for its variant, since
+// equal variants share an address and either symbol may be found.
 func anyVariant(link string) string {
 	if !strings.HasPrefix(link, "_ZN") {
 		return link

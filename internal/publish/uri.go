@@ -3,7 +3,7 @@ package publish
 import "strings"
 
 // uri returns the reference to a file, percent-encoded: relative to the root of the repository, or
-// with the scheme file if it is outside of it, the only scheme that a checkout has.
+// with the scheme file, the only one possible in a checkout, if the file is outside of the root.
 func (r *Result) uri(name string) string {
 	name, inside := r.path(name)
 	switch {
@@ -15,11 +15,12 @@ func (r *Result) uri(name string) string {
 	return "file://" + encoded("/"+strings.TrimLeft(name, "/"))
 }
 
-// maxURI is the number of bytes of a file's name that a reference has; systems allow 4,096.
+// maxURI bounds the bytes of a file's name in a reference; systems allow 4,096.
 const maxURI = 4096
 
-// encoded returns a path with all bytes percent-encoded that a segment of a relative reference may
-// not have (RFC 3986, 3.3 and 4.2), and the colon, before which a scheme would be read.
+// encoded returns a path with each byte percent-encoded that is not allowed in a segment of a
+// relative reference (RFC 3986, 3.3 and 4.2). It also encodes the colon, since the text before it
+// would be read as a scheme.
 func encoded(name string) string {
 	const hex = "0123456789ABCDEF"
 	name = name[:min(len(name), maxURI)]
