@@ -90,7 +90,7 @@ func (t *listing) sources() {
 		t.source(f, text, lines[f], totals[f])
 		t.send()
 	}
-	t.unshown("Source files that are not there:", missing, totals, all)
+	t.unshown("Source files that are missing:", missing, totals, all)
 	t.unshown("Source files outside of "+roots.String()+", not opened (--source-root names their folder):", outside, totals, all)
 }
 

@@ -3,10 +3,10 @@ package callgrind
 import "github.com/symfilter/symfilter/internal/report"
 
 // The costs that a profile is charged, in bytes of peak heap, measured with floods of each kind
-// alone. A table that grows exists twice while it is copied, and the results computed for a place
-// at the end are as large as the place.
+// alone. A growing table exists twice while it is copied, and the results computed at the end take
+// as much as the places.
 const (
-	placeHalves  = 5   // half bytes of peak for each byte of places, calls and jumps
+	placeHalves  = 5   // peak bytes for two bytes of places, calls and jumps
 	nameCost     = 144 // bytes of a name, without its text
 	functionCost = 160
 )

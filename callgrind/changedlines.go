@@ -22,10 +22,10 @@ type changedFile struct {
 	lines map[uint32]*[2][]int64
 	size  float64 // sum of the changes of its lines
 	moved bool    // a function begins at another line
-	one   bool    // both sides name one file, which may have changed between the builds
+	one   bool    // both sides name the same file, which may have changed between the builds
 }
 
-// maxVersions bounds the files of one side that have one name after the substitutions.
+// maxVersions bounds the files of one side that get the same name by substitutions.
 const maxVersions = 4
 
 // sources prints the changed lines of source files, those with the largest changes first. A file is
@@ -118,7 +118,7 @@ func (t *changeTable) changedFiles() []*changedFile {
 	return all
 }
 
-// findMoved finds the files in which a function that both sides call begins at another line.
+// findMoved finds the files in which a function of both sides begins at different lines.
 func (t *changeTable) findMoved(files map[string]*changedFile) {
 	for i := range t.c.rows {
 		r := &t.c.rows[i]
@@ -147,7 +147,7 @@ func (t *changeTable) ofLine(l *[2][]int64, p *pair) (before, after int64) {
 // at another line shows that.
 func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byte, reason string) {
 	if len(f.paths[0]) == 0 || len(f.paths[1]) == 0 {
-		return nil, "that only one side has (--mod-filename gives both one name):"
+		return nil, "on one side only (--mod-filename gives both one name):"
 	}
 	paths := append(slices.Clone(f.paths[0]), f.paths[1]...)
 	slices.Sort(paths)
@@ -167,7 +167,7 @@ func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byt
 			t.o.report().Report("--source: " + err.Error())
 			fallthrough
 		case err != nil:
-			return nil, "that are not there:"
+			return nil, "that are missing:"
 		case i > 0 && !bytes.Equal(text, other):
 			return nil, "that differ between the sides:"
 		}

@@ -103,7 +103,7 @@ func (c *Comparison) table(common []string) (err error) {
 	t.layOut(rows)
 	t.heads()
 	t.line("total", "", "", func(col *changeColumn) (before, after int64, ok bool) {
-		whole := col.inclusive == t.inclusive() // the other column would have the same
+		whole := col.inclusive == t.inclusive() // the other column would have the same percentages
 		return col.pair[0].value(c.sides[0].g.total), col.pair[1].value(c.sides[1].g.total), whole
 	})
 	for i := range rows {

@@ -32,7 +32,7 @@ type change struct {
 // JSON, Pprof (the stacks after, and those before with negative costs) or Folded (with two costs).
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
-	if diagnose := o.Diagnose; diagnose != nil { // what both sides report is reported once
+	if diagnose := o.Diagnose; diagnose != nil { // a diagnostic of both sides is reported once
 		reported := make(map[string]bool)
 		o.Diagnose = func(message string) {
 			if !reported[message] {
@@ -72,8 +72,8 @@ func (c *Comparison) Close() error {
 	return cmp.Or(err, failed, c.out.err)
 }
 
-// comparable reports whether both sides have costs. It reports what makes the comparison fail by
-// itself: a missing profile, and one that was cut.
+// comparable reports whether both sides have costs. A missing profile or a profile that was cut
+// makes the comparison fail.
 func (c *Comparison) comparable() bool {
 	ok := true
 	for i, r := range []*Report{c.Before, c.After} {

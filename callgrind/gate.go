@@ -61,7 +61,8 @@ func (r *Report) checkLimits(v *resolution) {
 	}
 }
 
-// incomplete fails the gate if an input of a report was cut. flag is why there is a gate.
+// incomplete fails the gate if an input of a report was cut. flag is the option that asked for the
+// gate.
 func (g *gate) incomplete(r *Report, flag string) {
 	if len(r.in.cut) == 0 {
 		return
@@ -150,9 +151,9 @@ func namesOf(function string, sides []*side) (names map[string]bool, missing str
 	return nil, "no such function"
 }
 
-// costOf returns the cost to which a limit applies, and whether there is something of its scope.
-// names are those of a function; isProgram is set if the object is the program of a side, which may
-// have another name on this one.
+// costOf returns the cost to which a limit applies; found is false if its function or object is
+// missing. names are the names of the function. isProgram is set if the object is the program of
+// either side, which may have another name on this side.
 func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measure) (n int64, found bool) {
 	if l.function == "" && l.object == "" {
 		return m.value(s.g.total), true
@@ -191,7 +192,7 @@ func (v *verdict) value() string {
 		return "0 to " + commas(v.after)
 	}
 	text := percent(v.before, v.after, 1)
-	// a rounded change that seems to be on the other side of the bound gets more places
+	// a change that rounding moves across the bound gets more decimal places
 	for places := 2; places <= maxPlaces; places++ {
 		f, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 		scale := 1.0

@@ -18,7 +18,7 @@ type graph struct {
 	cycle   []uint32 // by node: the number of its cycle; a node outside of all cycles has its own
 	members []uint32 // by cycle: the number of its nodes
 	cycleOf []uint32 // by cycle: the number by which it is shown, from 1; 0 if it has one node
-	whole   []int64  // by cycle and event: its cost, with all that it calls outside
+	whole   []int64  // by cycle and event: its cost, with the calls to functions outside
 
 	self, inclusive []int64 // by node and event
 	calls           []int64 // the number of calls, by node
@@ -209,7 +209,7 @@ func (g *graph) include() {
 			}
 		}
 		if members[cycle[i]] > 1 {
-			for e, n := range g.selfOf(i) { // nothing may have called it, as the first function of a thread
+			for e, n := range g.selfOf(i) { // it may have no caller, as the first function of a thread
 				incl[e] = max(incl[e], n)
 			}
 			w := whole[int(cycle[i])*g.width:][:g.width]

@@ -90,7 +90,7 @@ func (r *renderer) end() error {
 	return r.err
 }
 
-// log renders a line that is not of a profile, unchanged.
+// log renders a line that does not belong to a profile, unchanged.
 func (r *renderer) log(line []byte) error {
 	r.flush()
 	if r.err == nil {

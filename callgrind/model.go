@@ -19,8 +19,8 @@ type model struct {
 	costs     sums // by function, source file, address and line
 	calls     sums // by place and callee: the number of calls, then the costs
 	jumps     sums // by place and target: how often followed, how often executed
-	keepJumps bool // jumps are kept
-	stacked   bool // stacks follow: if places take more than 5/8 of the budget, they have no room
+	keepJumps bool // jumps are summed, too
+	stacked   bool // stacks follow: if places take more than 5/8 of the budget, stacks have no room
 	full      bool // new places count for their functions
 
 	charged int64 // bytes of heap taken from the budget for the model
@@ -37,7 +37,7 @@ type headings struct {
 	creator, command, pid, version string
 	parts, documents               int
 	threads                        map[string]bool
-	pids, commands                 map[string]bool // those of all inputs; at most maxThreads
+	pids, commands                 map[string]bool // from all inputs; at most maxThreads of each
 	descriptions                   []string
 	thread, trigger                string   // of the part
 	number                         string   // of the part, as its header has it
@@ -52,7 +52,7 @@ type partSums struct {
 	line            int     // number of the totals: line
 	summaryLine     int     // number of the summary: line
 	total           []int64 // sum over all ended parts
-	// costs of the last ended part: as its header gives them, and as its lines add up
+	// costs of the last ended part: from its header, and as the sum of its lines
 	ended, lines              []int64
 	endedSummary, endedTotals []int64 // summary and totals of the last ended part; nil without
 	calculated                bool    // total contains a part whose costs are the sum of its lines
@@ -299,7 +299,7 @@ func (h *headings) endPart() {
 	h.thread, h.trigger, h.number, h.all = "", "", "", h.all[:0]
 }
 
-// endPart adds the costs of the current part to the total: those that its header gives, or else the
+// endPart adds the costs of the current part to the total: the costs in its header, otherwise the
 // sum of its lines.
 func (m *model) endPart() {
 	p := &m.sums
@@ -366,8 +366,8 @@ func (m *model) checkSum(of string, sums []int64) {
 	}
 }
 
-// lacksEnd reports whether the current part has not the line with which its writer ends it: Callgrind
-// writes totals there, Xdebug and Cachegrind, which has a command and no creator, a summary.
+// lacksEnd reports whether the current part lacks its last line: Callgrind ends a part with totals,
+// Xdebug and Cachegrind with a summary. Cachegrind is known by a command without a creator.
 func (m *model) lacksEnd() bool {
 	switch h := &m.head; {
 	case strings.HasPrefix(h.creator, "callgrind-"):

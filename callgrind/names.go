@@ -49,7 +49,7 @@ const nameBits = 24 // maxNames has 23
 
 // definedBy returns the definition by a line with this key.
 func definedBy(key []byte, name nameID) definition {
-	kind := key[0] // of cob, cfn, cfi and jfn: the first letter; of ob, fn, fl, fi and fe: the second
+	kind := key[0] // the first letter of cob, cfn, cfi and jfn, the second of ob, fn, fl, fi and fe
 	if len(key) == 2 {
 		kind = key[1]
 	}

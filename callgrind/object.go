@@ -22,7 +22,7 @@ type objectFile struct {
 	*report.Object
 
 	asked   int   // addresses that were looked up
-	outside int   // those of them outside of its code
+	outside int   // of these, addresses outside of its code
 	failed  error // the first failure of the symbolizer
 }
 

@@ -80,8 +80,8 @@ type Options struct {
 	// the default, 3; a negative number selects no lines.
 	Around int
 
-	// Limits are bounds of costs. A report of which one does not hold has failed, as has one of a
-	// profile that was cut: see [Report.Failed].
+	// Limits are bounds of costs. If one does not hold, or the profile was cut, the report has
+	// failed: see [Report.Failed].
 	Limits []Limit
 
 	// FunctionNames and FileNames change the names by which functions are found again in a

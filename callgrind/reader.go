@@ -16,7 +16,7 @@ type recordReader struct {
 	diagnose func(string)
 	err      error
 
-	// receives lines that are not of a profile, unchanged; if nil, they are left out
+	// receives lines that do not belong to a profile, unchanged; if nil, they are left out
 	foreign func(line []byte) error
 
 	cut        lines.Cutter
@@ -257,11 +257,11 @@ const byteOrderMark = "\xef\xbb\xbf"
 // maxKey is the length of the longest key before a '=' or a ':', in bytes.
 const maxKey = 32
 
-// bad passes on the current line, which is not of a profile, or reports it.
+// bad passes on the current line, which does not belong to a profile, or reports it.
 func (r *recordReader) bad(b []byte) {
 	if r.foreign == nil {
 		kind := "none"
-		if len(r.Events()) == 0 { // all lines of an input that is not a profile are such
+		if len(r.Events()) == 0 { // if the input is not a profile, all its lines are bad
 			kind = "before"
 		}
 		r.complain(kind, "is not a line of a profile and is left out: %q", b[:min(len(b), 60)])

@@ -188,7 +188,7 @@ const errNoAddresses = "costs of stripped code are exact by function only, not b
 // xtreeUnknown is the name of all stripped functions in reports of --xtree-memory and --xtree-leak.
 const xtreeUnknown = "UnknownFn???"
 
-// errNoFrames advises how to get a report with stripped code that has its addresses.
+// errNoFrames advises how to get a report with the addresses of stripped code.
 const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
 
 // lacksAddresses reports whether a profile by Callgrind has no addresses, as it would have with
@@ -215,7 +215,7 @@ func (v *resolution) lacksAddresses() bool {
 	return nameless > all/100
 }
 
-// countMissing counts the functions that have no name, and those that got one, by object.
+// countMissing counts by object the functions without a name, and those that got one.
 func (r *Report) countMissing(needed, named map[nameID]int) {
 	for _, n := range named {
 		r.missing.Named += int64(n)

@@ -37,7 +37,7 @@ type resolution struct {
 	// by function: its name or file is missing in the profile, and the object file may have it
 	needy   []bool
 	needed  map[nameID]int
-	named   map[nameID]int      // functions that were among them and got a name
+	named   map[nameID]int      // needy functions that got a name
 	callers map[uint32][]uint32 // by function of the profile
 	homes   []uint32            // by function of the profile: 1 + the index of its physical function; 0 if unknown
 	pairs   map[uint64]uint64
@@ -274,8 +274,8 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 }
 
-// asValgrind gives each function the source file and the line that Valgrind shows: those of its
-// first instruction, which may be of an inlined function.
+// asValgrind gives each function the source file and line that Valgrind shows: the position of its
+// first instruction, which may be in an inlined function.
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {

@@ -15,10 +15,10 @@ type rewriter struct {
 	m *model
 	s *symbols
 
-	lines    []headerLine // of the header of the current part
+	lines    []headerLine // lines of the header of the current part
 	written  [3]map[nameID]int
 	last     codePosition
-	object   nameID // of the last printed position
+	object   nameID // object of the last printed position
 	file     nameID
 	begun    bool
 	unmarked bool // a document begins without a line that marks it
@@ -28,7 +28,7 @@ type rewriter struct {
 	lacking    bool // a part has stripped code and no addresses
 
 	native bool // the current document is a profile of Cachegrind
-	placed bool // it has a positions: line
+	placed bool // the document has a positions: line
 }
 
 // A headerLine is a line of a header, unchanged.
@@ -395,7 +395,7 @@ func (w *rewriter) jump(v *resolution, place uint32, j int, from codePosition, a
 	w.last = from
 }
 
-// A jumpTarget is where a jump leads, or comes from.
+// A jumpTarget is one end of a jump.
 type jumpTarget struct {
 	node uint32 // its function
 	file nameID

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A selection chooses the parts of a profile that count, by their numbers or by their threads.
+// A selection chooses parts of a profile, by their numbers or by their threads.
 type selection struct {
 	parts, threads []int // those of Options
 
@@ -28,7 +28,8 @@ const maxListedParts = 64
 // some reports whether the selection leaves parts out.
 func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
 
-// takes reports whether a record counts. It must get all records of a report, in their order.
+// takes reports whether a record belongs to a chosen part. It must get all records of a report, in
+// order.
 func (s *selection) takes(rec *record) bool {
 	if !s.some() {
 		return true
@@ -121,10 +122,10 @@ func numbers(all []int) string {
 	return strings.Join(words, ",")
 }
 
-// dropPart removes what is known of a part that does not count.
+// dropPart removes the data of a part that was not chosen.
 func (r *Report) dropPart() {
 	r.m.head.endPart()
-	if r.again != nil { // lines that hold for the whole profile are kept
+	if r.again != nil { // keep header lines of the whole profile
 		r.again.lines = slices.DeleteFunc(r.again.lines, func(l headerLine) bool {
 			return !slices.Contains([]string{"version", "creator", "pid", "cmd"}, l.key)
 		})

@@ -18,8 +18,8 @@ type functionKey struct {
 	file   string // base name; set if functions in several files have the same object and name
 }
 
-// A side is a profile whose functions are joined by their keys: one of those that are compared, or
-// one to which limits apply.
+// A side is a profile whose functions are joined by their keys: a side of a comparison, or a
+// profile to which limits apply.
 type side struct {
 	o    *Options
 	g    *graph
@@ -32,7 +32,7 @@ type side struct {
 	program string // base name of the program's object
 }
 
-// joinedCost is what a function of a side is charged, in bytes of heap: its key, its entries in
+// joinedCost is the heap charged for a function of a side, in bytes: its key, its entries in
 // indexes, and its costs.
 const joinedCost = 320
 
@@ -71,7 +71,7 @@ func joinSides(profiles ...*resolution) ([]*side, error) {
 	return sides, nil
 }
 
-// A naming is how a node is called across builds.
+// A naming is the name of a node across builds.
 type naming struct {
 	key   functionKey // without file
 	file  string      // base name; empty if unknown
@@ -80,8 +80,8 @@ type naming struct {
 	hex   bool        // the name is an address
 }
 
-// nameless is the key of functions that have only addresses, which are those of another build on the
-// other side.
+// nameless is the key of functions that have only addresses: the other side, another build, has
+// other addresses.
 const nameless = "(functions without names)"
 
 // joinNameless joins the functions of each object whose only name is an address, unless at least half
@@ -114,7 +114,7 @@ func joinNameless(sides [][]naming) {
 	}
 }
 
-// naming returns how a node is called across builds.
+// naming returns the name of a node across builds.
 func (s *side) naming(v *resolution, n *node) (at naming) {
 	text := v.m.r.Text
 	link, fn := text(n.link), text(n.fn)
@@ -173,8 +173,8 @@ func withoutHash(name string) string {
 	return name
 }
 
-// withoutLevel returns a name without what Callgrind appends to it: the level of recursion ('2) and
-// the callers ('main'(below main)).
+// withoutLevel returns a name without the suffixes that Callgrind appends: the level of recursion
+// ('2) and the callers ('main'(below main)).
 func withoutLevel(fn string) string {
 	for {
 		i := strings.LastIndexByte(fn, '\'')
@@ -199,7 +199,7 @@ func withoutLevel(fn string) string {
 	return fn
 }
 
-// objectOf returns what identifies an object across builds.
+// objectOf returns the name of an object across builds.
 func (s *side) objectOf(name string) string {
 	name = baseOf(name)
 	if name == unknown || name == s.program {
@@ -222,7 +222,7 @@ func withoutVersion(name string) string {
 	return name
 }
 
-// baseOf returns what follows the last slash.
+// baseOf returns the part of a path after the last slash.
 func baseOf(name string) string { return name[strings.LastIndexAny(name, `/\`)+1:] }
 
 // join makes the graph of functions, one for each key.
@@ -244,7 +244,7 @@ func (s *side) join(v *resolution, named []naming, collide map[functionKey]bool)
 			s.index[key] = i
 			j.all = append(j.all, v.all[n])
 			s.keys, plain = append(s.keys, key), append(plain, at.plain)
-		case at.plain && !plain[i]: // it has the line of the function
+		case at.plain && !plain[i]: // a plain name has the line of the function
 			j.all[i], plain[i] = v.all[n], true
 		}
 		of[n] = i
@@ -268,5 +268,5 @@ func (s *side) join(v *resolution, named []naming, collide map[functionKey]bool)
 	s.g = newGraph(&j, v.m.sums.total)
 }
 
-// maxClones bounds the suffixes that are kept of a function.
+// maxClones bounds the suffixes kept for a function.
 const maxClones = 8

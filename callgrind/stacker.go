@@ -17,7 +17,7 @@ type stacker struct {
 	p        *stacks.Profile
 	detail   detail
 	measures []measure
-	scale    []int64 // by measure: the units of its value in one of its event
+	scale    []int64 // by measure: the units of a value per event
 
 	split     *splitter
 	rank      []uint32 // by node: its number in the graph, in the order of names
@@ -46,8 +46,8 @@ func newStacker(v *resolution, measures []measure, d detail) *stacker {
 	return s
 }
 
-// sortNodes ranks the nodes by name, file and object: what decides between equal costs must not
-// depend on the order of the profile.
+// sortNodes ranks the nodes by name, file and object: the order of equal costs must not depend on
+// the order of the profile.
 func (s *stacker) sortNodes() {
 	s.byRank = make([]uint32, len(s.all))
 	for n := range s.all {
@@ -64,8 +64,8 @@ func (s *stacker) sortNodes() {
 	}
 }
 
-// nameNodes finds the function of each node. All levels of a recursion, and all nodes that are one
-// function with several callers, are one function.
+// nameNodes finds the function of each node. All levels of a recursion are one function, and so are
+// the nodes of a function that differ by caller.
 func (s *stacker) nameNodes() {
 	s.functions = make([]stacks.Function, len(s.all))
 	for i := range s.all {
@@ -123,7 +123,8 @@ func (s *stacker) shownName(name string) string {
 	return name
 }
 
-// mappings adds the objects of the profile, the program first: viewers take the first for it.
+// mappings adds the objects of the profile, beginning with the program: viewers take the first
+// mapping for the program.
 func (s *stacker) mappings() {
 	program, _, _ := strings.Cut(s.m.head.command, " ")
 	names := make(map[nameID]bool)
@@ -159,14 +160,14 @@ func (s *stacker) mappings() {
 			if !f.ID.IsZero() {
 				m.BuildID = f.ID.String()
 			}
-			if len(f.Code) > 0 { // so that the addresses of the profile are within the mapping
+			if len(f.Code) > 0 { // the mapping must contain the addresses of the profile
 				first, last := f.Code[0], f.Code[len(f.Code)-1]
 				m.Start, m.Limit, m.Offset = first.Addr, last.Addr+last.MemSize, first.Offset
 			}
 		}
 		s.mapping[n] = s.p.AddMapping(m.Symbolized())
 	}
-	if len(s.p.Mappings) == 0 && program != "" { // pprof warns if there is none
+	if len(s.p.Mappings) == 0 && program != "" { // pprof warns if there is no mapping
 		s.p.AddMapping(stacks.Mapping{File: program}.Symbolized())
 	}
 }
@@ -239,7 +240,7 @@ func (s *stacker) place(i uint32) uint32 {
 			f.File = s.s.o.report().ShownFile(out.File)
 		}
 	} else if file := s.file[i]; !s.isUnknown(file) {
-		if shown := s.s.file(file); shown != f.File { // code that was inlined: only its line is known
+		if shown := s.s.file(file); shown != f.File { // inlined code: only its line is known
 			f.File, f.Line = shown, 0
 		}
 	}
@@ -251,8 +252,8 @@ func (s *stacker) place(i uint32) uint32 {
 	return s.addLocation(l)
 }
 
-// addLocation adds a location, unless it is the last one. Equal locations are next to each other,
-// since the places are sorted: an index of all would take more memory than they.
+// addLocation adds a location, unless it is the last one. Equal locations are adjacent, since the
+// places are sorted; an index of all would take more memory than the locations.
 func (s *stacker) addLocation(l stacks.Location) uint32 {
 	n := len(s.p.Locations)
 	if n > 0 {
@@ -348,8 +349,8 @@ func (s *stacker) costs(value int, sinks, arcs []int64) {
 	}
 }
 
-// above returns the locations of the callers that the name of a function has
-// (--separate-callers), the innermost first.
+// above returns the locations of the callers in a function's name (--separate-callers), innermost
+// first.
 func (s *stacker) above(rank uint32) (locations []uint32) {
 	n := s.byRank[rank]
 	_, callers := s.split.split(s.m.r.Text(s.all[n].fn))
@@ -359,7 +360,7 @@ func (s *stacker) above(rank uint32) (locations []uint32) {
 	return locations
 }
 
-// comment adds to the profile what a reader of it must know.
+// comment adds comments for readers of the profile: its producer, and costs without stacks.
 func (s *stacker) comment(h *headings, loss stacks.Loss) {
 	comments := []string{guess}
 	if h.command != "" {
@@ -370,7 +371,7 @@ func (s *stacker) comment(h *headings, loss stacks.Loss) {
 	}
 	for i, v := range s.p.Values {
 		if n := loss.Recursion[i]; n != 0 {
-			comments = append(comments, fmt.Sprintf("costs of recursive calls that no stack has, since they are parts of others: %d %s", n, v.Name))
+			comments = append(comments, fmt.Sprintf("costs of recursive calls in no stack, since they are parts of other calls: %d %s", n, v.Name))
 		}
 		if n := loss.Unplaced[i]; n != 0 {
 			comments = append(comments, fmt.Sprintf("costs without callers, for lack of memory: %d %s", n, v.Name))

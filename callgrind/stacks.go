@@ -38,11 +38,11 @@ type detail uint8
 
 const (
 	byAddress  detail = iota
-	byLine            // places of one line are one
+	byLine            // all places of a line are one
 	byFunction        // all places of a function are one
 )
 
-// decompose makes the stacks of the profile for an output, in as much detail as there is memory for.
+// decompose makes the stacks of the profile for an output, in as much detail as memory allows.
 func (r *Report) decompose(v *resolution, measures []measure, output Output) (*stacker, stacks.Loss) {
 	spare := r.reader.share.Budget.Most() / 16
 	d := byAddress

@@ -66,7 +66,7 @@ func ParseSubstitution(text string) (Substitution, error) {
 	return s, nil
 }
 
-// expansion returns a replacement of sed or Perl as package regexp has it.
+// expansion converts a replacement of sed or Perl to the syntax of package regexp.
 func expansion(with string) string {
 	var b strings.Builder
 	for i := 0; i < len(with); i++ {
@@ -93,7 +93,7 @@ func expansion(with string) string {
 	return b.String()
 }
 
-// replaced returns name with what s makes of it.
+// replaced returns name after the substitution s.
 func (s *Substitution) replaced(name string) string {
 	if s.old == nil {
 		return name
@@ -109,8 +109,7 @@ func (s *Substitution) replaced(name string) string {
 	return string(append(s.old.ExpandString(b, s.with, name, at), name[at[1]:]...))
 }
 
-// rewrite returns name after all substitutions, each of which sees what those before it made. It has
-// at most maxName bytes.
+// rewrite returns name after all substitutions, applied one after the other, cut to maxName bytes.
 func rewrite(all []Substitution, name string) string {
 	for i := range all {
 		if name = all[i].replaced(name); len(name) > maxName {

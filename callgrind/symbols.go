@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A physical is a function as it is in a debug file.
+// A physical is a function of a debug file.
 type physical struct {
 	object nameID
 	shown  nameID // name in the spelling of the output
@@ -37,7 +37,7 @@ type symbols struct {
 	o       *Options
 	objects objects
 	mangled bool // the profile has mangled names
-	below   bool // the profile has one name for all callers of main
+	below   bool // the profile uses one name for all callers of main
 
 	physical []physical
 	index    map[physical]uint32
@@ -138,9 +138,9 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')
 }
 
-// style finds out which options of Valgrind the profile was made with: mangled names
-// (--demangle=no), and one name for all callers of main (unless --show-below-main=yes). A part of
-// a profile may hold neither a mangled name nor a caller of main.
+// style infers the options of Valgrind that made the profile: mangled names (--demangle=no), and
+// one name for all callers of main (unless --show-below-main=yes). A part of a profile may have
+// neither a mangled name nor a caller of main.
 func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {

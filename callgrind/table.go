@@ -22,12 +22,11 @@ const (
 // A measure is an event whose costs a table shows.
 type measure struct {
 	name, long string
-	weights    []weight // those that are not 0; a counted event has one
+	weights    []weight // the weights other than 0; a counted event has one
 }
 
-// A weight is the factor of a counted event in a measure. A table of many functions whose costs are
-// equal compares them by all measures, so that weights of 0 would multiply its time by the number of
-// events.
+// A weight is the factor of a counted event in a measure. Functions with equal costs are compared
+// by all measures: storing weights of 0 would multiply the time by the number of events.
 type weight struct {
 	event  int // index of the counted event
 	factor int64
@@ -391,7 +390,7 @@ func (t *listing) list() {
 	}
 }
 
-// cycles prints the cost of each cycle of which a function was shown, as a whole.
+// cycles prints the whole cost of each cycle with a function in the table.
 func (t *listing) cycles(shown map[uint32]bool) {
 	g := t.g
 	for _, c := range slices.SortedFunc(maps.Keys(shown), func(a, b uint32) int { return cmp.Compare(g.cycleOf[a], g.cycleOf[b]) }) {
