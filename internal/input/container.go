@@ -35,7 +35,7 @@ type container struct {
 	// decides.
 	unfinished func(b []byte, hint *int) int
 
-	// prefix appends what a page shows of a line's envelope before its text.
+	// prefix appends the part of a line's envelope that a page shows before the text.
 	prefix func(dst []byte, p part) []byte
 
 	// fields appends the JSON members for a line's envelope, with a comma before each.
@@ -113,7 +113,7 @@ func timestamp(b []byte) int {
 // timeForm is the form of the beginning of a timestamp; each 0 stands for a digit.
 const timeForm = "0000-00-00T00:00:00"
 
-// fitsTimeForm reports whether b has that form at its beginning, as far as b goes.
+// fitsTimeForm reports whether b begins with timeForm, or is a prefix of a text that does.
 func fitsTimeForm(b []byte) bool {
 	for i := range min(len(b), len(timeForm)) {
 		if c := timeForm[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
@@ -164,8 +164,8 @@ func unfinishedCRI(b []byte, hint *int) int {
 	return len(b)
 }
 
-// prefixCRI appends the envelope as it is. That of a part is that of a whole line, since parts are
-// joined.
+// prefixCRI appends the envelope as it is. A part gets the envelope of a whole line, since parts
+// are joined.
 func prefixCRI(dst []byte, p part) []byte {
 	if p.whole {
 		return append(dst, p.head...)
@@ -282,8 +282,8 @@ func unfinishedDocker(b []byte, hint *int) int {
 	return len(b)
 }
 
-// fieldsDocker appends those members of Docker's that are valid.
-// prefixDocker appends the time and the stream as CRI has them: the object would hide the text.
+// fieldsDocker appends the valid members of Docker's object. prefixDocker appends the time and the
+// stream in CRI's form, since the object would hide the text.
 func prefixDocker(dst []byte, p part) []byte {
 	const member = `"time":"`
 	time := p.tail[max(0, bytes.LastIndex(p.tail, []byte(member))):]

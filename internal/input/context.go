@@ -88,8 +88,8 @@ func (w *Writer) processes() processKeeper {
 
 // AppendProcesses appends the context of the processes of the input so far: their modules, maps and
 // open hexdicts, without unfinished and held lines, for an input that is a stream of its own. It
-// returns false if there is none: while the format is unknown,
-// for a compressed input, and for formats that are not logs.
+// returns false without a context: while the format is unknown, for a compressed input, and for
+// formats that are not logs.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	if p := w.processes(); p != nil {
 		return p.AppendProcesses(dst), true
@@ -106,7 +106,7 @@ func (w *Writer) ProcessesChanged() bool {
 
 // Remember gives a new Writer, to which nothing was written yet, the processes of an earlier input,
 // in a context of AppendProcesses. The context is used once the format is known, and has no effect
-// on an input without processes. The error is that of [filter.Filter.Restore].
+// on an input without processes. The errors are those of [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err

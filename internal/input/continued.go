@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Continues reports whether an input of the format continues in another file, such as the one that
-// takes the place of a rotated log. Inputs of other formats have a beginning and an end.
+// Continues reports whether an input of the format continues in another file, such as the successor
+// of a rotated log. Inputs of other formats have a beginning and an end.
 func (f Format) Continues() bool {
 	switch f {
 	case Markup, CRI, Docker, JSON, Journal:

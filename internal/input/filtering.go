@@ -14,7 +14,7 @@ type filtering struct {
 	releaser
 }
 
-// A position is how far the Filter is.
+// A position tells how far the Filter has come.
 type position interface {
 	Line() int64
 	HeldTrace() int
@@ -28,7 +28,7 @@ type expecting interface {
 	HasMark(line []byte) bool
 }
 
-// A subject takes what a record says about the process of its lines.
+// A subject receives the process of a record: its key, its program and its packages.
 type subject interface {
 	Enter(key []byte)
 	AddProgram(path string)

@@ -53,8 +53,9 @@ func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), er
 	return recoded(b), done, nil
 }
 
-// Unpacked returns a reader of the bytes of r: unpacked if r is compressed, and what follows. Damage
-// is an error of the reader. The memory for unpacking is taken from memory until done is called.
+// Unpacked returns a reader of the bytes of r, unpacked if r is compressed, including bytes after
+// the compressed data. Damage is an error of the reader. The memory for unpacking is held until
+// done is called.
 func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
@@ -107,12 +108,12 @@ type Writer struct {
 	format  Format
 	head    []byte         // the input so far, until the format is known; shorter than headSize
 	inside  bool           // the input was unpacked, and is not unpacked again
-	begun   bool           // it is known whether the input is packed, and how it is encoded
+	begun   bool           // the compression and the encoding of the input are known
 	packed  *unpacker      // nil if the input is not packed
 	decoder *utf16Decoder  // nil if the input is not UTF-16
-	zeros   zeroWatch      // of the beginning of another input
+	zeros   zeroWatch      // detects the beginning of another input
 	dst     io.WriteCloser // nil until the format is known
-	watch   *reportWatch   // of a log whose format was recognised; nil after its beginning
+	watch   *reportWatch   // set at the beginning of a log whose format was recognised; nil afterwards
 
 	earlier []byte // context of the processes of an earlier input, until the format is known; see Remember
 }
@@ -392,8 +393,8 @@ func (w *Writer) Close() error {
 	return cmp.Or(err, w.dst.Close())
 }
 
-// Passes reports whether the translator is known for all that follows, and gets the bytes of the
-// Writer unchanged.
+// Passes reports whether the translator for the rest of the input is known, and gets the bytes of
+// the Writer unchanged.
 func (w *Writer) Passes() bool { return w.dst != nil && w.decoder == nil && w.watch == nil }
 
 // Packed returns the format of the compressed file that the input is: gzip, zstd, xz or bzip2. It

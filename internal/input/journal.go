@@ -212,8 +212,8 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 	return fields
 }
 
-// appendMessages appends the messages in b, lines of entries and of messages, which are not told apart
-// if a message looks like a field.
+// appendMessages appends the messages in b, which has lines of fields and of messages. A message
+// that looks like a field is taken for one.
 func appendMessages(dst, b []byte) []byte {
 	entry := false // the line before is a field
 	for line := range bytes.Lines(b) {
@@ -243,7 +243,7 @@ func (e *Envelope) writeEntries(p []byte) {
 
 // passEntry prints a part of an entry unchanged. With objects as output it prints nothing.
 func (e *Envelope) passEntry(b []byte) {
-	e.f.Release() // e.out keeps the error, which is that of the writer
+	e.f.Release() // the error is the writer's, which e.out keeps
 	e.catchUp()
 	if !e.out.records {
 		e.out.print(b)

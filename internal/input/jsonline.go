@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// DefaultFields returns the members of a JSON line whose strings are filtered by default: those of
-// Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot separates the names
-// of nested members; it may also be a part of a name.
+// DefaultFields returns the members of a JSON line whose strings are filtered by default: the
+// messages of Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot
+// separates the names of nested members; it may also be a part of a name.
 func DefaultFields() []string {
 	return []string{"message", "msg", "log", "MESSAGE", "stack", "stack_trace", "exception.stacktrace", "error.stack", "error.stack_trace"}
 }
@@ -29,7 +29,7 @@ type jsonScan struct {
 	begun  bool   // the value of a field has begun, at least
 	deep   bool   // the line is deeper than maxDepth
 
-	keys   []string // the members of which values has the values
+	keys   []string // the members whose values are in values
 	values [][2]int // offsets of their values in b, without quotes; by the index in keys
 }
 

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// KeyBy lets the values of these members of a record name its process, which has its own modules and
-// maps; records without any of them are of one more process. The members are in the form of
-// [DefaultFields]; those of a journal's entry are its fields. A log whose lines are not records has
-// one process. It is called before the first Write, and before Restore.
+// KeyBy sets the members of a record whose values name its process. Each process has its own
+// modules and maps; records without any of the members share one more process. The members are in
+// the form of [DefaultFields]; in a journal's entry they are its fields. A log whose lines are not
+// records has one process. Call KeyBy before the first Write and before Restore.
 func (e *Envelope) KeyBy(members ...string) {
 	e.keys.names = members
 	e.enter(nil)
 }
 
-// enter makes the process of a record the one of the next lines.
+// enter makes the process of a record the current one for the next lines.
 func (e *Envelope) enter(record []byte) {
 	if len(e.keys.names) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 // A field is a value of a record that is filtered. A record is a line of JSON or an entry of the
 // journal; everything else of it stays as it is.
 type field struct {
-	name     string // of the member; empty for a whole line
-	from, to int    // of the value in the record
+	name     string // name of the member; empty for a whole line
+	from, to int    // range of the value in the record
 	form     form
 	text     []byte // the value
 	last     int64  // number of the last line of text in the filter
@@ -28,7 +28,7 @@ const (
 	htmlString      // a string in which <, > and & are escaped, as Go does
 	byteArray       // an array of numbers, as journald writes a text that has control characters
 	exported        // a field of journald's export format, with its name and its line end
-	wholeLine       // a line of JSON as it is: what is put into it must leave it an object
+	wholeLine       // a line of JSON as it is: replacements must leave it a valid object
 )
 
 // notFiltered is the text of a wholeLine that is printed as it came.
@@ -136,7 +136,7 @@ func (e *Envelope) filterRecord(l *seal) {
 		}
 		e.f.Write(e.given) // its error is that of the writer, which e.out keeps
 	}
-	if held := int64(e.f.HeldTrace()); several && held > 0 && held <= l.last-l.line+1 { // a trace that began before may go on in the next record
+	if held := int64(e.f.HeldTrace()); several && held > 0 && held <= l.last-l.line+1 { // a trace that began earlier may continue in the next record
 		e.f.Release()
 	}
 	e.endLine()
@@ -155,8 +155,8 @@ func harmless(line []byte, fields []field) bool {
 	return printable(bytes.TrimRight(line[at:], "\r\n"))
 }
 
-// printable reports whether b is UTF-8 without control characters and those that change the
-// direction of text.
+// printable reports whether b is UTF-8 without control characters and without characters that
+// change the direction of text.
 func printable(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
 }
@@ -164,7 +164,7 @@ func printable(b []byte) bool {
 // prefixFields are the members of a line of JSON that a page shows before its texts.
 var prefixFields = []string{"time", "timestamp", "@timestamp", "ts", "date", "level", "severity", "log.level", "logger"}
 
-// maxPrefix bounds the value of one of them.
+// maxPrefix bounds the value of one of these fields.
 const maxPrefix = 64 // bytes
 
 // appendRecordPrefix appends time, level and logger of a line of JSON, with a blank after each, if

@@ -29,10 +29,10 @@ type Reply struct {
 	cut    lines.Cutter
 	err    error
 	out    []byte  // the replies to write
-	fields []field // scratch: of the current line
+	fields []field // scratch: the fields of the current line
 	text   []byte  // scratch: their texts
 	got    []byte  // scratch: the new texts
-	path   []byte  // scratch: of a jsonScan
+	path   []byte  // scratch: the path of a jsonScan
 	key    []byte  // scratch
 	edits  []field // scratch: the fields that change
 }
@@ -167,7 +167,7 @@ func (r *Reply) Restore(context []byte) error { return r.contexts.Restore(contex
 // changes makes an object of the members of a line that change.
 type changes struct {
 	b      []byte  // the line, an object in JSON
-	fields []field // those that change, in their order, with their new texts
+	fields []field // the fields that change, in order, with their new texts
 }
 
 // append appends the object.

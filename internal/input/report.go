@@ -2,8 +2,8 @@ package input
 
 import "bytes"
 
-// What may precede the root element of a report of Valgrind. Valgrind itself writes the declaration;
-// programs that process its reports add the others.
+// The constructs that may precede the root element of a Valgrind report. Valgrind itself writes the
+// declaration; programs that process its reports add the others.
 const (
 	rootElement = "<valgrindoutput>"
 	instruction = "<?xml" // a declaration, or <?xml-stylesheet …?>
@@ -68,7 +68,7 @@ const watchSize = 64 << 10
 // A reportWatch looks for the first line of a report of Valgrind in the beginning of a log.
 type reportWatch struct {
 	seen    int  // bytes that were passed to the log's translator
-	midLine bool // the last of them is not a line end
+	midLine bool // the last byte is not a line end
 }
 
 // next returns the index of the next line in b, at or after from, that begins like a report; len(b)
@@ -114,14 +114,14 @@ func (w *Writer) pass(p []byte) error {
 			return w.change(p[:at], p[at:])
 		case f == Auto && len(p)-at < headSize:
 			err := w.passed(p[:at])
-			w.head = append(kept[:0], p[at:]...) // which p may overlap
+			w.head = append(kept[:0], p[at:]...) // p may overlap the head
 			return err
 		}
 		from = at + 1
 	}
 }
 
-// passed passes text of a log in which there is no report.
+// passed passes on text of a log without a report.
 func (w *Writer) passed(p []byte) error {
 	if len(p) == 0 {
 		return nil

@@ -21,9 +21,9 @@ type seal struct {
 	open       bool    // the container's line continues after it
 	noEnd      bool    // the log ends with the line, without a line end
 	got        []byte  // output of the filter for the line so far
-	cut        bool    // the output is large: a part of it was printed already, or none of it is
+	cut        bool    // the output is too large: its beginning was printed early, or it is not printed at all
 	fields     []field // fields of a record; nil for a line of a container
-	prefix     []byte  // what a page, or lines of a journal, show of a record before each line; nil until then
+	prefix     []byte  // the part of a record that a page or a journal shows before each line; nil until first needed
 	field      int     // the first field whose output may not be complete
 }
 
@@ -100,7 +100,7 @@ func (s *sealer) emit(line int64, p []byte) error {
 	return s.err
 }
 
-// prefix appends what a page shows of the envelope of a line.
+// prefix appends the part of a line's envelope that a page shows.
 func (s *sealer) prefix(dst []byte, line int64) []byte {
 	l := s.sealOf(line)
 	if l == nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loggedAt returns the time that the record, a line of the log or an entry of a journal, has of
-// itself. It returns zero for a record without one.
+// loggedAt returns the time recorded in a record, which is a line of the log or an entry of a
+// journal. It returns zero for a record without a time.
 func loggedAt(format Format, record []byte) time.Time {
 	switch format {
 	case CRI:
@@ -19,7 +19,7 @@ func loggedAt(format Format, record []byte) time.Time {
 			value, _, _ := bytes.Cut(after, newline)
 			return microseconds(value)
 		}
-	case JSON: // of journalctl -o json
+	case JSON: // output of journalctl -o json
 		return microseconds(lastMember(record, `"`+journalRealtime+`":"`))
 	}
 	return time.Time{}

@@ -46,8 +46,8 @@ func newUnpacker(f *unpack.Format, w *Writer) *unpacker {
 	return u
 }
 
-// unpack passes the unpacked bytes to the Writer, and what follows them. The error is one of the
-// Writer, or an UnpackError.
+// unpack passes the unpacked bytes to the Writer, and the bytes after the compressed data. The
+// error is the Writer's, or an UnpackError.
 func (u *unpacker) unpack() error {
 	m := u.format.NewReader((*packedBytes)(u), u.memory)
 	defer m.Close()
@@ -69,25 +69,25 @@ func (u *unpacker) unpack() error {
 // needs more memory than there is. What was unpacked before the damage, and the text after it, are
 // printed.
 type UnpackError struct {
-	Format string // of the file: gzip, zstd, xz or bzip2
+	Format string // format of the file: gzip, zstd, xz or bzip2
 	Err    error  // error of the decoder
-	Lost   int64  // at most so many bytes of the file were neither unpacked nor printed; set when Close returns
+	Lost   int64  // upper bound of the bytes of the file that were neither unpacked nor printed; set when Close returns
 }
 
 func (e *UnpackError) Error() string {
 	switch {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
-		return fmt.Sprintf("the %s file is cut off; what it holds up to there is printed", e.Format)
+		return fmt.Sprintf("the %s file is cut off; its contents up to there are printed", e.Format)
 	case errors.Is(e.Err, unpack.ErrNoMemory):
 		return fmt.Sprintf("unpack the %s file: %v; unpack it with %[1]s -dc, and pass the output to symfilter, or raise --max-memory", e.Format, e.Err)
 	}
-	return fmt.Sprintf("not a valid %s file: %v; of what comes after that, only text is printed", e.Format, e.Err)
+	return fmt.Sprintf("not a valid %s file: %v; after the damage, only text is printed", e.Format, e.Err)
 }
 
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A sink passes on what is unpacked. It keeps the error of its writer, to distinguish it from an
+// A sink passes on the unpacked bytes. It keeps the error of its writer, to distinguish it from an
 // error of a reader.
 type sink struct {
 	u   *unpacker

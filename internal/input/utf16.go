@@ -13,7 +13,7 @@ import (
 // An Encoding is how the text of an input is encoded, if that is not UTF-8.
 type Encoding uint8
 
-// The encodings. Those with a mark begin with a byte order mark.
+// The encodings. [Encoding.Marked] tells which begin with a byte order mark.
 const (
 	UTF8 Encoding = iota
 	UTF16LE
@@ -81,10 +81,10 @@ func onlyMark(head []byte) bool { return string(head) == markLE || string(head) 
 // become U+FFFD. A byte order mark at the beginning of a line is left out, and may change the byte
 // order: it begins another file of a log that is rotated.
 //
-// Any bytes are units of UTF-16: those of a log in UTF-8 are Chinese characters. The decoder therefore
-// keeps what follows a character of Latin-1, as each blank and line end is, until the next one. It
-// believes that the text is UTF-16 no longer if none comes within headSize, or if there are unpack.TextRun
-// bytes of text with a line end: they and all that follow are passed unchanged.
+// Any bytes are valid units of UTF-16: a log in UTF-8 reads as Chinese characters. The decoder
+// therefore keeps the bytes after a Latin-1 character, such as a blank or a line end, until the
+// next one. If none comes within headSize, or if unpack.TextRun bytes look like text with a line
+// end, it decides that the input is not UTF-16: it passes these bytes and all later ones unchanged.
 type utf16Decoder struct {
 	big bool // the higher byte comes first
 
@@ -136,7 +136,7 @@ func (d *utf16Decoder) decode(p []byte) []byte {
 	return d.buf
 }
 
-// textOf returns the index of a run of text at the end of kept bytes that is no UTF-16, or -1.
+// textOf returns the index of a run of text that is not UTF-16 at the end of the kept bytes, or -1.
 func (d *utf16Decoder) textOf(kept []byte) int {
 	for n := unpack.TextLen(kept[d.run:]); d.run+n < len(kept); n = unpack.TextLen(kept[d.run:]) {
 		d.run += n + 1
@@ -156,7 +156,7 @@ func (d *utf16Decoder) isText() bool { return unpack.TextLen(d.kept) == len(d.ke
 // unfinished reports whether flush returns something.
 func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }
 
-// flush returns the text of the kept bytes, unless they may be text of UTF-8: more of it decides.
+// flush returns the text of the kept bytes, unless they may be UTF-8: then later bytes decide.
 func (d *utf16Decoder) flush() []byte {
 	d.buf = d.buf[:0]
 	if d.unfinished() {
@@ -205,7 +205,7 @@ func (d *utf16Decoder) unit(first, second byte) {
 	d.midLine = c != '\n'
 }
 
-// end returns the text of what is kept at the end.
+// end returns the text of the bytes kept at the end of the input.
 func (d *utf16Decoder) end() []byte {
 	d.buf = d.buf[:0]
 	if d.isText() && hasLines(d.kept) {
@@ -222,7 +222,7 @@ type utf16Reader struct {
 	r       io.Reader
 	decoder utf16Decoder
 	text    []byte // decoded, and not read yet
-	err     error  // of r
+	err     error  // error of r
 }
 
 func (r *utf16Reader) Read(p []byte) (int, error) {

@@ -22,7 +22,7 @@ func isDHAT(head []byte) bool {
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"dhatFileVersion"`))
 }
 
-// readDHAT reads the table of frames of a DHAT file, and what the stacks show of them.
+// readDHAT reads the table of frames of a DHAT file, and the facts about the frames in its stacks.
 func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	x := &dhatIndex{file: f, o: o, m: m}
 	x.scan.part = x.learn
@@ -34,7 +34,8 @@ func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	return x, nil
 }
 
-// A dhatIndex holds the table of frames of a DHAT file, and what the stacks show of each frame.
+// A dhatIndex holds the table of frames of a DHAT file, and the facts about each frame in the
+// stacks.
 type dhatIndex struct {
 	file     *traceFile
 	o        *Options
@@ -48,7 +49,7 @@ type dhatIndex struct {
 
 	frames    []dhatFrameInfo
 	inner     []uint32 // by number of a frame: 1 + the number of the frame that it called first; 0 if none
-	separator string   // between the first two texts of the table
+	separator string   // text between the first two texts of the table
 	after     string   // after the last text of the table
 
 	inTable  bool
@@ -181,7 +182,7 @@ func (x *dhatIndex) learnFrame(text []byte) error {
 	return nil
 }
 
-// called returns the number of the frame that frame i called in a stack; -1 if there is none.
+// called returns the number of the frame that frame i called in a stack; -1 if it called none.
 func (x *dhatIndex) called(i int) int {
 	if i < 0 || i >= len(x.inner) || int(x.inner[i]) > len(x.frames) {
 		return -1
@@ -238,12 +239,12 @@ func (x *dhatIndex) teach(n *namer) {
 	}
 }
 
-// reportDefects reports what is missing in the file, or is not as DHAT writes it.
+// reportDefects reports missing parts of the file, and deviations from DHAT's format.
 func (x *dhatIndex) reportDefects() {
 	beyond := max(0, len(x.inner)-len(x.frames))
 	switch {
 	case x.hasTable && beyond > 0:
-		x.o.Report(fmt.Sprintf("stacks refer to frames up to number %d, but the last one in the file is %d: those that are missing have no name", len(x.inner)-1, len(x.frames)-1))
+		x.o.Report(fmt.Sprintf("stacks refer to frames up to number %d, but the last one in the file is %d: missing frames have no name", len(x.inner)-1, len(x.frames)-1))
 	case x.hasTable && !x.isWhole:
 		x.o.Report("the file is cut off or damaged after its list of frames")
 	case !x.isWhole && len(x.frames) == 0:
@@ -257,14 +258,15 @@ func (x *dhatIndex) reportDefects() {
 		x.o.Report(fmt.Sprintf("stacks that are not lists of frame numbers stay as they are (%d)", x.foreign))
 	}
 	if x.left > 0 {
-		x.o.Report(fmt.Sprintf("the file has %d frames; those after the first %d stay as they are", len(x.frames)+x.left, len(x.frames)))
+		x.o.Report(fmt.Sprintf("the file has %d frames; frames after the first %d stay as they are", len(x.frames)+x.left, len(x.frames)))
 	}
 	if x.version != "" && x.version != "2" {
 		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format; version 2 is known, and it is read as that", x.version))
 	}
 }
 
-// mayRenumber reports whether the numbers of frames in stacks can change: all of them are known.
+// mayRenumber reports whether the numbers of frames in stacks may change, that is, whether all of
+// them are known.
 func (x *dhatIndex) mayRenumber() bool {
 	return x.hasTable && x.isWhole && x.foreign == 0 && x.left == 0 && len(x.inner) <= len(x.frames)
 }

@@ -45,23 +45,23 @@ const (
 	dhatTable
 )
 
-// A dhatScanner cuts a DHAT file into its parts. All bytes of the file are in exactly one part, in
-// order. It does not check that the file is JSON: what it does not understand is text.
+// A dhatScanner cuts a DHAT file into its parts. Each byte of the file is in exactly one part, in
+// order. The scanner does not check that the file is JSON: unknown content is text.
 type dhatScanner struct {
 	part func(p dhatPart, b []byte) error // b is valid during the call
 
 	levels  []dhatLevel
 	objects []bool // by level: it is an object
-	key     []byte // of the current member
+	key     []byte // key of the current member
 	isKey   bool   // the next text is the name of a member
 	over    bool   // the file's object has ended
-	lost    bool   // the file is not as DHAT writes it, and what follows is text
+	lost    bool   // the file deviates from DHAT's format, and the rest is text
 	tail    []byte // bytes of an unfinished token
 	joined  []byte // scratch: the tail and the bytes after it
 	inLong  bool   // within a text that is longer than maxDHATToken
 }
 
-// scan passes all of r to part. An error is that of r or of part.
+// scan passes all of r to part, and returns the first error of r or part.
 func (s *dhatScanner) scan(r io.Reader) error {
 	buf := make([]byte, dhatBlock)
 	for {
@@ -197,8 +197,8 @@ func textLength(b []byte) int {
 	return 0
 }
 
-// endLong returns the index after the end of a long text, or the length of p if that is not in p. An
-// escaped quotation mark ends it too, which only makes text of what follows.
+// endLong returns the index after the end of a long text, or the length of p if the end is not in
+// p. An escaped quotation mark also ends it: then the rest is only taken for text.
 func (s *dhatScanner) endLong(p []byte) int {
 	i := bytes.IndexByte(p, '"')
 	s.inLong = i < 0

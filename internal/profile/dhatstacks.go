@@ -10,12 +10,12 @@ import (
 
 // A dhatValue is a value of the samples: a count that points have.
 type dhatValue struct {
-	key  string // of the point
+	key  string // key of the count in a point
 	kind stacks.ValueType
 }
 
-// values returns the values of the samples. Those of the heap have the names of Go's heap profiles,
-// which viewers know; "at the peak" is the time at which the heap was largest.
+// values returns the values of the samples. Values of the heap have the names of Go's heap
+// profiles, which viewers know; "at the peak" means when the heap was largest.
 func (x *dhatIndex) values() []dhatValue {
 	if x.lifetimes {
 		return []dhatValue{

@@ -40,9 +40,9 @@ type dhatWriter struct {
 
 	table   map[string]uint32 // numbers of the new table, by the text of the frame; nil: the old table stays
 	texts   []string          // the new table
-	numbers [][]uint32        // by number in the old table: those in the new one; nil before the first stack with the frame
+	numbers [][]uint32        // by number in the old table: the new numbers; nil before the first stack with the frame
 
-	row     int  // of the next text in the old table
+	row     int  // row of the next text in the old table
 	inTable bool // the last part was a text of the old table, which a new one replaces
 	stack   []uint32
 	b       []byte

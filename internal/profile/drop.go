@@ -34,10 +34,10 @@ const (
 // maxExpression bounds the expressions of a profile for frames that are dropped, in bytes.
 const maxExpression = 64 << 10
 
-// withoutDropped returns p without the frames of p.DropFrames in the stacks, as viewers of pprof
-// show it: without the frame that matches, and those that it called. Matching frames at the root
-// remain, up to the first one that does not match. Expressions that are too long or faulty drop
-// nothing. The result shares all but stacks and lines with p.
+// withoutDropped returns p without the frames that match p.DropFrames, as pprof viewers show it:
+// each matching frame and the frames that it called are removed. Matching frames at the root
+// remain, up to the first one that does not match. Expressions that are too long or invalid drop
+// nothing. The result shares everything but stacks and lines with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)
 	if drop == nil {
@@ -86,8 +86,8 @@ func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	return p
 }
 
-// withLeaves returns p with a frame "[empty stack]" in each empty stack, as folded stacks have it: the
-// profiler could not unwind it, and its values must not be lost. p is not changed.
+// withLeaves returns p with a frame "[empty stack]" in each empty stack, as in folded stacks: the
+// profiler could not unwind these stacks, and their values must not be lost. p is not changed.
 func withLeaves(p *stacks.Profile) *stacks.Profile {
 	if !slices.ContainsFunc(p.Samples, func(s stacks.Sample) bool { return len(s.Stack) == 0 }) {
 		return p
@@ -105,7 +105,8 @@ func withLeaves(p *stacks.Profile) *stacks.Profile {
 	return p
 }
 
-// expression returns the compiled expression for whole names, nil if there is none that can be used.
+// expression compiles an expression for whole names; it returns nil if s is empty, too long or
+// invalid.
 func expression(s string) *regexp.Regexp {
 	if s == "" || len(s) > maxExpression {
 		return nil

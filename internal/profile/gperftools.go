@@ -35,12 +35,12 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	line, data := nextLine(data)
 	h, ok := parseHeapHeader(line)
 	if !ok {
-		return nil, fmt.Errorf("its first line is not of the format: %.80q", line)
+		return nil, fmt.Errorf("not the format's first line: %.80q", line)
 	}
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, max(h.rate, 1)
 	d.p.DropFrames, d.p.KeepFrames = allocatorFrames, keptRuntimeFrames
 	objects, space := "objects", "space" // the names that viewers know
-	if h.allocated {                     // before what is in use, since viewers show the last type
+	if h.allocated {                     // before the blocks in use, since viewers show the last type
 		d.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}}
 		objects, space = "inuse_objects", "inuse_space"
 	}
@@ -100,7 +100,7 @@ func blockSize(counts []int64) []stacks.Label {
 // A heapHeader is the first line of a heap profile.
 type heapHeader struct {
 	rate      int64 // mean number of bytes between two samples; 0 and 1: all were recorded
-	allocated bool  // the numbers of all allocations differ from those of the blocks in use
+	allocated bool  // the numbers of all allocations differ from the numbers of blocks in use
 }
 
 func parseHeapHeader(line []byte) (h heapHeader, ok bool) {
@@ -123,7 +123,7 @@ func parseHeapHeader(line []byte) (h heapHeader, ok bool) {
 	return h, false
 }
 
-// parseHeapCounts parses the four numbers of a line, and returns what follows the @.
+// parseHeapCounts parses the four numbers of a line, and returns the text after the @.
 func parseHeapCounts(line []byte) (s [4]int64, rest []byte, ok bool) {
 	s, rest, ok = parseCounts(line)
 	if !ok {
@@ -133,7 +133,7 @@ func parseHeapCounts(line []byte) (s [4]int64, rest []byte, ok bool) {
 	return s, rest, ok
 }
 
-// parseCounts parses four numbers such as 13: 6688 [13: 6688], and returns what follows them.
+// parseCounts parses four numbers such as 13: 6688 [13: 6688], and returns the text after them.
 func parseCounts(counts []byte) (s [4]int64, rest []byte, ok bool) {
 	for i, end := range []string{":", "[", ":", "]"} {
 		var word []byte
@@ -164,7 +164,7 @@ func parseAddresses(dst []uint64, words []byte) ([]uint64, bool) {
 	return dst, true
 }
 
-// nextLine returns the first line of data without its end, and what follows it.
+// nextLine returns the first line of data without its end, and the rest of data.
 func nextLine(data []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(data, []byte{'\n'})
 	return bytes.TrimSpace(line), rest
@@ -227,7 +227,7 @@ func isCPU(head []byte) bool {
 func readCPU(data []byte, r *resolver) (document, error) {
 	w, period, ok := cpuHeader(data)
 	if !ok {
-		return nil, errors.New("its header is not of the format")
+		return nil, errors.New("not the format's header")
 	}
 	d := newRawStacks(r.m)
 	nanos := int64(period) * 1000

@@ -78,7 +78,7 @@ func parseMap(line []byte) (m stacks.Mapping, ok bool) {
 }
 
 // find returns the number of the mapping that contains addr, 0 if none does. If mappings overlap,
-// the last one that begins at or before addr is meant.
+// it returns the last one that begins at or before addr.
 func (l *mapList) find(addr uint64) uint32 {
 	if len(l.sorted) != len(l.all) {
 		l.sorted = l.sorted[:0]

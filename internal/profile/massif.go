@@ -51,7 +51,7 @@ func readMassif(f *traceFile, o *Options, m *memory) (document, error) {
 	return x, nil
 }
 
-// A massifFile is what is known of a Massif file.
+// A massifFile is the index of a Massif file: its frames, snapshots and values.
 type massifFile struct {
 	file     *traceFile
 	o        *Options
@@ -59,26 +59,26 @@ type massifFile struct {
 	spelling spelling
 
 	frames []massifFrame
-	index  map[string]int  // of frames, by the text of a node
+	index  map[string]int  // index of a frame, by the text of its node
 	all    *stacks.Profile // nil before stacks
 
 	command string
 	pages   bool               // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
-	path    []int              // the frames of the current node and of those around it, by level; -1: no frame
+	path    []int              // by level, the frames of the current node and of its ancestors; -1 for a node without a frame
 	left    int                // children that the nodes of the current tree still have
 	unended bool               // the last line has no line end
 	count   int                // snapshots so far
-	number  string             // of the last snapshot, in the file
+	number  string             // number of the last snapshot, as in the file
 	shown   int                // number of the snapshot with the peak, otherwise of the last one with a tree; 0: none
 	isPeak  bool               // shown is the peak
-	values  []stacks.ValueType // of the trees of --xtree-memory; none of Massif's
+	values  []stacks.ValueType // values of the trees of --xtree-memory; Massif's own trees have none
 }
 
 // A massifFrame is a frame of the file.
 type massifFrame struct {
 	named
 	inner int      // index of the frame that it called first; -1 if none is known
-	texts []string // that replace the text of its nodes, innermost first; nil before the first of them
+	texts []string // texts that replace the text of its nodes, innermost first; nil before the first node
 }
 
 // A massifNode is a line of a tree.
@@ -238,7 +238,7 @@ func (x *massifFile) resolve(*resolver) error {
 	return nil
 }
 
-// reportDefects reports what is missing in the file.
+// reportDefects reports the missing parts of the file.
 func (x *massifFile) reportDefects() {
 	switch {
 	case x.left > 0:
@@ -250,9 +250,9 @@ func (x *massifFile) reportDefects() {
 	}
 }
 
-// rewrite prints the file with names. If calls were inlined into the function of a node, there is a
-// node for each of them, the function itself the outermost, and what it is called by is indented
-// further. Everything else stays byte by byte.
+// rewrite prints the file with names. A node whose function has inlined calls becomes a node for
+// each call and, outermost, one for the function; its callers are indented further. Everything else
+// stays the same, byte by byte.
 func (x *massifFile) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -324,8 +324,8 @@ func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')
 }
 
-// texts returns the texts that replace the text of a node, innermost first; none if it stays. They
-// are made once for each frame, which all snapshots have again.
+// texts returns the texts that replace the text of a node, innermost first; none if it stays. The
+// texts are made once for each frame, since the snapshots repeat the frames.
 func (x *massifFile) texts(text []byte) ([]string, error) {
 	i, ok := x.index[string(text)]
 	if !ok || len(x.frames[i].frames) == 0 {

@@ -54,16 +54,16 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 	return p, nil
 }
 
-// A massifSampler makes samples of trees. A sample is the part of a node that none of its children
-// has: the end of a stack.
+// A massifSampler makes samples of trees. A sample is the part of a node's bytes that belongs to
+// none of its children: the stack ends there.
 type massifSampler struct {
 	x         *massifFile
 	maker     *stackMaker
 	locations []uint32 // by index of a frame; 0 if not made yet
 
-	snapshot int         // of the current line, from 1
-	value    int         // of the current tree; -1: the tree is not shown
-	open     []massifSum // the current node and those around it, by level
+	snapshot int         // snapshot of the current line, from 1
+	value    int         // value of the current tree; -1 if the tree is not shown
+	open     []massifSum // the current node and its ancestors, by level
 	at       []uint32
 	values   []int64 // all 0 between two samples
 }
@@ -110,7 +110,7 @@ func (s *massifSampler) line(line []byte, n *massifNode) error {
 	return nil
 }
 
-// below returns what a node without a frame stands for.
+// below returns the name that the stacks use for a node without a frame.
 func below(text []byte) string {
 	if bytes.Contains(text, []byte("below massif's threshold")) {
 		return "below massif's threshold"
@@ -157,7 +157,7 @@ func (x *massifFile) learnValue(root *massifNode) {
 // maxMassifValues bounds the values of a report; Valgrind's have six.
 const maxMassifValues = 16
 
-// end ends the nodes at this level and deeper, and adds a sample for each that has a rest.
+// end ends the nodes at this level and deeper, and adds a sample for each node with a rest.
 func (s *massifSampler) end(level int) error {
 	for len(s.open) > level {
 		last := len(s.open) - 1

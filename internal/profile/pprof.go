@@ -74,8 +74,8 @@ type pprofProfile struct {
 func (d *pprofProfile) resolve(r *resolver) error        { return r.profile(&d.p, joinedMaps) }
 func (d *pprofProfile) stacks() (*stacks.Profile, error) { return &d.p, nil }
 
-// readPprof reads a profile in four passes, since the messages may be in any order, and refer to
-// each other: strings, then what refers to strings, then locations, then samples.
+// readPprof reads a profile in four passes, since messages refer to each other and may be in any
+// order: strings, then messages that refer to strings, then locations, then samples.
 func readPprof(data []byte, r *resolver) (document, error) {
 	d := &pprofProfile{m: r.m, mappings: map[uint64]uint32{}, functions: map[uint64]uint32{}, locations: map[uint64]uint32{}}
 	for _, pass := range []func(field) error{d.string, d.other, d.location, d.sample} {
@@ -172,7 +172,7 @@ func (f *field) message(use func(number int, n uint64) error) error {
 	}
 	return eachField(f.data, func(f field) error {
 		if f.kind != numberType {
-			return nil // of another version of the format
+			return nil // a field of another version of the format
 		}
 		return use(f.number, f.value)
 	})

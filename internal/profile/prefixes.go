@@ -11,8 +11,8 @@ import (
 // stacks: 48 to 56 were measured.
 const nodeSize = 64
 
-// nodes returns the number of frames of the tree of p's stacks: those that they have in common from
-// the root on count once. It takes 12 bytes for each sample.
+// nodes returns the number of nodes in the tree of p's stacks, in which stacks share the frames
+// from the root on that they have in common. It takes 12 bytes of memory for each sample.
 func nodes(p *stacks.Profile) (n int) {
 	order := make([]uint32, len(p.Samples))
 	for i := range order {

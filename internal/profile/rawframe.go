@@ -12,19 +12,19 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Places finds out where the object files of a process were loaded, and names the frames of files
-// that have no map of the process: those of DHAT and Massif. Package valgrind has one: see
+// Places finds the load addresses of a process's object files, and names the frames of files
+// without a map of the process: DHAT's and Massif's. Package valgrind implements it: see
 // [access.Valgrind].
 type Places interface {
-	// Learn takes the fact that f is in the code of its object. inner is the frame that f called,
-	// the zero value if that is not known.
+	// Learn records that f is in the code of its object. inner is the frame that f called, or the
+	// zero value if unknown.
 	Learn(f, inner report.RawFrame)
 
 	// Frames returns the frames at the address of f, innermost first, and the build ID of its
-	// object; none if they have no more about f than the file. All facts were learned before.
+	// object; none if they add nothing to the file. Call Learn for all facts before.
 	Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
 
-	// Close ends the use, and reports what stayed without names.
+	// Close reports the frames without names, and releases the Places.
 	Close()
 }
 
@@ -71,14 +71,15 @@ func beginOfPlace(text []byte) int {
 	return bytes.LastIndex(text, []byte(" ("))
 }
 
-// A spelling is how a file of Valgrind's tools spells names, which depends on Valgrind's flags.
+// A spelling describes how a file of Valgrind's tools spells names, which depends on Valgrind's
+// flags.
 type spelling struct {
 	mangled bool // names of C++ and Rust are mangled: --demangle=no
 	below   bool // all callers of main have one name: no --show-below-main=yes
 	folders bool // names of files have folders: --fullpath-after
 }
 
-// learn takes the spelling of a frame of the file.
+// learn updates the spelling from a frame of the file.
 func (s *spelling) learn(f *report.RawFrame) {
 	s.mangled = s.mangled || report.IsMangled(f.Func)
 	s.below = s.below || f.Func == report.BelowMain

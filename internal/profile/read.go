@@ -45,14 +45,14 @@ type Options struct {
 type View struct {
 	Label string // name of the input, for the heading of Text; may be empty
 
-	// Show is the name of the sample type, such as inuse_space. Empty: the one that the profile
-	// names, otherwise the last one, as viewers of pprof do.
+	// Show is the name of the sample type, such as inuse_space. If it is empty, Show is the type
+	// that the profile names as its default, otherwise the last one, as in pprof viewers.
 	Show string
 
 	Inclusive bool // the table of Text is ordered by inclusive values
 }
 
-// The errors of Read for an input that cannot be read. They are wrapped.
+// Errors that Read wraps, for an input that cannot be read.
 var (
 	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
 	ErrTooLarge = errors.New("too large for the memory limit; raise it by --max-memory")
@@ -62,7 +62,7 @@ var (
 // A ShowError is the error for View.Show with a name that the profile does not have.
 type ShowError struct {
 	Show  string
-	Types []string // of the profile
+	Types []string // sample types of the profile
 }
 
 func (e *ShowError) Error() string {
@@ -100,14 +100,14 @@ type document interface {
 // A Profile is a profile with names. Its methods may be called from one goroutine at a time.
 type Profile struct {
 	doc  document
-	name string // of its format
+	name string // name of its format
 	m    *memory
 }
 
 // Read reads a profile from in to its end, and names its addresses. An error for an input that is
-// not a profile, or cannot be read, wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the fault;
-// other errors are those of in. If in is a regular file of DHAT or Massif, which may be of any size,
-// Write reads it again. The caller closes the Profile.
+// not a profile, or cannot be read, wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the
+// fault; other errors come from in. If in is a regular file of DHAT or Massif, which may be of any
+// size, Write reads it again. The caller closes the Profile.
 func Read(in io.Reader, o Options) (*Profile, error) {
 	p := &Profile{m: &memory{share: report.NewShare(o.Memory)}}
 	if err := p.read(in, &o); err != nil {
@@ -125,7 +125,7 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 		return p.trace(f, o)
 	}
 	b := bufio.NewReaderSize(in, headSize)
-	begin, _ := b.Peek(headSize) // its error is the next one of b
+	begin, _ := b.Peek(headSize) // the next read returns its error, too
 	isTrace := IsTrace(begin)
 	data, err := p.m.readAll(b)
 	if isTrace && errors.Is(err, ErrTooLarge) {
@@ -176,8 +176,9 @@ func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 	return nil
 }
 
-// Write prints the profile to w. An error is a *ShowError, wraps ErrTooLarge, or is of a file without
-// stacks, and comes before anything is printed, of a file that cannot be read again, or the first error of w.
+// Write prints the profile to w. It fails before printing anything with a *ShowError, with
+// ErrTooLarge, or for a file without stacks; later errors are the first of w, or of a file that
+// cannot be read again.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	if own, ok := p.doc.(ownDocument); ok && form == Own {
 		return own.rewrite(w)
@@ -282,9 +283,9 @@ func (m *memory) grow(data *[]byte) error {
 	return nil
 }
 
-// unpack returns data without its compression by gzip, which may be two members or more, and
-// twofold: a server may compress what was compressed. Reading ends with ErrTooLarge when the
-// unpacked bytes exceed their part of the budget.
+// unpack returns the bytes that data, compressed by gzip, contains. It accepts several members, and
+// data compressed twice, since a server may compress a compressed file. It fails with ErrTooLarge
+// if the bytes exceed their part of the budget.
 func (m *memory) unpack(data []byte) ([]byte, error) {
 	for range maxNested {
 		if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {

@@ -8,17 +8,17 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// What the parts of a profile take in memory, with the slack of slices that grow and of maps.
+// Memory of the parts of a profile, in bytes, with the slack of growing slices and of maps.
 const (
 	sampleSize   = 192
 	locationSize = 192
-	frameSize    = 8 // of a stack: 4, and the slack
+	frameSize    = 8 // bytes of a frame in a stack: 4, and slack for growth
 	valueSize    = 16
 	labelSize    = 96
 )
 
-// rawStacks collects the stacks of a profile whose addresses are those of a process. It is the
-// document of gperftools' and jemalloc's formats.
+// rawStacks collects the stacks of a profile with addresses of a process. It is the document of
+// gperftools' and jemalloc's formats.
 type rawStacks struct {
 	p         stacks.Profile
 	maps      mapList
@@ -70,9 +70,9 @@ func (r *rawStacks) finish(list []byte) error {
 func (r *rawStacks) resolve(to *resolver) error       { return to.profile(&r.p, exactMaps) }
 func (r *rawStacks) stacks() (*stacks.Profile, error) { return &r.p, nil }
 
-// unsample estimates the number and size of all allocations from those that were sampled: an
-// allocation of size bytes was sampled with the probability 1-exp(-size/rate), as a Poisson process
-// does. rate is in bytes; with 0 or 1, all were sampled.
+// unsample estimates the number and size of all allocations from the sampled ones: an allocation of
+// size bytes was sampled with the probability 1-exp(-size/rate), as a Poisson process does. rate is
+// in bytes; with 0 or 1, all were sampled.
 func unsample(number, size, rate int64) (int64, int64) {
 	if number == 0 || size == 0 || rate <= 1 {
 		return number, size

@@ -20,7 +20,7 @@ import (
 
 const (
 	maxFiles   = 4096             // files that a profile may name
-	maxLoads   = 256              // segments of a file that are looked at for each address; linkers make five
+	maxLoads   = 256              // segments of a file that are examined for each address; linkers make five
 	layoutWait = 10 * time.Second // for the headers of a debug file that was found
 )
 
@@ -32,11 +32,11 @@ var (
 	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself by --symbol-path")
 )
 
-// A mapsKind is how much the mappings of a profile tell.
+// A mapsKind tells how exact the mappings of a profile are.
 type mapsKind int
 
 const (
-	exactMaps  mapsKind = iota // those of the kernel: each is one segment of a file
+	exactMaps  mapsKind = iota // from the kernel: each is one segment of a file
 	joinedMaps                 // a producer may have joined them
 )
 
@@ -64,7 +64,7 @@ type site struct {
 	file   *report.Object
 	loads  []object.Segment // loaded segments of the file; of a debug file they may have no bytes
 	known  bool             // loads are set
-	mapped bool             // loads are those of the mapped file itself
+	mapped bool             // loads are the segments of the mapped file itself
 	err    error            // why its addresses cannot be looked up
 	failed bool             // an address has no name because of err
 }
@@ -192,7 +192,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 		r.note(fmt.Sprintf("%.200s: %v: %.80q; its addresses remain unresolved", m.File, errBuildID, m.BuildID))
 		return &site{file: &report.Object{Path: m.File, Err: errBuildID}, err: errBuildID}
 	}
-	if m.File == "" { // a profiler in the kernel may know the build ID alone
+	if m.File == "" { // a profiler in the kernel may know only the build ID
 		s := &site{file: &report.Object{Name: id.String(), Path: id.String(), ID: id}}
 		r.asker.Prefetch(s.file)
 		return s
@@ -251,7 +251,7 @@ func (r *resolver) layout(s *site) {
 	}
 }
 
-// layouts tells how the file of a module is loaded. The segments are those of the Symbolizer.
+// layouts returns the segments of a module's file; the Symbolizer implements it.
 type layouts interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 }
@@ -264,7 +264,7 @@ func isCode(s *object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 // relative returns the link-time address of an address in a mapping.
 func (s *site) relative(m *stacks.Mapping, addr uint64) (uint64, error) {
 	if m.Start == 0 {
-		return addr, nil // no process has code at 0: addresses are those of the file
+		return addr, nil // no process has code at 0: these are addresses of the file
 	}
 	if addr < m.Start || addr >= m.Limit {
 		return 0, errOutside
@@ -277,7 +277,7 @@ func (s *site) relative(m *stacks.Mapping, addr uint64) (uint64, error) {
 			continue
 		}
 		if l.FileSize < l.MemSize && !s.mapped {
-			continue // of a debug file, which may keep the first bytes of its code's segment
+			continue // a debug file may keep the first bytes of its code's segment
 		}
 		if offset-l.Offset < l.FileSize {
 			return offset - l.Offset + l.Addr, nil
@@ -308,8 +308,8 @@ func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 			}
 			start := l.Addr &^ (page - 1)
 			end := (l.Addr + l.MemSize + page - 1) &^ (page - 1)
-			// the whole segment; or a file whose offsets are those of its addresses, as GNU ld lays
-			// it out; or all of the file
+			// the whole segment; or a file whose offsets equal its addresses, as GNU ld lays it
+			// out; or all of the file
 			if size == end-start || m.Offset == start-low && m.Offset != 0 || m.Offset == 0 && size >= last.Addr-low {
 				from := start
 				if m.Offset == 0 && size >= last.Addr-low {

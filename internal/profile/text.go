@@ -15,12 +15,12 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// What the text lists, as pprof -top does by default.
+// Bounds of the lists in the text, as in pprof -top by default.
 const (
 	maxRows    = 80  // functions
 	leastShare = 200 // functions are listed if they have a 200th of the total or more: 0.5 %
 	maxStacks  = 10
-	maxFrames  = 64 // of a listed stack
+	maxFrames  = 64 // frames of a listed stack
 )
 
 // A row is a function of the table, or the code of a file without names.
@@ -113,7 +113,7 @@ func (t *table) object(l *stacks.Location) string {
 	return "[" + name + "]"
 }
 
-// heading prints what the profile is, and which of its values follow.
+// heading prints the kind of the profile, and the values that follow.
 func (t *table) heading(w *bufio.Writer, name, label string) {
 	if label != "" {
 		name += ": " + label
@@ -229,8 +229,8 @@ func (t *table) largest(w *bufio.Writer) {
 	}
 }
 
-// key appends what two samples have in common whose stacks are one for people: the functions and
-// lines of all frames, except the line of the leaf, which it returns.
+// key appends the functions and lines of all frames of a stack, except the line of the leaf, which
+// it returns. Samples with equal keys are listed as one stack.
 func (t *table) key(b []byte, stack []uint32) (_ []byte, leaf int64) {
 	for i, n := range stack {
 		l := &t.p.Locations[n-1]

@@ -92,11 +92,11 @@ type ownDocument interface {
 	rewrite(w io.Writer) error
 }
 
-// A named is a frame of the file, and its frames if these have more than the file.
+// A named is a frame of the file, with the symbolizer's frames if they have more than the file.
 type named struct {
 	raw    report.RawFrame
 	frames []symbolize.Frame // innermost first; none if the file has all that is known
-	id     buildid.ID        // of the object; zero if it is not known
+	id     buildid.ID        // build ID of the object; zero if unknown
 }
 
 const frameCost = 288 // bytes of a frame of an answer
@@ -130,7 +130,7 @@ func (n *namer) learn(f, inner *report.RawFrame) {
 	n.places.Learn(*f, *inner)
 }
 
-// name asks for the names of f. A frame with a line has all that there is.
+// name asks for the names of f. It does not look up a frame that already has a line.
 func (n *namer) name(f *named) error {
 	if n.places == nil || f.raw.Line != 0 {
 		return nil
@@ -145,9 +145,9 @@ func (n *namer) close() {
 	}
 }
 
-// isExact reports whether the address of the first frame of a stack is that of an instruction: it
-// is in the library by which Valgrind replaces malloc and others. If Valgrind has left out the
-// frames in that library, the first frame is a caller.
+// isExact reports whether the first frame of a stack has the exact address of an instruction, which
+// is so in the library with Valgrind's replacements for malloc and others. If Valgrind has omitted
+// the frames in that library, the first frame is a caller.
 func isExact(f *report.RawFrame) bool {
 	return len(path.Base(f.Object)) > len(preloaded) && path.Base(f.Object)[:len(preloaded)] == preloaded
 }
@@ -220,7 +220,7 @@ func isProgram(object, command string) bool {
 	return object != "" && path.Base(object) == path.Base(program(command))
 }
 
-// special returns the number of a location that stands for something else than code.
+// special returns the number of a location that does not stand for code.
 func (s *stackMaker) special(name string) uint32 {
 	return s.p.AddLocation(stacks.Location{Lines: []stacks.Line{{Function: s.p.AddFunction(stacks.Function{Name: name})}}})
 }

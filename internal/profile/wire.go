@@ -21,10 +21,10 @@ type field struct {
 	number int
 	kind   int    // numberType, …
 	value  uint64 // of a number
-	data   []byte // of bytes: a string, a message, or packed numbers
+	data   []byte // the bytes of a string, a message, or packed numbers
 }
 
-// nextField returns the first field of a message, and what follows it.
+// nextField returns the first field of a message, and the rest of the message.
 func nextField(message []byte) (f field, rest []byte, err error) {
 	key, n := binary.Uvarint(message)
 	if n <= 0 || key>>3 == 0 || key>>3 > 1<<29 {

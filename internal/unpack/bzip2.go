@@ -16,8 +16,8 @@ func openBzip2(packed *bufio.Reader, memory *lease, _ io.Reader) (io.Reader, err
 	return &bzip2Reader{bzip2.NewReader(in), in}, nil
 }
 
-// A bzip2Reader reads members as long as one follows the other, since a decoder takes the memory of
-// a block.
+// A bzip2Reader reads successive members with one decoder, since each decoder takes the memory of a
+// block.
 type bzip2Reader struct {
 	z  io.Reader
 	in *bzip2Members
@@ -31,10 +31,10 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bzip2Members ends the input of a decoder, which reads single bytes, after a member that no other
-// one follows. The end of a member has 48 bits of bzip2End, and 32 bits of a checksum. The decoder
-// returns all of a block before it reads on, and has then at most 7 bits that it has not used: the
-// end is in the 10 bytes that it reads next.
+// bzip2Members ends the input of a decoder, which reads single bytes, after the last member of the
+// file. The end of a member has 48 bits of bzip2End, and 32 bits of a checksum. The decoder returns
+// a whole block before it continues to read, with at most 7 bits unused: the end is in the 10 bytes
+// that it reads next.
 type bzip2Members struct {
 	b       *bufio.Reader
 	n       int    // bytes that were read since the last unpacked one

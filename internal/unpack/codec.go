@@ -13,17 +13,17 @@ type Format struct {
 	name   string
 	magics []string // beginnings of its files
 
-	// open returns a reader of what a member unpacks to, and takes its memory from the lease. The
-	// reader returns io.EOF at the end of the member, and has then read no byte after it. last is the
-	// reader of the member before, or nil. An error means that the member only begins like the format,
-	// or wraps ErrNoMemory.
+	// open returns a reader of the unpacked bytes of a member, with memory from the lease. The
+	// reader returns io.EOF at the end of the member, without having read a byte after it. last is
+	// the reader of the preceding member, or nil. An error means that the member only begins like
+	// the format, or wraps ErrNoMemory.
 	open func(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error)
 
 	padded bool // zeros may follow a member
 }
 
-// The formats. Their beginnings are of RFC 1952, RFC 8878 (a file may begin with a skippable frame,
-// as those of pzstd do), "The .xz File Format" 1.2.1, section 2.1.1.1, and bzip2's source.
+// The formats. Their beginnings are from RFC 1952, RFC 8878 (a file may begin with a skippable
+// frame, as pzstd's files do), "The .xz File Format" 1.2.1, section 2.1.1.1, and bzip2's source.
 var (
 	Gzip  = &Format{"gzip", []string{"\x1f\x8b\x08"}, openGzip, true}
 	Zstd  = &Format{"zstd", zstdMagics, openZstd, false}

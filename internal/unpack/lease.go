@@ -30,7 +30,7 @@ func (m *Memory) Left() uint64 {
 // ErrNoMemory is wrapped by the error for an input whose windows the Memory cannot hold.
 var ErrNoMemory = errors.New("not enough memory for compressed inputs")
 
-// A lease is what one input has of a Memory.
+// A lease is the part of a Memory that one input has taken.
 type lease struct {
 	of *Memory
 	n  uint64
@@ -44,7 +44,7 @@ func (l *lease) take(n uint64) error {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	if n-l.n > l.of.left {
-		return fmt.Errorf("%w: it needs %d MiB, of which %d of %d are left", ErrNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
+		return fmt.Errorf("%w: unpacking needs %d MiB, %d of %d are left", ErrNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
 	}
 	l.of.left -= n - l.n
 	l.n = n

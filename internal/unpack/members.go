@@ -10,35 +10,35 @@ import (
 	"io"
 )
 
-// A Reader unpacks the members of a compressed file, which are files of one format after each other,
-// and passes on what follows them: that is text. It reads no more than it needs for what it returns.
-// An error of a decoder is returned once; the next Read returns what is readable after the damage.
-// The caller bounds the size. It is not safe for concurrent use.
+// A Reader unpacks the members of a compressed file, which are files of one format in succession,
+// and passes on the text after them. It reads no more than it needs for the bytes that it returns.
+// It returns an error of a decoder once; the next Read continues with readable text after the
+// damage. The caller bounds the size. It is not safe for concurrent use.
 type Reader struct {
 	format *Format
 	memory *lease
 	tape   *tape
-	b      *bufio.Reader // of the tape
+	b      *bufio.Reader // reads the tape
 
 	z        io.Reader // the current member; nil between members
 	last     io.Reader // z, or the reader of the member before
 	read     int64     // offset up to which the decoder had read when it returned the last bytes
 	unpacked bool      // a member was unpacked, or the first byte of one
-	rest     io.Reader // what follows the members; nil until then
+	rest     io.Reader // the bytes after the members; nil before their end
 	salvage  *salvage  // rest, after damage
-	refused  error     // of a decoder, for what only begins like a member
+	refused  error     // a decoder's error for bytes that only begin like a member
 }
 
-// NewReader returns a Reader of packed. What only begins like a file of the format is passed on. The
-// Reader takes the memory for its decoders from memory until Close; if there is too little, its error
-// wraps [ErrNoMemory].
+// NewReader returns a Reader of packed. Bytes that only begin like a file of the format are passed
+// on. The Reader takes the memory for its decoders from memory until Close; if there is too little,
+// its error wraps [ErrNoMemory].
 func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
 	m := &Reader{format: f, memory: &lease{of: memory}, tape: &tape{r: packed}}
 	m.b = bufio.NewReader(m.tape)
 	return m
 }
 
-// Open does the same as NewReader, but what only begins like a file of the format is an error.
+// Open does the same as NewReader, but fails for bytes that only begin like a file of the format.
 func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	m := f.NewReader(packed, memory)
 	err := m.next()
@@ -52,7 +52,8 @@ func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	return m, nil
 }
 
-// All returns what packed unpacks to, at most most bytes. What follows is an error.
+// All returns the unpacked bytes of packed, at most most bytes. It fails if other bytes follow the
+// members.
 func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	m, err := f.Open(packed, NewMemory(int64(most)))
 	if err != nil {
@@ -66,7 +67,7 @@ func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	case len(b) > most:
 		return nil, fmt.Errorf("more than %d bytes, unpacked", most)
 	case m.rest != nil:
-		return nil, fmt.Errorf("bytes that are not %s follow it", f)
+		return nil, fmt.Errorf("bytes that are not %s follow the file", f)
 	}
 	return b, nil
 }
@@ -126,7 +127,7 @@ const (
 	maxSkipped      = 1 << 20
 )
 
-// next opens the next member, or sets rest to what follows the members.
+// next opens the next member, or sets rest to the bytes after the members.
 func (m *Reader) next() error {
 	if m.format.padded && m.unpacked {
 		if err := m.skipZeros(); err != nil {
@@ -181,10 +182,10 @@ func (m *Reader) open() error {
 	return nil
 }
 
-// failed returns the error for one of the decoder, and sets rest to what is read next. An input of
-// which nothing was unpacked only begins like a compressed one, and is text: a few bytes at the head
-// of a log must not prevent it from being read. A decoder of gzip may return bytes after it has found
-// the damage: what it read for them is read again.
+// failed converts an error of the decoder, and sets rest to the bytes to read next. An input from
+// which nothing was unpacked only begins like a compressed one and is text: a few bytes at the head
+// of a log must not keep the log from being read. A gzip decoder may return bytes after it has
+// found damage: the input of these bytes is read again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err
@@ -222,17 +223,17 @@ func peekFormat(b *bufio.Reader) (f *Format, head []byte, err error) {
 	return f, head, err
 }
 
-// A tape keeps the last bytes that were read from it: those from the mark on, and at least the last
-// maxKept bytes of these.
+// A tape keeps the bytes that were read from it since the mark, or at least the last maxKept of
+// them.
 type tape struct {
 	r    io.Reader
 	kept []byte
 	end  int64 // offset after kept
 	mark int64 // offset of the first byte that is needed
-	err  error // of r
+	err  error // error of r
 }
 
-// maxKept is the number of bytes that may decide whether a member is one. Before the first unpacked
+// maxKept is the number of bytes that may show whether a member is valid. Before the first unpacked
 // byte, gzip has a header of 64 KiB, and bzip2 a block of some 900 KB.
 const maxKept = 2 << 20
 
@@ -246,7 +247,7 @@ func (t *tape) Read(p []byte) (n int, err error) {
 	if len(t.kept) > 2*maxKept {
 		drop = max(drop, int64(len(t.kept)-maxKept))
 	}
-	if drop > int64(len(t.kept)/2) { // copies no byte often
+	if drop > int64(len(t.kept)/2) { // then each byte is copied few times
 		t.kept = t.kept[:copy(t.kept, t.kept[drop:])]
 	}
 	t.kept = append(t.kept, p[:n]...)

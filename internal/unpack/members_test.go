@@ -55,7 +55,7 @@ func TestAllIsTheWholeFile(t *testing.T) {
 		}{
 			{"whole", string(whole), 16 << 20, text + " <nil>"},
 			{"two", string(whole) + string(whole), 16 << 20, text + text + " <nil>"},
-			{"a byte more", string(whole) + "x", 16 << 20, " bytes that are not " + f.String() + " follow it"},
+			{"a byte more", string(whole) + "x", 16 << 20, " bytes that are not " + f.String() + " follow the file"},
 			{"cut off", string(whole[:len(whole)-1]), 16 << 20, " unexpected EOF"},
 			{"text", f.magics[0], 16 << 20, " "},
 		} {

@@ -8,8 +8,8 @@ import (
 // TextRun is the number of bytes of text that end the damage: random bytes have no such run.
 const TextRun = 64
 
-// A salvage passes on what is read after damage, from the first TextRun bytes of text on. At the end,
-// fewer ones with a line end suffice.
+// A salvage passes on the input after damage, from the first run of TextRun bytes of text on. At
+// the end of the input a shorter run with a line end suffices.
 type salvage struct {
 	b    *bufio.Reader
 	text bool  // the text has begun
@@ -36,7 +36,7 @@ func (s *salvage) Read(p []byte) (int, error) {
 }
 
 // TextLen returns how many bytes at the beginning of b are text: UTF-8 without control characters
-// except those of lines and colours. b may end within a character.
+// other than line ends, tabs and colours. b may end within a character.
 func TextLen(b []byte) int {
 	for i := 0; i < len(b); {
 		switch c := b[i]; {

@@ -11,14 +11,13 @@ const (
 	gzipTrailer = 8       // bytes: CRC32 and ISIZE (RFC 1952, section 2.3.1)
 	xzFooter    = 12      // bytes ("The .xz File Format" 1.2.1, section 2.1.2)
 	maxIndex    = 1 << 20 // bytes of the index of an xz file that are read
-	// the most that DEFLATE makes of a byte: two bits stand for 258 bytes (RFC 1951, section 3.2.5)
+	// the largest ratio of DEFLATE: two bits stand for 258 bytes (RFC 1951, section 3.2.5)
 	maxDeflate = 1032
 )
 
-// ContentSize returns the size of the contents of a compressed file of packed bytes, as the file
-// itself has it: at the end of a gzip file, where it is modulo 4 GiB, in the header of zstd, or in the
-// index of xz. It returns false if it has none. Files that hold several compressed ones may have the
-// size of one.
+// ContentSize returns the unpacked size that a compressed file of packed bytes records: at the end
+// of gzip, modulo 4 GiB, in the header of zstd, or in the index of xz. known is false if the file
+// records none. If a file has several members, the size may be that of one member.
 func ContentSize(file io.ReaderAt, packed int64) (size int64, known bool) {
 	head := make([]byte, zstd.HeaderMaxSize)
 	n, err := file.ReadAt(head, 0)

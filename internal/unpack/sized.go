@@ -20,19 +20,19 @@ const Slack = inflate.Slack
 // the default limit of zstd's own decoder.
 const maxWindow = 128 << 20
 
-// A Stream is bytes that are compressed by zlib or zstd, and claim to unpack to Size bytes. Both sizes
-// are what the caller allows.
+// A Stream is data compressed by zlib or zstd that claims to unpack to Size bytes. The caller
+// bounds Packed and Size.
 type Stream struct {
 	Zstd         bool // not zlib
 	Size, Packed uint64
-	Src          *io.SectionReader // of Packed bytes
+	Src          *io.SectionReader // source, Packed bytes long
 }
 
-// Likely reports whether Size bytes may be allocated before they arrive: they are few, or the packed
-// bytes may well unpack to them.
+// Likely reports whether Size bytes may be allocated before they arrive: they are few, or the
+// packed bytes can plausibly unpack to them.
 func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 
-// Likely reports whether packed bytes may well unpack to size bytes, or these are few.
+// Likely reports whether packed bytes can plausibly unpack to size bytes, or size is small.
 func Likely(size, packed uint64) bool { return size <= 1<<20 || size/16 <= packed }
 
 // Window returns the bytes that the decoder takes beside its output. For zstd it is the window of the
@@ -54,8 +54,9 @@ func (s Stream) Window() uint64 {
 	return min(most, max(zstdWindow(h), MinWindow))
 }
 
-// Into unpacks to the beginning of buf, which has room for Slack more, and returns the output. If buf
-// is nil, a buffer of its own grows as bytes arrive. populate is that of [inflate.Zlib].
+// Into unpacks to the beginning of buf, which has room for Slack more, and returns the output. If
+// buf is nil, it allocates a buffer that grows as bytes arrive. populate is passed to
+// [inflate.Zlib].
 func (s Stream) Into(buf []byte, populate func([]byte)) (data []byte, err error) {
 	if !s.Zstd && buf != nil {
 		defer caught(&err)

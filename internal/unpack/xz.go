@@ -11,15 +11,15 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// The decoder of xz takes as much memory as a block's header asks for, up to 4 GiB, and keeps a
-// record of each block until the end of its stream. It also reads on until the caller's buffer is
-// full. An xzGuard therefore follows the bytes that the decoder reads: it checks each header before
-// the decoder has all of it, and counts the bytes that the chunks so far unpack to.
+// The xz decoder allocates as much memory as a block's header asks for, up to 4 GiB, and keeps a
+// record of each block until the end of the stream. It also reads until the caller's buffer is
+// full. An xzGuard therefore parses the bytes that the decoder reads: it checks each header before
+// the decoder has all of it, and counts the unpacked bytes of the chunks so far.
 
-// Bounds of what a stream of xz may cost. Dictionaries are cleared when they are made: all together
-// may have 4 GiB (about a second), and 4,096 bytes for each unpacked one.
+// Bounds on the cost of an xz stream. New dictionaries are cleared: all together may have 4 GiB
+// (about a second), and 4,096 bytes for each unpacked byte.
 const (
-	xzBlocks       = 1 << 18 // of a stream; 16 bytes are kept for each
+	xzBlocks       = 1 << 18 // blocks of a stream; 16 bytes are kept for each
 	xzDictionaries = 4 << 30 // bytes
 	xzPerByte      = 4096
 )
@@ -30,7 +30,7 @@ func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, err
 		r = &xzReader{guard: newXZGuard(packed, xzDictionaries, memory.take)}
 	}
 	r.guard.ended = false
-	// the decoder takes at least the smallest dictionary; the guard has checked what blocks ask for
+	// DictCap is a minimum; the guard checks the dictionary sizes in block headers
 	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(r.guard)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, err
 	return r, nil
 }
 
-// An xzReader reads what is unpacked, and waits for no chunk of which nothing has come.
+// An xzReader reads the unpacked bytes. It returns before it would wait for a chunk that has not
+// begun to arrive.
 type xzReader struct {
 	z     io.Reader
 	guard *xzGuard
@@ -55,7 +56,7 @@ func (r *xzReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// An XZCost is what the structure of a file of xz asks for.
+// An XZCost is the cost of unpacking an xz file, by the sizes in its structure.
 type XZCost struct {
 	Size         uint64 // bytes, unpacked
 	Dictionary   uint64 // bytes of the largest dictionary
@@ -89,9 +90,9 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // is called with the field
 	skip  uint64                           // bytes to pass before the next field
 
-	ended        bool   // the stream has ended: the decoder would take what follows it for another one
+	ended        bool   // the stream has ended: the decoder would take the bytes after it for another stream
 	check        int    // bytes of the check after each block
-	blocks       int    // of the current stream
+	blocks       int    // blocks of the current stream
 	packed       uint64 // bytes of the current block's chunks
 	records      uint64 // numbers of the index that follow
 	padding      int    // bytes of the index so far; 0 before the first one

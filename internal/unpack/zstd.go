@@ -15,7 +15,7 @@ const MinWindow = 8 << 20
 // A zstdReader reads frames one after the other.
 type zstdReader struct {
 	*zstd.Decoder
-	window uint64 // that the decoder was made for
+	window uint64 // window that the decoder was made for
 }
 
 func openZstd(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error) {
@@ -57,8 +57,8 @@ func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 }
 
-// A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1): the decoder would take what
-// follows it for another one.
+// A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1): the decoder would take the
+// bytes after it for another frame.
 type zstdFrame struct {
 	b    *bufio.Reader
 	left int  // bytes of the current part: a header, a block or the checksum
