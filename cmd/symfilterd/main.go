@@ -70,8 +70,8 @@ func run(args []string) int {
 	return serve(conf, o, inherited)
 }
 
-// tell prints why there is no configuration. Mistakes in the file begin with FILE:LINE, which editors
-// open.
+// tell prints why the configuration cannot be used. Messages about mistakes begin with FILE:LINE,
+// which editors open.
 func tell(err error) {
 	if _, ok := err.(daemon.Faults); !ok {
 		err = fmt.Errorf("symfilterd: %w", err)
@@ -79,7 +79,8 @@ func tell(err error) {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// check reports what is wrong with the files and folders of a configuration.
+// check prints the faults of a configuration's files and folders to to, and returns the exit
+// status.
 func check(conf *daemon.Config, path string, to io.Writer) int {
 	notes, faults := conf.Inspect()
 	for _, n := range notes {
@@ -103,7 +104,7 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	ctx, stop := untilSignal()
 	defer stop()
 	startup.TuneGarbage(startup.GarbageMedium)
-	var limit atomic.Pointer[func(int64)] // of the configuration in use
+	var limit atomic.Pointer[func(int64)] // sets the heap limit of the configuration in use
 	limitHeap := func(c *daemon.Config) {
 		offHeap := startup.LimitHeap(heapLimit(c))
 		limit.Store(&offHeap)
@@ -177,8 +178,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, cancel
 }
 
-// heapLimit returns the bytes that the garbage collector keeps the process below, if it can: those of
-// debug files, half as many for unpacking, and those of contexts.
+// heapLimit returns the garbage collector's limit for the heap, in bytes: the memory of debug
+// files, half as much for unpacking, and the memory of contexts.
 func heapLimit(c *daemon.Config) int64 {
 	return int64(c.Symbols.MaxMemory) + int64(c.Symbols.MaxMemory)/2 + int64(c.Limits.ContextBytes)
 }

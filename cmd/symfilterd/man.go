@@ -55,7 +55,7 @@ func manPage(version, date string) string {
 	return b.String()
 }
 
-// flagLines returns how each flag is written, and what it does.
+// flagLines returns the form and the description of each flag.
 func flagLines() (all [][2]string) {
 	flags, _, _, _ := new(options).define()
 	for line := range strings.Lines(flags.FlagUsages()) {

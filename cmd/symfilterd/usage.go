@@ -15,15 +15,15 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// options are what a command line asks for.
+// options hold a parsed command line.
 type options struct {
 	config string
 	check  bool
 	free   bool                  // no sandbox
-	print  func(io.Writer) error // prints something in place of all else; nil: nothing
+	print  func(io.Writer) error // prints help, a man page or a completion script instead of running; nil to run
 }
 
-// shells are those for which a script is made.
+// shells are the shells with a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
 // define returns the flags.
@@ -31,7 +31,7 @@ func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	flags = pflag.NewFlagSet("symfilterd", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.StringVar(&o.config, "config", "", "the configuration `FILE`")
-	flags.BoolVar(&o.check, "check", false, "check the file and what it names, and end")
+	flags.BoolVar(&o.check, "check", false, "check the configuration and exit")
 	flags.BoolVar(&o.free, "no-sandbox", false, "do not confine the process on Linux")
 	schema = flags.Bool("schema", false, "print the JSON schema of the configuration")
 	version = flags.Bool("version", false, "print the version")
@@ -71,7 +71,7 @@ func help() string {
 	return helpText + "Flags:\n" + flags.FlagUsages() + helpEnd
 }
 
-// parse reads a command line. An error says how it is written.
+// parse reads a command line. Its errors show the right form.
 func parse(args []string) (*options, error) {
 	o := &options{}
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd || len(args) > 0 && args[0] == cobra.ShellCompNoDescRequestCmd {
@@ -108,9 +108,9 @@ func parse(args []string) (*options, error) {
 		}
 		o.print = func(w io.Writer) error { return script(words[1], w) }
 	case word != "" && o.config == "" && len(words) == 1 && strings.ContainsAny(word, "./"):
-		return nil, fmt.Errorf("%q is no flag; write symfilterd --config %s", word, word)
+		return nil, fmt.Errorf("%q is not a flag; write symfilterd --config %s", word, word)
 	case word != "":
-		return nil, fmt.Errorf("%q is not a command; those are help, man and completion: see symfilterd --help", word)
+		return nil, fmt.Errorf("%q is not a command; the commands are help, man and completion: see symfilterd --help", word)
 	case o.config == "":
 		return nil, fmt.Errorf("no configuration; write symfilterd --config FILE: see symfilterd --help")
 	}
@@ -174,7 +174,8 @@ func script(of string, to io.Writer) error {
 	return root.GenFishCompletion(to, true)
 }
 
-// remarks returns what a reference has about a key beside its text.
+// remarks returns the notes about a key in the reference: its kind, range and default, and the keys
+// that must accompany it.
 func remarks(k *daemon.Key) string {
 	all := []string{k.Kind()}
 	if r := k.Range(); r != "" {
