@@ -12,7 +12,7 @@ import (
 type Root struct {
 	Path   string    // as in the options
 	Files  int       // ELF files, those in zip files included, that can be found by their build IDs
-	ID     ID        // of the file at Path, if that is an ELF file; zero otherwise
+	ID     ID        // build ID of the file at Path if it is an ELF file; zero otherwise
 	Faults []Attempt // files and folders at or below Path that cannot be read; at most 16
 }
 

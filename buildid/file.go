@@ -53,7 +53,7 @@ type File struct {
 	os         *os.File
 	closer     io.Closer
 	unverified bool
-	state      string // of the compressed file that the contents come from, if os is nil
+	state      string // state of the compressed file with these contents, if os is nil
 	whole      *whole // the contents of a small file that is closed; nil: read from r
 }
 
@@ -119,8 +119,8 @@ func (f *File) Bytes() []byte {
 // Whole reports whether the file was read whole. It has no descriptor.
 func (f *File) Whole() bool { return f.whole != nil }
 
-// Modified returns the time of the last change of a file of the system, in nanoseconds since 1970;
-// ok is false for what is not a regular file of its own.
+// Modified returns when the file was last changed, in nanoseconds since 1970; ok is false unless f
+// is a regular file of the system.
 func (f *File) Modified() (nanoseconds int64, ok bool) {
 	switch {
 	case f.whole != nil:
@@ -138,8 +138,8 @@ func (f *File) Modified() (nanoseconds int64, ok bool) {
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
-// State returns what changes when another file takes the place of f or f is written to: its inode,
-// size and time. It is empty for what is not a file of its own.
+// State returns the inode, size and time of f, which change if another file replaces f or f is
+// written to. It is empty unless f is a file of the system.
 func (f *File) State() string {
 	switch {
 	case f.whole != nil:

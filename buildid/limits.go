@@ -12,7 +12,7 @@ const (
 	maxSummed   = 16 << 30 // bytes of a file whose checksum is computed: that takes some seconds
 	sumChunk    = 1 << 20  // bytes summed between two checks of the context
 
-	// bytes of an ids.txt that are read; that of a whole Fuchsia build has 10 MiB
+	// bytes of an ids.txt that are read; a whole Fuchsia build has an ids.txt of 10 MiB
 	maxIDsBytes = 64 << 20
 	maxIDsLines = 1 << 20 // lines of an ids.txt that are kept: some 100 MiB
 

@@ -25,7 +25,7 @@ type Link struct {
 // too. The file must have the checksum of the link, and the build ID id unless the file or the
 // query has none.
 //
-// A name that would lead out of those folders is rejected. If note is not nil, it is called for
+// A name that would lead out of these folders is rejected. If note is not nil, it is called for
 // every place that was searched without success. The error wraps [fs.ErrNotExist] if none of them
 // has the file.
 func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {

@@ -24,7 +24,7 @@ func OpenUnpacked(path, where string) (*File, error) {
 	return unpackedModule(f)
 }
 
-// isPackedModule reports whether path is that of a compressed module of Linux.
+// isPackedModule reports whether path is the path of a compressed Linux module.
 func isPackedModule(path string) bool {
 	for _, suffix := range []string{".xz", ".zst", ".gz"} {
 		if name, ok := strings.CutSuffix(path, suffix); ok {

@@ -141,7 +141,7 @@ func (x *pathIndex) noteMisses(s *search) {
 	}
 }
 
-// mismatch returns the reason why the file is not that of the given ID.
+// mismatch returns the reason why the file does not have the given ID.
 func (r *record) mismatch(id ID) string {
 	switch {
 	case r.content == unread:

@@ -53,7 +53,7 @@ func newRootWalk(path string, old []*folder) *rootWalk {
 	return r
 }
 
-// run does the walk. The error is that of the context, or of a process without free descriptors or
+// run does the walk. It fails if the context is done, or if the process runs out of descriptors or
 // memory.
 func (w *walk) run(roots []*rootWalk) error {
 	w.more.L = &w.mu

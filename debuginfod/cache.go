@@ -34,7 +34,7 @@ const (
 type key struct {
 	id     buildid.ID
 	kind   buildid.Kind // Debug or Executable
-	source string       // path of a source file; empty: the file is that of kind
+	source string       // path of a source file; empty for a file of kind
 }
 
 // word returns the name of the file in the directory of its build ID.
@@ -225,7 +225,7 @@ func checkDir(info fs.FileInfo) error {
 type look struct {
 	reason string
 	miss   bool          // the cache has an empty file that has not expired
-	age    time.Duration // of the empty file; set for expired ones too
+	age    time.Duration // age of the empty file; set for expired files, too
 	// servers that had no such file; nil if another program has written the miss
 	by      []serverMiss
 	missFor time.Duration // for how long their answers are believed

@@ -128,7 +128,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 		return nil, fmt.Errorf("debuginfod: no build ID: %w", fs.ErrNotExist)
 	}
 	if isVDSO(q.Name) {
-		note(buildid.Attempt{Where: "debuginfod", Reason: "not asked: the vDSO is part of the kernel, and no server has it"})
+		note(buildid.Attempt{Where: "debuginfod", Reason: "not requested: the vDSO is part of the kernel, and no server has it"})
 		return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 	}
 	if c.o.Offline || len(c.servers) == 0 {

@@ -70,7 +70,7 @@ const (
 	// misses on disk, of 1 or 2 inodes each; if there are more, the oldest are removed
 	maxMisses  = 10000
 	keptMisses = 8000 // misses left after such a removal
-	missLook   = 1000 // misses written by this process between two counts of those on disk
+	missLook   = 1000 // misses written by this process between two counts of the misses on disk
 	// new build IDs requested at once: enough for three big programs with all their libraries
 	newBurst      = 1000
 	newPerSecond  = 20      // new build IDs requested in each second after that

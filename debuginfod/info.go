@@ -117,7 +117,7 @@ func (c *Cache) Info() CacheInfo {
 type ProbeResult struct {
 	Server    string
 	Reachable bool          // the server sent an HTTP answer
-	Works     bool          // the answer was that of a debuginfod server, with or without the file
+	Works     bool          // a debuginfod server answered, with or without the file
 	Has       bool          // the server has the file
 	Took      time.Duration // time until the answer began
 	Answer    string        // the answer as text, or the reason why there is none

@@ -117,7 +117,7 @@ func answered(at time.Time, missFor time.Duration) string {
 	return fmt.Sprintf("it answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))
 }
 
-// missReason returns the reason why a remembered miss is no file.
+// missReason returns the text about a remembered miss: which servers answered, and when.
 func (l *look) missReason() string {
 	var names []string
 	at := time.Now().Add(-l.age)

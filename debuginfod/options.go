@@ -24,7 +24,7 @@ type Options struct {
 	// limit in bytes; if it is exceeded, the least recently read files are removed. 0: only
 	// elfutils' rule applies
 	CacheMax int64
-	Version  string // of this program, for the User-Agent
+	Version  string // version of this program, for the User-Agent
 	// time for each 100 KiB from a server. 0: 90 s; negative: only MaxTime applies
 	Timeout    time.Duration
 	MaxTime    time.Duration // time for one file from all servers. 0: 10 min
@@ -214,7 +214,7 @@ func parseURLs(words []string) []*server {
 			case "ignore":
 				ima = ""
 			case "enforcing":
-				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; say ima:ignore to take its files unsigned"
+				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept its files unsigned"
 			default:
 				ima = fmt.Sprintf("refused: %q is not a known tag; ima:ignore is", redacted(word))
 			}

@@ -67,8 +67,8 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts the bytes that arrive from the network, and fails after so many that a file of
-// maxSize bytes cannot take them: a stream of empty gzip members inflates to nothing, without end.
+// A counter counts the bytes that arrive from the network. It fails above the number that a file of
+// maxSize bytes can take, since a stream of empty gzip members inflates to nothing, without end.
 type counter struct {
 	r       io.Reader
 	w       *watch
@@ -83,8 +83,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contenders returns one contender for each server. Those of refused servers, and of servers with a
-// remembered answer about k, are final.
+// contenders returns one contender for each server. The contenders of refused servers, and of
+// servers with a remembered answer about k, are final.
 func (c *Client) contenders(k key) []*contender {
 	var all []*contender
 	now := time.Now()

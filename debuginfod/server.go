@@ -72,7 +72,7 @@ type breaker struct {
 	failures int           // number of failures in a row
 	pause    time.Duration // length of the last pause
 	until    time.Time     // no request before this time
-	trying   bool          // the one request after a pause is running
+	trying   bool          // the trial request after a pause is running
 }
 
 // allow reports whether a request may be made at the time now. If so, the caller must report its

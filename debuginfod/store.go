@@ -215,7 +215,7 @@ func (s *spool) finish(modified time.Time) error {
 		}
 	}
 	if err == nil {
-		s.root.Remove(s.k.missedByPath()) // of the miss that the file replaces
+		s.root.Remove(s.k.missedByPath()) // record of the miss that the file replaces
 	}
 	return err
 }

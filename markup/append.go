@@ -109,7 +109,8 @@ func appendAddr(dst []byte, addr uint64) []byte {
 	return strconv.AppendUint(dst, addr, 16)
 }
 
-// A nameRule is the set of bytes that a name may hold besides those that every name may.
+// A nameRule is the set of bytes that one kind of name may hold, in addition to the bytes allowed
+// in every name.
 type nameRule uint8
 
 const (

@@ -5,7 +5,7 @@ import "strconv"
 // A SyntaxError is the reason why text that begins like an element is not one. Functions of this
 // package return a pointer to it: compare that with nil before you convert it to an error.
 type SyntaxError struct {
-	// offset of Got in bytes: in the line, or in the fields for functions that get only those
+	// offset of Got in bytes: in the line, or in the fields for functions that get only the fields
 	Off      int
 	Tag      string // tag of the element
 	Expected string // with its article: "an address"

@@ -13,9 +13,9 @@ import (
 // A %p is 0x or 0X and hexadecimal digits, or only zeros. A %i is decimal, hexadecimal with 0x, or
 // octal with a leading 0. All must fit into 64 bits. A name holds neither '}' nor a line end.
 
-// Parse parses an Elem token with any tag. The offset in its error is that in the line. A token
-// that is not an element returns its own Err, or if it has none, an error that an element was
-// expected.
+// Parse parses an Elem token with any tag. The offset in its error is relative to the line. For a
+// token that is not an element, Parse returns the token's Err, or if it has none, an error that an
+// element was expected.
 func Parse(t Token) (Element, *SyntaxError) {
 	switch {
 	case t.Err != nil:
@@ -113,7 +113,7 @@ func ParsePC(fields []byte) (PC, *SyntaxError) {
 
 // ParseBT parses the fields of a bt; the result does not alias them. If the third field is neither
 // ra nor pc, the kind is Ambiguous, and the message begins there: {{{bt:1:0x…:sp 0x3f…}}}.
-// Otherwise the message is what follows that field: {{{bt:0:0x…:pc:from CFI}}}.
+// Otherwise the message is the text after that field: {{{bt:0:0x…:pc:from CFI}}}.
 func ParseBT(fields []byte) (BT, *SyntaxError) {
 	b, bad := bt(fields)
 	return b.element(fields), bad.report(TagBT, fields, 0)
@@ -149,9 +149,9 @@ func ParseDumpFile(fields []byte) (DumpFile, *SyntaxError) {
 }
 
 // LeadingBT returns the bt at the beginning of b and its length in bytes; 0 if there is no valid
-// one. The message is not in e, but returned apart, and aliases b. LeadingBT is for logs that
-// consist mainly of lines with one backtrace element: a [Scanner] gives the same answer at three
-// times the cost.
+// one. The message is not in e; it is returned separately, and aliases b. LeadingBT is for logs
+// that consist mainly of lines with one backtrace element: a [Scanner] gives the same answer at
+// three times the cost.
 func LeadingBT(b []byte) (e BT, message []byte, n int) {
 	const head = "{{{bt:"
 	if len(b) < len(head) || string(b[:len(head)]) != head {

@@ -77,8 +77,7 @@ func (a *answer) lines(o *Options, module string) [][]byte {
 	return a.text
 }
 
-// line returns what follows the address of a frame in a report; nothing is written in place of a
-// function that is not known:
+// line returns the text after the address of a frame in a report; an unknown function is left out:
 //
 //	in main() at a.c:12
 //	in memcpy() from /lib/libc.so.6

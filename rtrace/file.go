@@ -13,7 +13,7 @@ import (
 type file struct {
 	*report.Object
 	parts  []object.Segment // segments that may have been mapped, sorted by address
-	end    uint64           // of all segments in memory, in the file's addresses
+	end    uint64           // end of all segments in memory, as an address of the file
 	shown  bool             // its module was rendered
 	number uint64           // number of the module
 }

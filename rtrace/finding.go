@@ -26,8 +26,8 @@ type finder struct {
 	process int // number of the current process in the findings; -1: none has begun
 	begun   bool
 
-	first  string // the first type that the report lists: that of calls without one
-	leaks  []leak // of the current group, by type
+	first  string // the first type in the report's list, used for calls without a type
+	leaks  []leak // leaks of the current group, by type
 	frames []findings.TraceFrame
 	framed bool
 }
@@ -38,7 +38,7 @@ type leak struct {
 	blocks, bytes uint64
 }
 
-const maxLeakTypes = 64 // types of the resources of a group; the calls of further ones are of the last
+const maxLeakTypes = 64 // types of the resources of a group; calls of further types count for the last one
 
 // Close adds the leaks of the last process.
 func (f *finder) Close() error {
@@ -48,7 +48,7 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds what a record has to the findings.
+// take adds the leaks and contexts of a record to the findings.
 func (f *finder) take(rec *record) error {
 	switch rec.Kind {
 	case headerRecord:
@@ -99,7 +99,7 @@ func (f *finder) begin(header *record) {
 	f.process = f.to.Begin(p)
 }
 
-const tool = "rtrace" // of all findings
+const tool = "rtrace" // the tool of all findings
 
 // call adds an allocation to the current group.
 func (f *finder) call(rec *record) {
@@ -152,8 +152,8 @@ func (f *finder) finish() {
 	f.leaks, f.frames, f.framed = f.leaks[:0], f.frames[:0], false
 }
 
-// frame appends the frames at the address of a frame: those of the symbolizer, if it has more than
-// the report.
+// frame appends the frames at the address of rec: the symbolizer's, if they have more than the
+// report.
 func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}

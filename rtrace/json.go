@@ -218,7 +218,7 @@ func (j *jsonPrinter) endCall() {
 	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the current calls. If continues is set, another object has the rest of them.
+// finish prints the current calls. If continues is set, another object has the rest of the calls.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {

@@ -70,8 +70,8 @@ type traceKey struct {
 	epoch  int // epoch of the mappings in which the addresses are
 }
 
-// A comment is a comment between calls. It is printed before the first call whose index is larger
-// than that of the call before the comment.
+// A comment is a comment between calls. It is printed before the first call with an index above
+// that of the call preceding the comment.
 type comment struct {
 	line  string
 	index uint64

@@ -153,7 +153,8 @@ func (s *space) place(m *mapping) bool {
 		return false
 	}
 	m.placed, m.rel = true, fits[0]
-	// several segments have this size: take the one with the load bias of the file's other mappings
+	// several segments have this size: take the segment whose load bias the file's other mappings
+	// have
 	if len(fits) > 1 {
 		at := s.after(m.from)
 		for _, old := range s.maps[max(0, at-maxPieces):min(len(s.maps), at+maxPieces)] {

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// The values of a stack, as Go's heap profiles have them.
+// The values of a stack, as in Go's heap profiles.
 const (
 	allocObjects = iota
 	allocSpace
@@ -20,10 +20,10 @@ const (
 	inuseSpace
 )
 
-// NewStacks returns a writer that prints the allocations of the report written to it to w, in a form
-// for viewers of profiles: o.Output is Pprof, Folded or Speedscope. A stack has the number and the
-// bytes of the resources that its calls have allocated, and of those that were not freed by the end
-// of the report. Folded stacks have the last of these. Labels of pprof's form are the type of the
+// NewStacks returns a writer that prints the allocations of the report written to it to w, in a
+// format of profile viewers: o.Output is Pprof, Folded or Speedscope. A stack has the number and
+// bytes of the resources that its calls allocated, and of the resources not freed by the end of the
+// report. Folded stacks have only the bytes not freed. Labels of pprof's form are the type of the
 // resource and the contexts of the call. Close prints the profile. One goroutine at a time may use
 // the writer.
 func NewStacks(w io.Writer, o Options) io.WriteCloser {
@@ -45,14 +45,14 @@ type stacker struct {
 	left  int64 // calls that were left out for lack of memory
 
 	unordered bool       // frees may come before allocations, in a compressed report
-	frees     []resource // until the end of such a report
+	frees     []resource // kept until the end of such a report
 
 	types    []resourceType
 	contexts map[uint64]string // names, by bits
 	live     map[resource]*held
 	mappings map[*mapping]uint32
 
-	calls  []groupedCall // of the current group
+	calls  []groupedCall // calls of the current group
 	stack  []uint32
 	framed bool
 	frames []findings.TraceFrame
@@ -67,8 +67,8 @@ type groupedCall struct {
 	labels []stacks.Label
 }
 
-// A held is a resource that is not freed yet. Its allocations have no common stack if their number is
-// counted: the one that was made last is freed first.
+// A held is a resource that is not freed yet. A counted resource may have allocations with
+// different stacks: the latest one is freed first.
 type held struct {
 	stack  []uint32
 	labels []stacks.Label
@@ -76,8 +76,8 @@ type held struct {
 	before *held // an earlier allocation of a resource that counts them
 }
 
-// The bytes that a resource which is not freed takes, about: its entry in the table, and the stack
-// and labels in the profile; and those of a frame of it.
+// Approximate memory, in bytes, of a resource that is not freed (its entry in the table, its stack
+// and labels in the profile), and of one of its frames.
 const (
 	heldCost      = 512
 	heldFrameCost = 16
@@ -111,7 +111,7 @@ func (t *translator) lostCalls() int64 {
 	return t.processor.lost
 }
 
-// take adds what a record has to the profile.
+// take adds the calls and frees of a record to the profile.
 func (s *stacker) take(rec *record) error {
 	switch rec.Kind {
 	case headerRecord:
@@ -262,7 +262,7 @@ func (s *stacker) finish() {
 	s.calls, s.stack, s.framed = s.calls[:0], s.stack[:0], false
 }
 
-// freeAll takes the resources that an unordered report frees out of those that are in use.
+// freeAll removes the resources that an unordered report frees from the resources in use.
 func (s *stacker) freeAll() {
 	for _, r := range s.frees {
 		s.freed(r)
@@ -280,7 +280,7 @@ func (s *stacker) counts(kind string) bool {
 	return false
 }
 
-// freed takes a resource out of those that are in use.
+// freed removes a resource from the resources in use.
 func (s *stacker) freed(r resource) {
 	h := s.live[r]
 	if h == nil {

@@ -20,7 +20,7 @@ type Asker struct {
 // An Answer is the result of the lookup of an address.
 type Answer struct {
 	Frames  []symbolize.Frame // innermost first; none if no symbol covers the address
-	Err     error             // why there are no frames; nil if the file has none for the address
+	Err     error             // why the frames are missing; nil if the file has none for the address
 	Pending bool              // the debug file is still being looked for
 	Kept    bool              // callers may cache the Answer, at most until Until if that is set
 	Until   time.Time         // a later lookup may give better Frames; zero if they are final
@@ -38,11 +38,11 @@ func NewAsker(o *Options) *Asker {
 func newAsker(o *Options, p *Patience) *Asker {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	p.endBlock() // of a log before the report
+	p.endBlock() // ends a block of the log before the report
 	return &Asker{o: o, expired: ctx, patience: p}
 }
 
-// patienceOf returns the Patience of a *filter.Filter, or nil if f is none.
+// patienceOf returns the Patience of a *filter.Filter, or nil for any other f.
 func patienceOf(f io.Writer) *Patience {
 	if access.Filter == nil { // no program without the filter's package has one
 		return nil
@@ -90,8 +90,7 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 }
 
 // Variable returns the variable at the module-relative address rel of f, and waits as Frames does.
-// If there is none, the Variable has no name. The error is nil, or the reason why the answer is not
-// final.
+// If there is none, the Variable has no name. A non-nil error tells why the answer is not final.
 func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error) {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return v, f.Err

@@ -67,7 +67,7 @@ func withoutSuffixes(name string) string {
 			continue
 		}
 		if n := len(b); n > 1 && IsWordByte(b[n-2]) && (b[n-2] < '0' || b[n-2] > '9') {
-			continue // of a name
+			continue // a digit of a name
 		}
 		if i < len(name) && '0' <= name[i] && name[i] <= '9' {
 			continue

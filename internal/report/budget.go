@@ -84,7 +84,7 @@ func (b *Budget) take(n, spare int64) bool {
 	return true
 }
 
-// Give returns n bytes to the Budget, and to the ledger the steps that are no longer needed.
+// Give returns n bytes to the Budget, which returns steps that it no longer needs to the ledger.
 func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {

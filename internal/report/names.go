@@ -7,7 +7,7 @@ import (
 )
 
 // Unversioned returns the name of a symbol without its version, memcpy for memcpy@@GLIBC_2.14, and
-// whether it had one. Symbols of debug files have versions, those of stripped libraries do not.
+// whether it had one. Symbols of debug files have versions, symbols of stripped libraries do not.
 func Unversioned(name string) (plain string, versioned bool) {
 	i := strings.IndexByte(name, '@')
 	if i <= 0 || name[0] == '?' { // MSVC mangles with @

@@ -53,15 +53,15 @@ type Object struct {
 	Fixed bool             // its load address is its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // the executable segments of Loads
-	State string           // of a file without a build ID, which another may replace; see NameOf
+	State string           // state of a file without a build ID, which another file may replace: see NameOf
 
 	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers read
 	// its contents within [object.Guard].
 	Image *object.File
 
-	file    *buildid.File // of Image
-	state   string        // as State, of any file
-	turn    int           // of Objects, when the file was last looked at
+	file    *buildid.File // file of Image
+	state   string        // as State, but of any file
+	turn    int           // Objects' turn at the last check of the file
 	awaited *Awaited      // nil until its debug file is searched for
 }
 
@@ -79,9 +79,9 @@ func (all *Objects) Close() {
 	all.all = nil
 }
 
-// Renew begins another report: Named looks at each file again before it returns its Object, opens one
-// that was replaced, and tries again to open one that could not be used. The most files that were used last
-// stay open.
+// Renew begins another report: Named checks each file again before it returns its Object, and
+// reopens a file that was replaced or could not be used. The given number of most recently used
+// files stay open.
 func (all *Objects) Renew(most int) {
 	maps.DeleteFunc(all.all, func(_ string, f *Object) bool { return f.Err != nil })
 	if len(all.all) > most {
@@ -94,8 +94,8 @@ func (all *Objects) Renew(most int) {
 	all.turn++
 }
 
-// Work returns how many times a file was opened, and how many times it was looked at whether one was
-// replaced or is there.
+// Work returns how many times a file was opened, and how many times a file was checked for
+// existence or replacement.
 func (all *Objects) Work() (opened, looked int) { return all.opened, all.looked }
 
 // Named returns the Object for a name in the report. The first call for a name reads the file's
@@ -140,12 +140,12 @@ func (all *Objects) Named(name string) *Object {
 	return f
 }
 
-// Changed reports whether one of the first most files of the current report that it looks at is another
-// one now, or is there only now. Which ones it looks at is random if there are more.
+// Changed checks at most most files of the current report, chosen at random if there are more. It
+// reports whether one was replaced, or has appeared since it was looked for.
 func (all *Objects) Changed(most int) bool {
 	for _, f := range all.all {
 		if f.turn != all.turn {
-			continue // it is looked at before its next use
+			continue // Named checks it before its next use
 		}
 		if most--; most < 0 {
 			break
@@ -160,7 +160,7 @@ func (all *Objects) Changed(most int) bool {
 	return false
 }
 
-// changed reports whether the file, which was used or not there, is another one now.
+// changed reports whether the file was replaced, or has appeared, since its last check.
 func (f *Object) changed() bool {
 	info, err := os.Stat(f.Path)
 	there := err == nil && info.Mode().IsRegular()
@@ -264,8 +264,8 @@ func (f *Object) location(rel uint64) symbolize.Location {
 	return symbolize.Location{ID: f.ID, Name: f.Path, Addr: rel}
 }
 
-// NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state unless
-// that is empty. Answers for one state of a file are never those for another.
+// NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state
+// unless that is empty. Thus answers for one state of a file are never used for another.
 func NameOf(path, state string) string {
 	if state == "" {
 		return path

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are those that all readers of reports share. For files without a build ID the finders of
-// its Symbolizer must include [Files].
+// Options are the options that all readers of reports share. For files without a build ID the
+// finders of its Symbolizer must include [Files].
 type Options symbolize.ReportOptions
 
 // Place returns the path of an object file that has this name in a report.

@@ -29,7 +29,7 @@ const maxAwaited = 65536
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
 	// for one build ID, from the first line that names it: Local for the search on this machine and
-	// the inflation of the file, Servers for all of it
+	// the inflation of the file, Servers for the whole search
 	Local, Servers time.Duration
 	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for the longer
 	// of Local and Servers at most
@@ -40,7 +40,7 @@ type Patience struct {
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
 	stuck  bool          // the last wait for a search on this machine ended without an answer
-	pauses []pause       // those of the last minute
+	pauses []pause       // pauses of the last minute
 	block  time.Duration // waited in the current block
 	blocks bool          // there is a current block
 }
@@ -86,7 +86,7 @@ func (p *Patience) Settle(a *Awaited) {
 // on this machine.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
-// endBlock ends the block. What follows, up to the next one, has no common wait.
+// endBlock ends the block. Lines up to the next block have no common wait.
 func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
 // left returns how long a line may still wait for the file of a. wait is the whole time for one
@@ -114,8 +114,8 @@ func (p *Patience) spent(now time.Time) (sum time.Duration) {
 	return sum
 }
 
-// addPause adds a delay of the input. Those that begin within a second count until the last of them
-// is a minute old: there may be thousands.
+// addPause adds a delay of the input. Delays that begin within one second are joined, since there
+// may be thousands; they count until the last one is a minute old.
 func (p *Patience) addPause(begin time.Time, d time.Duration) {
 	n := len(p.pauses)
 	if n == 0 || begin.Sub(p.pauses[n-1].begin) >= time.Second {
