@@ -24,9 +24,9 @@ const maxPatience = 30 * time.Second
 
 // Config is the configuration of a processor.
 type Config struct {
-	// Key names the attributes that tell the processes of a log apart. Each is taken from the
-	// resource, or else from the record; absent ones are left out. Records without any of them are
-	// told apart by all attributes of their resource.
+	// Key names the attributes that identify the processes of a log. Each is taken from the
+	// resource, or if absent there, from the record. Records without any of them are identified by
+	// all attributes of their resource.
 	Key []string `mapstructure:"key"`
 
 	// BodyFields are tried in order if the body is a map: the first that is a string is filtered.
@@ -39,7 +39,7 @@ type Config struct {
 	// Mode is resolve or locate.
 	Mode string `mapstructure:"mode"`
 
-	// Frames adds the attribute symfilter.frames, with what is known of each address.
+	// Frames adds the attribute symfilter.frames, with the facts about each address.
 	Frames bool `mapstructure:"frames"`
 
 	// EmitLate sends one more record when a debug file has come after the records that needed it.
@@ -54,7 +54,7 @@ type Config struct {
 	// IdleTimeout is the time after which a process without a record is forgotten.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
-	// Storage names the storage extension that keeps contexts over a restart; nil: none.
+	// Storage names the storage extension that keeps contexts over a restart; nil for none.
 	Storage *component.ID `mapstructure:"storage"`
 
 	Symbols Symbols `mapstructure:"symbols"`
@@ -76,7 +76,7 @@ type Patience struct {
 // longest returns the time that a batch may wait.
 func (p *Patience) longest() time.Duration { return max(p.Local, p.Servers) }
 
-// Symbols says where debug files are. They are asked in the order of the fields.
+// Symbols lists the sources of debug files, which are asked in the order of the fields.
 type Symbols struct {
 	SymbolPaths          []string `mapstructure:"symbol_paths"`
 	IDsFiles             []string `mapstructure:"ids_files"`
@@ -84,8 +84,8 @@ type Symbols struct {
 	DebugFileDirectories []string `mapstructure:"debug_file_directories"`
 	DebuginfodURLs       []string `mapstructure:"debuginfod_urls"`
 
-	// CacheDirectory keeps downloads, and what can be learned again: indexes of debug files, inflated
-	// sections. Empty: nothing is kept.
+	// CacheDirectory keeps downloads and data that can be made again: indexes of debug files,
+	// inflated sections. If it is empty, nothing is kept.
 	CacheDirectory string `mapstructure:"cache_directory"`
 
 	// MaxMemory bounds the memory of all debug files and rendered frames.

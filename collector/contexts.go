@@ -24,7 +24,7 @@ var emptyContext = new(filter.Context).Size()
 // A stream is the log of one process.
 type stream struct {
 	key  string
-	temp bool // not remembered: there is no room
+	temp bool // not remembered, for lack of room
 
 	mu      sync.Mutex // held while the records of a batch are filtered
 	context filter.Context
@@ -36,7 +36,7 @@ type stream struct {
 	snapshot latest // context as it is to be saved
 
 	// guarded by contexts.mu
-	users int // batches that have it
+	users int // batches that use it
 	size  int
 	dict  bool // inDict after the last batch: any next record may be part of the hexdict
 	used  time.Time
@@ -98,8 +98,8 @@ func (c *contexts) hasDict(key []byte) bool {
 	return s != nil && s.dict
 }
 
-// release ends acquire. size is that of the context, dict whether a hexdict is open. A stream
-// without a context is forgotten: most logs that look as if they had a frame have none.
+// release undoes acquire. size is the context's size, dict reports whether a hexdict is open. A
+// stream without a context is forgotten: most logs that seem to have a frame have none.
 func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	if s.temp {
 		return

@@ -41,7 +41,7 @@ func (w *worker) filter(ctx context.Context) {
 	w.before.Add(&now)
 }
 
-// until bounds the time of the batch: what waits, or opens, inflates and parses files.
+// until bounds the time that the batch spends waiting, and opening, inflating and parsing files.
 func (w *worker) until(t time.Time) {
 	w.end = t
 	w.lines.Until(t)
@@ -162,7 +162,7 @@ func (r *run) together(first int32) {
 			w.traces.filter(r, begin, last)
 			begin = w.texts[last].next
 		}
-		for i := begin; i != next; i = w.texts[i].next { // only those of a hexdict
+		for i := begin; i != next; i = w.texts[i].next { // only the texts of a hexdict
 			r.single(&w.texts[i])
 		}
 		begin, last, gap = next, 0, 0

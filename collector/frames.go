@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// framesAttribute lists what is known of each address of a record. Its names and values are those
-	// of an element in symfilter's JSON.
+	// framesAttribute lists the facts about each address of a record, with the names and values of
+	// an element in symfilter's JSON.
 	framesAttribute = "symfilter.frames"
 
 	// maxFrames bounds the addresses of a record in framesAttribute: records must fit into messages.
@@ -27,7 +27,7 @@ type answers struct {
 	run     *traces // nil: current
 }
 
-// enter makes t the text of the next answers, and enterRun those of a run.
+// enter sets the text of the next answers, enterRun the texts of a run.
 func (a *answers) enter(t *text)      { a.current = t }
 func (a *answers) enterRun(t *traces) { a.run = t }
 

@@ -24,7 +24,7 @@ type keys struct {
 	names []string // Config.Key
 
 	resource pcommon.Resource
-	entered  bool     // prefix and rest are those of resource
+	entered  bool     // prefix and rest belong to resource
 	prefix   []byte   // pairs of the resource
 	rest     []string // names that the resource does not have
 	all      []byte   // the key of records without any of the names; nil: not made yet

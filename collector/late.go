@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Bounds of what waits for debug files. What exceeds them is not sent late.
+// Bounds of the records that wait for debug files. Records beyond them are not sent late.
 const (
 	maxLateModules = 256 // build IDs
 	maxLateFrames  = 256 // addresses of a module in the log of a resource
@@ -43,11 +43,11 @@ type late struct {
 // A lateModule has addresses without a name. They are forgotten after idle_timeout.
 type lateModule struct {
 	name  string
-	since time.Time // of the first of them
+	since time.Time // arrival of the first record
 	logs  []lateLog
 }
 
-// A lateLog has those in the log of one resource.
+// A lateLog has the late records of one resource's log.
 type lateLog struct {
 	resource pcommon.Resource
 	places   []latePlace // in the order of the log, each once

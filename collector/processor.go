@@ -17,7 +17,7 @@ const (
 	// maxIdleWorkers bounds the workers that are kept for later batches: each takes some 150 KiB.
 	maxIdleWorkers = 16
 
-	// expireMost and expireLeast bound the time between two looks for idle processes.
+	// expireMost and expireLeast bound the interval between two searches for idle processes.
 	expireMost, expireLeast = time.Minute, time.Second
 )
 
@@ -99,9 +99,9 @@ func (p *logsProcessor) expireIdle() {
 	}
 }
 
-// processLogs filters the records of a batch. Many goroutines may call it. It never fails: what
-// cannot be resolved goes on as it is, and so does a batch that a receiver still sends after the
-// shutdown, as one may whose own shutdown has timed out.
+// processLogs filters the records of a batch. Many goroutines may call it. It never fails: text
+// that cannot be resolved passes unchanged, and so does a batch that a receiver sends after the
+// shutdown, which happens if the receiver's own shutdown has timed out.
 func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	if w := p.worker(); w != nil {
 		defer p.rest(w)

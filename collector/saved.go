@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// maxStored bounds the keys of contexts that are only in the storage. Those beyond it stay there.
+// maxStored bounds the keys of contexts that are only in the storage. Contexts beyond the bound
+// stay in the storage.
 const maxStored = 1 << 17
 
 // latest is the newest form of a context to save. Many goroutines may use it.
@@ -110,8 +111,9 @@ func (h *shared) take(s *stream) {
 	s.snapshot.p.Store(&data)
 }
 
-// save writes the newest snapshots of streams, before their batch goes on: the modules that the next
-// consumer has seen are known after a restart. An error is logged; the batch goes on.
+// save writes the newest snapshots of streams before their batch is passed on, so that modules that
+// the next consumer has seen are known after a restart. It logs an error, and the batch is still
+// passed on.
 func (h *shared) save(ctx context.Context, changed []*stream) {
 	if h.client == nil || len(changed) == 0 {
 		return

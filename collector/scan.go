@@ -19,7 +19,7 @@ type scan struct {
 
 	lines []byte // the texts that are not searched yet, a line end after each
 	ends  []int32
-	first int // index of the first of them
+	first int // index of the first text
 }
 
 // add adds a text.

@@ -21,13 +21,13 @@ import (
 // share the client, because a storage opens its file once.
 const storageName = "contexts"
 
-// A factory knows what the processors of one configuration share. The Collector calls it once for
-// each pipeline.
+// A factory holds the resources that the processors of one configuration share. The Collector calls
+// it once for each pipeline.
 type factory struct {
 	mu  sync.Mutex
 	all map[*Config]*shared
 
-	symbolizer symbolize.Options // of all; tests set finders
+	symbolizer symbolize.Options // options of all Symbolizers; tests set finders
 }
 
 // shared belongs to all processors of a configuration. The last one that releases it closes it.
@@ -47,7 +47,7 @@ type shared struct {
 	late map[*logsProcessor]struct{} // processors that want to know when a debug file has come
 }
 
-// acquire returns what the processors of a configuration share, and opens it for the first of them.
+// acquire returns the shared resources of a configuration, opening them for its first processor.
 func (f *factory) acquire(ctx context.Context, set processor.Settings, cfg *Config, host component.Host) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -161,8 +161,8 @@ func (t *telemetry) asked(took time.Duration) {
 	t.builder.ProcessorSymfilterLookupDuration.Record(context.Background(), took.Seconds())
 }
 
-// observe counts a request to a debuginfod server. The servers are those of the configuration, so
-// their number is bounded.
+// observe counts a request to a debuginfod server. The configuration lists the servers, so their
+// number is bounded.
 func (t *telemetry) observe(r debuginfod.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +193,7 @@ func (t *telemetry) storageFailed(what string, err error) {
 	}
 }
 
-// drop counts a process that is no longer remembered.
+// drop counts a process whose context was dropped.
 func (t *telemetry) drop(why eviction) {
 	t.evicted[why].Add(1)
 	if why == evictedIdle {

@@ -33,7 +33,7 @@ type text struct {
 	body     bool  // not an attribute
 }
 
-// A part is what a batch has of a stream.
+// A part holds the texts of one stream in a batch.
 type part struct {
 	stream      *stream
 	first, last int32 // indexes of texts
@@ -64,7 +64,7 @@ type worker struct {
 	attributes bool // a record has an attribute that is filtered
 
 	now time.Time
-	end time.Time // of the patience for the batch; zero: it is not bounded, or there is none
+	end time.Time // when the patience for the batch ends; zero if unbounded, or if there is none
 
 	counts  counts
 	before  filter.Outcomes
@@ -91,8 +91,8 @@ func (w *worker) options() filter.Options {
 // bytesOf returns the bytes of s, which must not be modified.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// batch filters the records of ld: it finds those with marks, sorts their texts by stream, then
-// filters one stream after the other.
+// batch filters the records of ld: it finds the records with marks, sorts their texts by stream,
+// then filters one stream after the other.
 func (w *worker) batch(ctx context.Context, ld plog.Logs) {
 	w.dicts, w.waits = w.p.contexts.inDict(), false
 	for _, rl := range ld.ResourceLogs().All() {
@@ -186,7 +186,7 @@ func (w *worker) body(lr plog.LogRecord) (v pcommon.Value, ok bool) {
 	return v, false
 }
 
-// add adds a text with a mark. b is that of a body, with its first mark at at.
+// add adds a text with a mark; b has its bytes, with the first mark at index at.
 func (w *worker) add(t text, b []byte, at int) {
 	p := &w.parts[w.part(w.keys.of(t.record.Attributes()))]
 	if t.body {

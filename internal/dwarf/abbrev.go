@@ -61,7 +61,7 @@ type abbrevTable struct {
 	implicit []int64
 	enc      encoding
 	tried    int  // declarations and attributes read, used or not
-	broken   bool // declarations ended in damage; those before it are in list
+	broken   bool // the declarations end in damage; list has the ones before it
 }
 
 // get returns the declaration of a code, or nil.

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// An addressIndex finds the unit of an address. The ranges in .debug_aranges, and those in the root
-// entries of the units that it does not list, are scanned by the first lookups, and swept after
-// coldLookups of them.
+// An addressIndex finds the unit of an address. The first lookups scan the ranges in .debug_aranges
+// and in the root entries of units that it does not list. After coldLookups the ranges are swept
+// into a sorted set.
 type addressIndex struct {
 	d           *Data
 	listed      rangeSet    // ranges in .debug_aranges
@@ -164,7 +164,7 @@ func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	return settleNear(near, addr)
 }
 
-// appendNear appends the ranges of the set that may matter for settle: those that near reports.
+// appendNear appends the ranges of the set that near reports, which may matter for settle.
 func (s *arangeSet) appendNear(dst []unitRange, addr uint64, big, zeroCode bool) []unitRange {
 	if s.size == 8 && !big { // nearly always the case
 		for b := s.pairs; len(b) >= 16; b = b[16:] {

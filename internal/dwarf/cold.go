@@ -9,8 +9,8 @@ import (
 // cheaper for one lookup, but the places of the sequences in the program, so that the next lookup
 // runs one sequence only.
 //
-// The run reads nothing but the program, and writes nothing but the coldRun and its lists. So it may be
-// made by another goroutine, while that of the lookup reads the functions of the unit.
+// The run reads only the program, and writes only the coldRun and its lists. So another goroutine
+// may do it while the lookup's goroutine reads the functions of the unit.
 type coldRun struct {
 	m    lineRun
 	addr uint64
@@ -20,8 +20,8 @@ type coldRun struct {
 	rows []lineRow
 	fits bool // there are not too many rows
 
-	join     func() // waits for the other goroutine; nil: there is none
-	panicked any    // what it recovered
+	join     func() // waits for the other goroutine; nil if there is none
+	panicked any    // value that it recovered
 }
 
 // release drops what c refers to of its file, after end.

@@ -1,7 +1,6 @@
 package dwarf
 
-// Names from the DWARF 5 standard, section 7, and the GNU extensions; only those that are used
-// here.
+// The names used here, from the DWARF 5 standard, section 7, and the GNU extensions.
 const (
 	tagLexicalBlock      = 0x0b
 	tagCompileUnit       = 0x11
@@ -94,7 +93,7 @@ const (
 	sectInfo       = 1
 	sectAbbrev     = 3
 	sectStrOffsets = 6
-	sectRnglists   = 8 // of version 5; DW_SECT_MACRO before
+	sectRnglists   = 8 // in version 5; the same number was DW_SECT_MACRO before
 
 	rleEndOfList    = 0x00
 	rleBaseAddressx = 0x01

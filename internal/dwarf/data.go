@@ -50,7 +50,7 @@ type Data struct {
 	unitTable
 	addressIndex
 	sharing
-	links *links // files that continue this one; nil: none are opened
+	links *links // files that continue this one; nil if none are to be opened
 	vars  variables
 
 	names     Naming
@@ -114,8 +114,8 @@ func (d *Data) connect() {
 // a name; if nothing is known, none. For units that it has parsed it allocates only dst and new
 // paths.
 //
-// An error wraps ErrDamaged, or is the reason why a section could not be loaded. The frames
-// returned with it are good.
+// An error wraps ErrDamaged, or tells why a section could not be loaded. Frames returned with an
+// error are good.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.begin()
 	if d.shelf != nil {

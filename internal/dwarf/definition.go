@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// If possible, Clang describes a class in one unit only: the one with its constructor, or with its
-// virtual table. Other units have a declaration with the name, in the same namespaces.
+// If possible, Clang describes a class in a single unit, which has its constructor or its virtual
+// table. Other units have a declaration with the name, in the same namespaces.
 
 // A definition is a type that other units may declare.
 type definition struct {

@@ -2,9 +2,9 @@
 // files and lines of an address of code, and the variable and member at an address of data.
 //
 // It reads versions 2 to 5, in 32- and 64-bit form and both byte orders, straight from the bytes of
-// an [object.File], which usually are the mapped file. Nothing is parsed before it is needed: a
-// first lookup scans .debug_aranges, then parses the one unit that covers the address. Parsed units
-// are kept, in slices without pointers, until [Data.Shrink] drops them.
+// an [object.File], which usually are the mapped file. Parts are parsed only when needed: a first
+// lookup scans .debug_aranges, then parses the unit that covers the address. Parsed units are kept,
+// in slices without pointers, until [Data.Shrink] drops them.
 //
 // # Rules
 //

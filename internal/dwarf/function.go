@@ -12,9 +12,9 @@ type functionTable struct {
 	leapt   bool // the scan skipped entries by DW_AT_sibling
 	rescan  bool // the scan was repeated without skipping
 
-	// list holds the functions found by the first scan, then those of the repetition; main and rest
-	// are their ranges. rest is searched only if main does not cover an address, so that no answer
-	// depends on whether the scan was repeated yet.
+	// list holds the functions found by the first scan, then the ones found by the repeated scan;
+	// main and rest are their ranges. rest is searched only if main does not cover an address, so
+	// that no answer depends on whether the scan was already repeated.
 	list []function
 	main functionSet
 	rest functionSet
@@ -35,7 +35,7 @@ type function struct {
 	parsed   bool
 	coldPart bool // see coldPartPrefix
 	layout   layout
-	// first of numCalls in functionTable.calls: the function itself, then what was inlined into it
+	// first of numCalls in functionTable.calls: the function itself, then the calls inlined into it
 	calls     uint32
 	spans     uint32 // first of numSpans in functionTable.spans
 	starts    uint32 // first of numStarts in functionTable.starts
@@ -121,8 +121,8 @@ func (u *unit) functionAt(addr uint64) int {
 	return f.rest.find(addr)
 }
 
-// scan finds the functions of the unit, unless that was done before, but not those below an entry
-// whose DW_AT_sibling skips them.
+// scan finds the functions of the unit, once. It does not find functions below an entry whose
+// DW_AT_sibling skips them.
 func (u *unit) scan() {
 	if f := &u.funcs; !f.scanned {
 		f.scanned = true

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A call is a call that was inlined into a function or, first in the list of one, the function
-// itself. Large programs have a million of them, of 32 bytes each.
+// A call is a call inlined into a function; the first call in a function's list is the function
+// itself. Large programs have a million calls, of 32 bytes each.
 type call struct {
 	name     uint64 // offset in section
 	entry    uint32
@@ -162,8 +162,8 @@ func (u *unit) readCalls(f *function) []span {
 }
 
 // sortCalls prepares a binary search if the ranges are tidy: of two that overlap, the later one is
-// inside the other. Then the deepest range that covers an address is the one that pick finds. It
-// sorts spans, and reports whether they are tidy.
+// inside the other. Then pick finds the deepest range that covers an address. It sorts spans, and
+// reports whether they are tidy.
 func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))

@@ -1,10 +1,10 @@
 package dwarf
 
-// Limits. Those without a stated reason are far above the output of known compilers, and low enough
-// to bound time and memory.
+// Limits. Limits without a stated reason are far above the output of known compilers, and low
+// enough to bound time and memory.
 const (
 	maxWork        = 1 << 25   // steps of one lookup, of 5 to 10 ns: 0.2 s, thirty times what the largest units take
-	maxUnitBytes   = 1<<32 - 1 // entries are told apart by 32-bit offsets in their unit
+	maxUnitBytes   = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
 	arangeCost     = 1 << 7    // bytes of .debug_aranges that count as a step
 	maxUnits       = 4 << 20   // units of a file: 32 MiB of offsets. A browser with type units has 1 million
 	maxDIEs        = 4 << 20   // entries visited in one walk over a unit
@@ -47,7 +47,7 @@ const (
 	maxStatics        = 1 << 20  // addresses of variables kept: 16 MiB. A kernel has some 53,000
 	maxAliases        = 32       // units, and entries, read for one address: one variable may have copies in many units
 	maxVariableWork   = 1 << 22  // steps of one lookup, without the scan of the whole file: 30 ms
-	scanCost          = 1 << 7   // bytes of that scan that count as a step
+	scanCost          = 1 << 7   // bytes of the scan that count as a step
 	maxUnitVariables  = 1 << 18  // variables of one unit: 4 MiB
 	maxVariableName   = 1 << 10  // bytes of one name in a member path
 	maxMemberPath     = 4 << 10  // bytes of a whole member path; a longer one is left out

@@ -18,7 +18,7 @@ type lineTable struct {
 	program   cursor
 
 	runs    uint8
-	listed  bool // seqs are those of a coldRun: first and n are their opcodes in the program
+	listed  bool // seqs are from a coldRun: first and n give their opcodes in the program
 	rerun   int  // bytes of the program that were run again for single addresses
 	decoded bool // seqs, and rows or stops, are set
 	huge    bool // too many rows to keep: stops are set, unless lost
@@ -106,8 +106,8 @@ type lineHit struct {
 
 // lineAt returns the row of addr.
 //
-// LLVM takes the sequence with the lowest end above the address. If that does not cover the address
-// there is no row; else it is the last row with an address not above it.
+// LLVM takes the sequence with the lowest end above the address. If that sequence does not cover
+// the address there is no row; otherwise the row is the last one with an address not above it.
 func (u *unit) lineAt(addr uint64) lineHit {
 	row, cold := u.beginLine(addr)
 	if cold != nil {

@@ -12,7 +12,8 @@ import (
 // taken. A byte in the middle of a value, or in padding, is written as a distance from the nearest
 // named part: "[3]+0x4". Pointers end a path.
 
-// A variableInfo holds the attributes of a variable, from its entry and those that it completes.
+// A variableInfo holds the attributes of a variable, from its entry and the entries that it
+// completes.
 type variableInfo struct {
 	name, linkage []byte
 	typ           typeAt
@@ -310,9 +311,9 @@ type partial struct {
 	rest uint64
 }
 
-// try follows a part of an object, which begins at byte at of it; name is nil if it has none. It
-// returns true if that settles the search. Otherwise the path is unchanged, and a path to padding
-// is kept in p.
+// try follows a part of an object, which begins at byte at of it; name is nil for a part without a
+// name. It returns true if that settles the search. Otherwise the path is unchanged, and a path to
+// padding is kept in p.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)

@@ -59,8 +59,8 @@ func (u *unit) nameCall(c *call) strRef {
 	return strRef{c.name, c.section, c.state > nameless}
 }
 
-// entryName returns the linkage name of the entry or of those it refers to, else the first plain
-// name; if declared is set, always that.
+// entryName returns the linkage name of the entry or of an entry that it refers to, otherwise the
+// first plain name. If declared is set it always returns the plain name.
 func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool) {
 	d := u.d
 	for range maxChain {

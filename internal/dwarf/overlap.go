@@ -122,8 +122,7 @@ func (t *functionTable) coldParts() functionSet {
 	return cold
 }
 
-// touches reports whether a range has an address in common with the sorted ranges of s, or ends
-// where one of them begins.
+// touches reports whether a range overlaps one of the sorted ranges of s, or ends where one begins.
 func (s *functionSet) touches(r span) bool {
 	i := sort.Search(len(s.clusters), func(i int) bool { return s.clusters[i].hi > r.lo })
 	return i < len(s.clusters) && s.clusters[i].lo <= r.hi

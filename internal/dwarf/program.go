@@ -30,7 +30,8 @@ func (t *lineTable) advanceUnit() uint8 {
 	return t.minInst
 }
 
-// registers are the state of a line program (DWARF 5, 6.2.2), as far as rows keep it.
+// registers are the state of a line program (DWARF 5, 6.2.2), without the registers that rows do
+// not keep.
 type registers struct {
 	pc      uint64
 	opIndex uint64 // operation within the instruction, if it holds several

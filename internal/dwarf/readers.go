@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// Several goroutines may look addresses of one file up at once, each with a Data of its own. What one
-// has parsed of a unit serves all: a unit is lent to one reader at a time, who may parse more of it.
-// Tables of the whole file are made by one reader, and do not change after that. Nothing else of a
-// reader is seen by others.
+// Several goroutines may look up addresses of one file at once, each with a Data of its own. They
+// share parsed units: a unit is lent to one reader at a time, which may parse more of it. One
+// reader makes the tables of the whole file, which do not change afterwards. Readers share nothing
+// else.
 
 // ErrNotAlone is returned by a reader that [Data.Reader] made, for what only the Data itself may read,
 // or may complain of.
 var ErrNotAlone = errors.New("left to the first reader of the file")
 
-// A shelf has what the readers of a file share.
+// A shelf holds the units and tables that the readers of a file share.
 type shelf struct {
 	clock atomic.Uint64 // lookups of all readers
 	epoch atomic.Uint64 // changes when units are dropped
@@ -36,7 +36,7 @@ type shelf struct {
 // sharing is the part that a reader of a file has in what all its readers parse.
 type sharing struct {
 	d           *Data
-	shelf       *shelf           // what several readers share; nil: there is one
+	shelf       *shelf           // shared with other readers; nil if this is the only one
 	lent        map[uint64]*unit // units of the shelf that were borrowed before
 	epoch       uint64           // of the shelf when they were
 	besideOther bool             // see Reader
@@ -199,7 +199,7 @@ func (s *shelf) drop(u *unit) {
 	s.epoch.Add(1)
 }
 
-// idle returns the units that nobody reads at the moment, and when they were used.
+// idle returns the units that no reader has borrowed, with the epoch of their last use.
 func (s *shelf) idle() map[*unit]uint64 {
 	if s == nil {
 		return nil
@@ -258,7 +258,7 @@ func (s *shelf) footprint() int64 {
 
 // A common is a table of the whole file.
 type common[T any] struct {
-	making sync.Mutex // held while the table is made, by the one reader who does
+	making sync.Mutex // held by the reader that makes the table
 	made   atomic.Pointer[[]T]
 }
 

@@ -89,8 +89,8 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 }
 
 // appendSorted runs the program to the end of a sequence and appends its rows, without those that
-// compact drops: three in four. sorted is false if the rows are not in the order of their addresses;
-// those after the first that is not are missing then. fits is false if there are too many.
+// compact drops: three in four. sorted is false if a row has a lower address than the row before
+// it; then the rows from there on are missing. fits is false if there are too many.
 func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
 	first, last := len(rows), uint32(0)
 	for m.next() {
@@ -158,8 +158,8 @@ func compact(rows []lineRow, first int) []lineRow {
 	return rows
 }
 
-// appendRow appends r to the rows of a sequence, rows[first:]. The row before is dropped if it has the
-// same address, and so is r if it says the same as the one before it.
+// appendRow appends r to the rows of a sequence, rows[first:]. r replaces a row with the same
+// address. It is dropped if it has the file, line and column of the row before it.
 func appendRow(rows []lineRow, first int, r lineRow) []lineRow {
 	n := len(rows)
 	if n > first && rows[n-1].addr == r.addr { // the last of several wins

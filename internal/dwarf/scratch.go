@@ -2,9 +2,10 @@ package dwarf
 
 import "sync"
 
-// A scratch is memory that a lookup, or the walk over a unit, needs only while it takes. Then it goes
-// to a pool, so that a file that is asked once keeps none of it. Its lists begin with room for most
-// units: a list that grows step by step touches several times the pages that it needs in the end.
+// A scratch is memory that a lookup, or the walk over a unit, needs only while it runs. Afterwards
+// it returns to a pool, so that a file with a single lookup keeps none of it. Its lists begin with
+// room for most units: a list that grows step by step touches several times the pages that it needs
+// in the end.
 type scratch struct {
 	spans     []span
 	functions []function
@@ -25,7 +26,7 @@ func (d *Data) space() *scratch {
 	return d.scratch
 }
 
-// trim gives the scratch of d, and of its supplementary file, back to the pool, but for what an
+// trim returns the scratch of d and of its supplementary file to the pool, except lists that an
 // unusual lookup made large.
 func (d *Data) trim() {
 	if alt := d.links.supplementary(); alt != nil {
@@ -56,9 +57,9 @@ func trimmed[T any](list *[]T) {
 	}
 }
 
-// room returns an empty list in the memory of list if that has room for n, or else in new memory, of
-// which no page is touched before it is written: unlike slices.Grow, make does not clear what the
-// system has cleared.
+// room returns an empty list in the memory of list if that has room for n, otherwise in new memory
+// whose pages are not touched before they are written: unlike slices.Grow, make does not clear
+// memory that the system has cleared.
 func room[T any](list []T, n int) []T {
 	if cap(list) < n {
 		return make([]T, 0, n)

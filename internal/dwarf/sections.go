@@ -52,8 +52,8 @@ type sections struct {
 	err      error // why the first section failed to load; such a section is empty
 
 	alt *sections // of the supplementary file, or nil
-	// of the file that these units are split from, or nil: it has the sections that split units
-	// share with their skeletons
+	// sections of the file with the skeletons of these units, which the split units use, too; nil
+	// for units that are not split
 	skeletons *sections
 }
 
@@ -89,7 +89,8 @@ func (s *sections) get(id section) []byte {
 	return s.data[id]
 }
 
-// A strRef is the place of a string in a section, without a pointer. The zero value is no string.
+// A strRef is the place of a string in a section, without a pointer. The zero value means no
+// string.
 type strRef struct {
 	off uint64
 	sec section

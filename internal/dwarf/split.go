@@ -40,7 +40,7 @@ type links struct {
 	pack   *splitFile
 	noPack bool
 	files  map[string]*splitFile // by directory and name
-	// bytes of heap of all of them, without the supplementary file's sections
+	// heap bytes of all files, without the supplementary file's sections
 	held    int64
 	keyHeap int64 // bytes of keys of files
 	open    int   // packages and .dwo files
@@ -58,8 +58,8 @@ type splitFile struct {
 
 // A half is a skeleton's reference to its split unit.
 type half struct {
-	file *splitFile // nil: there is none
-	off  uint64     // of the unit in .debug_info.dwo
+	file *splitFile // nil if there is none
+	off  uint64     // offset of the unit in .debug_info.dwo
 	part part
 }
 
@@ -151,7 +151,7 @@ func (l *links) drop(f *splitFile) {
 	l.keyHeap -= fileCost + int64(len(f.key))
 }
 
-// shrink drops what was parsed of the supplementary file.
+// shrink drops the parsed units of the supplementary file.
 func (l *links) shrink() {
 	if l == nil {
 		return
@@ -297,8 +297,8 @@ func (l *links) newSplit(o *object.File) *Data {
 	return c
 }
 
-// chooseInfo selects, among the sections named .debug_info of o, which was not linked, the one that
-// has units with code: GCC writes each type unit to another section of that name.
+// chooseInfo selects the section .debug_info with the units that have code, in o, which was not
+// linked: GCC writes each type unit to a section of its own, also named .debug_info.
 func (d *Data) chooseInfo(o *object.File) {
 	name := d.sec.name(secInfo)
 	d.sec.vars.unlinked = o

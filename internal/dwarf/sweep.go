@@ -83,8 +83,8 @@ func settle(near []unitRange, addr, within uint64) (unit uint64, sure bool) {
 }
 
 // sweep makes ranges disjoint as LLVM does. It goes through all starts and ends in order: the
-// stretch between two of them belongs to the unit of the stretch just before if that still claims
-// it, else to the first unit in .debug_info that does. It sorts all by lo.
+// stretch between two of them belongs to the unit of the preceding stretch if that unit also claims
+// it, otherwise to the first unit in .debug_info that does. It sorts all by lo.
 func sweep(all []unitRange) rangeSet {
 	out := make(rangeSet, 0, len(all))
 	slices.SortFunc(all, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })

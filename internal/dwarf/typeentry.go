@@ -62,7 +62,8 @@ const (
 	opGNUAddrIndex = 0xfb
 )
 
-// A typeAt is the place of the entry of a type, or of a part of one. The zero value is no entry.
+// A typeAt is the place of the entry of a type, or of a part of a type. The zero value means no
+// entry.
 type typeAt struct {
 	u     *unit
 	entry uint32
@@ -85,7 +86,7 @@ type typeEntry struct {
 	location                                 []byte
 }
 
-// A typeWalk reads types as far as one answer needs. It keeps no types, so that hostile ones cost
+// A typeWalk reads types as far as one answer needs. It keeps no types, so that hostile types cost
 // only steps.
 type typeWalk struct {
 	left    int // steps

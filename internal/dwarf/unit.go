@@ -33,7 +33,7 @@ type unit struct {
 
 	// For a skeleton, whose functions a split unit describes.
 	dwoName    value
-	dwoID      uint64 // ID of the split unit; that unit has it too
+	dwoID      uint64 // ID of the split unit, which has the same ID
 	rangesBase uint64 // the split unit's listBase, before version 5
 	half       *half  // the split unit; nil: not looked for yet
 
@@ -47,7 +47,7 @@ type unit struct {
 	err   error // the first damage found
 }
 
-// damaged notes what is wrong with the unit. Its other parts stay in use.
+// damaged records a fault of the unit. The unit's other parts stay in use.
 func (u *unit) damaged(format string, args ...any) {
 	if u.err == nil {
 		u.err = fmt.Errorf("dwarf: unit at %#x: %s: %w", u.off, fmt.Sprintf(format, args...), ErrDamaged)
@@ -62,8 +62,8 @@ func (u *unit) footprint() int64 {
 	return n
 }
 
-// parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false if there is no usable
-// one; end is then the offset at which the next may be, or 0.
+// parseHeader reads the unit header at off (DWARF 5, 7.5.1). ok is false without a usable header;
+// then end is the offset at which the next header may be, or 0.
 func (u *unit) parseHeader(d *Data, info []byte, off uint64) (end uint64, ok bool) {
 	c := cursorAt(info, off, d.big)
 	n, offSize := c.length()

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Variable is a static variable, and a part of it.
+// A Variable is a static variable, with the part of it at the address.
 type Variable struct {
 	Name       []byte // as of a Frame
 	HasLinkage bool
@@ -24,7 +24,7 @@ type Variable struct {
 	Member string
 }
 
-// An Extent is a variable's symbol in a symbol table. The zero value is no symbol.
+// An Extent is a variable's symbol in a symbol table. The zero value means no symbol.
 type Extent struct {
 	Name       []byte
 	Addr, Size uint64
@@ -161,10 +161,10 @@ type variableChoice struct {
 	score int
 }
 
-// bestVariable returns the variable of sym: among the variables at its address the one with its
-// name, then the one with its size, then the first in .debug_info. If no name agrees, the size
-// must: a symbol may name several variables that the compiler merged. Without a symbol it is the
-// last variable that starts at or below addr.
+// bestVariable returns the variable of sym: of the variables at its address it prefers the name of
+// sym, then its size, then the first in .debug_info. If no name agrees, the size must: a symbol may
+// name several variables that the compiler merged. Without a symbol it is the last variable that
+// starts at or below addr.
 func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	d := v.d
 	starts := v.starts

@@ -13,7 +13,7 @@ type entryWalk struct {
 	leap  abbrevFlags // kinds of entries whose children are passed over, by DW_AT_sibling
 
 	entry int     // position of the current entry
-	pos   int     // position after what was read of it
+	pos   int     // position after the attributes read so far
 	decl  *abbrev // declaration of the current entry; nil: pos is at the next entry
 	depth int     // entries around the current one, up to the first
 	low   int     // lowest depth since the last stop: entries at it, or deeper, have ended
@@ -130,8 +130,8 @@ type openEntry struct {
 	value uint64
 }
 
-// around returns the entries that are around the current one of w, and the value of the innermost;
-// outer if there is none.
+// around returns the open entries that enclose w's current entry, and the value of the innermost
+// one, or outer if there is none.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]

@@ -7,15 +7,14 @@ import (
 	"slices"
 )
 
-// A program is walked over as a whole to make an index of it. The result agrees with Lookup at
-// every address.
+// To make an index, a whole program is walked over. The result agrees with Lookup at every address.
 
 const (
 	stepsPerByte  = 32 // steps per byte that a walk over a unit may take: about 2 are needed
 	maxTablesKept = 64 // abbreviation tables kept from unit to unit
 )
 
-// ErrNotWhole reports that debug information cannot be walked over as a whole: a part of it is in
+// ErrNotWhole reports that a walk over all debug information is impossible: a part of it is in
 // another file, or breaks a limit.
 var ErrNotWhole = errors.New("debug information that cannot be walked over as a whole")
 
@@ -69,7 +68,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	return all, nil
 }
 
-// load loads all sections except that of type units, which frames do not need.
+// load loads all sections except .debug_types, which frames do not need.
 func (d *Data) load() {
 	for id := range numSections {
 		if id == secTypes {

@@ -145,8 +145,8 @@ func (c *callSite) x86() bool {
 	return false
 }
 
-// callForm reports whether b is the whole of what follows the opcode FF of a call: ModR/M with 2 in
-// its middle, SIB, displacement.
+// callForm reports whether b is exactly the operand of a call with opcode FF: ModR/M with 2 in its
+// middle field, SIB, displacement.
 func callForm(b []byte) bool {
 	if b[0]>>3&7 != 2 {
 		return false
@@ -212,7 +212,7 @@ func (c *callSite) powerpc() bool {
 }
 
 func (c *callSite) mips() bool {
-	compact := c.ordered(4) // of release 6, without a delay slot
+	compact := c.ordered(4) // an instruction of MIPS release 6, without a delay slot
 	return c.addr%4 == 0 && (slotFollows(c.ordered(8)) || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000)
 }
 

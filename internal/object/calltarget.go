@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// CallTarget returns the address that the direct call calls that ends at addr, on x86-64 and AArch64.
-// ok is false if no such call is there. For a function of another file, the address is that of code
-// that jumps to it: see [File.CalledImport].
+// CallTarget returns the target of the direct call that ends at addr, on x86-64 and AArch64. ok is
+// false without such a call. For a function of another file, the target is the code that jumps to
+// it: see [File.CalledImport].
 func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// contents are the bytes of a file, and the memory taken for those that are copied: a mapping, the
-// parts of a small file, or a reader.
+// contents are the bytes of a file (a mapping, the parts of a small file, or a reader), and the
+// memory taken for copies of them.
 type contents struct {
 	r        io.ReaderAt
 	mapped   []byte      // the whole file; nil if image is set, or it is read on demand
@@ -89,8 +89,8 @@ func (c *contents) alloc(size uint64) (b []byte, a *arena, err error) {
 	return a.bytes, a, nil
 }
 
-// Alloc returns size bytes that are valid until Close, granted like those of a section. If they are
-// on the heap the caller must count them: Footprint does not.
+// Alloc returns size bytes that are valid until Close, granted like the bytes of a section. If
+// onHeap is set the caller must count them, since Footprint does not.
 func (c *contents) Alloc(size int) (b []byte, onHeap bool, err error) {
 	b, a, err := c.alloc(uint64(size))
 	return b, !a.offHeap(), err

@@ -23,7 +23,7 @@ type sectionData struct {
 type kept struct {
 	data    []byte
 	offHeap bool   // data is not on the Go heap
-	arena   *arena // of data alone; nil: it has none
+	arena   *arena // holds only data; nil if there is none
 	err     error
 }
 
@@ -121,7 +121,7 @@ func isLegacy(name string, s *Section) bool {
 }
 
 // DataOf is [File.Data] for the section at index i of [File.Sections]. Files that were not linked
-// have several sections of one name, which the linker would join or choose from: those of groups.
+// have several sections of one name, in groups, which the linker would join or choose from.
 func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	s := &d.sections[i]
 	key := s.Name

@@ -10,8 +10,8 @@
 //
 // A File is made of layers, each of which knows only those below it: contents (the bytes, and
 // memory for copies of them), headers (sections and segments), sectionData (sections inflated and
-// relocated), symbolTables, and on top what needs several of these. rawSymbols and callSite are the
-// entries of one symbol table and the code before one address.
+// relocated), symbolTables, and on top File, whose methods need several layers. rawSymbols are the
+// entries of one symbol table, callSite is the code before one address.
 //
 // Every byte of the file may be hostile: offsets and sizes are checked without overflow before
 // anything is sliced or allocated, all loops end, and excessive sizes are a [LimitError]. No bytes

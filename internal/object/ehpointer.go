@@ -23,7 +23,7 @@ type cursor struct {
 	h    *header
 	data []byte
 	addr uint64
-	base uint64 // of pointers relative to data
+	base uint64 // base of pointers relative to data
 	at   int
 	bad  bool
 }

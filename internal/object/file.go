@@ -9,8 +9,9 @@ import (
 	"unsafe"
 )
 
-// A File is one open ELF file: what its parts have, and what needs several of them. One goroutine
-// at a time may use it; any number of them may read the results of its methods until Close.
+// A File is one open ELF file, with the methods of its layers and methods that need several layers.
+// One goroutine at a time may use it; any number of them may read the results of its methods until
+// Close.
 type File struct {
 	symbolTables
 	unwind unwind
@@ -22,8 +23,8 @@ type File struct {
 // after Open if r is another reader.
 //
 // A file with unreadable section headers still opens if its program headers are good, and vice
-// versa; [File.Damage] returns what is missing. Errors are a *[FormatError], a *[LimitError], or
-// come from r.
+// versa; [File.Damage] returns the fault. Errors are a *[FormatError], a *[LimitError], or come
+// from r.
 func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	if size < 0 {
 		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
@@ -96,7 +97,8 @@ func both(a, b error) error {
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no
 // symbol with a size for addr, the other tables of the file are searched by the same rule: .dynsym
 // beside a .symtab, and MiniDebugInfo, which is unpacked then. A symbol whose size covers addr is
-// preferred to one without a size, then the nearest, then the one of the table searched first.
+// preferred to one without a size, then the nearest symbol, then a symbol of the table searched
+// first.
 //
 // The first lookups scan a table in the file (1 ms for 130,000 symbols); later ones use a sorted
 // table of 16 bytes a symbol, built once.

@@ -166,9 +166,9 @@ func (l layout) word(b []byte) uint64 {
 	return uint64(l.u32(b))
 }
 
-// Code returns the bytes in the file of the section with code that covers addr, and the address of the
-// first of them; nil if the file has none. In a file that was not linked, the fields of relocations
-// are as they are in the file. The slice is valid until Close and must not be changed.
+// Code returns the bytes, in the file, of the code section that covers addr, and the section's
+// address; nil if the file has no such bytes. In a file that was not linked, relocations are not
+// applied. The slice is valid until Close and must not be changed.
 func (d *sectionData) Code(addr uint64) (code []byte, start uint64) {
 	if d.closed {
 		return nil, 0

@@ -117,7 +117,8 @@ func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error)
 	return b, a, nil
 }
 
-// costOfMini returns what it costs to inflate the xz of MiniDebugInfo, if that is within the limits.
+// costOfMini returns the cost of inflating the xz data of MiniDebugInfo, or an error if it exceeds
+// the limits.
 func costOfMini(packed []byte) (c unpack.XZCost, err error) {
 	c, err = unpack.MeasureXZ(packed)
 	n := uint64(len(packed))

@@ -46,7 +46,7 @@ func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
-// SearchCost returns what the next call of SymbolsNamed costs for the tables that it scans or lists, in
+// SearchCost returns the cost of the next call of SymbolsNamed for scanning or listing tables, in
 // steps of about 50 ns: 0 once they are listed.
 func (ts *symbolTables) SearchCost() int {
 	if ts.closed {
@@ -62,7 +62,7 @@ func (ts *symbolTables) SearchCost() int {
 	return cost
 }
 
-// searchCost returns what the next call of named costs.
+// searchCost returns the cost of the next call of named.
 func (t *symbols) searchCost() int {
 	if len(t.raw) == 0 || t.names.built {
 		return 0
@@ -120,8 +120,8 @@ func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 	return append(dst, sym)
 }
 
-// hashNames builds the table of hashes: the last symbol first, so that those of a bucket are in the order
-// of the symbol table.
+// hashNames builds the table of hashes, from the last symbol to the first, so that the symbols of a
+// bucket are in the order of the symbol table.
 func (t *symbols) hashNames() {
 	n := &t.names
 	if n.built || n.hostile {

@@ -14,10 +14,10 @@ var ErrNoBuildID = errors.New("no build ID")
 const ntGNUBuildID = 3
 
 // BuildID returns the raw bytes, 1 to 64, of the build ID of the ELF file of size bytes that r
-// reads, with a few small reads. It searches at most 1 MiB of notes: those of the segments first,
-// then those of the sections, since the segments of a separate debug file may have no bytes, and
-// object files have no segments. Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError], or
-// come from r.
+// reads, with a few small reads. It searches at most 1 MiB of notes: first the notes of the
+// segments, then of the sections, since the segments of a separate debug file may have no bytes,
+// and object files have no segments. Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError],
+// or come from r.
 func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < 0 {
 		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
@@ -42,8 +42,8 @@ func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	return nil, ErrNoBuildID
 }
 
-// BuildID returns the build ID of the open file. It agrees with the function of that name, unless
-// headers other than those for notes are damaged.
+// BuildID returns the build ID of the open file. It agrees with the function BuildID, unless
+// headers that do not concern notes are damaged.
 func (f *File) BuildID() ([]byte, error) {
 	if f.closed {
 		return nil, ErrNoBuildID
@@ -67,7 +67,7 @@ type noteSearch struct {
 	budget uint64 // bytes left to read
 	err    error  // the first read that failed
 
-	owner string // of the note to find, with its NUL
+	owner string // owner of the note to find, with its NUL
 	kind  uint32 // type of that note
 	limit uint64 // most bytes of its contents; at least one
 }
@@ -142,5 +142,5 @@ func (s *noteSearch) find(notes []byte, align uint64) []byte {
 // alignUp rounds n up to a multiple of align, a power of two.
 func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
 
-// BuildIDOf is [BuildID] for the bytes of a whole file, of which the result is a part.
+// BuildIDOf is [BuildID] for the bytes of a whole file; the result is a slice of data.
 func BuildIDOf(data []byte) ([]byte, error) { return BuildID(inHand(data), int64(len(data))) }

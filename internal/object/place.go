@@ -14,7 +14,7 @@ const (
 	relocatedAlign  = 4096 // bytes
 )
 
-// placeSections gives addresses of their own to the sections with code, except the first of them.
+// placeSections gives each section with code, except the first, addresses of its own.
 func (h *headers) placeSections() {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	own := func(s Section) bool { return s.Flags&code == code && s.Size > 0 }

@@ -117,8 +117,8 @@ func (t *rawSymbols) placedAt(addr, index uint64, shndx uint16) uint64 {
 	return addr
 }
 
-// hasCommonLayout reports whether the addresses of symbols are little-endian 64-bit numbers in the
-// entries, which are those of the file.
+// hasCommonLayout reports whether the entries, unchanged from the file, have addresses as
+// little-endian 64-bit numbers.
 func (t *rawSymbols) hasCommonLayout() bool {
 	h := &t.d.header
 	return h.is64 && !h.big && !t.d.hasModeBit() && !t.d.placed

@@ -287,7 +287,7 @@ var relocationTables = []struct {
 	}},
 }
 
-// sparcRelocations are those of all machines of SPARC.
+// sparcRelocations are the relocations of all SPARC machines.
 var sparcRelocations = []relocation{
 	elf.R_SPARC_64:     {8, set},
 	elf.R_SPARC_UA64:   {8, set},

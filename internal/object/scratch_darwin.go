@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory reports false: this system does not tell whether a file system is in memory.
+// inMemory reports false: this system does not report whether a file system is in memory.
 func inMemory(*unix.Statfs_t) bool { return false }
 
 // populate does nothing: this system has no such advice.

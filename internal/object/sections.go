@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// headers are the section and program headers of a file: what it has at which offset, at which
-// address, and under which name.
+// headers are the section and program headers of a file: the offset, address and name of each of
+// its parts.
 type headers struct {
 	header
 	Class elf.Class
@@ -58,8 +58,8 @@ type Segment struct {
 	Align    uint64
 }
 
-// Damage returns what is wrong with the headers of a file that opened nevertheless, or nil:
-// sections or segments may be missing.
+// Damage returns the fault in the headers of a file that could still be opened, or nil. With a
+// fault, sections or segments may be missing.
 func (h *headers) Damage() error { return h.damage }
 
 // CutOff returns the size that the file has if nothing is cut off: the end of its section headers
@@ -124,7 +124,7 @@ func (h *headers) exactly(name string) *Section {
 	return nil
 }
 
-// inFile returns an error about what unless the bytes of s are in the file.
+// inFile returns an error, whose subject is what, unless the bytes of s are in the file.
 func (h *headers) inFile(what string, s *Section) error {
 	if within(s.Offset, s.Size, h.size) {
 		return nil

@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A SymbolTable is the table of a File that Symbol asks first, for many goroutines at once. They may
-// use it while another one uses the File, until the File is closed, if no section of it is compressed.
+// A SymbolTable is the table that File.Symbol asks first, for many goroutines at once. If no
+// section of the File is compressed, they may use it while another goroutine uses the File, until
+// the File is closed.
 type SymbolTable struct {
 	t       symbols      // does not change
 	lookups atomic.Int64 // that scanned the table

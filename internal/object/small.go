@@ -20,9 +20,9 @@ type smallImage struct {
 // An extent is a stretch of the file: size bytes at off are at the place at of smallImage.bytes.
 type extent struct{ off, size, at uint32 }
 
-// OpenSmall is [OpenWith] for a file whose bytes, all of them, the caller has read. It copies what it
-// keeps, so that the file takes neither a mapping nor a descriptor, and cannot be cut off while it is
-// used.
+// OpenSmall is [OpenWith] for a file that the caller has read completely into data. It copies the
+// bytes that it keeps: the File takes neither a mapping nor a descriptor, and cannot be cut off
+// while it is used.
 func OpenSmall(data []byte, o Options) (*File, error) {
 	if uint64(len(data)) > math.MaxUint32 {
 		return nil, &LimitError{"bytes of a small file", uint64(len(data)), math.MaxUint32}

@@ -40,8 +40,8 @@ func (ts *symbolTables) secondary() *symbols {
 	return ts.dynamic
 }
 
-// covering returns the symbol that covers addr: one with a size before one without, then the
-// nearest, then the one of the table searched first.
+// covering returns the symbol that covers addr. It prefers a symbol with a size, then the nearest
+// symbol, then a symbol of the table searched first.
 func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	best, found = ts.primary().covering(addr)
 	if found && best.Size != 0 {

@@ -19,7 +19,7 @@ type Unpacking struct {
 	size  uint64 // bytes of the arena
 	extra uint64 // bytes that the decoders take besides
 	arena *arena
-	err   error // why there is no arena; nil: there is one
+	err   error // why there is no arena; nil if there is one
 }
 
 // An unpacked is a section of an Unpacking.

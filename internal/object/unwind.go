@@ -11,7 +11,7 @@ import (
 // looked for it.
 type unwind struct {
 	d      *sectionData  // nil: not looked for
-	table  []byte        // the search table of .eh_frame_hdr, and what follows
+	table  []byte        // the search table of .eh_frame_hdr, and the bytes after it
 	count  uint64        // entries of that table; 0: none
 	base   uint64        // address that the entries are relative to
 	ranges []unwindRange // without such a table: all functions, sorted by start
@@ -161,7 +161,7 @@ func (u *unwind) sort() {
 
 // frameAt reads the entry at data[at:], where data begins at addr: the bounds of its function, if
 // it has one, and the offset of the next entry; 0 if there is none. encodings, if not nil,
-// remembers those of common entries.
+// remembers the encodings of common entries.
 func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
 	c := cursor{h: &u.d.header, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())

@@ -21,7 +21,7 @@ type wordTable struct {
 	built    bool
 	large    bool // it has too many words, or its names overlap: no table is made
 	seed     maphash.Seed
-	hashes   []uint32 // of the words of all names
+	hashes   []uint32 // hashes of the words of all names
 	ends     []uint32 // for each symbol, the number of hashes up to the end of its own
 }
 
@@ -29,9 +29,10 @@ func (w *wordTable) footprint() int64 {
 	return int64(cap(w.hashes)+cap(w.ends)) * int64(unsafe.Sizeof(uint32(0)))
 }
 
-// SymbolsWithWord returns the symbols of .symtab and .dynsym whose names are mangled, and have word as an
-// identifier, and maybe others. steps is what the search costs, of about 50 ns each: the first one reads
-// all names, the second makes a table of 4 bytes a word, and later ones read that.
+// SymbolsWithWord returns the symbols of .symtab and .dynsym whose mangled names have word as an
+// identifier, and maybe others. steps is the cost of the search, in steps of about 50 ns: the first
+// search reads all names, the second makes a table of 4 bytes for each word, and later searches
+// read the table.
 func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
 	if ts.closed {
 		return func(func(Symbol) bool) {}, 0
