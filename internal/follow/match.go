@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
@@ -33,7 +34,7 @@ func unlistable(pattern string) string {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	return fmt.Sprintf(" (%s: %v)", dir, bare(err))
+	return fmt.Sprintf(" (%s: %v)", dir, wording.Cause(err))
 }
 
 // notifyUnmatched reports the patterns that match no file.

@@ -6,13 +6,14 @@ import (
 	"io/fs"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // absent reports that there is no file with the name; err is the error of lookAt.
 func (s *source) absent(err error) {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
-		s.trouble("%v; retrying", bare(err))
+		s.trouble("%v; retrying", wording.Cause(err))
 	case s.out == nil:
 		s.trouble("does not exist yet; waiting for it")
 	default:
@@ -48,7 +49,7 @@ func (s *source) trouble(format string, args ...any) {
 // once for all files, which take turns.
 func (s *source) retry(err error) {
 	if !tooMany(err) {
-		s.trouble("%v; retrying", bare(err))
+		s.trouble("%v; retrying", wording.Cause(err))
 	}
 }
 
@@ -73,12 +74,4 @@ func (s *source) notify(e Event) {
 	if s.f.o.Notify != nil {
 		s.f.o.Notify(e)
 	}
-}
-
-// bare returns the system's error without the path, which the message has already.
-func bare(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	return err
 }

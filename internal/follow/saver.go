@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 const (
@@ -92,7 +93,7 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	}
 	f, err := createBeside(path)
 	if err != nil {
-		return nil, fmt.Errorf("create a temporary file in the folder of the checkpoint %s: %w", path, bare(err))
+		return nil, fmt.Errorf("create a temporary file in the folder of the checkpoint %s: %w", path, wording.Cause(err))
 	}
 	f.Close()
 	os.Remove(f.Name())
@@ -122,7 +123,7 @@ func (w *saver) read() error {
 	case IsForeign(err):
 		return fmt.Errorf("%s is %w and is not changed: name another file, or remove this one", w.path, err)
 	case err != nil:
-		unused = bare(err).Error()
+		unused = wording.Cause(err).Error()
 	case j.Host != "" && w.host != "" && j.Host != w.host:
 		unused = "it was written on another machine"
 	default:
@@ -443,7 +444,7 @@ func (w *saver) save() error {
 func (w *saver) report(err error) error {
 	if err != nil {
 		w.failures++
-		err = fmt.Errorf("write the checkpoint %s: %w", w.path, bare(err))
+		err = fmt.Errorf("write the checkpoint %s: %w", w.path, wording.Cause(err))
 		if !w.failing && !errors.Is(err, errInUse) { // which ends Run
 			w.notify(Event{Message: err.Error() + "; retrying"})
 		}

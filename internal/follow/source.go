@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A source is one name that is followed. Its fields are used by the worker that runs its turn, and
@@ -221,7 +222,7 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	}
 	s.attention = true
 	if !tooMany(err) {
-		s.trouble("read: %v; retrying", bare(err))
+		s.trouble("read: %v; retrying", wording.Cause(err))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 const (
@@ -39,7 +41,7 @@ func (w *saver) acquire() error {
 		case IsForeign(err):
 			return fmt.Errorf("%s is %w", w.path, err)
 		case err != nil:
-			return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
+			return fmt.Errorf("read the checkpoint %s: %w", w.path, wording.Cause(err))
 		}
 		w.file = f
 		if f != nil && lockFile(f) && w.isAtPath(info) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // truncated continues with copies of the content that the current file had before it was truncated,
@@ -79,7 +80,7 @@ func (s *source) notifyCopies(copies []*generation) {
 func (s *source) restart(copies []*generation) error {
 	g := s.cur
 	if err := g.restart(); err != nil {
-		s.trouble("read: %v; retrying", bare(err))
+		s.trouble("read: %v; retrying", wording.Cause(err))
 		s.lineage.Forget(g.id)
 		g.Close()
 		g = nil

@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A place is a name in a folder whose path has no symbolic link.
@@ -110,7 +111,7 @@ func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watch
 func (w *watcher) noEvents(err error) {
 	if !w.reported {
 		w.reported = true
-		what := "no events on files: " + bare(err).Error()
+		what := "no events on files: " + wording.Cause(err).Error()
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
 			what = "no more events on files, the system's limit is reached (on Linux sysctl fs.inotify)"
 		}

@@ -84,7 +84,7 @@ var direction = map[string][]string{
 	"internal/scripttest":  {},                    // only tests may import it
 	"internal/walkthrough": {},                    // only tests may import it
 	"internal/lineage":     {},
-	"internal/follow":      {"internal/lineage", "internal/unpack"},
+	"internal/follow":      {"internal/lineage", "internal/unpack", "internal/wording"},
 	// a binary of its own: what it links does not slow the start of the command
 	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access"},
 }
