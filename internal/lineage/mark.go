@@ -52,6 +52,10 @@ func (m Mark) holds(c Content) bool {
 	return Hash(before) == m.Before
 }
 
+// isOf reports whether c, which has the inode of the file of m, is that file: it has all bytes that
+// were read. Every file has those of an empty one, so a file that was empty must still be.
+func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
+
 // wasArchive reports whether c, which was found by m, was an archive when m was taken. The time of
 // m is then perhaps that of the compression: later than those of files after it.
 func (m Mark) wasArchive(c Content) bool {

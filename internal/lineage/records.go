@@ -43,7 +43,7 @@ func (r *record) matches(c Content) bool {
 	case r.active:
 		return true
 	case r.read:
-		return r.mark.holds(c) && (r.mark.Off > 0 || c.State().Size == 0)
+		return r.mark.isOf(c)
 	}
 	return r.mark.sameBeginning(c.State()) && (r.mark.Len > 0 || c.State().Size == 0)
 }

@@ -250,7 +250,7 @@ func (l *Log) ignoreSaved(from Checkpoint, all []Content, now Content, since tim
 			continue
 		}
 		s := c.State()
-		read := slices.IndexFunc(from.Read, func(m Mark) bool { return m.Ino == s.ID.Ino && m.holds(c) })
+		read := slices.IndexFunc(from.Read, func(m Mark) bool { return m.Ino == s.ID.Ino && m.isOf(c) })
 		switch {
 		case read >= 0:
 			m := from.Read[read]

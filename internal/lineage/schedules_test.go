@@ -301,3 +301,29 @@ func TestSchedules(t *testing.T) {
 		t.Logf("closes=%v: %d schedules, %d with faults", closes, count, faults)
 	}
 }
+
+// Schedules that are longer than those of a short test, and once had a fault.
+func TestLongSchedules(t *testing.T) {
+	for _, schedule := range []string{
+		"append, truncate, reuse, append, look, copytruncate, look, stop, look",
+	} {
+		for _, closes := range []bool{false, true} {
+			w, distinct := run(stepsOf(schedule), closes)
+			if f := w.faults(); f != "" || !distinct {
+				t.Errorf("closes=%v: %s: %s", closes, schedule, f)
+			}
+		}
+	}
+}
+
+// stepsOf returns the steps that nameOf names.
+func stepsOf(schedule string) (steps []int) {
+	for name := range strings.SplitSeq(schedule, ", ") {
+		if name == "look" {
+			steps[len(steps)-1]++
+			continue
+		}
+		steps = append(steps, 2*slices.IndexFunc(actions, func(a action) bool { return a.name == name }))
+	}
+	return steps
+}
