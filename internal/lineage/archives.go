@@ -50,7 +50,7 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		case !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
 		case twin: // the next search compares it again: the other file may be gone before it is held
-		case archived || f.ModTime.Before(l.Seen.Truncate(time.Second)):
+		case archived || from == 0 && f.ModTime.Before(l.Seen.Truncate(time.Second)):
 			l.LeaveOut(f)
 		case !d.Keep(c, f): // it may be the archive of a known file
 			later = true

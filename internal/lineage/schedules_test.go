@@ -306,6 +306,8 @@ func TestSchedules(t *testing.T) {
 func TestLongSchedules(t *testing.T) {
 	for _, schedule := range []string{
 		"append, truncate, reuse, append, look, copytruncate, look, stop, look",
+		"rename, append, look, late, append, compress, look",
+		"rename, append, look, late, compress later, append, look",
 	} {
 		for _, closes := range []bool{false, true} {
 			w, distinct := run(stepsOf(schedule), closes)
