@@ -62,17 +62,17 @@ func (s *source) damaged(g *generation, err error) {
 	}
 }
 
-// lostFile reports that the file of the checkpoint is neither there nor in an archive, or in a
-// broken one only.
-func (s *source) lostFile(last savedReading, broken *generation) {
+// lostFile reports that the file of a checkpoint, which is called what, is neither there nor in an
+// archive, or in a broken one only.
+func (s *source) lostFile(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)
 	var message strings.Builder
-	fmt.Fprintf(&message, "the file that was read up to byte %d is gone", last.Off)
+	fmt.Fprintf(&message, "%s that was read up to byte %d is gone", what, last.Off)
 	if broken != nil {
 		size, known := broken.damagedSize(broken.contents.err)
 		message.Reset()
-		fmt.Fprintf(&message, "the file that was read up to byte %d is in %s, which is damaged after %d bytes of its contents", last.Off, filepath.Base(broken.name), broken.contents.at)
+		fmt.Fprintf(&message, "%s that was read up to byte %d is in %s, which is damaged after %d bytes of its contents", what, last.Off, filepath.Base(broken.name), broken.contents.at)
 		if known && size >= last.Off {
 			fmt.Fprintf(&message, "; its last %d bytes are lost", size-last.Off)
 			s.lose(Event{Message: message.String(), Lost: size - last.Off})

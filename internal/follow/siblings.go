@@ -2,12 +2,14 @@ package follow
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A family is the set of siblings of a file at one moment: files in the same folder under names
@@ -132,6 +134,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 		for _, u := range s.begins(claimed) {
 			s.wait(u)
 		}
+		s.notifyOutdated()
 		s.sortAhead(g, beside)
 		s.wait(s.fresh(g))
 		s.resolve(g)
@@ -289,9 +292,7 @@ func (s *source) fresh(g *generation) *generation {
 		return old
 	}
 	from, read := s.lineage.Known(g)
-	if other := s.lineage.Claim(g); other != nil {
-		g.Close()
-		s.trouble("is the file that is followed as %s", other.Name)
+	if !s.claim(g) {
 		return nil
 	}
 	if read && g.seek(from) != nil {
@@ -300,4 +301,26 @@ func (s *source) fresh(g *generation) *generation {
 	}
 	g.hole = g.id == s.truncatedID
 	return g
+}
+
+// claim records that s reads g. If another source reads it, claim reports that and closes g.
+func (s *source) claim(g *generation) bool {
+	other := s.lineage.Claim(g)
+	if other == nil {
+		return true
+	}
+	g.Close()
+	if g.name == s.path {
+		s.trouble("is the file that is followed as %s", other.Name)
+	} else {
+		s.notify(Event{Message: fmt.Sprintf("%s is the file that is followed as %s", filepath.Base(g.name), other.Name)})
+	}
+	return false
+}
+
+// notifyOutdated reports the archives that are left out because of their times.
+func (s *source) notifyOutdated() {
+	if all := s.lineage.Outdated(); len(all) > 0 {
+		s.notify(Event{Message: fmt.Sprintf("%s, last written to before what was read, left out as older: %s", wording.Count(int64(len(all)), "compressed file", "compressed files"), filepath.Base(all[0].Path)), Routine: true})
+	}
 }

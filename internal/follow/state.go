@@ -43,7 +43,7 @@ func (s *source) snapshot() {
 			context, replay := g.out.context()
 			sinks, replays, r.Context = append(sinks, g.out), append(replays, replay), context
 		}
-		if s.f.o.Unpack != nil && g.size > g.off {
+		if g.size > g.off {
 			r.Size = g.size
 		}
 		if g.silent > g.off {
@@ -102,7 +102,7 @@ func (s *source) resume() (bool, error) {
 		return false, nil
 	}
 	defer r.Close()
-	found := fileOf(r.Found)
+	found := fileOf(r.Found.Content)
 	if found == nil && last.Len > 0 && s.searches < maxTries && s.changes(beside, folder.Files, now) {
 		s.searches++
 		s.attention = true
@@ -129,30 +129,26 @@ func (s *source) resume() (bool, error) {
 		}
 	}
 	r.Record()
-	if err := s.resumeOlder(filesOf(r.Older), older); err != nil {
+	if err := s.resumeOlder(r.Older, older); err != nil {
 		closeAll([]*generation{found})
 		return false, err
 	}
 	s.dirty = true
 	if found != nil {
-		if err := found.resume(last); err != nil || s.lineage.Claim(found) != nil {
-			found.Close()
+		if !s.claim(found) {
+			s.attention = true
 			return false, nil
 		}
+		found.resume(r.Found, last)
 		return true, s.makeCurrent(found)
 	}
 	if last.Len > 0 {
-		copied := fileOf(r.ClaimCopy())
+		step := r.ClaimCopy()
+		copied := fileOf(step.Content)
 		s.lostTrack(now, last, copied, fileOf(r.Broken))
-		switch {
-		case copied == nil:
-		case s.lineage.Claim(copied) != nil:
-			copied.Close()
-		case copied.resume(last) == nil:
+		if copied != nil && s.claim(copied) {
+			copied.resume(step, last)
 			return true, s.makeCurrent(copied)
-		default:
-			s.lineage.Forget(copied.id)
-			copied.Close()
 		}
 	}
 	g, err := s.next(lineage.Predecessor{})
@@ -221,26 +217,28 @@ func (s *source) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// resume sets the read offset to the place of r.
-func (g *generation) resume(r savedReading) error {
+// resume continues with g at the place of r, which is that of step.
+func (g *generation) resume(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
 		g.silent = max(r.Off, r.Quiet)
 	}
 	g.since = g.silent
-	if r.Replay {
-		return nil
+	if !r.Replay {
+		g.off, g.look, g.recent = step.From, step.From, step.Recent
 	}
-	return g.seek(r.Off)
 }
 
 // resumeOlder continues with the files of older, which had already lost their name. Each sink that
 // differed from that of the name gets its context back, even if its file is gone: then it prints its
 // held records.
-func (s *source) resumeOlder(files []*generation, older []savedReading) error {
+func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error {
 	sinks := make(map[int]*outlet)
 	for i, r := range older {
-		g := files[i]
+		g := fileOf(files[i].Content)
+		if files[i].Lost && r.Size > r.Off {
+			s.lostFile("a rotated file", r, fileOf(files[i].Broken))
+		}
 		if g == nil && r.Context == "" {
 			continue
 		}
@@ -251,7 +249,9 @@ func (s *source) resumeOlder(files []*generation, older []savedReading) error {
 		if out == nil || r.Sink == 0 && r.Replay {
 			var err error
 			if out, err = s.sink(); err != nil {
-				closeAll(files[i:])
+				for _, f := range files[i:] {
+					lineage.CloseAll([]lineage.Content{f.Content})
+				}
 				return err
 			}
 			if r.Sink > 0 {
@@ -261,8 +261,10 @@ func (s *source) resumeOlder(files []*generation, older []savedReading) error {
 				r.Replay = true
 			}
 		}
-		if g != nil {
-			s.resumeOld(g, r, out)
+		if g != nil && s.claim(g) {
+			g.out = out
+			g.resume(files[i].Step, r)
+			s.old = append(s.old, g)
 		}
 	}
 	for _, out := range sinks {
@@ -273,21 +275,11 @@ func (s *source) resumeOlder(files []*generation, older []savedReading) error {
 	return nil
 }
 
-// resumeOld continues with a file that had already lost its name. Its lines go to out.
-func (s *source) resumeOld(g *generation, r savedReading, out *outlet) {
-	g.out = out
-	if err := g.resume(r); err != nil || s.lineage.Claim(g) != nil {
-		g.Close()
-		return
-	}
-	s.old = append(s.old, g)
-}
-
 // lostTrack reports why reading does not continue at the place of the checkpoint. copied is a copy of
 // what the file held, broken a damaged archive.
 func (s *source) lostTrack(now *generation, last savedReading, copied, broken *generation) {
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {
-		s.lostFile(last, broken)
+		s.lostFile("the file", last, broken)
 		return
 	}
 	if now != nil && now.id.Ino == last.Ino {

@@ -50,12 +50,15 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		case !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
 		case twin: // the next search compares it again: the other file may be gone before it is held
-		case archived || from == 0 && f.ModTime.Before(l.Seen.Truncate(time.Second)):
+		case archived:
 			l.LeaveOut(f)
+		case from == 0 && f.ModTime.Before(l.Seen.Truncate(time.Second)):
+			l.LeaveOut(f)
+			l.outdated = append(l.outdated, f)
 		case !d.Keep(c, f): // it may be the archive of a known file
 			later = true
 		default:
-			unseen = append(unseen, Step{c, from})
+			unseen = append(unseen, Step{Content: c, From: from})
 			continue
 		}
 		c.Close()

@@ -39,7 +39,7 @@ func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, 
 		case old.Look > 0 && rest < 0 && continues(c, of.Content):
 			if s.Size > old.Off && l.Claim(c) == nil {
 				rest = len(copies)
-				copies = append(copies, Step{c, old.Off})
+				copies = append(copies, Step{Content: c, From: old.Off})
 				continue
 			}
 			l.leave(c)
@@ -47,7 +47,7 @@ func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, 
 		case replaced:
 		case isOfNow(c, now):
 		case !isCopyOfAny(c, rotated) && l.Claim(c) == nil:
-			copies = append(copies, Step{c, 0})
+			copies = append(copies, Step{Content: c})
 			continue
 		}
 		c.Close()
@@ -137,7 +137,7 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 			continued = true
 			if more && l.Claim(c) == nil {
 				rest = len(copies)
-				copies = append(copies, Step{c, s.Off})
+				copies = append(copies, Step{Content: c, From: s.Off})
 				continue
 			}
 			l.LeaveOut(f)
@@ -145,7 +145,7 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		case archived:
 			l.LeaveOut(f)
 		case l.Claim(c) == nil:
-			copies = append(copies, Step{c, from})
+			copies = append(copies, Step{Content: c, From: from})
 			continue
 		}
 		c.Close()

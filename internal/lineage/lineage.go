@@ -82,7 +82,8 @@ type Disk interface {
 // A Step is a file that is to be read, from the offset From.
 type Step struct {
 	Content
-	From int64
+	From   int64
+	Recent []byte // up to RecentSize bytes before From; nil if they were not read
 }
 
 // CloseAll closes the files in all that are not nil.

@@ -19,6 +19,7 @@ type Log struct {
 	family    *Family          // at the last look
 	read      []Mark           // files that were read and still exist
 	leftOut   map[ID]time.Time // archives that are not to be read, with the time of their last change
+	outdated  []File           // of leftOut, for Outdated
 	archiveOf map[ID]File      // of files that are still open
 
 	ignored  time.Time // files beside the name that were not written to since then are ignored
@@ -60,7 +61,7 @@ func (p Predecessor) wasCopied(c Content) bool {
 func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(d, beside, before, now, rotated)
 	for _, c := range files {
-		unseen = append(unseen, Step{c, 0})
+		unseen = append(unseen, Step{Content: c})
 	}
 	archives, later := l.unseenArchives(ctx, d, beside, before, files, held)
 	return append(unseen, archives...), later
@@ -150,7 +151,7 @@ func (l *Log) grown(d Disk, all []File) (late []Step) {
 			continue
 		}
 		l.read = slices.DeleteFunc(l.read, func(m Mark) bool { return m.ID() == c.ID })
-		late = append(late, Step{opened, r.mark.Off})
+		late = append(late, Step{Content: opened, From: r.mark.Off})
 	}
 	return late
 }
@@ -203,6 +204,14 @@ func (l *Log) rotatedName(s State) string {
 		return packedBase(archive.Path)
 	}
 	return s.Path
+}
+
+// Outdated returns the archives that were left out since its last call because they are of no known
+// file, and were last written before the log was.
+func (l *Log) Outdated() []File {
+	all := l.outdated
+	l.outdated = nil
+	return all
 }
 
 // LeaveOut records that the archive c is not to be read.

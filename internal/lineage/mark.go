@@ -41,15 +41,27 @@ func (m Mark) sameBeginning(s State) bool {
 // holds reports whether c has all bytes that were read of the file of m, judged by its beginning
 // and the bytes before the place.
 func (m Mark) holds(c Content) bool {
+	_, held := m.find(c)
+	return held
+}
+
+// find returns the bytes before the place, if c holds all that were read of the file of m.
+func (m Mark) find(c Content) (recent []byte, held bool) {
 	s := c.State()
 	if !s.Packed && s.Size < m.Off || !m.sameBeginning(s) {
-		return false
+		return nil, false
 	}
-	before := make([]byte, min(m.Off, RecentSize))
-	if n, err := c.ReadAt(before, m.Off-int64(len(before))); err != nil && (err != io.EOF || n < len(before)) {
-		return false
+	recent = make([]byte, min(m.Off, RecentSize))
+	if n, err := c.ReadAt(recent, m.Off-int64(len(recent))); err != nil && (err != io.EOF || n < len(recent)) {
+		return nil, false
 	}
-	return Hash(before) == m.Before
+	return recent, Hash(recent) == m.Before
+}
+
+// in returns the step that reads on in c, if c holds all that was read of the file of m.
+func (m Mark) in(c Content) (s Step, held bool) {
+	recent, held := m.find(c)
+	return Step{c, m.Off, recent}, held
 }
 
 // isOf reports whether c, which has the inode of the file of m, is that file: it has all bytes that

@@ -26,6 +26,7 @@ type modelFile struct {
 	mtime  int64
 	packed bool
 	copied bool // no process writes to it
+	closed bool // an archive of a file that this run had read and closed
 }
 
 // A modelContent is an open modelFile.

@@ -241,7 +241,7 @@ func (r *modelReader) resume() bool {
 	}
 	folder, _ := Open(r.d, r.d.family(), now)
 	s, _ := r.log.Resume(context.Background(), r.d, *r.saved, folder)
-	if s.Found == nil && now == nil && !s.HasSuccessor() {
+	if s.Found.Content == nil && now == nil && !s.HasSuccessor() {
 		return false
 	}
 	s.FindOlder(context.Background())
@@ -252,19 +252,17 @@ func (r *modelReader) resume() bool {
 	}
 	r.log.Begun, r.saved = true, nil
 	s.Record()
-	for i, c := range s.Older {
-		if c, ok := c.(*modelContent); ok && r.log.Claim(c) == nil {
-			c.seek(places[i].Off)
-			r.old = append(r.old, c)
+	for _, o := range s.Older {
+		if o.Content != nil && r.log.Claim(o.Content) == nil {
+			r.old = append(r.old, r.steps([]Step{o.Step})...)
 		}
 	}
 	found := s.Found
-	if found == nil && last.Len > 0 {
+	if found.Content == nil && last.Len > 0 {
 		found = s.ClaimCopy()
 	}
-	if c, ok := found.(*modelContent); ok && r.log.Claim(c) == nil {
-		c.seek(last.Off)
-		r.makeCurrent(c)
+	if found.Content != nil && r.log.Claim(found.Content) == nil {
+		r.makeCurrent(r.steps([]Step{found})[0])
 		return true
 	}
 	r.discover(Predecessor{})

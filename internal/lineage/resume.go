@@ -38,11 +38,18 @@ func Open(d Disk, beside *Family, now Content) (Folder, error) {
 	return f, nil
 }
 
+// An Older is what was found of a file that had lost the name before the checkpoint.
+type Older struct {
+	Step           // its file or its archive; without a Content if it is not to be read
+	Broken Content // an archive that begins like it and is damaged before the place, or nil
+	Lost   bool    // it is gone, and not in an archive that was read to its end
+}
+
 // A Resumption is the search for the files of a checkpoint.
 type Resumption struct {
-	Found  Content   // the file that was being read, or its archive; nil if it is missing
-	Broken Content   // an archive that begins like it and is damaged before the place, or nil
-	Older  []Content // those of the other places, in their order; nil for each that is not to be read
+	Found  Step    // the file that was being read, or its archive; without a Content if it is missing
+	Broken Content // an archive that begins like it and is damaged before the place, or nil
+	Older  []Older // those of the other places, in their order
 
 	log      *Log
 	disk     Disk
@@ -66,7 +73,7 @@ func (l *Log) Resume(ctx context.Context, d Disk, from Checkpoint, f Folder) (*R
 	if r.archives, later = l.archivesSince(d, from, f.Family, r.last); later {
 		return r, ErrLater
 	}
-	if r.Found = claim(r.files, r.last); r.Found == nil {
+	if r.Found = claim(r.files, r.last); r.Found.Content == nil {
 		r.Found, r.Broken = r.claimArchive(r.last)
 	}
 	return r, ctx.Err()
@@ -81,7 +88,10 @@ func (r *Resumption) Close() {
 // Cancel closes all files.
 func (r *Resumption) Cancel() {
 	r.Close()
-	CloseAll(append(r.Older, r.Found))
+	CloseAll([]Content{r.Found.Content})
+	for _, o := range r.Older {
+		CloseAll([]Content{o.Content})
+	}
 }
 
 // FindOlder finds the files of the other places. If ctx is done meanwhile, some may be missing.
@@ -90,11 +100,15 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 		r.log.LeaveOut(r.Broken.State().File)
 	}
 	for _, p := range r.older {
-		c := claim(r.files, p.Mark)
-		if c == nil && !r.leaveArchive(p) {
-			c, _ = r.claimArchive(p.Mark)
+		s, broken, lost := claim(r.files, p.Mark), Content(nil), false
+		if s.Content == nil && !r.leaveArchive(p) {
+			s, broken = r.claimArchive(p.Mark)
+			lost = s.Content == nil
 		}
-		r.Older = append(r.Older, c)
+		if broken != nil {
+			r.log.LeaveOut(broken.State().File)
+		}
+		r.Older = append(r.Older, Older{s, broken, lost})
 	}
 	return ctx.Err()
 }
@@ -105,16 +119,16 @@ func (r *Resumption) Record() {
 	l := r.log
 	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time) // before the marks of younger files are added
 	for i, p := range r.older {
-		if r.Older[i] != nil {
+		if r.Older[i].Content != nil {
 			l.forgetSaved(p.Mark)
 		} else {
 			l.AddGone(p.Mark)
 		}
 	}
-	if r.Found != nil {
+	if r.Found.Content != nil {
 		l.forgetSaved(r.last)
 	}
-	if len(r.folder.Family.Archives) > 0 && !r.last.wasArchive(r.Found) {
+	if len(r.folder.Family.Archives) > 0 && !r.last.wasArchive(r.Found.Content) {
 		l.Seen = r.last.Time
 	}
 	l.saved, l.archives = r.from.Beside, r.from.Archives
@@ -169,23 +183,25 @@ func (r *Resumption) leaveArchive(p Place) bool {
 	return false
 }
 
-// claim removes the file of m from all and returns it; nil if it is missing. The device is not
+// claim removes the file of m from all and returns the step that reads on in it. The device is not
 // compared, since its number may change when the machine is restarted. A file that was empty is
 // never found: it cannot be distinguished from a later file with the same inode.
-func claim(all []Content, m Mark) Content {
+func claim(all []Content, m Mark) Step {
 	for i, c := range all {
-		if c != nil && m.Len > 0 && c.State().ID.Ino == m.Ino && m.holds(c) {
-			all[i] = nil
-			return c
+		if c != nil && m.Len > 0 && c.State().ID.Ino == m.Ino {
+			if s, held := m.in(c); held {
+				all[i] = nil
+				return s
+			}
 		}
 	}
-	return nil
+	return Step{}
 }
 
 // claimArchive removes the archive of the file of m from those that are there, sorted by time, and
-// returns it; nil if it is missing. broken is an archive that begins like the file and is damaged
+// returns the step that reads on in it. broken is an archive that begins like the file and is damaged
 // before the place.
-func (r *Resumption) claimArchive(m Mark) (found, broken Content) {
+func (r *Resumption) claimArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
 	// the file itself, which was being unpacked; its own archive; one whose time was changed
 	for _, likely := range []func(s State) bool{
@@ -197,9 +213,9 @@ func (r *Resumption) claimArchive(m Mark) (found, broken Content) {
 			if c == nil || m.Len == 0 || !likely(c.State()) || !m.sameBeginning(c.State()) {
 				continue
 			}
-			if m.holds(c) {
+			if s, held := m.in(c); held {
 				r.archives[i] = nil
-				return c, nil
+				return s, nil
 			}
 			if broken == nil && c.State().Damaged {
 				broken = c
@@ -208,12 +224,12 @@ func (r *Resumption) claimArchive(m Mark) (found, broken Content) {
 			r.disk.Keep(c, c.State().File)
 		}
 	}
-	return nil, broken
+	return Step{}, broken
 }
 
-// ClaimCopy returns a copy of the file that was not found, if it was made after the checkpoint: one
-// with more lines, or else one of what was read; nil if there is none.
-func (r *Resumption) ClaimCopy() Content {
+// ClaimCopy returns the step that reads on in a copy of the file that was not found, if it was made
+// after the checkpoint: in one with more lines, or else in one of what was read.
+func (r *Resumption) ClaimCopy() Step {
 	m, best := r.last, -1
 	older := func(a, b State) bool {
 		if more := a.Size > m.Off; more != (b.Size > m.Off) {
@@ -231,11 +247,14 @@ func (r *Resumption) ClaimCopy() Content {
 		}
 	}
 	if best < 0 {
-		return nil
+		return Step{}
 	}
-	c := r.files[best]
+	s, held := m.in(r.files[best])
+	if !held { // it has changed meanwhile
+		return Step{}
+	}
 	r.files[best] = nil
-	return c
+	return s
 }
 
 // ignoreSaved records which of all must not be read according to a checkpoint: the files it lists
