@@ -26,7 +26,7 @@ type modelFile struct {
 	mtime  int64
 	packed bool
 	copied bool // no process writes to it
-	closed bool // an archive of a file that this run had read and closed
+	closed bool // a run has read and closed it, or the file that it is an archive of
 }
 
 // A modelContent is an open modelFile.

@@ -87,7 +87,7 @@ func (w *world) compress(keepsTime bool) bool {
 		return false
 	}
 	a := w.create(w.path(1) + ".gz")
-	a.packed, a.data = true, f.data
+	a.packed, a.data, a.closed = true, f.data, f.closed && !w.isOpen(f.ino)
 	if keepsTime {
 		a.mtime = f.mtime
 	}
@@ -186,8 +186,8 @@ func (w *world) restart(from *Checkpoint) {
 // are only seen when it looks for a new file.
 func (w *world) look() {
 	w.clock++
-	for path, f := range w.files {
-		if _, known := w.reader.log.Known(f.open(path)); !known || w.isOpen(f.ino) || w.final {
+	for _, f := range w.files {
+		if !f.closed || w.isOpen(f.ino) || w.final {
 			w.isDue(f.data)
 		}
 	}
@@ -198,6 +198,11 @@ func (w *world) look() {
 	printed := len(w.reader.order)
 	w.reader.look()
 	w.last, w.since = before, make(map[string]int)
+	for path, f := range w.files {
+		if _, known := w.reader.log.Known(f.open(path)); known && !w.isOpen(f.ino) {
+			f.closed = true
+		}
+	}
 	w.clock++
 	for _, line := range w.reader.order[printed:] {
 		w.since[line]++
