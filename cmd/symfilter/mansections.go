@@ -32,7 +32,25 @@ If a log was copied and truncated, the part that was not read is read from the c
 
 A file that was renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end is read on in the compressed file: the text at its beginning and before the place up to which it was read shows which one it is, whether its time was kept or not. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. What is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
 
-If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
+If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.
+
+What has limits:
+
+A renamed file that is closed, because 8 younger ones are open, is examined when the log is rotated next: lines that come later and are removed before that are lost without a message.
+
+If the name is a symbolic link that leads to another file now, the file before is such a renamed file. The next run finds it only if its name is a rotated form of the new one's, or is the last to which the link led.
+
+If the name, or the file to which it links, is missing at the start, symfilter waits for it, and reads it from its beginning, with files of the log that were rotated since the start.
+
+A copy that cp makes beside the log, under a name that rotation gives, is not printed if it begins as the current file does, or one of the 8 that are open, and its last lines differ from each other; else it is printed as another file.
+
+If the copy of a truncated log is incomplete, and shorter than what was read, it is taken for another file and printed as a whole.
+
+Of the files that were read and removed, symfilter knows the last 16, and up to 64 if they were written to within one minute. If more are compressed between two looks by a program that does not keep their times, the others are printed again. A compressed file of no known file that was last written before the log was is left out; --verbose names it.
+
+After an error of reading (EIO) symfilter says so and retries. A file that its server has replaced (ESTALE) is closed and searched by its name: if it holds what was read, it is read on, else from its beginning. A renamed file that cannot be read when the next run looks for it is taken to be gone.
+
+If a sync of the output fails, symfilter says so and syncs again; what was printed since the last one that succeeded may be lost, although it counts as printed, since the system may have dropped it.`},
 	{Title: "SIGNALS", Text: `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination signal it prints what is complete, and ends. A second signal ends it at once.
 
 A hang-up signal (SIGHUP) does not end a run that follows files or reads from a pipe or socket, since log collectors and logrotate send it to have files opened again: with --follow all files are examined at once. It ends such a run if the terminal at which it was started is gone, or goes within a second; other runs always. With nohup it is ignored.`},

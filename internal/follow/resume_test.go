@@ -90,7 +90,7 @@ func TestArchivesLeftOutAsOlderAreNamed(t *testing.T) {
 	rename(t, path, path+".1")
 	write(t, path, "two\n")
 	x.read("one\ntwo\n")
-	const want = "1 compressed file, last written to before what was read, left out as older: app.log.2.gz"
+	const want = "left out as older than what was read: 1 compressed file, beginning with app.log.2.gz"
 	if len(told) == 0 || told[0] != want {
 		t.Errorf("got %q, want %q first", told, want)
 	}

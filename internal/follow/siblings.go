@@ -321,6 +321,7 @@ func (s *source) claim(g *generation) bool {
 // notifyOutdated reports the archives that are left out because of their times.
 func (s *source) notifyOutdated() {
 	if all := s.lineage.Outdated(); len(all) > 0 {
-		s.notify(Event{Message: fmt.Sprintf("%s, last written to before what was read, left out as older: %s", wording.Count(int64(len(all)), "compressed file", "compressed files"), filepath.Base(all[0].Path)), Routine: true})
+		what := wording.Count(int64(len(all)), "compressed file", "compressed files")
+		s.notify(Event{Message: fmt.Sprintf("left out as older than what was read: %s, beginning with %s", what, filepath.Base(all[0].Path)), Routine: true})
 	}
 }
