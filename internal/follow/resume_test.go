@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
@@ -70,6 +71,36 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A late line makes a file of the checkpoint younger than the archive of the one after it, which is
+// read all the same.
+func TestNextRunsReadArchivesOfFilesBeforeALateLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "app.log")
+		o := Options{Names: []string{path}, State: path + ".state", Unpack: unpackGzip, Poll: true, Interval: time.Second}
+		l := newLog()
+		write(t, path, "one\n")
+		setTime(t, path, time.Now()) // the clock is not that of the file system
+		r := begin(t, l, o)
+		r.expect(path, "one\n")
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		rename(t, path, path+".2")
+		write(t, path+".1", "two\n")
+		write(t, path+".2", "late\n")
+		setTime(t, path+".1", time.Now().Add(time.Second))
+		setTime(t, path+".2", time.Now().Add(time.Minute))
+		compress(t, path+".1", true)
+		write(t, path, "three\n")
+		r = begin(t, l, o)
+		r.expect(path, "one\nlate\ntwo\nthree\n")
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		l.expectMessages(t, "")
+	})
 }
 
 // An archive that came after the log was read, and was last written before, is not read. A routine

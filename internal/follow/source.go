@@ -359,7 +359,8 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	if g.contents == nil { // the time of an archive may be that of its compression
+	// a file that has lost the name may have late lines: it is then younger than those after it
+	if id, _, err := lookAt(s.path); err == nil && id == g.id {
 		s.lineage.Seen = g.mtime
 	}
 	if g.hole {

@@ -26,7 +26,7 @@ type modelFile struct {
 	mtime  int64
 	packed bool
 	copied bool // no process writes to it
-	closed bool // a run has read and closed it, or the file that it is an archive of
+	closed bool // after the last look, it or the file that it is an archive of was not open
 }
 
 // A modelContent is an open modelFile.

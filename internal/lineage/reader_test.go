@@ -113,7 +113,7 @@ func (r *modelReader) newest() *modelContent {
 
 func (r *modelReader) makeCurrent(c *modelContent) {
 	r.cur, r.log.Begun, r.read = c, true, r.d.clock
-	if !c.packed {
+	if r.d.files[logPath] == c.modelFile {
 		r.log.Seen = c.state.ModTime
 	}
 }

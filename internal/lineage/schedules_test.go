@@ -183,35 +183,33 @@ func (w *world) restart(from *Checkpoint) {
 
 // look has the reader read everything. What is in a file of the log now, or in one that the reader
 // has open, must have been printed then. Lines that are added to a file which the reader has closed
-// are only seen when it looks for a new file.
+// are only seen when it looks for a new file, and a reader with a checkpoint may wait for the name.
 func (w *world) look() {
 	w.clock++
+	var due [][]byte
 	for _, f := range w.files {
 		if !f.closed || w.isOpen(f.ino) || w.final {
-			w.isDue(f.data)
+			due = append(due, f.data)
 		}
 	}
 	for _, c := range w.reader.held() {
-		w.isDue(c.(*modelContent).data)
+		due = append(due, c.(*modelContent).data)
 	}
 	before := w.reader.checkpoint()
 	printed := len(w.reader.order)
 	w.reader.look()
-	w.last, w.since = before, make(map[string]int)
-	for path, f := range w.files {
-		if _, known := w.reader.log.Known(f.open(path)); known && !w.isOpen(f.ino) {
-			f.closed = true
+	if w.reader.saved == nil {
+		for line := range slices.Chunk(slices.Concat(due...), lineSize) {
+			w.due[string(line)] = true
+		}
+		for _, f := range w.files {
+			f.closed = !w.isOpen(f.ino)
 		}
 	}
+	w.last, w.since = before, make(map[string]int)
 	w.clock++
 	for _, line := range w.reader.order[printed:] {
 		w.since[line]++
-	}
-}
-
-func (w *world) isDue(data []byte) {
-	for line := range slices.Chunk(data, lineSize) {
-		w.due[string(line)] = true
 	}
 }
 
@@ -256,6 +254,9 @@ func run(steps []int, closes bool) (w *world, distinct bool) {
 		w.look()
 	}
 	w.final = true
+	if w.reader.saved != nil { // it waits for the name
+		w.append(logPath)
+	}
 	if w.reader.cur != nil { // as another rotation does, for files that were closed
 		w.reader.discover(Predecessor{Content: w.reader.cur})
 	}
@@ -313,6 +314,9 @@ func TestLongSchedules(t *testing.T) {
 		"append, truncate, reuse, append, look, copytruncate, look, stop, look",
 		"rename, append, look, late, append, compress, look",
 		"rename, append, look, late, compress later, append, look",
+		"rename, append, late, rename, compress, stop, look",
+		"rename, append, stop, late, rename, compress, look",
+		"rename, append, truncate, look, late, rename, stop, look",
 	} {
 		for _, closes := range []bool{false, true} {
 			w, distinct := run(stepsOf(schedule), closes)
