@@ -75,7 +75,7 @@ type Symbols struct {
 // An Opened is what Symbols open. It may be shared by many filters, on many goroutines.
 type Opened struct {
 	Symbolizer *symbolize.Symbolizer
-	Cache      *filter.Cache      // of rendered frames
+	Cache      *filter.Cache      // cache of rendered frames
 	Servers    *debuginfod.Client // nil without servers or a cache of theirs
 
 	// SymbolPath is the finder for SymbolPaths; nil without them.

@@ -31,9 +31,9 @@ type rawFrame struct {
 // rawLogs writes frames in a raw form, and the same ones as elements.
 type rawLogs struct {
 	raw, markup *logWriter
-	code        *code       // of radosgw
+	code        *code       // code of radosgw
 	library     string      // the path that glibc's frames name
-	functions   []*function // of the library
+	functions   []*function // functions of the library
 	rand        *rand.Rand
 }
 

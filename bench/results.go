@@ -21,7 +21,7 @@ const format = "symfilter-bench 1"
 // report is the file that -json writes.
 type report struct {
 	Format       string    `json:"format"`
-	Time         time.Time `json:"time"`       // of the start
+	Time         time.Time `json:"time"`       // when the run started
 	Processors   int       `json:"processors"` // that bench may use
 	Architecture string    `json:"architecture"`
 	Results      []result  `json:"results"`
@@ -31,7 +31,7 @@ type report struct {
 type result struct {
 	Workload  string       `json:"workload"`
 	Against   string       `json:"against"` // as the table names it
-	Runs      int          `json:"runs"`    // of each side
+	Runs      int          `json:"runs"`    // runs of each side
 	Wall      float64      `json:"wall"`    // ratios of symfilter's medians to those of the other side
 	CPU       float64      `json:"cpu"`
 	Peak      float64      `json:"peak"`
@@ -55,7 +55,7 @@ type side struct {
 	Version   string `json:"version,omitempty"` // empty if it prints none
 	Median    cost   `json:"median"`
 	All       []cost `json:"all"`                  // in the order of the runs
-	FileBytes int64  `json:"file_bytes,omitempty"` // of what it wrote, if that is compared
+	FileBytes int64  `json:"file_bytes,omitempty"` // bytes of the file that it wrote, if files are compared
 }
 
 // newReport returns a report without results.
@@ -164,8 +164,8 @@ func (r *report) print(to io.Writer) error {
 	return out.Flush()
 }
 
-// compare prints what the ratios of two files are, and how they changed: below 1 is faster or
-// smaller. Rows that only one file has, or that are compared with another program, are named.
+// compare prints the ratios of two files, and how they changed: below 1 is faster or smaller. It
+// names rows that are in one file only, or are compared with another program.
 func compare(to io.Writer, old, new *report) error {
 	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| workload\t| wall\t| CPU\t| peak memory\t|")

@@ -17,7 +17,7 @@ var wholes = sync.Pool{New: func() any { return new([maxWhole + 1]byte) }}
 // A whole is a small file in memory.
 type whole struct {
 	buf   *[maxWhole + 1]byte
-	data  []byte // of buf
+	data  []byte // the part of buf in use
 	state state
 }
 

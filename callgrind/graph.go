@@ -59,7 +59,7 @@ func (g *graph) callersOf(n uint32) []uint32 { return g.callers[g.firstCaller[n]
 // another.
 type part struct {
 	from, to uint32
-	index    uint32 // of the call in calls, or of the impliedCall
+	index    uint32 // index of the call in calls, or of the impliedCall
 	implied  bool
 }
 

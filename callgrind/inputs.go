@@ -21,12 +21,12 @@ type Input struct {
 
 // inputs are the inputs of a report.
 type inputs struct {
-	labels   []string // of inputs that were not empty, or of all if all are empty
+	labels   []string // labels of the inputs that were not empty, or of all if all are empty
 	empty    []string // labels
 	last     string   // label of the current input
 	diagnose func(string)
 	open     bool     // the current input has not ended
-	lines    int      // of all inputs that have ended
+	lines    int      // lines of all inputs that have ended
 	costs    bool     // the current input has costs
 	cut      []string // labels of inputs that end in the middle, or have no costs
 }

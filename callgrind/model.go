@@ -39,8 +39,8 @@ type headings struct {
 	threads                        map[string]bool
 	pids, commands                 map[string]bool // from all inputs; at most maxThreads of each
 	descriptions                   []string
-	thread, trigger                string   // of the part
-	number                         string   // of the part, as its header has it
+	thread, trigger                string   // thread and trigger of the part
+	number                         string   // number of the part, as in its header
 	all                            []string // the descriptions of the part
 }
 

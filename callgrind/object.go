@@ -22,7 +22,7 @@ type objectFile struct {
 	*report.Object
 
 	asked   int   // addresses that were looked up
-	outside int   // of these, addresses outside of its code
+	outside int   // how many of these are outside of its code
 	failed  error // the first failure of the symbolizer
 }
 

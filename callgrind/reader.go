@@ -22,7 +22,7 @@ type recordReader struct {
 	cut        lines.Cutter
 	raw        []byte // the current line with its line end, up to maxLine bytes
 	passed     bool   // the current line was given to foreign
-	number     int    // of the current line, from 1
+	number     int    // number of the current line, from 1
 	complaints map[string]int
 	names      *names
 	share      allotment // its part of the memory budget
@@ -328,7 +328,7 @@ func (r *recordReader) spec(line, key, value []byte) error {
 		r.jumpFile = r.name(&r.files, key, value)
 	case "jfn":
 		r.jumpFn = r.name(&r.fns, key, value)
-	case "frfn", "rec", "bb", "ln": // of old versions of the format
+	case "frfn", "rec", "bb", "ln": // keys of old versions of the format
 	default:
 		r.bad(line)
 	}

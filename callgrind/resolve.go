@@ -13,7 +13,7 @@ type node struct {
 	object, file, fn nameID
 	link             nameID // the linker's name, if it was looked up
 	line             uint32
-	addr             uint64 // of its entry; 0 if unknown
+	addr             uint64 // address of its entry; 0 if unknown
 
 	unknown bool // its name is still an address
 	merged  bool // it is known only from code that other functions jumped into
@@ -362,7 +362,7 @@ func (v *resolution) findCallers() {
 type impliedCall struct {
 	from, to uint32
 	count    int64
-	costs    []int64 // of the code and its calls
+	costs    []int64 // costs of the code and its calls
 	addr     uint64  // where the code begins
 }
 

@@ -39,8 +39,8 @@ const joinedCost = 320
 // ErrMemory reports that there is not enough memory to join functions by their keys.
 var ErrMemory = errors.New("the functions of the profiles exceed the memory in which they can be compared: raise --max-memory")
 
-// joinSides joins the functions of profiles. Files distinguish functions in all sides if
-// they must in one.
+// joinSides joins the functions of profiles. If functions of one side can be distinguished only by
+// their files, files are part of the keys on all sides.
 func joinSides(profiles ...*resolution) ([]*side, error) {
 	sides := make([]*side, len(profiles))
 	named := make([][]naming, len(profiles))

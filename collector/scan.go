@@ -14,7 +14,7 @@ const (
 // A scan finds the texts of a batch with a mark: at which an element may begin, or around which a
 // frame of a raw backtrace may be.
 type scan struct {
-	marks []int32 // of each text, the offset of its first mark, or noMark
+	marks []int32 // for each text, the offset of its first mark, or noMark
 	found bool    // one of the texts has a mark
 
 	lines []byte // the texts that are not searched yet, a line end after each

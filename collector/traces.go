@@ -14,10 +14,10 @@ type traces struct {
 	size  int // bytes of the run that is being collected
 
 	log      []byte
-	texts    []int32  // of the run
+	texts    []int32  // indexes of the texts of the run
 	ends     []int64  // number of the last line of each text
 	printed  []output // lines of the output
-	bytes    int      // of the output
+	bytes    int      // bytes of the output
 	complete []bool   // the text ends with its own line end
 }
 

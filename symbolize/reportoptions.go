@@ -65,7 +65,7 @@ type ReportOptions struct {
 // Unresolved counts the frames of a report, or the elements of a log, that have no name, for one
 // object file.
 type Unresolved struct {
-	ID buildid.ID // of the object file; zero if the file is missing or has none
+	ID buildid.ID // build ID of the object file; zero if the file is missing or has none
 	// path of the file on this machine, or the name of a log's module as logged; empty if the
 	// report names no object for the addresses
 	Name   string

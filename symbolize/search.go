@@ -78,11 +78,11 @@ func (s *Symbolizer) room(ctx context.Context) error {
 type search struct {
 	s       *Symbolizer
 	e       *entry
-	names   []string // of the module
+	names   []string // names of the module
 	avoid   broken   // a file whose debug information is left alone
 	servers func()   // called before the first server is asked; may be called again
 
-	link     debugLink // of the first file without debug information that has one
+	link     debugLink // link of the first file without debug information that has one
 	followed bool      // the link was followed
 
 	module   *module // the best file found and not yet given to e; nil if none

@@ -31,7 +31,7 @@ type renderer struct {
 	err     error
 
 	line    []byte // text not yet written to dst
-	sites   []site // of the current record
+	sites   []site // sites of the current record
 	stacks  []stackSites
 	headed  bool     // the line that names the process was written
 	modules uint64   // modules written since the last reset

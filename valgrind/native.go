@@ -16,7 +16,7 @@ type namer struct {
 	o       *report.Options
 	t       *tracker
 	answers *answerer
-	sites   []site // of the current stack
+	sites   []site // sites of the current stack
 }
 
 func newNamer(o *Options, t *tracker) *namer {

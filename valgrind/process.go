@@ -26,7 +26,7 @@ type process struct {
 	places    []*epoch // the epochs that are located
 
 	settings
-	summary  summary             // of the current document
+	summary  summary             // summary of the current document
 	errors   map[string]*errorAt // errors for later error counts, by number
 	errorsAt map[string]*errorAt // the same errors, by errorKey
 	errorKey []byte              // the kind and the place of the last error

@@ -8,9 +8,9 @@ import (
 
 // The kinds of leaked blocks, in the order of Valgrind's leak summary.
 var lossKinds = [...]struct {
-	kind    string // of an error; "" if no error lists such blocks
+	kind    string // kind of an error; "" if no error lists such blocks
 	option  string // of --errors-for-leak-kinds
-	element string // of a leak_summary
+	element string // element of a leak_summary
 }{
 	{"Leak_DefinitelyLost", "definite", "definitely_lost"},
 	{"Leak_IndirectlyLost", "indirect", "indirectly_lost"},
@@ -45,7 +45,7 @@ type summary struct {
 	statedLeaks  bool // a leak_summary has the leaks
 	losses       [len(lossKinds)]loss
 	nested       uint64 // bytes of indirectly lost blocks in the texts of other leaks
-	number, of   uint64 // of the last loss record, which restart from 1 in each leak check
+	number, of   uint64 // number and total of the last loss record, which restart from 1 in each leak check
 	finished     bool   // the next leak belongs to the leak check at the end
 }
 

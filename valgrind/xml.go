@@ -57,7 +57,7 @@ type rewriter struct {
 	err   error
 
 	check wellFormed
-	added []addedFrames // of the current record
+	added []addedFrames // frames added to the current record
 }
 
 // An xmlDocument is the document of a process.
@@ -78,7 +78,7 @@ type addedFrames struct {
 
 // Limits of the rewriter, in bytes.
 const (
-	maxHeader = 64 << 10 // of the repeated header of a process, and of the text before all documents
+	maxHeader = 64 << 10 // bytes of the repeated header of a process, and of the text before all documents
 	maxGap    = 64       // line ends between two records
 )
 
@@ -303,7 +303,7 @@ func (x *rewriter) appendRaw(rec *Record) {
 		const tag = "<frame>"
 		start := at.from + len(tag)
 		inside := rec.raw[start:at.to]
-		end := at.to - blanksAtEnd(inside) // of the last field
+		end := at.to - blanksAtEnd(inside) // end of the last field
 		separator := inside[:blanksAtBegin(inside)]
 		place := inside // address and object
 		if n := bytes.Index(place, []byte("<fn>")); n >= 0 {

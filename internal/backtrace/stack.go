@@ -11,14 +11,14 @@ import (
 // A Stack is a backtrace.
 type Stack struct {
 	Rows    []Row
-	Answers []filter.Resolved // of its rows
+	Answers []filter.Resolved // the answers of its rows
 	Cut     bool              // the stack is the rest of one that was too long
 	Message []byte            // the line before it
 
 	text    []byte
 	process string // key of its process
-	number  uint64 // of the last frame
-	dialect string // of the last frame
+	number  uint64 // number of the last frame
+	dialect string // dialect of the last frame
 	waiting int    // rows at the end that are lines after a frame: they belong to the stack if the next frame follows
 }
 
@@ -30,7 +30,7 @@ type Row struct {
 	Frame  int  // index in the frames of its answer; NoFrame without an answer
 	Answer int  // index in Answers; NoFrame without an answer
 
-	end int // of its text
+	end int // end of its text
 }
 
 // Text returns the text of the i-th row. It is valid until the stack has ended.

@@ -20,7 +20,7 @@ type Program[V any] struct {
 	Commands    []*Command
 	Groups      []Group[V]
 	Topics      func() []Topic // makes the texts of all topics
-	Sections    []Section      // of the manual page, after the flags and the topics
+	Sections    []Section      // sections of the manual page, after the flags and the topics
 	Environment string         // how flags are read from the environment
 	SeeAlso     []string       // pages of the manual, as in addr2line (1)
 

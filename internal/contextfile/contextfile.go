@@ -25,7 +25,7 @@ const (
 	maxSize = 256 << 20             // bytes; the context of a stream at all of its limits takes about half of it
 	mode    = fs.FileMode(0o600)    // it contains names of programs
 	wait    = 2 * time.Second       // longest wait for another process that is ending
-	pause   = 20 * time.Millisecond // between two attempts
+	pause   = 20 * time.Millisecond // pause between two attempts
 )
 
 // The reasons why a file is refused, and left unchanged.
@@ -53,8 +53,9 @@ type body struct {
 	Context json.RawMessage `json:"context"`
 }
 
-// Open opens the file at path, or makes an empty one, and locks it until Close. context is that of
-// the last Save, nil if there was none. Open waits up to 2 s for another process that has the file.
+// Open opens the file at path, or makes an empty one, and locks it until Close. context is from the
+// last Save, nil if there was none. Open waits up to 2 s for another process that has locked the
+// file.
 //
 // If the context cannot be used, because it is torn, damaged or of another version, unusable is the
 // reason, which wraps an error of package checkpoint; the next Save replaces the context. If the

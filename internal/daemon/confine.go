@@ -71,7 +71,7 @@ type needs struct {
 
 // A need is one right.
 type need struct {
-	key  string // of the configuration
+	key  string // key of the configuration
 	path string
 	kept func(*sandbox.Policy) *bool // for calls: the field of the right
 	what string                      // for calls: what is impossible without the right

@@ -37,7 +37,7 @@ type tallies struct {
 
 	mu               sync.Mutex
 	followers        map[*follow.Follower]*pipeline // running followers
-	checkpointErrors int64                          // of followers that have ended
+	checkpointErrors int64                          // checkpoint errors of followers that have ended
 }
 
 // An eviction is the reason why a context was dropped.
@@ -119,7 +119,7 @@ type writes struct {
 	open  int           // writes that have not returned
 	since time.Time     // when the first open write began, or when a later one returned
 	total time.Duration // time with a write open, up to since
-	err   error         // of the last write that returned
+	err   error         // error of the last write that returned
 }
 
 // begin begins a write.
@@ -193,7 +193,7 @@ type attempting interface {
 // progress. Progress is a finished write to the output or a finished lookup, which waits no longer
 // than the pipeline's patience.
 type turn struct {
-	since   atomic.Int64 // of house.clock; 0: the session is idle
+	since   atomic.Int64 // time of house.clock; 0 while the session is idle
 	writing atomic.Bool  // the session waits for its output
 }
 

@@ -48,7 +48,7 @@ type Options struct {
 // A Daemon runs the pipelines of a configuration.
 type Daemon struct {
 	house   *house
-	answers http.Handler // of the admin listener
+	answers http.Handler // answers requests to the admin listener
 	phase   atomic.Int32
 	view    atomic.Pointer[view]
 
@@ -67,7 +67,7 @@ type Daemon struct {
 type view struct {
 	pipelines []*pipeline // sorted by name
 	symbols   *symbols
-	admin     callers // of the admin listener
+	admin     callers // callers of the admin listener
 }
 
 // New opens the inputs and outputs of c, gives up the rights of the process that c does not need, and
@@ -184,8 +184,8 @@ func (d *Daemon) end() error {
 type change struct {
 	conf    *Config
 	symbols *symbols
-	fresh   map[string]*stage // of pipelines that are new or differ
-	inputs  map[string]runner // of pipelines whose input is new or differs
+	fresh   map[string]*stage // stages of pipelines that are new or differ
+	inputs  map[string]runner // inputs of pipelines whose input is new or differs
 	made    map[string]*pipeline
 	certs   func() // puts reread certificates to use
 	admin   *admin // set if its configuration differs; nil: none

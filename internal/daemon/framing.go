@@ -30,7 +30,7 @@ func framingOf(name string) (framing, error) {
 const (
 	smallFrame = 4 << 10 // bytes of the buffer of a stream that is quiet
 	shrinkFrom = 8       // small reads in a row after which a large buffer is given back
-	maxDigits  = 9       // of the length of a message
+	maxDigits  = 9       // digits in the length of a message
 )
 
 // A framer cuts a stream into whole lines. A message of several lines stays as it is; one without a

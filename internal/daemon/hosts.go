@@ -92,7 +92,7 @@ func isNamed(name string, names []string) bool {
 
 // callers are the configured names of a listener.
 type callers struct {
-	address string   // of the listener
+	address string   // address of the listener
 	hosts   []string // values of the keys hosts
 }
 

@@ -18,7 +18,7 @@ type files struct {
 	p *pipeline
 	c Input
 
-	unsent int64 // of the pipeline when the run began
+	unsent int64 // p.unsent when the run began
 }
 
 // openFiles checks the patterns of the files to follow.

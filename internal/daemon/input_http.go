@@ -28,9 +28,9 @@ type httpInput struct {
 	once  sync.Once
 
 	mu       sync.Mutex
-	ctx      context.Context // of the run; nil: the input is not running
+	ctx      context.Context // context of the run; nil while the input is not running
 	requests sync.WaitGroup
-	keys     map[string]bool // of the requests being served
+	keys     map[string]bool // keys of the requests being served
 }
 
 // webPaths returns the address and the paths of an HTTP input; the address of other inputs is

@@ -45,7 +45,7 @@ func (*stdin) close() error { return nil }
 type lineReader struct {
 	in      io.Reader
 	turns   turns
-	context []byte // of the session that the last input has suspended
+	context []byte // context of the session that the last input suspended
 
 	buf   []byte
 	kept  int // bytes of an unfinished line in buf

@@ -273,7 +273,7 @@ func (p *port) inherit() (all []*connection) {
 type peerWriter struct {
 	p    *pipeline
 	conn net.Conn
-	ctx  context.Context // of the input
+	ctx  context.Context // context of the input
 
 	interrupted atomic.Bool
 }

@@ -19,7 +19,7 @@ type measures struct {
 	requests *prometheus.CounterVec // to debuginfod servers, by server and outcome
 	received *prometheus.CounterVec // bytes of their answers, by server
 
-	reloadError atomic.Pointer[error] // of the last reload; nil: it was successful
+	reloadError atomic.Pointer[error] // error of the last reload; nil if it was successful
 	reloaded    atomic.Int64          // Unix nanoseconds of the last successful load of a configuration
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	dialTimeout = 10 * time.Second // of a connection, and of a handshake of TLS
+	dialTimeout = 10 * time.Second // bound of a connection attempt, and of a TLS handshake
 	sendBuffer  = 256 << 10        // bytes that the system buffers for a peer on a network
 	localBuffer = 64 << 10         // the same for a unix socket, whose peer is near
 	sendPart    = 16 << 10         // bytes sent at once; after each part, the progress of the peer is read

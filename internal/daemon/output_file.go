@@ -53,7 +53,7 @@ type fileOutput struct {
 	mu    sync.Mutex
 	files map[string]*outFile // by name; changed with turn and mu
 	uses  int64
-	due   *time.Timer // of a sync; nil: none is due
+	due   *time.Timer // starts the next sync; nil if none is due
 	last  error       // error of a sync since the last checkpoint: the system may have dropped lines
 
 	denied func(err error, dir string) error // explains errors of opening files; nil: not called

@@ -37,7 +37,7 @@ type memory struct {
 	peers map[string]*peer // guarded by contexts.mu
 
 	failed seldom.Limiter         // messages about saves
-	path   atomic.Pointer[string] // of the file; nil, or empty: none
+	path   atomic.Pointer[string] // path of the file; nil or empty if there is none
 	saving sync.Mutex             // guards the fields below
 	file   *contextfile.File
 }

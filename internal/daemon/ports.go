@@ -41,7 +41,7 @@ type port struct {
 	turn      chan struct{}
 
 	mu      sync.Mutex
-	waiting *use       // waits in raw; nil: none does
+	waiting *use       // the use that waits in raw; nil if none does
 	late    []net.Conn // accepted when their use was already closed
 
 	heritage []*connection // connections of the previous stream input, for the next one
@@ -70,8 +70,8 @@ type admission struct {
 	tls         *TLS
 	allowRemote bool
 	protocols   []string // that ALPN offers
-	mode        Mode     // of a unix socket; 0: defaultSocketMode
-	stream      bool     // of a stream input
+	mode        Mode     // mode of a unix socket; 0: defaultSocketMode
+	stream      bool     // the input is a stream
 }
 
 // defaultSocketMode lets the daemon's user and group connect.

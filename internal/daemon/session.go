@@ -39,7 +39,7 @@ type session struct {
 	plain  bool // the lines are not unpacked, whatever they look like
 
 	memory *memory // keeps the context when the session has ended; may be nil
-	share  share   // of the limits on contexts
+	share  share   // its share of the limits on contexts
 
 	mu      sync.Mutex
 	stage   *stage

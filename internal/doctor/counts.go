@@ -18,7 +18,7 @@ import (
 
 const (
 	maxRemember  = 4096    // unresolved modules of all inputs
-	maxNameBytes = 1 << 20 // of the names of these modules, together: a log may give each several KiB
+	maxNameBytes = 1 << 20 // bytes of the names of these modules together: a log may give each several KiB
 	maxListed    = 4       // modules that the closing line names
 	maxShownName = 64      // bytes of a name in the closing line
 )
@@ -62,7 +62,7 @@ type Sum struct {
 	mu        sync.Mutex
 	counts    Counts // without Modules
 	modules   map[moduleName]*symbolize.Unresolved
-	nameBytes int // of modules
+	nameBytes int // bytes of the modules' names
 }
 
 type moduleName struct {

@@ -95,7 +95,7 @@ func (k *fileKind) hint(name, packed string) string {
 // elfKind reports whether a file that begins with b is an ELF file, and whether that is a core
 // file.
 func elfKind(b []byte) (elf, core bool) {
-	const etCore = 4 // of either byte order
+	const etCore = 4 // file type in either byte order
 	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"
 	return elf, elf && (b[16] == etCore || b[17] == etCore)
 }

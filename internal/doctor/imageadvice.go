@@ -56,7 +56,7 @@ func shellWord(word string) string {
 // unusedImages returns the files of --image that were used for no frame, each as a part of a sentence.
 // modules stayed unresolved.
 func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
-	var names []string // of the modules for which --image can name a file
+	var names []string // modules for which --image can name a file
 	for _, u := range modules {
 		if name := nameForImage(u); name != "" && u.ID.IsZero() && !slices.Contains(names, name) {
 			names = append(names, name)

@@ -30,7 +30,7 @@ const dpkgLists = "/var/lib/dpkg/info"
 
 const (
 	maxPackages  = 8192     // lists that are read: a full desktop has 5,000
-	maxListBytes = 64 << 20 // of all lists together: 10 KiB each are usual
+	maxListBytes = 64 << 20 // bytes of all lists together: 10 KiB each are usual
 	maxRemedied  = 4        // modules for which a package is looked for
 	maxOpened    = 64       // files of a module's name that are opened: each package may have a README
 )

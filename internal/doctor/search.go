@@ -27,7 +27,7 @@ type Search struct {
 	NoPaths            bool // no file is opened because a log names it
 	NoDefaultDebugDirs bool
 
-	URLs      []string // of the servers that are asked
+	URLs      []string // URLs of the servers that are asked
 	NoServers string   // the flag because of which none is asked; empty: one can be named
 
 	// Examining is set for symfilter doctor, which is not the advice for what it has just done.

@@ -39,7 +39,7 @@ func (x *addressIndex) offsetFor(addr uint64) uint64 {
 // An arangeSet is one unit's part of .debug_aranges (DWARF 5, 6.1.2).
 type arangeSet struct {
 	unit  uint64 // offset in .debug_info
-	pairs []byte // of address and length
+	pairs []byte // pairs of address and length
 	size  uint8  // bytes of each
 }
 

@@ -52,7 +52,7 @@ const (
 	maxVariableName   = 1 << 10  // bytes of one name in a member path
 	maxMemberPath     = 4 << 10  // bytes of a whole member path; a longer one is left out
 	maxTypeDepth      = 64       // types nested in each other, with typedefs and qualifiers
-	maxDimensions     = 16       // of an array
+	maxDimensions     = 16       // dimensions of an array
 	maxTypeWork       = 1 << 18  // steps of finding a member: 15 ms; the last of a struct of 1,000 members takes some 30,000
 	maxTypeUnits      = 1 << 20  // type units that can be found by their signature: 24 MiB
 	maxTypeUnitsKept  = 1 << 10  // units of .debug_types kept parsed at a time

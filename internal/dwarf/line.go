@@ -7,7 +7,7 @@ type lineTable struct {
 	opened  bool
 	present bool // the unit has a table with a sound header
 
-	enc       encoding // of the table, which may differ from the unit's
+	enc       encoding // encoding of the table, which may differ from the unit's
 	minInst   uint8    // bytes of the shortest instruction
 	maxOps    uint8    // most operations in an instruction; more than 1 only for VLIW machines
 	lineBase  int8

@@ -466,7 +466,7 @@ func memberOffset(e *typeEntry) (n uint64, ok bool) {
 	case e.place.ok():
 		return 0, false // a list of expressions
 	}
-	return 0, true // of a union, or the first
+	return 0, true // a member of a union, or the first member
 }
 
 // bitField returns the first and the last byte that have bits of a bit-field.

@@ -70,7 +70,7 @@ func (u *unit) gather() {
 	var (
 		all   reachMap
 		given int
-		near  []span // of the current function
+		near  []span // ranges near the current function
 	)
 	for _, i := range byEntry {
 		f := &t.list[i]

@@ -38,7 +38,7 @@ type sharing struct {
 	d           *Data
 	shelf       *shelf           // shared with other readers; nil if this is the only one
 	lent        map[uint64]*unit // units of the shelf that were borrowed before
-	epoch       uint64           // of the shelf when they were
+	epoch       uint64           // epoch of the shelf when they were borrowed
 	besideOther bool             // see Reader
 	leftOff     bool             // a lookup beside others has met an error
 }

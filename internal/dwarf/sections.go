@@ -18,7 +18,7 @@ const (
 	secRnglists
 	secAddr
 	secStrOffsets
-	secCUIndex // of a package
+	secCUIndex // index of a package
 	secTypes   // type units, before version 5
 
 	// Of the supplementary file.
@@ -51,7 +51,7 @@ type sections struct {
 	loaded   [numSections]bool
 	err      error // why the first section failed to load; such a section is empty
 
-	alt *sections // of the supplementary file, or nil
+	alt *sections // sections of the supplementary file, or nil
 	// sections of the file with the skeletons of these units, which the split units use, too; nil
 	// for units that are not split
 	skeletons *sections

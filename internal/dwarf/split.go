@@ -36,7 +36,7 @@ type Linked struct {
 type links struct {
 	Links
 	d      *Data
-	alt    *Data // of the supplementary file
+	alt    *Data // reads the supplementary file
 	pack   *splitFile
 	noPack bool
 	files  map[string]*splitFile // by directory and name
@@ -51,7 +51,7 @@ type splitFile struct {
 	key   string
 	data  *Data // nil: closed
 	file  Linked
-	index unitIndex // of a package
+	index unitIndex // index of a package
 	used  uint64    // the lookup that used it last
 	held  int64     // bytes of heap when last counted
 }

@@ -11,7 +11,7 @@ import (
 type unit struct {
 	d    *Data  // that has the unit; on a shelf, that has borrowed it
 	data []byte // from the unit's first byte to its last
-	off  uint64 // of data in .debug_info
+	off  uint64 // offset of data in .debug_info
 	root uint32 // the first entry
 	kind uint8  // DW_UT_* of version 5, 0 before
 	enc  encoding

@@ -6,7 +6,7 @@ import "encoding/binary"
 // below it. It stops at entries of the kinds in stop, and passes over all others. The reader of an
 // entry at which it stops sets pos to the position after the attributes, or calls leapTo.
 type entryWalk struct {
-	data  []byte // of the unit
+	data  []byte // bytes of the unit
 	table *abbrevTable
 	big   bool
 	stop  abbrevFlags

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// crashes are what the messages of crashes have, by what the programs or kernels print. A line with
-// one of them before a backtrace makes it that of a crash.
+// crashes are texts in crash messages of programs and kernels, with their kinds. A line with such a
+// text before a backtrace makes it the backtrace of a crash.
 var crashes = []struct{ part, kind string }{
 	{"panicked at ", "panic"},       // Rust
 	{"panic: ", "panic"},            // Go, FreeBSD
@@ -85,8 +85,8 @@ const (
 	maxMessageLines  = 24  // before the backtrace: Android prints the registers between
 )
 
-// crashIn returns the crash that the lines before a backtrace report: that of the first line which is
-// the message of one.
+// crashIn returns the crash that the lines before a backtrace report: the crash of the first line
+// that is a crash message.
 func crashIn(lines []byte) (x findings.Finding, ok bool) {
 	starts := crashStarts()
 	for from, n := len(lines), 0; from > 0; n++ {

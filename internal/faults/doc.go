@@ -1,4 +1,4 @@
-// Package faults reads what a log reports of faults: the reports of sanitizers and the messages of
-// crashes. A [Finder] makes findings of them. Printers that show the log ask what a backtrace in it
-// is of: [Role], [Within] and [Kind].
+// Package faults reads the faults in a log: reports of sanitizers and messages of crashes. A
+// [Finder] makes findings of them. Printers that show the log ask for the meaning of a backtrace in
+// it: [Role], [Within] and [Kind].
 package faults

@@ -14,8 +14,7 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Finder is a [filter.Printer] that prints nothing, and adds to a collection what a log reports
-// of faults:
+// A Finder is a [filter.Printer] that prints nothing, and adds the faults in a log to a collection:
 //
 //   - the reports of sanitizers, as markup, as raw frames, or symbolized when they were logged
 //   - crashes: backtraces after a line that is the message of one, such as a signal, a failed
@@ -39,7 +38,7 @@ type Finder struct {
 	open   logReport
 	pids   map[string]int
 	known  map[knownReport]*findings.Finding
-	stacks map[uint64][]*findings.TraceFrame // of answers, by hash
+	stacks map[uint64][]*findings.TraceFrame // stacks of answers, by hash
 	same   map[identity]*findings.Finding    // by what Identify computes their fingerprints of
 	seed   maphash.Seed
 	text   []byte // scratch: what is hashed
@@ -61,14 +60,14 @@ func NewFinder(to *findings.Collection, input string, own *findings.Own, paths f
 // The bounds of a Finder.
 const (
 	maxFoundLine   = 2 << 10  // bytes of a line that are read
-	maxTraces      = 32       // of a finding; a deadlock of n threads has 2n
+	maxTraces      = 32       // traces of a finding; a deadlock of n threads has 2n
 	maxDetails     = 16       // lines of a report that are kept beside its message
 	maxKnown       = 32 << 10 // reports and PIDs that are remembered
 	maxFoundStacks = 1 << 10  // stacks whose frames are remembered, and reports whose fingerprints are
 	maxQuiet       = 256      // lines of a report without a frame; one beyond is not part of it
 	maxQuietError  = 8        // the same after a runtime error: the bytes around a pointer, at most
 	maxQuietCrash  = 64       // the same after a crash: registers, code and the memory around them
-	maxCrashTraces = 4        // of a crash; further ones are of other threads
+	maxCrashTraces = 4        // traces of a crash; further ones belong to other threads
 )
 
 // A knownReport is a report of a process.
@@ -253,7 +252,7 @@ func (f *Finder) within(text []byte) {
 		f.end(true)
 		return
 	case r.mode == ofLeaks:
-		f.leak(nil) // of which there was no stack
+		f.leak(nil) // a leak without a stack
 		r.said = line
 		return
 	case len(r.x.Traces) == 0:

@@ -18,7 +18,7 @@ type reportHeader struct {
 	message string
 	pid     string // empty if the line has none
 
-	file         string // of a runtime error
+	file         string // source file of a runtime error
 	line, column uint32
 }
 
@@ -26,7 +26,7 @@ type reportHeader struct {
 // begins or ends: "Sanitizer: ", "libFuzzer: " and ": runtime error: ".
 var reportMarks = []struct {
 	word string
-	at   int // of the three bytes in word for which a block is searched
+	at   int // index of the three bytes in word that a block is searched for
 }{
 	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
 }

@@ -27,7 +27,7 @@ type Collection struct {
 // A Process is a process that a report is about, or a whole log that names no processes.
 type Process struct {
 	Input    string   // name of the input
-	Source   Source   // of its findings
+	Source   Source   // source of its findings
 	Tool     string   // as in a [Finding]; empty if no tool is known
 	Command  []string // the program and its arguments; nil if they are not known
 	PID      string   // empty if it is not known

@@ -8,20 +8,20 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Finding is one error of a program, as the report of a tool has it. Readers make findings,
+// A Finding is one error of a program, from the report of a tool. Readers make findings,
 // [Collection] merges equal ones of a run, and printers show them. The zero value is empty.
 type Finding struct {
 	Source  Source
 	Tool    string // in lower case: memcheck, helgrind, asan, ubsan, rtrace
 	Kind    string // as the tool names it: InvalidRead, heap-use-after-free
 	Message string // a line of text, without the numbers of thread and process
-	Memory  Memory // what the address is, if the error is an access to memory
+	Memory  Memory // kind of the address, if the error is an access to memory
 
-	// Traces are the stacks, the one of the error first. A finding may have none.
+	// Traces are the stacks, beginning with the error's. A finding may have none.
 	Traces []Trace
 
 	Bytes  uint64 // that a leak has lost, 0 for other kinds
-	Blocks uint64 // of memory that a leak has lost
+	Blocks uint64 // blocks of memory that a leak has lost
 
 	// Detail are lines of the report that no other field has, for people; at most 16.
 	Detail []string
@@ -48,7 +48,7 @@ const (
 // version is the version of fingerprints. Another one makes every baseline of users stale.
 const version = "1"
 
-// Memory is what an address is that a program should not have used.
+// A Memory is the kind of an address that a program should not have used.
 type Memory uint8
 
 // The kinds of memory.
@@ -62,7 +62,7 @@ const (
 // A Trace is a stack of a finding.
 type Trace struct {
 	Role    Role
-	Message string // the line before the frames, which says what happened there
+	Message string // the line before the frames, which describes what happened there
 
 	// Frames are the frames, the innermost first; an inlined call is a frame of its own. Equal frames
 	// of several findings may be one TraceFrame, which nothing changes after Identify: 30,000 errors of
@@ -70,7 +70,7 @@ type Trace struct {
 	Frames []*TraceFrame
 }
 
-// A Role is what a trace shows.
+// A Role tells what a trace shows.
 type Role uint8
 
 // The roles.
@@ -86,7 +86,7 @@ type TraceFrame struct {
 	symbolize.Frame
 
 	Object  string     // path or name of the object file; empty if it is not known
-	ID      buildid.ID // of the object file; nil if it is not known
+	ID      buildid.ID // build ID of the object file; nil if unknown
 	Address uint64     // in the process; 0 if it is not known
 	Offset  uint64     // module-relative address; 0 if it is not known
 	IsOwn   bool       // the program's own, not of its system; Identify sets it
@@ -129,9 +129,9 @@ func (x *Finding) OwnFrame() *TraceFrame {
 	return x.Traces[0].Frames[x.Own]
 }
 
-// Place returns the frame that stands for the finding: the innermost own frame that has a line, or
-// the innermost own frame; if no frame is own, the innermost one that has a line, or the first one.
-// It returns nil if the finding has no frame.
+// Place returns the frame that represents the finding: the innermost own frame with a line, or the
+// innermost own frame; if no frame is own, the innermost frame with a line, or the first frame. It
+// returns nil if the finding has no frame.
 func (x *Finding) Place() *TraceFrame {
 	if len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (x *Finding) Place() *TraceFrame {
 		}
 	}
 	switch own := x.OwnFrame(); {
-	case own != nil: // the line of a frame of the system tells nothing of the program
+	case own != nil: // the line of a system frame tells nothing about the program
 		return own
 	case lined != nil:
 		return lined
@@ -160,7 +160,7 @@ func (x *Finding) Place() *TraceFrame {
 
 // Identify marks the own frames by the rules of own, and computes the fingerprint: that of the
 // first trace (see [Stack.Fingerprint]) after the fields source/version, tool, kind, message class,
-// and what the memory is. The message class is the message with N for each number and address.
+// and the kind of memory. The message class is the message with N for each number and address.
 func (x *Finding) Identify(own *Own) {
 	x.Own = -1
 	var stack Stack
@@ -188,8 +188,8 @@ func (x *Finding) Identify(own *Own) {
 	x.Fingerprint = stack.fingerprint(b)
 }
 
-// identified is what a frame adds to a fingerprint. It is the same for all findings of a source by the
-// rules of own, so that a frame which they share is looked at once.
+// An identified holds the facts that a frame adds to a fingerprint. They are the same for all
+// findings of a source under the rules of own, so that a shared frame is examined once.
 type identified struct {
 	done         bool
 	own          *Own
@@ -197,7 +197,7 @@ type identified struct {
 	name, object string // as Stack.add takes them
 }
 
-// identify sets whether f is own, and what it adds to fingerprints.
+// identify sets whether f is own, and the facts that it adds to fingerprints.
 func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 	link := f.Linkage
 	if link == "" {

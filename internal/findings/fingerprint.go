@@ -36,7 +36,7 @@ func (l *frameNames) add(name string, most int) {
 		return
 	}
 	name = name[:min(len(name), maxLinkage)]
-	if i := strings.IndexByte(name, 0); i >= 0 { // an object's may have a NUL
+	if i := strings.IndexByte(name, 0); i >= 0 { // the name of an object may contain a NUL
 		name = name[:i]
 	}
 	if name != "" && !slices.Contains(l.names[:l.n], name) {
@@ -101,8 +101,8 @@ func (s *Stack) Fingerprint(fields ...string) string {
 	return s.fingerprint([]byte(strings.Join(fields, "\x00")))
 }
 
-// fingerprint returns the fingerprint with fields, which are joined by NUL. It changes what is after
-// them.
+// fingerprint returns the fingerprint with fields, which are joined by NUL. It overwrites the
+// memory after fields.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {

@@ -35,7 +35,7 @@ type OwnRule struct {
 // intercept, such as malloc and memcpy.
 type Own struct {
 	globs []*regexp.Regexp
-	own   []bool // of the globs
+	own   []bool // which globs name own files
 
 	mu       sync.Mutex
 	verdicts map[string]int // by path: 1 + the index of the last glob that matches, or 0
@@ -187,7 +187,7 @@ var (
 		"__interceptor_", "___interceptor_", "__interceptor_trampoline_", "__asan_", "__hwasan_", "__lsan_", "__msan_", "__tsan_", "__ubsan_", "__sanitizer_",
 		"__asan::", "__hwasan::", "__lsan::", "__msan::", "__tsan::", "__ubsan::", "__sanitizer::", "operator new", "operator delete",
 	}
-	// runtimes are what the base names of runtimes begin with.
+	// runtimes are prefixes of the base names of runtimes.
 	runtimes = []string{
 		"libc.so", "libc-2.", "libc.musl-", "ld-linux", "ld-musl-", "ld-2.", "ld64.so", "ld.so", "libm.so", "libm-2.", "libmvec.so",
 		"libpthread.so", "libpthread-2.", "libdl.so", "libdl-2.", "librt.so", "librt-2.",

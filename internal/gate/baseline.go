@@ -52,7 +52,7 @@ const (
 	heading = "# symfilter baseline 1: " // with the version of the format
 
 	maxBaseline = 16 << 20 // bytes of a file
-	maxLines    = 1 << 18  // of a file; each takes about 200 bytes
+	maxLines    = 1 << 18  // lines of a file; each takes about 200 bytes
 	maxField    = 512      // bytes of a field that Update writes
 )
 

@@ -38,7 +38,7 @@ type Change struct {
 // as missing.
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
-	before := make(map[string][]Entry) // of the run's fingerprints: a baseline may have many others
+	before := make(map[string][]Entry) // entries with the run's fingerprints only: a baseline may have many others
 	for _, x := range now.All() {
 		before[x.Fingerprint] = nil
 	}

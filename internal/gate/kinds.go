@@ -117,7 +117,7 @@ func nearKind(word string) string {
 			return lower
 		}
 		word = kind
-		if isKnown(kind) { // of another tool, or of one that is not known
+		if isKnown(kind) { // a kind of another tool, or of an unknown one
 			return ""
 		}
 	}

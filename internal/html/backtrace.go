@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Kind is what a line of a backtrace is.
+// A Kind is the kind of a line in a backtrace.
 type Kind uint8
 
 const (
@@ -23,15 +23,15 @@ type Backtrace struct {
 	// Key is the same for backtraces that are the same. It is empty for the rest of a backtrace
 	// that is too long: it is not counted.
 	Key     string
-	Time    []byte // of the log, or empty
+	Time    []byte // time in the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
 	Beside  bool // it is of the same report as the backtrace before it
 
-	// Those that follow are needed for a new backtrace alone.
-	Kind  string // of the crash or the error that it is of; empty if it is of none
-	Role  string // what it shows of its report, such as freed; or empty
-	Title Detail // of the frame that it is about
+	// The fields below are needed only for a new backtrace.
+	Kind  string // kind of the crash or error that it belongs to; empty if none
+	Role  string // its part in the report, such as freed; or empty
+	Title Detail // detail of the frame that it is about
 	About int    // index in Rows of that frame; -1 if all are of the system
 }
 
@@ -45,12 +45,12 @@ type Row struct {
 	Detail *Detail // set for the frames of a new backtrace that are the program's or have no name
 }
 
-// A Detail is what a page shows of a frame or an address beside its text.
+// A Detail holds the facts that a page shows about a frame or an address beside its text.
 type Detail struct {
 	Function string
 	File     string // as printed
 	Line     uint32
-	URL      string // of the source; printed as it is but for markup
+	URL      string // URL of the source; printed as it is, but escaped
 	Module   string
 	Offset   uint64 // in the module
 	BuildID  string
@@ -87,8 +87,8 @@ func (p *Page) Known(key string) bool {
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
 }
 
-// Backtrace prints a backtrace. If it is new, its frames fold, each with its Detail; otherwise all
-// of it is folded, and only counted.
+// Backtrace prints a backtrace. In a new backtrace each frame can be unfolded to its Detail; a
+// repeated one is folded as a whole, and only counted.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
 	entry, isNew := p.distinct.count(b, p.line+1)
@@ -144,7 +144,8 @@ func appendRow(dst []byte, r *Row) []byte {
 	return dst
 }
 
-// appendAgain appends a backtrace that is known, or one that is not counted.
+// appendAgain appends a repeated backtrace, folded, with a link to the first one, e. If e is nil,
+// the backtrace is not counted, and stays open.
 func appendAgain(dst []byte, b *Backtrace, e *entry) []byte {
 	dst = append(dst, `<details class="r"`...)
 	if e == nil {
@@ -367,8 +368,8 @@ func appendFile(dst []byte, d *Detail) []byte {
 	return dst
 }
 
-// executed are URLs that a browser executes. The operator's template has none of them; see package
-// source.
+// executed matches URLs that a browser executes. The operator's template contains no such URL; see
+// package source.
 var executed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
 })

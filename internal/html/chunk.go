@@ -28,7 +28,7 @@ type chunk struct {
 	input string // name of the input that begins with the next line
 
 	full    [][]byte  // texts of chunks, each with its own array: all of a page that may become large
-	packing []*packer // of the chunks that are being compressed, in their order
+	packing []*packer // compressors of chunks, in the order of the chunks
 	idle    []*packer
 	spare   [][]byte // memory for text
 }
@@ -163,7 +163,7 @@ func (c *chunk) finish(dst []byte) []byte {
 
 // A packer makes elements of chunks, one at a time. Their memory is used again.
 type packer struct {
-	text    []byte // of the chunk
+	text    []byte // text of the chunk
 	w       *gzip.Writer
 	packed  bytes.Buffer
 	element []byte

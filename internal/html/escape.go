@@ -66,7 +66,7 @@ func plain(text []byte) int {
 		w := binary.LittleEndian.Uint64(text[i:])
 		quote := w ^ each*'"'
 		ampersand := (w | each) ^ each*'\'' // or an apostrophe, the next character
-		angle := (w | each*2) ^ each*'>'    // of both kinds
+		angle := (w | each*2) ^ each*'>'    // zero in each byte that is < or >
 		if (w|(w+each)|(w-each*' ')|(quote-each)|(ampersand-each)|(angle-each))&high != 0 {
 			break
 		}

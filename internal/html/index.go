@@ -10,7 +10,7 @@ type distinct struct {
 	byKey    map[string]*entry
 	entries  []*entry
 	others   int64     // backtraces beyond maxDistinct
-	sections []section // of a page that may become large
+	sections []section // sections of a page that may become large
 	size     int       // bytes of the backtraces of a large page
 }
 
@@ -25,14 +25,14 @@ type entry struct {
 	number      int // from 1
 	times       int64
 	first, last occurrence
-	kind        string // of a Backtrace
-	label       []byte // HTML of what follows the number
+	kind        string // kind of a Backtrace
+	label       []byte // HTML after the number
 	message     []byte // HTML
 	absent      bool   // it is not on the page
 }
 
 type occurrence struct {
-	line int64 // of the page
+	line int64 // line on the page
 	time []byte
 }
 

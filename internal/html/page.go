@@ -17,7 +17,7 @@ const (
 	headSize = 1 << 20  // bytes of HTML at the beginning of a large page
 	headRows = 2000     // lines there
 
-	blockRows = 200      // lines of a <pre>: a browser lays out only those that are near the window
+	blockRows = 200      // lines of a <pre>: a browser lays out only the <pre> elements near the window
 	blockSize = 64 << 10 // bytes of a <pre> at a line end, above which the next one begins
 	chunkSize = 1 << 20  // bytes of text of a chunk
 	pieceSize = 1 << 20  // bytes of HTML that are in one array
@@ -71,7 +71,7 @@ type block struct {
 	begin int // offset of its text in Page.html
 }
 
-// New returns a Page whose title is that of the log.
+// New returns a Page with this title, usually the name of the log.
 func New(title string) *Page {
 	return &Page{title: shorten(title), small: maxSmall, rows: headRows}
 }

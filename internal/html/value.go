@@ -7,7 +7,7 @@ import (
 
 // A Value is a number in a line that has an answer.
 type Value struct {
-	Start, End int // of its text in the line
+	Start, End int // range of its text in the line
 	Detail     Detail
 }
 

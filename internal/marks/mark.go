@@ -22,7 +22,7 @@ func findOpenGo(b []byte) (at, lines int) {
 // A Mark is a set of three-byte strings: one of the bytes of First, and Rest.
 type Mark struct {
 	First, Rest string
-	Bucket      int // of the tables of a Set, below 8
+	Bucket      int // bucket in the tables of a Set, below 8
 }
 
 // marks are the strings that a Search finds.

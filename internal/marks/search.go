@@ -34,7 +34,7 @@ type Search struct {
 	sets   *dialect.MarkBytes
 	reader *dialect.Reader // rejects marks at which no dialect matches; nil if all are found
 
-	list         markList // of b[from:to]; the offsets are from from on
+	list         markList // marks of b[from:to]; their offsets are relative to from
 	first, after int      // the entries of list that were not looked at
 	from, to     int
 	lines        int // line ends in b[from:to]

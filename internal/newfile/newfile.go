@@ -20,7 +20,7 @@ import (
 type File struct {
 	*os.File
 	root   *os.Root // the caller's, who closes it after the end of the File
-	prefix string   // of temporary names, below root
+	prefix string   // prefix of temporary names, below root
 	temp   string   // its temporary name; empty if it has none
 }
 

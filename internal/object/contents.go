@@ -11,7 +11,7 @@ import (
 type contents struct {
 	r        io.ReaderAt
 	mapped   []byte      // the whole file; nil if image is set, or it is read on demand
-	image    *smallImage // of a small file
+	image    *smallImage // set for a small file
 	inMemory bool        // mapped is not a mapping of a file
 	onHeap   bool        // mapped is on the heap
 	closed   bool

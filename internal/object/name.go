@@ -17,7 +17,7 @@ type nameTable struct {
 	hostile  bool // its names overlap: no table of hashes is made
 	seed     maphash.Seed
 	symbols  []nameHash // by index in the symbol table
-	first    []uint32   // of each bucket, the index of its first symbol; 0 if it has none
+	first    []uint32   // by bucket: index of its first symbol; 0 if it has none
 	shift    uint       // bits of a hash that do not choose its bucket
 }
 

@@ -15,7 +15,7 @@ type headers struct {
 	Class elf.Class
 	Order binary.ByteOrder
 
-	size     uint64 // of the file
+	size     uint64 // bytes of the file
 	damage   error
 	sections []Section
 	segments []Segment

@@ -16,7 +16,7 @@ var newline = []byte{'\n'}
 
 // A Page is a page of HTML with the logs of one Filter or of several, one after the other: the text
 // of the logs, backtraces that fold, and an index of those that differ. The page needs no other
-// file. What is on it is described in package internal/html.
+// file. Package internal/html describes its contents.
 //
 // A Page is the [filter.Printer] of its Filters, which print the part of the page that is finished:
 // nothing, unless the page has more than 16 MiB. So Options.Emit may get the output for a line with
@@ -38,8 +38,8 @@ type Page struct {
 
 var _ filter.LogPrinter = (*Page)(nil)
 
-// New returns a Page for the Filters that have it as their Printer. title is that of the page: the
-// name of the log.
+// New returns a Page for the Filters that have it as their Printer. title is the title of the page:
+// the name of the log.
 func New(title string) *Page { return &Page{html: html.New(title)} }
 
 // Input begins the next log, and shows its name: a page of one log needs none.
@@ -127,7 +127,7 @@ func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	}
 	for len(whole) > 0 {
 		n := backtrace.NextNamed(whole)
-		if !p.html.Large() { // of which only the text is kept
+		if !p.html.Large() { // a large page keeps only the text
 			n = min(n, nextDump(whole[:n]))
 		}
 		p.html.Lines(whole[:n])

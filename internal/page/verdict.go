@@ -28,7 +28,7 @@ type ownFrames interface {
 // A verdict has the results for a backtrace.
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame
-	kinds []html.Kind // of its rows
+	kinds []html.Kind // kinds of its rows
 	known bool        // the page needs no Details of it
 }
 

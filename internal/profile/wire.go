@@ -20,7 +20,7 @@ var errWire = errors.New("damaged: a field has no valid number or type")
 type field struct {
 	number int
 	kind   int    // numberType, …
-	value  uint64 // of a number
+	value  uint64 // value of a number
 	data   []byte // the bytes of a string, a message, or packed numbers
 }
 

@@ -61,8 +61,8 @@ type changesText struct {
 }
 
 const (
-	shownProcesses = 8 // of a finding
-	shownPlaces    = 4 // of further findings with the same fingerprint
+	shownProcesses = 8 // processes shown for a finding
+	shownPlaces    = 4 // places shown of further findings with the same fingerprint
 )
 
 // text prints text of unknown origin.

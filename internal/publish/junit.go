@@ -317,7 +317,7 @@ func (j *junit) failure(c *testCase) {
 // Limits of the texts that are kept for findings that other processes share.
 const (
 	maxKept       = 4 << 20 // bytes of all texts
-	maxKeptFrames = 200     // of a finding
+	maxKeptFrames = 200     // frames of a finding
 )
 
 // finding prints the text of a finding.

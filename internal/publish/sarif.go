@@ -8,9 +8,9 @@ import (
 
 // Limits of GitHub's code scanning, above which it refuses a file or omits a part.
 const (
-	maxResults       = 25_000    // of a run
-	shownResults     = 5_000     // of a run
-	maxFlowLocations = 1_000     // of a result; GitHub accepts 10,000, and does not show more than this
+	maxResults       = 25_000    // results of a run
+	shownResults     = 5_000     // results of a run that GitHub shows
+	maxFlowLocations = 1_000     // locations in the flow of a result; GitHub accepts 10,000, and does not show more than this
 	maxRelated       = 100       // related locations of a result; GitHub accepts 1,000, and does not show more than this
 	maxCompressed    = 9_500_000 // bytes of the file after gzip: 10 MB, less what the compressor has not counted yet
 	maxNotices       = 100       // messages of a run about what is missing

@@ -29,7 +29,7 @@ const (
 // A Manager is the service manager that started this process, as sd_notify(3) describes it. Its zero
 // value is the absence of one: it sends nothing. Many goroutines may use a Manager.
 type Manager struct {
-	address  string // of its datagram socket; empty if it wants no messages
+	address  string // address of its datagram socket; empty if it wants no messages
 	watchdog time.Duration
 
 	mu   sync.Mutex
@@ -63,7 +63,7 @@ func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 	if usec := getenv("WATCHDOG_USEC"); usec != "" {
 		n, err := strconv.ParseInt(usec, 10, 64)
 		switch own := getenv("WATCHDOG_PID"); {
-		case own != "" && own != strconv.Itoa(pid): // of the program that started this one
+		case own != "" && own != strconv.Itoa(pid): // meant for the program that started this one
 		case err != nil || n <= 0 || n > int64(maxWatchdog/time.Microsecond):
 			faults = append(faults, fmt.Sprintf("WATCHDOG_USEC=%s: not a number of microseconds: no watchdog", usec))
 		default:

@@ -109,7 +109,7 @@ func (s *Sockets) Close() {
 // the order of their descriptors.
 func inheritedNames(getenv func(string) string, pid int) ([]string, error) {
 	if getenv("LISTEN_PID") != strconv.Itoa(pid) {
-		return nil, nil // of the program that started this one
+		return nil, nil // meant for the program that started this one
 	}
 	fds := getenv("LISTEN_FDS")
 	n, err := strconv.Atoi(fds)

@@ -78,7 +78,7 @@ type Finder struct {
 // A fileKey names a source file: equal paths of two builds may be different files.
 type fileKey struct {
 	id   buildid.ID
-	name string // of the module, if it has no build ID
+	name string // name of the module, if it has no build ID
 	file string // as recorded in debug information
 }
 

@@ -17,7 +17,7 @@ const maxURL = 2000
 // may use it. A nil Template makes none.
 type Template struct {
 	parts []templatePart
-	host  string // of this machine, for {host}
+	host  string // name of this machine, for {host}
 }
 
 // A templatePart is text, or a field if that is not empty.

@@ -24,7 +24,7 @@ func (d *decomposer) cancel() (removed int64) {
 	state := make([]uint8, n)
 	next := make([]uint32, n) // index in d.out.all of the option to try
 	copy(next, d.out.first)
-	depth := make([]int, n) // of active nodes: index in trail of the arc from the node
+	depth := make([]int, n) // by active node: index in trail of the arc from the node
 	var trail []uint32      // arcs to the current node
 	d.postorder = d.postorder[:0]
 	steps := 0

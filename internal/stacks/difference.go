@@ -2,11 +2,11 @@ package stacks
 
 import "slices"
 
-// baseLabel marks the samples of a difference that are subtracted, as pprof does: the percentages
-// that it shows are those of their sum.
+// baseLabel marks the subtracted samples of a difference, as in pprof, which shows percentages of
+// their sum.
 var baseLabel = Label{Key: "pprof::base", Text: "true"}
 
-// Difference returns the stacks of after, and those of before with their values negated and the
+// Difference returns the stacks of after, and the stacks of before with negated values and the
 // label pprof::base. Both profiles must have the same values. It has after's comments.
 func Difference(before, after *Profile) *Profile {
 	d := &Profile{Values: after.Values, Default: after.Default, Comments: after.Comments, DocURL: after.DocURL}

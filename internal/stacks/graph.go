@@ -9,8 +9,8 @@ type Graph struct {
 	Sinks []Sink
 	Arcs  []Arc
 
-	// Weights are the numbers of frames as which the locations count, by location less 1. Those
-	// that it does not have, or all if it is nil, count as 1.
+	// Weights has, by location less 1, the number of frames that a location counts as. Locations
+	// beyond its end count as 1, as do all if it is nil.
 	Weights []int
 
 	// Above returns the locations of the callers of a node that are known although the graph has
@@ -25,7 +25,7 @@ type Sink struct{ Node, Location uint32 }
 // An Arc sums the calls from a place in one function to another function.
 type Arc struct{ From, To, Location uint32 }
 
-// A Loss is what stacks do not represent of a call graph, by value.
+// A Loss has the costs of a call graph that its stacks do not represent, by value.
 type Loss struct {
 	Recursion []int64 // costs of calls that led back to a function that was already active
 	Unplaced  []int64 // costs of places for which no stack could be found

@@ -8,7 +8,7 @@ type heap struct {
 	lengths []uint32 // by node
 }
 
-// build makes the heaps from what is left of all options.
+// build makes the heaps from the remaining costs of all options.
 func (h *heap) build(d *decomposer) {
 	h.d = d
 	if h.options == nil {

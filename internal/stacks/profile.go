@@ -27,7 +27,7 @@ type Profile struct {
 	Time       int64  // when it was recorded: nanoseconds since 1970; 0 if unknown
 	Duration   int64  // nanoseconds; 0 if unknown
 	PeriodType ValueType
-	Period     int64 // of PeriodType, between two samples; 0 if unknown
+	Period     int64 // units of PeriodType between two samples; 0 if unknown
 
 	index index
 }
@@ -41,8 +41,8 @@ type Mapping struct {
 	File                 string
 	BuildID              string // in hex; empty if unknown
 
-	// The locations of the mapping have all that is known of them. Viewers symbolize the others
-	// again, if they find the file.
+	// Set if the locations of the mapping have all known facts of this kind. Viewers symbolize
+	// other mappings again, if they find the file.
 	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
 }
 
@@ -63,7 +63,7 @@ type Function struct {
 // A Location is a place in the program: an address, with the functions there.
 type Location struct {
 	Mapping uint32 // 0 if unknown
-	Address uint64 // of the running program, within the mapping; 0 if unknown
+	Address uint64 // address in the running program, within the mapping; 0 if unknown
 	Lines   []Line // innermost first: the last one is not inlined
 	Folded  bool   // some lines are of several functions that the linker has folded
 }
@@ -89,7 +89,7 @@ type Label struct {
 	Unit      string
 }
 
-// An index finds what a profile already has.
+// An index finds mappings, functions, locations and samples that a profile already has.
 type index struct {
 	mappings  map[Mapping]uint32
 	functions map[Function]uint32
@@ -208,7 +208,7 @@ func (p *Profile) sampleOf(stack []uint32, labels []Label) *Sample {
 	if x.samples == nil {
 		x.samples, x.seed = make(map[uint64]uint32), maphash.MakeSeed()
 	}
-	for i := len(x.earlier); i < len(p.Samples); i++ { // those that a caller has appended
+	for i := len(x.earlier); i < len(p.Samples); i++ { // samples that a caller has appended
 		x.note(x.hash(p.Samples[i].Stack, p.Samples[i].Labels))
 	}
 	h := x.hash(stack, labels)

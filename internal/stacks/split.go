@@ -97,7 +97,7 @@ func (d *decomposer) weight(sink uint32) int {
 	return sum
 }
 
-// A part is what an option gets of a piece.
+// A part is the share of a piece that goes to an option.
 type part struct {
 	option uint32
 	amount int64

@@ -11,7 +11,7 @@ import (
 // is mostly tables without pointers, which cost the collector little. Figures are in ARCHITECTURE.md
 // under Decisions.
 const (
-	GarbageSmall  = 300 // of a run that ends
+	GarbageSmall  = 300 // percentage for a run that ends
 	GarbageMedium = 100
 	garbageBig    = 75
 	garbageLarge  = 30

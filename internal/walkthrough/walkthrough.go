@@ -31,7 +31,7 @@ const longest = 5 * time.Minute
 
 // A Block is a block of commands.
 type Block struct {
-	Line   int // of its first command, counted from 1
+	Line   int // line number of its first command, from 1
 	Text   string
 	Manual bool     // it is not run
 	Shows  bool     // output is shown after it

@@ -34,7 +34,7 @@ func fuzzAll(each string, packages []string) counts {
 		return stop(err)
 	}
 	defer os.RemoveAll(dir)
-	inputs := dir // of earlier runs: none
+	inputs := dir // inputs of earlier runs: none
 	if duration >= longFuzz {
 		cache, err := exec.Command("go", "env", "GOCACHE").Output()
 		if err != nil {
@@ -77,7 +77,7 @@ func fuzzAll(each string, packages []string) counts {
 type fuzzBinary struct {
 	testPackage
 	binary string // path
-	output []byte // of the go command
+	output []byte // output of the go command
 	err    error
 }
 

@@ -98,8 +98,8 @@ func run(args []string) counts {
 func report(r io.Reader, w io.Writer) counts {
 	var c counts
 	type key struct{ pkg, test string }
-	output := map[key]*strings.Builder{} // of tests and packages that have not ended
-	perPackage := map[string]*counts{}   // of packages that have not ended
+	output := map[key]*strings.Builder{} // output of tests and packages that have not ended
+	perPackage := map[string]*counts{}   // counts of packages that have not ended
 	of := func(pkg string) *counts {
 		if perPackage[pkg] == nil {
 			perPackage[pkg] = new(counts)

@@ -21,7 +21,7 @@ var allTargets = []string{"linux/amd64", "linux/arm64", "linux/arm", "linux/risc
 // product is a command that was built for a target.
 type product struct {
 	command, os, arch string
-	path              string // of the file
+	path              string // path of the file
 	info              *buildinfo.BuildInfo
 }
 
@@ -40,10 +40,10 @@ func (p *product) target() string { return p.os + "/" + p.arch }
 type material struct {
 	checkout, work, output string
 	version                string    // with a v
-	date                   time.Time // of the commit
+	date                   time.Time // date of the commit
 	products               []product
 	pages                  []file            // manual pages, completions
-	licenses               map[string][]byte // of what is linked, by target
+	licenses               map[string][]byte // licenses of the linked modules, by target
 }
 
 // plain returns the version without the v, as it is in file names.

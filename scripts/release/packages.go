@@ -32,7 +32,7 @@ type installed struct {
 	to   string
 	mode os.FileMode
 	data []byte
-	kind string // of nfpm; "": an ordinary file
+	kind string // kind of nfpm; "" for an ordinary file
 }
 
 // packages writes a package for Debian and one for RPM for each target of Linux.
