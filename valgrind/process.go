@@ -19,7 +19,7 @@ type process struct {
 	exe       string // the name by which the program was called
 	args      []string
 	objects   map[string]*loaded
-	order     []*loaded // all of objects, in the order of their appearance
+	order     []*loaded // the values of objects, in the order of their appearance
 	last      *loaded   // the object that was looked up last
 	data      []dataFact
 	kept      int      // bytes of facts

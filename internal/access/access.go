@@ -1,6 +1,6 @@
-// Package access gives the packages of this module the methods of a public type that are no part of
-// its API: the filter asks a Symbolizer in ways that pay only with the filter's own order, and the
-// readers of envelopes drive a Filter line by line.
+// Package access gives the packages of this module methods of public types that are not part of
+// their API: the filter asks a Symbolizer in ways that pay only with the filter's own order, and
+// the readers of envelopes drive a Filter line by line.
 //
 // The package of a type sets its variable before any program can have a value of it. A caller asserts
 // what it is given to an interface of the methods that it needs, which stands beside the caller.
@@ -10,10 +10,10 @@ var (
 	// Symbolizer returns the methods of a *symbolize.Symbolizer.
 	Symbolizer func(s any) any
 
-	// Filter returns the methods of a *filter.Filter, or nil if f is none.
+	// Filter returns the methods of a *filter.Filter, or nil for any other f.
 	Filter func(f any) any
 
-	// Valgrind and Rtrace return what the *Options of a reader of reports make besides its output:
+	// Valgrind and Rtrace return the further constructors of a report reader's *Options:
 	// NewFindings and, for Valgrind, NewPlaces, which returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 

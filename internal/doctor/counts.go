@@ -107,7 +107,7 @@ func (t *Sum) Add(c Counts) {
 // Take notes that a file of --image was taken for a module.
 func (t *Sum) Take(path string) { t.Add(Counts{taken: map[string]bool{path: true}}) }
 
-// All returns the sum of what was added.
+// All returns the sum of the added Counts.
 func (t *Sum) All() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -86,7 +86,7 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// needs are what modules need to be resolved.
+// needs are the files, flags and packages that modules need to be resolved.
 type needs struct {
 	without  []symbolize.Unresolved // modules with a build ID, without debug information
 	misfiled []string               // places of debug files that are named otherwise
@@ -194,7 +194,7 @@ func isKernel(u symbolize.Unresolved) bool {
 	return u.Name == dialect.KernelImage || errors.Is(u.Err, judge.ErrKernel)
 }
 
-// isAdvice reports whether a reason says what to do: after a semicolon.
+// isAdvice reports whether a reason contains advice, which is after a semicolon.
 func isAdvice(reason error) bool {
 	return isReason(reason) && strings.Contains(reason.Error(), "; ")
 }

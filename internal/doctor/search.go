@@ -17,7 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Search is how a run searches for debug files: what its flags name, and what was opened.
+// A Search describes how a run searches for debug files: the places in its flags, and the files
+// that were opened.
 type Search struct {
 	SymbolPaths, Objects             []string
 	Images                           []Image
@@ -28,12 +29,13 @@ type Search struct {
 	NoDefaultDebugDirs bool
 
 	URLs      []string // URLs of the servers that are asked
-	NoServers string   // the flag because of which none is asked; empty: one can be named
+	NoServers string   // the flag that keeps servers from being asked; empty if a server can be named
 
 	// Examining is set for symfilter doctor, which is not the advice for what it has just done.
 	Examining bool
 
-	// Opened is what the Search has opened. Summary and Explain need it; Doubts does not.
+	// Opened has the files that the Search has opened. Summary and Explain need it; Doubts does
+	// not.
 	Opened *symfilter.Opened
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Subject is what the argument of a command names: a build ID or a file.
+// A Subject is the build ID or file that the argument of a command names.
 type Subject struct {
 	Word string     // as on the command line
 	Path string     // absolute; empty: Word is a build ID, or standard input
@@ -121,7 +121,7 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("outside of the file, whose addresses are 0x%x to 0x%x", e.low, e.high-1)
 }
 
-// next returns what the address may be instead.
+// next returns advice: what kind of address it may be instead.
 func (e *OutsideError) next() string {
 	switch {
 	case e.addr < e.low:

@@ -19,7 +19,7 @@ type Entry struct {
 	Function    string // for people, as are File and Program; empty if it is not known
 	File        string
 	Program     string
-	Until       time.Time // last day on which the entry holds; zero: there is none
+	Until       time.Time // last day on which the entry holds; zero if it has no end
 }
 
 // expired reports whether the entry has lost its effect before today.
@@ -37,8 +37,8 @@ type Baseline struct {
 	sources string
 	lines   []baselineLine // by their order in the file, without the first line
 
-	// Foreign is the number of the first line that is neither that of an error nor empty nor a
-	// comment with # before it; 0 if there is none.
+	// Foreign is the number of the first line that is not an error, not empty and not a comment
+	// after #; 0 if there is none.
 	Foreign int
 }
 
@@ -91,8 +91,8 @@ func ReadBaseline(r io.Reader) (*Baseline, error) {
 	return b, nil
 }
 
-// parse sets the entry of the line, if it is that of an error. An editor may have made blanks of the
-// TABs: the fingerprint and the date are found all the same.
+// parse sets the entry of the line, if the line is an error. It finds the fingerprint and the date
+// even if an editor has turned the TABs into blanks.
 func (l *baselineLine) parse() error {
 	fingerprint, rest := l.text, ""
 	if i := strings.IndexAny(l.text, "\t "); i >= 0 {
@@ -126,7 +126,7 @@ func (l *baselineLine) parse() error {
 
 const (
 	untilWord    = "until="
-	missingField = "-" // stands for a field that is not known
+	missingField = "-" // stands for an unknown field
 )
 
 // isFingerprint reports whether s has the form of a fingerprint: 32 digits of lower-case hex.

@@ -7,18 +7,18 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A State is what a comparison has found about a finding.
+// A State is the result of a comparison for one finding.
 type State uint8
 
 // The states.
 const (
 	NotCompared State = iota
-	New               // neither the baseline nor the earlier run has it, or no longer
+	New               // neither the baseline nor the earlier run has it, or its entry has expired
 	Unchanged         // the baseline or the earlier run has it, too
 )
 
-// A Comparison is the difference between the findings of a run and those that were known before.
-// Findings with equal fingerprints are one: how often there is a finding changes nothing.
+// A Comparison is the difference between the findings of a run and the findings known before.
+// Findings with equal fingerprints count as one, however often they occur.
 type Comparison struct {
 	New  []Change // in the order of the findings
 	Same int      // number of fingerprints
@@ -30,12 +30,12 @@ type Comparison struct {
 // A Change is a fingerprint that was not known before.
 type Change struct {
 	Findings []*findings.Finding // at least one
-	Expired  time.Time           // last day on which a baseline accepted it; zero: no baseline has it
+	Expired  time.Time           // last day on which a baseline accepted it; zero if no baseline has it
 	Unnamed  bool                // see [Identified]: it may have been known before
 }
 
-// Compare compares the findings of a run with those known before. Entries whose day has passed count
-// as missing.
+// Compare compares the findings of a run with the entries known before. Entries whose day has
+// passed count as missing.
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
 	before := make(map[string][]Entry) // entries with the run's fingerprints only: a baseline may have many others
@@ -81,8 +81,7 @@ func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparis
 	return c
 }
 
-// State returns what the comparison has found about a finding of the run. A nil Comparison has
-// compared nothing.
+// State returns the state of a finding of the run. It is empty for a nil Comparison.
 func (c *Comparison) State(x *findings.Finding) State {
 	if c == nil {
 		return NotCompared

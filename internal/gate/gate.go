@@ -1,5 +1,5 @@
-// Package gate decides whether the findings of a run fail a build: it compares them with those of a
-// baseline or of an earlier run, and gives a reason for each failure.
+// Package gate decides whether the findings of a run fail a build: it compares them with a baseline
+// or an earlier run, and gives a reason for each failure.
 package gate
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A Run is what a gate decides on.
+// A Run holds the facts on which a gate decides.
 type Run struct {
 	*findings.Collection
 
 	Against *Comparison                    // nil: every finding counts
-	Empty   []string                       // inputs that should have a report, and have none
+	Empty   []string                       // inputs without a report, although they should have one
 	Place   func(*findings.Finding) string // returns the file and the line of a finding
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// Kinds are the kinds of findings that fail a gate. The zero value has all but those that are no
-// errors by themselves: memory that is still reachable, and memory that only lost memory refers to.
+// Kinds are the kinds of findings that fail a gate. The zero value has all kinds that are errors by
+// themselves: not memory that is still reachable, nor memory that only lost memory refers to.
 type Kinds struct {
 	set      bool
 	patterns []string // each is of path.Match, for a kind or for tool/kind
@@ -175,7 +175,7 @@ func distance(a, b string) int {
 // harmless are the kinds that fail no gate unless it names them.
 var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
 
-// The tools: those of Valgrind, and those whose findings logs have.
+// The tools: Valgrind's, and the tools with findings in logs.
 var (
 	valgrindTools = []string{"memcheck", "helgrind", "drd", "exp-sgcheck", "exp-ptrcheck"}
 	logTools      = []string{
@@ -184,8 +184,8 @@ var (
 	}
 )
 
-// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and that of a signal
-// that ends the program.
+// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and the kind of a
+// signal that ends the program.
 var valgrindKinds = []string{
 	"InvalidRead", "InvalidWrite", "InvalidJump", "InvalidFree", "InvalidMemPool", "MismatchedFree",
 	"InvalidSize", "InvalidAlignment", "InvalidSizeAndAlignment", "MismatchedAllocateDeallocateSize", "MismatchedAllocateDeallocateAlignment",
@@ -217,7 +217,7 @@ var sanitizerKinds = []string{
 	"float-cast-overflow", "implicit-conversion", "function-type-mismatch", "cfi-bad-type", "invalid-builtin-use", "undefined-behavior",
 }
 
-// crashKinds are the kinds of other crashes in logs; the last ones are those of the sanitizers of
+// crashKinds are the kinds of other crashes in logs; the last ones belong to the sanitizers of
 // Linux.
 var crashKinds = []string{
 	"panic", "fatal", "assertion", "terminate", "crash", "stack-smashing", "buffer-overflow", "heap-corruption", "access-violation",

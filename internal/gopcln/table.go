@@ -88,8 +88,8 @@ func New(f *object.File) (*Table, error) {
 	return nil, ErrNone
 }
 
-// mayBeGo reports whether the sections of a file are those of a Go program. Linkers other than Go's
-// put the table into a section with other data.
+// mayBeGo reports whether the sections of a file may be a Go program's. Linkers other than Go's put
+// the table into a section with other data.
 func (t *Table) mayBeGo() bool {
 	for _, name := range []string{".go.buildinfo", ".note.go.buildid"} {
 		if _, ok := t.f.Section(name); ok {

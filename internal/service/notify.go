@@ -33,7 +33,7 @@ type Manager struct {
 	watchdog time.Duration
 
 	mu   sync.Mutex
-	conn *net.UnixConn // to address; nil: none is open
+	conn *net.UnixConn // connection to address; nil if none is open
 }
 
 // Connect returns the service manager that the environment names, and removes it from the

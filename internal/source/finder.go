@@ -32,7 +32,7 @@ type Options struct {
 	// Roots are the folders below which files are opened. The Finder does not close them.
 	Roots Roots
 
-	// PrefixMap leads from the paths in debug information to those of this machine.
+	// PrefixMap maps paths in debug information to paths on this machine.
 	PrefixMap buildid.PrefixMaps
 
 	// Server is asked for files of builds with a build ID that are not found otherwise. Nil: none.
@@ -236,15 +236,15 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 	return t
 }
 
-// compiled is what the debug information of a module has of the contents of a source file. The zero
-// value is that of most compilers: nothing.
+// A compiled is the text or checksum of a source file in the debug information of a module. It is
+// zero for most compilers, which record neither.
 type compiled struct {
 	text   []byte // the whole file, a copy; nil: not embedded
 	md5    [md5.Size]byte
 	hasMD5 bool
 }
 
-// sources is what a Symbolizer knows of source files.
+// sources returns the text or checksum of source files; a Symbolizer implements it.
 type sources interface {
 	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
 }

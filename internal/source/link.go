@@ -9,7 +9,7 @@ import (
 
 // A Linker makes the links of frames. Many goroutines may use it.
 type Linker struct {
-	Template  *Template          // nil: there are no links
+	Template  *Template          // nil for no links
 	Roots     Roots              // for {rel}
 	PrefixMap buildid.PrefixMaps // leads from the paths in debug information to {path} and {rel}
 }

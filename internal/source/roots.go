@@ -25,8 +25,8 @@ type root struct {
 	paths []string // absolute paths of the folder: as named, and with links resolved
 }
 
-// OpenRoots opens folders, which Close closes. Those that cannot be opened are left out; the error
-// has the reasons.
+// OpenRoots opens folders, which Close closes. It leaves out folders that cannot be opened; the
+// error has the reasons.
 func OpenRoots(dirs []string) (all Roots, err error) {
 	var errs []error
 	for _, dir := range dirs {

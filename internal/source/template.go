@@ -36,7 +36,7 @@ type Fields struct {
 // fields are the names of the fields of templates.
 var fields = []string{"path", "rel", "recorded", "build_id", "line", "column", "host"}
 
-// namedTemplates are the templates that have a name: those of ripgrep's --hyperlink-format.
+// namedTemplates are the templates that have a name, from ripgrep's --hyperlink-format.
 var namedTemplates = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"default":  "file://{host}{path}",
