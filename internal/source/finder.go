@@ -244,7 +244,7 @@ type compiled struct {
 	hasMD5 bool
 }
 
-// sources returns the text or checksum of source files; a Symbolizer implements it.
+// A sources knows the text or checksum of source files; a Symbolizer implements it.
 type sources interface {
 	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
 }
