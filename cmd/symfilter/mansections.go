@@ -36,7 +36,7 @@ If more files are followed than may be open (ulimit -n), files that were read to
 
 What has limits:
 
-A renamed file that is closed, because 8 younger ones are open, is examined when the log is rotated next: lines that come later and are removed before that are lost without a message.
+A renamed file that is closed, because 8 younger ones are open, is examined when the log is rotated next, as is one that was still empty when the run before ended: lines that come later and are removed before that are lost without a message.
 
 If the name is a symbolic link that leads to another file now, the file before is such a renamed file. The next run finds it only if its name is a rotated form of the new one's, or is the last to which the link led.
 

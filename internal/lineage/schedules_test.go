@@ -171,13 +171,17 @@ var actions = []action{
 	}},
 }
 
-// restart begins another run with a checkpoint.
+// restart begins another run with a checkpoint. It does not find rotated files that were empty, but
+// as those that were closed.
 func (w *world) restart(from *Checkpoint) {
 	w.reader = newModelReader(&w.modelDisk, w.reader.closes, w.printed)
 	w.reader.saved = from
 	w.since, w.last = nil, from
-	for _, p := range from.Reading {
+	for i, p := range from.Reading {
 		w.reader.log.AddRead(p.Mark)
+		for _, f := range w.files {
+			f.closed = f.closed || f.ino == p.Ino && p.Len == 0 && !(from.Current && i == len(from.Reading)-1)
+		}
 	}
 }
 
