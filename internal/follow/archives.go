@@ -35,7 +35,7 @@ func (s *source) mayGrow(g *generation) bool {
 	switch {
 	case !grows:
 		delete(s.cut, g.id)
-	case info.Size() != g.contents.packed:
+	case info.Size() != g.contents.packedSize:
 		g.contents.release()
 	}
 	s.attention = s.attention || grows

@@ -35,9 +35,9 @@ type unpacker = func(packed io.Reader) (contents io.Reader, done func(), err err
 // A contents is what a compressed file contains. It is unpacked from the beginning, and not kept but
 // for a window. It is not safe for concurrent use.
 type contents struct {
-	of     *handle // the compressed file
-	unpack unpacker
-	packed int64 // size of the compressed file when its decoder began
+	of         *handle // the compressed file
+	unpack     unpacker
+	packedSize int64 // size of the compressed file when its decoder began
 
 	in     *packedReader
 	r      io.Reader // the decoder; nil before it begins, and after the end
@@ -134,7 +134,7 @@ func (c *contents) more() error {
 		return c.failed(err)
 	case n == 0:
 		return c.failed(io.ErrNoProgress)
-	case c.at > unpackFloor+unpackRatio*c.packed:
+	case c.at > unpackFloor+unpackRatio*c.packedSize:
 		return c.failed(errBomb)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (c *contents) begin() error {
 	if err != nil {
 		return err
 	}
-	c.packed = info.Size()
+	c.packedSize = info.Size()
 	c.in = &packedReader{of: c.of, ctx: c.of.disk.ctx}
 	c.r, c.done, err = c.unpack(c.in)
 	if err != nil {

@@ -79,16 +79,16 @@ func newDisk(full func()) *disk {
 type folder struct {
 	mu sync.Mutex
 	// no events arrive from the folder, as on a network file system, so its cached state may be old
-	silent bool
-	state  folderState   // at the last check
-	seen   time.Duration // time at which that state was first seen
-	listed folderState   // state before the last listing
-	begun  time.Duration // start of the last listing; -1: never listed
-	took   time.Duration // duration of the last listing
-	used   time.Duration // time of the last call of list for it
-	sure   bool          // any change after the listing changes the state
-	names  lineage.Names // never modified
-	err    error
+	silent     bool
+	state      folderState   // at the last check
+	stateSince time.Duration // time at which that state was first seen
+	listed     folderState   // state before the last listing
+	begun      time.Duration // start of the last listing; -1: never listed
+	took       time.Duration // duration of the last listing
+	used       time.Duration // time of the last call of list for it
+	sure       bool          // any change after the listing changes the state
+	names      lineage.Names // never modified
+	err        error
 }
 
 // A folderState changes whenever a name is added, removed or changed in a folder, except for two
@@ -133,7 +133,7 @@ func (d *disk) list(dir string) (listing, error) {
 	now := d.since()
 	state := folderState{id, info.ModTime()}
 	if state != f.state {
-		f.state, f.seen = state, now
+		f.state, f.stateSince = state, now
 	}
 	if f.begun >= 0 && f.err == nil {
 		switch {
@@ -147,7 +147,7 @@ func (d *disk) list(dir string) (listing, error) {
 	if state.modified.Nanosecond() == 0 {
 		step = coarseStep
 	}
-	f.sure = now-f.seen > step || time.Since(state.modified) > step
+	f.sure = now-f.stateSince > step || time.Since(state.modified) > step
 	d.listings.Add(1)
 	f.begun, f.listed = now, state
 	f.names, f.err = readNames(dir)

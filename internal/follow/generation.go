@@ -20,12 +20,12 @@ var errTruncated = errors.New("truncated")
 // A generation is one of the files that had a followed name, one after the other.
 type generation struct {
 	*handle
-	head  []byte  // its first bytes, lineage.HeadSize at most
-	out   *outlet // takes its lines
-	size  int64   // at the last look
-	mtime time.Time
-	gone  bool   // it was removed and has no name
-	real  string // path to which a symbolic link led when it led to the file; "" if that is not known
+	head     []byte  // its first bytes, lineage.HeadSize at most
+	out      *outlet // takes its lines
+	size     int64   // at the last look
+	mtime    time.Time
+	unlinked bool   // it was removed and has no name
+	real     string // path to which a symbolic link led when it led to the file; "" if that is not known
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line
@@ -43,10 +43,10 @@ type generation struct {
 	largest int64
 	// offset to which it may be read for now: bytes after it may be younger than lines in another
 	// file; 0: no limit
-	until    int64
-	copied   bool      // it does not grow: a copy of a truncated file, or compressed
-	packed   bool      // its name is that of a compressed file
-	contents *contents // of a compressed file, to which all offsets refer; nil: it is not compressed
+	until        int64
+	copied       bool      // it does not grow: a copy of a truncated file, or compressed
+	namedArchive bool      // its name is that of a compressed file
+	contents     *contents // of a compressed file, to which all offsets refer; nil: it is not compressed
 }
 
 // openRegular opens path if it is a regular file. It opens nothing else: to open a device can have
@@ -94,7 +94,7 @@ func (d *disk) openGeneration(path string) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now(), packed: lineage.IsArchive(path)}
+	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now(), namedArchive: lineage.IsArchive(path)}
 	if err := g.readHead(); err != nil {
 		h.Close()
 		return nil, err
@@ -162,7 +162,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		return false, err
 	}
 	size, mtime := info.Size(), info.ModTime()
-	g.gone = links(info) == 0
+	g.unlinked = links(info) == 0
 	switch {
 	case size < g.look:
 		g.size = size
@@ -183,7 +183,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		}
 	}()
 	g.size, g.mtime = size, mtime
-	if renewed, err := g.renewed(); renewed || err != nil {
+	if changed, err := g.changedUnread(); changed || err != nil {
 		return false, cmp.Or(err, errTruncated)
 	}
 	if err := g.readHead(); err != nil {
@@ -379,8 +379,9 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// renewed reports whether g, of which nothing was read yet, was truncated since it was opened.
-func (g *generation) renewed() (bool, error) {
+// changedUnread reports whether g, of which nothing was read yet, was truncated since it was
+// opened.
+func (g *generation) changedUnread() (bool, error) {
 	if g.look > 0 || g.f == nil || g.contents != nil {
 		return false, nil
 	}
@@ -407,11 +408,11 @@ func (g *generation) beginsWith(b []byte) (bool, error) {
 
 // mark returns the mark of the place up to which lines were written.
 func (g *generation) mark() (lineage.Mark, error) {
-	if renewed, err := g.renewed(); err != nil {
+	if changed, err := g.changedUnread(); err != nil {
 		return lineage.Mark{}, err
-	} else if renewed {
+	} else if changed {
 		last := g.mtime
-		if err := g.restart(); err != nil {
+		if err := g.rewind(); err != nil {
 			return lineage.Mark{}, err
 		}
 		g.mtime = last

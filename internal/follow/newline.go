@@ -17,7 +17,7 @@ var (
 // and nil if it is compressed, as its name says: its bytes are no lines, and are emitted as they come.
 func (g *generation) newline() []byte {
 	switch {
-	case g.packed && g.isCompressed():
+	case g.namedArchive && g.isCompressed():
 		return nil
 	case bytes.HasPrefix(g.head, []byte("\xff\xfe")) && !bytes.HasPrefix(g.head[2:], []byte{0, 0}): // else UTF-32
 		return lineEndUTF16LE

@@ -198,8 +198,8 @@ func (s *source) realName() string {
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)
-		if g.id == s.before {
-			s.before = lineage.ID{} // once: its inode may be used again
+		if g.id == s.uncounted {
+			s.uncounted = lineage.ID{} // once: its inode may be used again
 		} else {
 			s.taken++
 		}

@@ -29,16 +29,16 @@ type source struct {
 	real  string        // path with symbolic links resolved, at the last check
 	read  time.Time     // time at which cur was last read to its end
 
-	gaps    bool         // files may be missing in ahead and are searched
-	lineage *lineage.Log // which of the siblings are to be read
-	family  *family      // siblings at the last check
-	changed time.Time    // time of the last new file
-	created atomic.Int64 // new files that got the name, counted by events since these arrive
-	named   named        // by the same events; guarded by the watcher's mutex
-	taken   int64        // number of files that were opened, in the same count
-	before  lineage.ID   // file that had the name before the count began, unless it was opened since
-	noticed time.Time    // time at which created was first found to differ from taken
-	missing int          // searches that did not find cur, which was closed
+	gaps      bool         // files may be missing in ahead and are searched
+	lineage   *lineage.Log // which of the siblings are to be read
+	family    *family      // siblings at the last check
+	changed   time.Time    // time of the last new file
+	created   atomic.Int64 // new files that got the name, counted by events since these arrive
+	named     named        // by the same events; guarded by the watcher's mutex
+	taken     int64        // number of files that were opened, in the same count
+	uncounted lineage.ID   // file that had the name before the count began, unless it was opened since
+	noticed   time.Time    // time at which created was first found to differ from taken
+	missing   int          // searches that did not find cur, which was closed
 
 	// time of a checkpoint that does not list the file: files written later are new, rotated ones
 	// too
@@ -170,7 +170,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.read, s.missing = time.Now(), 0
 	if same && len(s.ahead) == 0 {
 		if id == g.id {
-			s.lineage.Seen = g.mtime
+			s.lineage.LastChange = g.mtime
 		}
 		s.trouble("")
 		return more, nil
@@ -241,7 +241,7 @@ func (s *source) retire(g *generation) {
 	if m, err := g.mark(); err != nil {
 		s.lineage.Forget(g.id)
 	} else {
-		s.lineage.Finish(m, g.gone)
+		s.lineage.Finish(m, g.unlinked)
 	}
 	g.Close()
 	if s.cur == g {
@@ -301,7 +301,7 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 // late lines.
 func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 	wait := s.f.o.RotateWait
-	return !g.gone && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
+	return !g.unlinked && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
 
 // rotated switches to the next file if there is one and no more lines are expected in the current
@@ -310,7 +310,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 	g := s.cur
 	quiet := time.Since(g.moved)
 	if s.gaps || len(s.ahead) == 0 {
-		if there || !g.gone || quiet < linger {
+		if there || !g.unlinked || quiet < linger {
 			return false, nil // the current file is read until there is another one
 		}
 		err := g.endLine(ctx, buf, true, s.emit(g))
@@ -361,7 +361,7 @@ func (s *source) makeCurrent(g *generation) error {
 	s.cur, s.read = g, time.Now()
 	// a file that has lost the name may have late lines: it is then younger than those after it
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
-		s.lineage.Seen = g.mtime
+		s.lineage.LastChange = g.mtime
 	}
 	if g.hole {
 		s.truncatedID = lineage.ID{}

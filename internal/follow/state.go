@@ -139,15 +139,15 @@ func (s *source) resume() (bool, error) {
 			s.attention = true
 			return false, nil
 		}
-		found.resume(r.Found, last)
+		found.continueAt(r.Found, last)
 		return true, s.makeCurrent(found)
 	}
 	if last.Len > 0 {
-		step := r.ClaimCopy()
+		step := r.FindCopy()
 		copied := fileOf(step.Content)
 		s.lostTrack(now, last, copied, fileOf(r.Broken))
 		if copied != nil && s.claim(copied) {
-			copied.resume(step, last)
+			copied.continueAt(step, last)
 			return true, s.makeCurrent(copied)
 		}
 	}
@@ -217,8 +217,8 @@ func (s *source) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// resume continues with g at the place of r, which is that of step.
-func (g *generation) resume(step lineage.Step, r savedReading) {
+// continueAt continues with g at the place of r, which is that of step.
+func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
 		g.silent = max(r.Off, r.Quiet)
@@ -263,7 +263,7 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 		}
 		if g != nil && s.claim(g) {
 			g.out = out
-			g.resume(files[i].Step, r)
+			g.continueAt(files[i].Step, r)
 			s.old = append(s.old, g)
 		}
 	}

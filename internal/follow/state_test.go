@@ -303,12 +303,12 @@ func FuzzCheckpoint(f *testing.F) {
 	g.seek(4)
 	m, _ := g.mark()
 	g.Close()
-	f.Add(m.Ino, m.Head, m.Len, m.Off, m.Before, true, int64(0), "context")
-	f.Add(m.Ino, m.Head, m.Len, m.Off, m.Before, false, int64(8), "")
+	f.Add(m.Ino, m.Head, m.Len, m.Off, m.RecentHash, true, int64(0), "context")
+	f.Add(m.Ino, m.Head, m.Len, m.Off, m.RecentHash, false, int64(8), "")
 	f.Add(m.Ino, lineage.Hash(nil), 0, int64(0), lineage.Hash(nil), false, int64(-1), "")
 	f.Add(m.Ino, lineage.Hash(nil), -1, int64(-5), lineage.Hash(nil), true, int64(1<<62), "\xff")
 	f.Fuzz(func(t *testing.T, ino uint64, head string, n int, off int64, before string, replay bool, quiet int64, context string) {
-		m := lineage.Mark{Dev: m.Dev, Ino: ino, Head: head, Len: n, Off: off, Before: before}
+		m := lineage.Mark{Dev: m.Dev, Ino: ino, Head: head, Len: n, Off: off, RecentHash: before}
 		fl, err := New(Options{Names: []string{path}, Open: newLog().open})
 		if err != nil {
 			t.Fatal(err)

@@ -51,7 +51,7 @@ func (s *source) truncated() error {
 			s.notify(e)
 		}
 	}
-	return s.restart(copies)
+	return s.readCopies(copies)
 }
 
 // truncatedUnread does the same as truncated if no line of the current file was read yet. It
@@ -64,7 +64,7 @@ func (s *source) truncatedUnread() (bool, error) {
 	s.truncations += len(copies)
 	s.dirty = true
 	s.notifyCopies(copies)
-	return true, s.restart(copies)
+	return true, s.readCopies(copies)
 }
 
 // notifyCopies reports that the file was truncated, and from which files its old content is read.
@@ -76,10 +76,10 @@ func (s *source) notifyCopies(copies []*generation) {
 	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of its old content is read from %s; bytes written to it after that copy are lost", ordinal(s.truncations), strings.Join(names, ", "))})
 }
 
-// restart continues with the copies, and then with the beginning of the current file.
-func (s *source) restart(copies []*generation) error {
+// readCopies continues with the copies, and then with the beginning of the current file.
+func (s *source) readCopies(copies []*generation) error {
 	g := s.cur
-	if err := g.restart(); err != nil {
+	if err := g.rewind(); err != nil {
 		s.trouble("read: %v; retrying", wording.Cause(err))
 		s.lineage.Forget(g.id)
 		g.Close()
@@ -106,8 +106,8 @@ func (s *source) restart(copies []*generation) error {
 	return s.nextSink()
 }
 
-// restart sets the read offset to the beginning.
-func (g *generation) restart() error {
+// rewind sets the read offset to the beginning.
+func (g *generation) rewind() error {
 	g.head, g.recent = nil, nil
 	g.off, g.look, g.silent, g.since, g.hole = 0, 0, 0, 0, true
 	g.size, g.mtime, g.largest = 0, time.Time{}, 0

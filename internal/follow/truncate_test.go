@@ -279,7 +279,7 @@ func TestHeadsAndLinesAreOfOneContent(t *testing.T) {
 			return nil
 		})
 		if errors.Is(err, errTruncated) {
-			err = g.restart()
+			err = g.rewind()
 		}
 		if err != nil && !errors.Is(err, errTruncated) {
 			t.Fatal(err)

@@ -242,13 +242,13 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 	}
 	s.places = places
 	s.created.Store(0)
-	s.taken, s.before, s.named = 0, lineage.ID{}, named{}
+	s.taken, s.uncounted, s.named = 0, lineage.ID{}, named{}
 	if len(places) > 0 {
 		last := places[len(places)-1]
 		id, _, _ := lookAt(filepath.Join(last.dir, last.name))
 		s.named.id, s.named.first = id, id
 		if !slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == id }) {
-			s.before = id
+			s.uncounted = id
 		}
 	}
 	w.pending[s] = true // for changes before the events arrive

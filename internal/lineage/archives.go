@@ -52,7 +52,7 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		case twin: // the next search compares it again: the other file may be gone before it is held
 		case archived:
 			l.LeaveOut(f)
-		case from == 0 && f.ModTime.Before(l.Seen.Truncate(time.Second)):
+		case from == 0 && f.ModTime.Before(l.LastChange.Truncate(time.Second)):
 			l.LeaveOut(f)
 			l.outdated = append(l.outdated, f)
 		case !d.Keep(c, f): // it may be the archive of a known file

@@ -33,7 +33,7 @@ func (l *Log) Checkpoint(held []Content) Checkpoint {
 	c := Checkpoint{Read: l.read[max(0, len(l.read)-MaxKnown):]}
 	c.Beside, c.Archives = l.knownFiles(held)
 	if l.Unpacks { // files that are there now may be compressed before the next run
-		c.Read = slices.Concat(l.lastGone(MaxKnown), lastMarks(l.read, MaxKnown, l.Seen))
+		c.Read = slices.Concat(l.lastGone(MaxKnown), lastMarks(l.read, MaxKnown, l.LastChange))
 	}
 	return c
 }

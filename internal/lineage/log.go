@@ -10,10 +10,10 @@ import (
 // A Log is the lineage of the files that had one name. It is not safe for concurrent use; several
 // logs share their records.
 type Log struct {
-	Name    string    // for messages
-	Unpacks bool      // archives are read
-	Begun   bool      // a file was read in this run, or in the one of the checkpoint
-	Seen    time.Time // last change of the current file while the name was known to lead to it
+	Name       string    // for messages
+	Unpacks    bool      // archives are read
+	Begun      bool      // a file was read in this run, or in the one of the checkpoint
+	LastChange time.Time // last change of the current file while the name was known to lead to it
 
 	records   *Records
 	family    *Family          // at the last look
@@ -101,7 +101,7 @@ func (l *Log) unseen(d Disk, beside *Family, before Predecessor, now Content, ro
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
 			continue
 		}
-		if l.Begun && c.ModTime.Before(l.Seen) && (beside.hasArchive[c.Path] || l.family != nil && l.family.hasArchive[c.Path]) {
+		if l.Begun && c.ModTime.Before(l.LastChange) && (beside.hasArchive[c.Path] || l.family != nil && l.family.hasArchive[c.Path]) {
 			if _, read := l.closedRecord(c.ID); !read && l.leavesArchiveOf(beside, c.Path) {
 				l.ignore(d, c) // the next search may not see the archive
 			}

@@ -10,13 +10,13 @@ import (
 // A Mark is a place in a file as a checkpoint has it: which file it is, and hashes of the bytes
 // around the place.
 type Mark struct {
-	Dev    uint64    `json:"dev"`
-	Ino    uint64    `json:"ino"`
-	Head   string    `json:"head"` // hash of the first bytes
-	Len    int       `json:"len"`  // number of bytes in Head
-	Off    int64     `json:"off"`
-	Before string    `json:"before"` // hash of up to RecentSize bytes before Off
-	Time   time.Time `json:"time"`   // of the file's last change
+	Dev        uint64    `json:"dev"`
+	Ino        uint64    `json:"ino"`
+	Head       string    `json:"head"` // hash of the first bytes
+	Len        int       `json:"len"`  // number of bytes in Head
+	Off        int64     `json:"off"`
+	RecentHash string    `json:"before"` // hash of up to RecentSize bytes before Off
+	Time       time.Time `json:"time"`   // of the file's last change
 }
 
 // MarkAt returns the mark of a place in the file of s, before which are the bytes recent.
@@ -41,12 +41,12 @@ func (m Mark) sameBeginning(s State) bool {
 // holds reports whether c has all bytes that were read of the file of m, judged by its beginning
 // and the bytes before the place.
 func (m Mark) holds(c Content) bool {
-	_, held := m.find(c)
+	_, held := m.recentIn(c)
 	return held
 }
 
-// find returns the bytes before the place, if c holds all that were read of the file of m.
-func (m Mark) find(c Content) (recent []byte, held bool) {
+// recentIn returns the bytes before the place, if c holds all that were read of the file of m.
+func (m Mark) recentIn(c Content) (recent []byte, held bool) {
 	s := c.State()
 	if !s.Packed && s.Size < m.Off || !m.sameBeginning(s) {
 		return nil, false
@@ -55,12 +55,12 @@ func (m Mark) find(c Content) (recent []byte, held bool) {
 	if n, err := c.ReadAt(recent, m.Off-int64(len(recent))); err != nil && (err != io.EOF || n < len(recent)) {
 		return nil, false
 	}
-	return recent, Hash(recent) == m.Before
+	return recent, Hash(recent) == m.RecentHash
 }
 
-// in returns the step that reads on in c, if c holds all that was read of the file of m.
-func (m Mark) in(c Content) (s Step, held bool) {
-	recent, held := m.find(c)
+// stepIn returns the step that reads on in c, if c holds all that was read of the file of m.
+func (m Mark) stepIn(c Content) (s Step, held bool) {
+	recent, held := m.recentIn(c)
 	return Step{c, m.Off, recent}, held
 }
 

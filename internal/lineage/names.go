@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// packed lists the suffixes of compressed and temporary files, which are not read as they are.
-var packed = slices.Concat(archives, []string{".tmp", ".swp", "~"})
+// unreadSuffixes lists the suffixes of compressed and temporary files, which are not read as they
+// are.
+var unreadSuffixes = slices.Concat(archiveSuffixes, []string{".tmp", ".swp", "~"})
 
-// archives lists the suffixes of compressed files.
-var archives = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
+// archiveSuffixes lists the suffixes of compressed files.
+var archiveSuffixes = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
 
 // IsArchive reports whether the name of a followed file is that of a compressed one, which may have
 // been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever they begin with.
 func IsArchive(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
-	return slices.ContainsFunc(archives, func(end string) bool {
+	return slices.ContainsFunc(archiveSuffixes, func(end string) bool {
 		i := strings.LastIndex(name, end)
 		return i > 0 && (i+len(end) == len(name) || isRotationPart(name[i+len(end):], false))
 	})
@@ -27,7 +28,7 @@ func IsPacked(name string) bool { return packedBase(name) != "" }
 
 // packedBase returns name without the suffix of a compression; "" if it has none.
 func packedBase(name string) string {
-	for _, end := range packed {
+	for _, end := range unreadSuffixes {
 		if i := len(name) - len(end); i > 0 && strings.EqualFold(name[i:], end) {
 			return name[:i]
 		}

@@ -83,7 +83,7 @@ func (r *modelReader) turn() (more bool) {
 	r.print(lines)
 	r.read = r.d.clock
 	if same && len(r.ahead) == 0 {
-		r.log.Seen = r.cur.state.ModTime
+		r.log.LastChange = r.cur.state.ModTime
 		return false
 	}
 	if len(r.ahead) == 0 {
@@ -114,7 +114,7 @@ func (r *modelReader) newest() *modelContent {
 func (r *modelReader) makeCurrent(c *modelContent) {
 	r.cur, r.log.Begun, r.read = c, true, r.d.clock
 	if r.d.files[logPath] == c.modelFile {
-		r.log.Seen = c.state.ModTime
+		r.log.LastChange = c.state.ModTime
 	}
 }
 
@@ -259,7 +259,7 @@ func (r *modelReader) resume() bool {
 	}
 	found := s.Found
 	if found.Content == nil && last.Len > 0 {
-		found = s.ClaimCopy()
+		found = s.FindCopy()
 	}
 	if found.Content != nil && r.log.Claim(found.Content) == nil {
 		r.makeCurrent(r.steps([]Step{found})[0])

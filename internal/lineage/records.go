@@ -19,12 +19,12 @@ type Records struct {
 	byID map[ID]*record // of files that exist
 	// of files that a log has read or left out and that no longer exist: their archives are
 	// recognised by them; see lastMarks
-	gone map[*Log][]Mark
+	goneMarks map[*Log][]Mark
 }
 
 // NewRecords returns records of no file.
 func NewRecords() *Records {
-	return &Records{byID: make(map[ID]*record), gone: make(map[*Log][]Mark)}
+	return &Records{byID: make(map[ID]*record), goneMarks: make(map[*Log][]Mark)}
 }
 
 // A record describes what a log does with a file.
@@ -141,7 +141,7 @@ func (l *Log) leave(c Content) {
 	if l.Unpacks && !s.Opaque { // its archive may have to be recognised
 		before := make([]byte, min(m.Off, RecentSize))
 		if _, err := c.ReadAt(before, m.Off-int64(len(before))); err == nil || err == io.EOF {
-			m.Before = Hash(before)
+			m.RecentHash = Hash(before)
 		}
 	}
 	if r != nil && !r.matches(c) { // the inode was used again
@@ -162,13 +162,13 @@ func (l *Log) keepMarks(marks ...Mark) {
 	if !l.Unpacks || len(marks) == 0 { // archives are not read
 		return
 	}
-	all := l.records.gone[l]
+	all := l.records.goneMarks[l]
 	for _, m := range marks {
 		if !slices.Contains(all, m) {
 			all = append(all, m)
 		}
 	}
-	l.records.gone[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
+	l.records.goneMarks[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
 // lastMarks returns the last n marks, and those before them of a burst: of files that were written
@@ -186,7 +186,7 @@ func lastMarks(all []Mark, n int, until time.Time) []Mark {
 func (l *Log) lastGone(n int) []Mark {
 	l.records.mu.Lock()
 	defer l.records.mu.Unlock()
-	return slices.Clone(lastMarks(l.records.gone[l], n, l.Seen))
+	return slices.Clone(lastMarks(l.records.goneMarks[l], n, l.LastChange))
 }
 
 // closedMarks returns the marks of the files that were read or left out, also of those that no
@@ -200,7 +200,7 @@ func (l *Log) closedMarks() (marks []Mark) {
 			marks = append(marks, r.mark)
 		}
 	}
-	return append(marks, f.gone[l]...)
+	return append(marks, f.goneMarks[l]...)
 }
 
 // Drop removes the records of all files of l.
@@ -208,7 +208,7 @@ func (l *Log) Drop() {
 	f := l.records
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.gone, l)
+	delete(f.goneMarks, l)
 	maps.DeleteFunc(f.byID, func(_ ID, r *record) bool { return r.owner == l })
 }
 
@@ -325,5 +325,5 @@ func (l *Log) Size() (records, marks, archives int) {
 			records++
 		}
 	}
-	return records, len(f.gone[l]), len(l.leftOut)
+	return records, len(f.goneMarks[l]), len(l.leftOut)
 }

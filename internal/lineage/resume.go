@@ -73,8 +73,8 @@ func (l *Log) Resume(ctx context.Context, d Disk, from Checkpoint, f Folder) (*R
 	if r.archives, later = l.archivesSince(d, from, f.Family, r.last); later {
 		return r, ErrLater
 	}
-	if r.Found = claim(r.files, r.last); r.Found.Content == nil {
-		r.Found, r.Broken = r.claimArchive(r.last)
+	if r.Found = find(r.files, r.last); r.Found.Content == nil {
+		r.Found, r.Broken = r.findArchive(r.last)
 	}
 	return r, ctx.Err()
 }
@@ -100,9 +100,9 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 		r.log.LeaveOut(r.Broken.State().File)
 	}
 	for _, p := range r.older {
-		s, broken, lost := claim(r.files, p.Mark), Content(nil), false
+		s, broken, lost := find(r.files, p.Mark), Content(nil), false
 		if s.Content == nil && !r.leaveArchive(p) {
-			s, broken = r.claimArchive(p.Mark)
+			s, broken = r.findArchive(p.Mark)
 			lost = s.Content == nil
 		}
 		if broken != nil {
@@ -129,7 +129,7 @@ func (r *Resumption) Record() {
 		l.forgetSaved(r.last)
 	}
 	if len(r.folder.Family.Archives) > 0 && !r.last.wasArchive(r.Found.Content) {
-		l.Seen = r.last.Time
+		l.LastChange = r.last.Time
 	}
 	l.saved, l.archives = r.from.Beside, r.from.Archives
 }
@@ -183,13 +183,13 @@ func (r *Resumption) leaveArchive(p Place) bool {
 	return false
 }
 
-// claim removes the file of m from all and returns the step that reads on in it. The device is not
+// find removes the file of m from all and returns the step that reads on in it. The device is not
 // compared, since its number may change when the machine is restarted. A file that was empty is
 // never found: it cannot be distinguished from a later file with the same inode.
-func claim(all []Content, m Mark) Step {
+func find(all []Content, m Mark) Step {
 	for i, c := range all {
 		if c != nil && m.Len > 0 && c.State().ID.Ino == m.Ino {
-			if s, held := m.in(c); held {
+			if s, held := m.stepIn(c); held {
 				all[i] = nil
 				return s
 			}
@@ -198,10 +198,10 @@ func claim(all []Content, m Mark) Step {
 	return Step{}
 }
 
-// claimArchive removes the archive of the file of m from those that are there, sorted by time, and
-// returns the step that reads on in it. broken is an archive that begins like the file and is damaged
-// before the place.
-func (r *Resumption) claimArchive(m Mark) (found Step, broken Content) {
+// findArchive removes the archive of the file of m from those that are there, sorted by time, and
+// returns the step that reads on in it. broken is an archive that begins like the file and is
+// damaged before the place.
+func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
 	// the file itself, which was being unpacked; its own archive; one whose time was changed
 	for _, likely := range []func(s State) bool{
@@ -213,7 +213,7 @@ func (r *Resumption) claimArchive(m Mark) (found Step, broken Content) {
 			if c == nil || m.Len == 0 || !likely(c.State()) || !m.sameBeginning(c.State()) {
 				continue
 			}
-			if s, held := m.in(c); held {
+			if s, held := m.stepIn(c); held {
 				r.archives[i] = nil
 				return s, nil
 			}
@@ -227,9 +227,9 @@ func (r *Resumption) claimArchive(m Mark) (found Step, broken Content) {
 	return Step{}, broken
 }
 
-// ClaimCopy returns the step that reads on in a copy of the file that was not found, if it was made
+// FindCopy returns the step that reads on in a copy of the file that was not found, if it was made
 // after the checkpoint: in one with more lines, or else in one of what was read.
-func (r *Resumption) ClaimCopy() Step {
+func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
 	older := func(a, b State) bool {
 		if more := a.Size > m.Off; more != (b.Size > m.Off) {
@@ -249,7 +249,7 @@ func (r *Resumption) ClaimCopy() Step {
 	if best < 0 {
 		return Step{}
 	}
-	s, held := m.in(r.files[best])
+	s, held := m.stepIn(r.files[best])
 	if !held { // it has changed meanwhile
 		return Step{}
 	}
