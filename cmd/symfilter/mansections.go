@@ -36,7 +36,7 @@ If more files are followed than may be open (ulimit -n), files that were read to
 
 What has limits:
 
-A renamed file that is closed, because 8 younger ones are open, is examined when the log is rotated next, as is one that was still empty when the run before ended: lines that come later and are removed before that are lost without a message.
+A renamed file that is closed, because 8 younger ones are open or --rotate-wait is over, is examined when the log is rotated next, as is one that was still empty when the run before ended: lines that come later and are removed before that are lost without a message.
 
 If the name is a symbolic link that leads to another file now, the file before is such a renamed file. The next run finds it only if its name is a rotated form of the new one's, or is the last to which the link led.
 
@@ -46,7 +46,7 @@ A copy that cp makes beside the log, under a name that rotation gives, is not pr
 
 If the copy of a truncated log is incomplete, and shorter than what was read, it is taken for another file and printed as a whole.
 
-Of the files that were read and removed, symfilter knows the last 16, and up to 64 if they were written to within one minute. If more are compressed between two looks by a program that does not keep their times, the others are printed again. A compressed file of no known file that was last written before the log was is left out; --verbose names it.
+Of the files that were read and removed, symfilter knows the last 16, over a restart the last 8, and up to 64 if they were written to within one minute. If more are compressed between two looks by a program that does not keep their times, the others are printed again. A compressed file of no known file, or of one that was empty when it was closed, is left out if it was last written before the log was; --verbose names it.
 
 After an error of reading (EIO) symfilter says so and retries. A file that its server has replaced (ESTALE) is closed and searched by its name: if it holds what was read, it is read on, else from its beginning. A renamed file that cannot be read when the next run looks for it is taken to be gone.
 

@@ -279,10 +279,10 @@ func nameOf(steps []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Every schedule of three steps, or six in a long test, prints each line once that is in a file of
+// Every schedule of three steps, or five in a long test, prints each line once that is in a file of
 // the log when the reader looks.
 func TestSchedules(t *testing.T) {
-	most := fuzztest.LongOr(6, 3)
+	most := fuzztest.LongOr(5, 3)
 	for _, closes := range []bool{false, true} {
 		count, faults := 0, 0
 		var visit func(steps []int)
