@@ -11,9 +11,11 @@ import (
 	"testing"
 )
 
-// README's program, built in another module, filters a log.
+// README's lines, in a program of another module, filter a log.
 func TestReadmeExampleWorksFromAnotherModule(t *testing.T) {
-	example := readmeBlocks(t, "go")[0]
+	example := "package main\n\nimport (\n\t\"io\"\n\t\"log\"\n\t\"os\"\n\n\t\"github.com/symfilter/symfilter\"\n)\n\n" +
+		"func main() {\n\tif err := run(); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n\n" +
+		"func run() error {\n" + pageBlocks(t, "README.md", "go")[0] + "return err\n}\n"
 	mod, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,7 @@ import (
 // The first block of commands in README.md runs unchanged, from the root of a clone, and prints the
 // output that README shows. Frames of libc have names if its debug package is installed.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
-	block := readmeBlocks(t, "sh")[0]
+	block := pageBlocks(t, "README.md", "sh")[0]
 	const closing = "symfilter: 6 of 22 addresses stayed unresolved: libc.so.6 (4), libclang_rt.asan-x86_64.so (2); "
 	print := func(closing string, env ...string) string {
 		t.Helper()
@@ -55,7 +56,7 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 
 	// The excerpts before and after in README are parts of the log and of the golden file.
 	shown := 0
-	for _, rest, found := strings.Cut(readme(t), "```text\n"); found; shown++ {
+	for _, rest, found := strings.Cut(readFile(t, filepath.Join("..", "README.md")), "```text\n"); found; shown++ {
 		var block string
 		block, rest, _ = strings.Cut(rest, "```")
 		if all := read([]string{"asan.log", "asan.golden"}[min(shown, 1)]); !strings.Contains(all, block) {
@@ -68,35 +69,83 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	}
 }
 
-func readme(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
+// README's three commands print the log of README's program with names: from its standard error, from
+// a file with the reasons for what stays, and from a file that is followed.
+func TestReadmeThreeCommandsNameFrames(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "log")
+	for _, folder := range []string{logs, filepath.Join(dir, "out")} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return string(text)
+	log := readFile(t, filepath.Join(checkout, "testdata", "asan.log"))
+	for name, text := range map[string]string{"crash.log": log, "log/a.log": log, "server": "#!/bin/sh\ncat crash.log >&2\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"out/symbols": filepath.Join(checkout, "testdata", "debug"), "symfilter": command} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := 0
+	for line := range strings.Lines(pageBlocks(t, "README.md", "sh")[2]) {
+		lines++
+		followed := strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1) // the signal is for it
+		cmd := exec.Command("sh", "-c", strings.ReplaceAll(followed, "/var/log/app", logs))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), noSystemDebug, "SYMFILTER_SYMBOL_PATH=out/symbols", "SYMFILTER_NO_PATHS=true")
+		var errs bytes.Buffer
+		name := filepath.Join(dir, "printed")
+		printed, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout, cmd.Stderr = printed, &errs
+		if err := errors.Join(cmd.Start(), printed.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(line, "--follow") {
+			until(t, "the file is printed", func() bool { return strings.Contains(readFile(t, name), "SUMMARY") })
+			cmd.Process.Signal(syscall.SIGTERM)
+		}
+		if err := cmd.Wait(); err != nil && !strings.Contains(line, "--follow") {
+			t.Errorf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff(readFile(t, filepath.Join(checkout, "testdata", "asan.golden")), readFile(t, name)); diff != "" {
+			t.Errorf("%s: want (-), got (+):\n%s", line, diff)
+		}
+		if explained := strings.Count(errs.String(), "\n") > 1; explained != strings.Contains(line, "--explain") {
+			t.Errorf("%s: reasons printed: %v\n%s", line, explained, &errs)
+		}
+	}
+	if lines != 3 {
+		t.Errorf("README.md has %d commands, want 3", lines)
+	}
 }
 
-// readmeBlocks returns the blocks of README.md in a language.
-func readmeBlocks(t *testing.T, language string) (blocks []string) {
+// pageBlocks returns the blocks of a page in a language.
+func pageBlocks(t *testing.T, page, language string) (blocks []string) {
 	t.Helper()
-	for _, part := range strings.Split(readme(t), "```"+language+"\n")[1:] {
+	for _, part := range strings.Split(readFile(t, filepath.Join("..", page)), "```"+language+"\n")[1:] {
 		block, _, closed := strings.Cut(part, "```\n")
 		if !closed {
-			t.Fatalf("README.md has a block of %s without an end", language)
+			t.Fatalf("%s has a block of %s without an end", page, language)
 		}
 		blocks = append(blocks, block)
 	}
 	if len(blocks) == 0 {
-		t.Fatalf("README.md has no block of %s", language)
+		t.Fatalf("%s has no block of %s", page, language)
 	}
 	return blocks
 }
 
-// README's commands for devices and kernels resolve addresses of recorded logs. The programs that
-// they read from print the logs; a log of another build shows the checks. Serial ports are those of
-// serial_test.go.
-func TestReadmeCommandsForDevicesResolveAddresses(t *testing.T) {
+// The commands of docs/usage.md for devices and kernels resolve addresses of recorded logs. The
+// programs that they read from print the logs; a log of another build shows the checks. Serial ports
+// are those of serial_test.go.
+func TestCommandsForDevicesResolveAddresses(t *testing.T) {
 	need(t, "xz")
 	dir := t.TempDir()
 	put := func(name, text string, mode os.FileMode) {
@@ -119,9 +168,9 @@ func TestReadmeCommandsForDevicesResolveAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	const registers = "MEPC    : 0x80000036  RA      : 0x80000058\r\n"
-	_, devices, found := strings.Cut(strings.Join(readmeBlocks(t, "sh"), ""), "# ESP32")
+	_, devices, found := strings.Cut(strings.Join(pageBlocks(t, "docs/usage.md", "sh manual"), ""), "# ESP32")
 	if !found {
-		t.Fatal("README.md has no commands for ESP32")
+		t.Fatal("docs/usage.md has no commands for ESP32")
 	}
 	lines := 0
 	for line := range strings.Lines(devices) {
@@ -166,6 +215,6 @@ func TestReadmeCommandsForDevicesResolveAddresses(t *testing.T) {
 		}
 	}
 	if lines != 7 {
-		t.Errorf("README.md has %d commands for devices that read logs, want 7", lines)
+		t.Errorf("docs/usage.md has %d commands for devices that read logs, want 7", lines)
 	}
 }

@@ -14,14 +14,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
 const (
 	maxGoLines     = 700       // lines of a Go file: enough for one topic
 	maxBinary      = 100 << 10 // bytes of a committed binary: it remains in every clone
-	maxReadmeLines = 150
-	maxProse       = 140 // columns of a line of a document, outside of tables and code
+	maxReadmeLines = 110       // a page to read at a sitting
+	maxReadmeWords = 700       // with those of its code
+	maxReadmeCell  = 100       // characters of a cell of a table: more is prose
+	maxProse       = 140       // columns of a line of a document, outside of tables and code
 )
 
 // root returns the folder of go.mod.
@@ -320,8 +323,24 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 }
 
 func TestReadmeIsShort(t *testing.T) {
-	if n := bytes.Count(read(t, "README.md"), []byte("\n")); n > maxReadmeLines {
-		t.Errorf("README.md has %d lines, at most %d", n, maxReadmeLines)
+	text, words := string(read(t, "README.md")), 0
+	for _, field := range strings.Fields(text) {
+		if strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			words++
+		}
+	}
+	if n := strings.Count(text, "\n"); n > maxReadmeLines || words > maxReadmeWords {
+		t.Errorf("README.md has %d lines and %d words, at most %d and %d", n, words, maxReadmeLines, maxReadmeWords)
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		for cell := range strings.SplitSeq(line, "|") {
+			if n := utf8.RuneCountInString(strings.TrimSpace(cell)); n > maxReadmeCell {
+				t.Errorf("README.md has a cell of %d characters, at most %d: %s", n, maxReadmeCell, cell)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/internal/cli"
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/testenv"
+	"github.com/symfilter/symfilter/internal/walkthrough"
+)
+
+// Each command that README, the pages of docs and the examples show has flags, values and numbers of
+// arguments that the command line takes, also where no test can run it.
+func TestCommandsOfDocumentsAreUnderstood(t *testing.T) {
+	root := os.DirFS(filepath.Join("..", ".."))
+	found := 0
+	check := func(page string) {
+		text, err := fs.ReadFile(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range walkthrough.Commands(string(text), "symfilter") {
+			found++
+			if err := understood(args); err != nil {
+				t.Errorf("%s: symfilter %s: %v", page, strings.Join(args, " "), err)
+			}
+		}
+	}
+	check("README.md")
+	for _, dir := range []string{"docs", "examples", "collector"} {
+		if err := fs.WalkDir(root, dir, func(name string, _ fs.DirEntry, err error) error {
+			if err == nil && path.Ext(name) == ".md" {
+				check(name)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d commands", found)
+	}
+}
+
+// understood parses a command line, and runs nothing.
+func understood(args []string) error {
+	d := dispatch(args, func(string) (string, bool) { return "", false })
+	if d.llvm {
+		return nil // llvm_test.go has its flags
+	}
+	set, line := pflag.NewFlagSet("symfilter", pflag.ContinueOnError), commandLine()
+	line.Define(set, newConfig(), d.command.In)
+	if err := cli.OneDash(d.args, set); err != nil {
+		return err
+	}
+	if err := set.Parse(d.args); err != nil {
+		return err
+	}
+	return line.CheckArgs(&d.command.Command, set.Args())
+}
+
+func TestUnderstood(t *testing.T) {
+	for line, want := range map[string]string{
+		"-s out crash.log":    "",
+		"doctor crash.log":    "",
+		"--no-such crash.log": "unknown flag",
+		"doctor a b":          "write symfilter doctor",
+		"--max-memory=lots a": "lots",
+	} {
+		err := understood(strings.Fields(line))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", line, err, want)
+		}
+	}
+}
+
+// dialectsPage is the list of dialects as a page of docs.
+var dialectsPage = filepath.Join("..", "..", "docs", "dialects.md")
+
+// The page has the dialects of the table, with whole samples; UPDATE=1 writes it.
+func TestTheReferenceOfDialectsHasThemAll(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Backtraces that are read\n\n<!-- Written from the table of package internal/dialect: make docs -->\n\n" +
+		testenv.Wrapped("A dialect is a form in which programs print backtraces without markup. symfilter reads all of these in one log, without a flag. "+
+			"`--dialects=NAME,NAME` leaves others out, `--dialects=none` all. `symfilter help dialects` prints this list, with samples that are cut.") + "\n\n" +
+		testenv.Wrapped("**What a frame needs** is below each sample. A frame with a build ID is resolved on any machine that has the debug file. Any other is "+
+			"resolved by the file at its path, if the frames of the trace show that it is the file that ran: its symbols are where the trace has them, and a call is "+
+			"before each return address. `--image NAME=FILE` names the file if it is elsewhere, and `--image FILE@BASE` also where it was loaded. "+
+			"A frame that is not sure stays as it is: [A frame stays unresolved](unresolved.md) has the reasons, [Add a dialect](add-a-dialect.md) "+
+			"the way to one that is missing here.") + "\n")
+	for _, d := range dialect.All() {
+		needs := "Needs " + d.Needs + "."
+		if d.OnDemand {
+			needs += " Left out unless `--dialects` names it."
+		}
+		b.WriteString("\n## " + d.Name + "\n\n" + testenv.Wrapped(d.Who+".") + "\n\n```text\n" + strings.TrimRight(d.Sample, "\n") + "\n```\n\n" + testenv.Wrapped(needs) + "\n")
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(dialectsPage, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(dialectsPage); err != nil || string(got) != b.String() {
+		t.Errorf("docs/dialects.md has not what the table has (%v): make docs writes it", err)
+	}
+}
