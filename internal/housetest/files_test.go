@@ -275,7 +275,7 @@ func TestStandardReadersOfELFAndDWARFAreForTestsOnly(t *testing.T) {
 
 var (
 	testName = regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z]\w*`)
-	script   = regexp.MustCompile(`[\w./-]+\.txtar`)
+	script   = regexp.MustCompile(`\w[\w./-]*\.txtar`) // without the ../ of a link
 	mdCode   = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 	mdLink   = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 )
