@@ -90,7 +90,7 @@ func (h JSONHex) MarshalText() ([]byte, error) {
 func (h *JSONHex) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 0, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no hexadecimal number such as 0x1f", text)
+		return fmt.Errorf("%q is not a hexadecimal number such as 0x1f", text)
 	}
 	*h = JSONHex(n)
 	return nil

@@ -77,7 +77,7 @@ plain
 line 2: invalid character 'p' looking for beginning of value
 line 3: the schema has version 2, want 1
 line 4: unexpected end of JSON input
-line 5: "12q" is no hexadecimal number such as 0x1f
+line 5: "12q" is not a hexadecimal number such as 0x1f
 d
   pc 0x12 f+0x2
 line 7: unexpected end of JSON input

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// lastTerminal is the time after a hang-up in which its cause is awaited: a shell may signal its
-// jobs before it ends, and its terminal with it.
+// lastTerminal is how long a run waits after a hang-up to see whether the terminal goes away: a
+// shell may signal its jobs before it ends and closes the terminal.
 const lastTerminal = time.Second
 
 // A hangups decides what a hang-up signal means to a run that may outlive it: one that follows

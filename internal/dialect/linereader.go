@@ -308,7 +308,7 @@ func (l *Line) edit(f *Frame, e Edit) {
 	f.Edits = l.edits[len(l.edits)-n:]
 }
 
-// after adds edits that append the answer at at: " f file:line".
+// after adds edits that put the answer at offset at: " f file:line".
 func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", Name, ""})
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})

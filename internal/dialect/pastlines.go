@@ -15,7 +15,7 @@ type history struct {
 
 	number  int64 // of the current line
 	readTo  int64 // the last line that was read
-	pastAt  int64 // the line before which the past was read last
+	pastAt  int64 // the current line when earlier lines were last read
 	frameAt int64 // the last line with a frame
 	inPast  bool  // lines before the current one are being searched for headers
 }

@@ -43,7 +43,7 @@ type contents struct {
 	r      io.Reader // the decoder; nil before it begins, and after the end
 	done   func()    // frees its memory
 	at     int64     // bytes unpacked so far
-	window []byte    // the last of them
+	window []byte    // the last unpacked bytes
 	size   int64     // of the contents; -1: not known yet
 	err    error     // a damage at the place at
 }

@@ -12,8 +12,8 @@ type check struct {
 	path    string
 	id      lineage.ID
 	size    int64
-	mtime   time.Time // of the last change
-	at      time.Time // of the comparison
+	mtime   time.Time // when the file last changed
+	at      time.Time // when the two were compared
 	changed bool
 }
 

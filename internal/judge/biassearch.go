@@ -230,7 +230,7 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 			all = append(all, bias{at: r.low + i*pageSize})
 		}
 	}
-	if len(ranges) > 1 { // which may overlap
+	if len(ranges) > 1 { // ranges may overlap, so that a bias is there twice
 		slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
 		all = slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
 	}

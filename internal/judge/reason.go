@@ -18,7 +18,7 @@ var (
 	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
 	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
 	ErrWithin    = errors.New("in the file, no instruction begins at this address: it is not the file that ran")
-	ErrFault     = errors.New("no call is before this address: either a signal has interrupted the frame, whose trampoline is in a file that is not here, or the file is not the one that ran")
+	ErrFault     = errors.New("no call is before this address: either a signal interrupted the frame, and the file with the signal's trampoline is missing, or the file is not the one that ran")
 	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")

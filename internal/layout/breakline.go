@@ -173,7 +173,7 @@ func columns(text []byte, col int) (end int, visible bool) {
 const maxLink = 4 << 10
 
 // sequence returns the length of the control sequence that b begins with: a colour (ESC [ ... m) or
-// a link (ESC ] ... ESC \). Of another one it is 1, that of the ESC.
+// a link (ESC ] ... ESC \). For any other sequence it is 1: the ESC alone.
 func sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1

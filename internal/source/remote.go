@@ -38,7 +38,7 @@ func (s *servers) init() {
 }
 
 var (
-	errSoon       = errors.New("it is looked for again")
+	errSoon       = errors.New("symfilter will ask again")
 	errLate       = fmt.Errorf("the servers have not sent it yet: %w", errSoon)
 	errNoBuild    = errors.New("servers not asked: they have no sources of this build")
 	errUnaskable  = errors.New("servers not asked: they need a build ID and an absolute path")
