@@ -71,7 +71,7 @@ test-collector:
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -fuzz $(FUZZTIME) .
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -count 1 -run '^(TestMemoryOfIdleContexts|TestAllocationsOfARecord)$$' .
 
-# The guards against the threats of ARCHITECTURE.md are taken out one by one, and the tests that the threats name must fail;
+# The guards against the threats of SECURITY.md are taken out one by one, and the tests that the threats name must fail;
 # test-long does so, too.
 guards:
 	TEST_LONG=1 go test -count 1 -timeout 60m -v -run '^TestGuardsAreTested$$' ./internal/housetest

@@ -21,7 +21,7 @@ type mutation struct {
 	file, old, new string // old is found once in file
 }
 
-// Each threat of ARCHITECTURE.md has a guard in testdata/guards.txt, and names a test that fails if
+// Each threat of SECURITY.md has a guard in testdata/guards.txt, and names a test that fails if
 // the guard is taken out. The short form only checks that the guards are still in their files, and
 // runs the tests of internal/escape, which build soon; make guards runs all.
 func TestGuardsAreTested(t *testing.T) {
@@ -38,7 +38,7 @@ func TestGuardsAreTested(t *testing.T) {
 			}
 			test, script, _ := strings.Cut(m.test, "/")
 			if row := threats[m.threat-1].tests; !strings.Contains(row, "`"+test+"`") && !strings.Contains(row, "["+script+"]") {
-				t.Errorf("threat %d of ARCHITECTURE.md does not name %s", m.threat, m.test)
+				t.Errorf("threat %d of SECURITY.md does not name %s", m.threat, m.test)
 			}
 			text := string(read(t, m.file))
 			if n := strings.Count(text, m.old); n != 1 {

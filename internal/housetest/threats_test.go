@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// A threatRow is a row of the table of threats in ARCHITECTURE.md.
+// A threatRow is a row of the table of threats in SECURITY.md.
 type threatRow struct{ threat, tests string }
 
 // threatRows returns the 34 threats, which are numbered without a gap.
 func threatRows(t *testing.T) (all []threatRow) {
 	t.Helper()
 	const threats = 34
-	_, section, found := strings.Cut(string(read(t, "ARCHITECTURE.md")), "\n### The threats, one by one\n")
+	_, section, found := strings.Cut(string(read(t, "SECURITY.md")), "\n## The threats, one by one\n")
 	if !found {
-		t.Fatal("ARCHITECTURE.md has no table of threats")
+		t.Fatal("SECURITY.md has no table of threats")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	for line := range strings.SplitSeq(section, "\n") {

@@ -144,7 +144,7 @@ func frameLine(b *Buffer) {
 }
 
 // The time and the allocations of encoding/json for the same line, without the escapes that make it
-// harmless on a terminal. The figures are in ARCHITECTURE.md.
+// harmless on a terminal. The figures are in docs/decisions/json.md.
 func BenchmarkFrameLine(b *testing.B) {
 	b.Run("jsonout", func(b *testing.B) {
 		b.ReportAllocs()

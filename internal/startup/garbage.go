@@ -8,8 +8,8 @@ import (
 
 // The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap does
 // not pay in a run that ends; a process that follows files stays, and so would its garbage. A large heap
-// is mostly tables without pointers, which cost the collector little. Figures are in ARCHITECTURE.md
-// under Decisions.
+// is mostly tables without pointers, which cost the collector little. The figures are in
+// docs/decisions/garbage-collector-percentage.md.
 const (
 	GarbageSmall  = 300 // percentage for a run that ends
 	GarbageMedium = 100
