@@ -85,7 +85,7 @@ func TestPagesAreAccessible(t *testing.T) {
 }
 
 // A page of 100 MB is loaded whole, and a search finds all that is in the log. Its time and memory
-// are measured by hand: see SPEC.md.
+// are measured by hand: see docs/formats/page.md.
 func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	testenv.OnlyLong(t)
 	name, text := pageOf(t, largeLog(t, 100_000_000), crashArgs()...)

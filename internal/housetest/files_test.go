@@ -277,10 +277,21 @@ var (
 	testName = regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z]\w*`)
 	script   = regexp.MustCompile(`\w[\w./-]*\.txtar`) // without the ../ of a link
 	mdCode   = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
-	mdLink   = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	mdLink   = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	mdFence  = regexp.MustCompile("(?s)```.*?```")
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// The tests, test scripts and linked files that a document names exist.
+// anchors returns the anchors that a forge gives to the headings of a document.
+func anchors(text string) (all []string) {
+	for _, m := range heading.FindAllStringSubmatch(mdFence.ReplaceAllString(text, ""), -1) {
+		all = append(all, "#"+strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
+
+// The tests, test scripts, linked files and their headings that a document names exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	all := committed(t)
 	functions := map[string]bool{}
@@ -312,8 +323,14 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		for _, m := range mdLink.FindAllStringSubmatch(mdCode.ReplaceAllString(text, ""), -1) {
 			checked++
 			target := path.Join(path.Dir(name), m[1])
-			if !slices.ContainsFunc(all, func(s string) bool { return s == target || strings.HasPrefix(s, target+"/") }) {
+			if m[1] == "" {
+				target = name
+			}
+			switch {
+			case !slices.ContainsFunc(all, func(s string) bool { return s == target || strings.HasPrefix(s, target+"/") }):
 				t.Errorf("%s: there is no %s", name, m[1])
+			case m[2] != "" && path.Ext(target) == ".md" && !slices.Contains(anchors(string(read(t, target))), m[2]):
+				t.Errorf("%s: %s has no heading %s", name, target, m[2])
 			}
 		}
 	}
@@ -364,27 +381,24 @@ func TestProseIsWrapped(t *testing.T) {
 
 var tableRow = regexp.MustCompile(`^\|.*\|$`)
 
-// Each decision of SPEC.md, a row of a table, names in its last column a test or a script that
-// checks it. Only a difference from another program may have none.
+// Each entry of docs/formats names a test or a script that checks it. Only a difference from another
+// program may have none.
 func TestEveryDecisionNamesItsTest(t *testing.T) {
-	differences, rows := false, 0
-	all := strings.Split(string(read(t, "SPEC.md")), "\n")
-	for i, line := range all {
-		if strings.HasPrefix(line, "## ") {
-			differences = strings.HasPrefix(line, "## Differences ")
-		}
-		header := i+1 < len(all) && strings.HasPrefix(all[i+1], "|---")
-		if !tableRow.MatchString(line) || header || strings.HasPrefix(line, "|---") {
+	entries := 0
+	for _, name := range committed(t) {
+		if path.Dir(name) != "docs/formats" {
 			continue
 		}
-		rows++
-		cells := strings.Split(strings.Trim(line, "|"), " | ")
-		held := cells[len(cells)-1]
-		if len(cells) != 3 || !testName.MatchString(held) && !strings.Contains(held, "/testdata/") && !(differences && strings.TrimSpace(held) == "not tested") {
-			t.Errorf("SPEC.md:%d: got %d columns, the last %q; want 3, and a test", i+1, len(cells), held)
+		for _, entry := range strings.Split(string(read(t, name)), "\n* **")[1:] {
+			entries++
+			entry, _, _ = strings.Cut(entry, "\n\n")
+			_, held, _ := strings.Cut(strings.Join(strings.Fields(entry), " "), "*Test:* ")
+			if !testName.MatchString(held) && !strings.Contains(held, "/testdata/") && !strings.HasSuffix(entry, "*Not tested.*") {
+				t.Errorf("%s: the entry names no test: %s", name, entry)
+			}
 		}
 	}
-	if rows < 40 {
-		t.Errorf("only %d decisions", rows)
+	if entries < 550 {
+		t.Errorf("only %d entries", entries)
 	}
 }

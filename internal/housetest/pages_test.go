@@ -141,8 +141,13 @@ func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 		}
 		pages++
 		index := "docs/README.md"
-		if decision, ok := strings.CutPrefix(page, "decisions/"); ok && decision != "README.md" {
-			index, page = "docs/decisions/README.md", decision
+		switch path.Dir(page) {
+		case "formats":
+			index, page = "SPEC.md", name
+		case "decisions":
+			if path.Base(page) != "README.md" {
+				index, page = "docs/decisions/README.md", path.Base(page)
+			}
 		}
 		if !lists(index, page) {
 			t.Errorf("%s does not list %s", index, page)

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The outputs for inputs on which LLVM 19 differs, as SPEC.md lists them. LLVM's outputs are not
+// The outputs for inputs on which LLVM 19 differs, as docs/formats/llvm.md lists them. LLVM's outputs are not
 // recorded: they are a crash, uninitialised memory, or names of another demangler.
 func TestKnownDifferences(t *testing.T) {
 	long := strings.Repeat("ab", 65)

@@ -26,7 +26,8 @@
 // other words. The demanglers differ in some names of C++, half a percent of those of a large
 // library; names of D and of Microsoft's compilers are shown mangled. Code that the linker removed,
 // which debug information places at address 0, is not found there. Functions of 64-bit big-endian
-// PowerPC have the addresses of their descriptors. SPEC.md has the whole list, with the tests.
+// PowerPC have the addresses of their descriptors. docs/formats/llvm.md has the whole list, with
+// the tests.
 package llvmfilter
 
 // Limits, with units and reasons.
