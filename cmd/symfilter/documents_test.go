@@ -1,13 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/internal/cli"
@@ -109,5 +112,44 @@ func TestTheReferenceOfDialectsHasThemAll(t *testing.T) {
 	}
 	if got, err := os.ReadFile(dialectsPage); err != nil || string(got) != b.String() {
 		t.Errorf("docs/dialects.md has not what the table has (%v): make docs writes it", err)
+	}
+}
+
+// The problem matcher of docs/ci.md matches the innermost frame of a stack, and no other line.
+func TestTheProblemMatcherMatchesTheInnermostFrame(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "## Visual Studio Code")
+	_, block, _ = strings.Cut(block, "```json\n")
+	block, _, _ = strings.Cut(block, "```")
+	type pattern struct {
+		Regexp                      string
+		Message, File, Line, Column int
+	}
+	var file struct {
+		Tasks []struct {
+			ProblemMatcher struct{ Pattern pattern }
+		}
+	}
+	if err := json.Unmarshal([]byte(block), &file); err != nil || len(file.Tasks) != 1 {
+		t.Fatalf("%d tasks, %v", len(file.Tasks), err)
+	}
+	p := file.Tasks[0].ProblemMatcher.Pattern
+	frame := regexp.MustCompile(p.Regexp)
+	log, err := os.ReadFile(filepath.Join("..", "..", "testdata", "asan.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(log)) {
+		if m := frame.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+			got = append(got, strings.Join([]string{m[p.File], m[p.Line], m[p.Column], m[p.Message]}, "|"))
+		}
+	}
+	want := []string{"/src/server/server.cc|34|59|Server::cost(Request const&) const"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
