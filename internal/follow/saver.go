@@ -140,6 +140,17 @@ func (w *saver) again(format string, args ...any) {
 	w.notify(Event{Message: text, Again: true})
 }
 
+// parseEntry parses an entry of a journal, and what it lists beside the name, if anything.
+func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error) {
+	if err = json.Unmarshal(raw, &s); err == nil && beside != nil {
+		err = json.Unmarshal(beside, &s.Beside)
+	}
+	if err == nil {
+		e, err = newEntry(s)
+	}
+	return s, e, err
+}
+
 // load takes over the entries of a journal, including those of names that lead to no file. A name
 // is missing between the two steps of a rotation; without its entry the rotated file would not be
 // read to its end.
@@ -161,15 +172,9 @@ func (w *saver) load(j journal) {
 		w.again("is torn at byte %d: its entries before that are used", j.size)
 	}
 	for path, raw := range j.files {
-		var s savedSource
-		if json.Unmarshal(raw, &s) != nil {
-			continue
-		}
-		if beside := j.beside[path]; beside != nil && json.Unmarshal(beside, &s.Beside) != nil {
-			continue
-		}
-		e, err := newEntry(s)
+		s, e, err := parseEntry(raw, j.beside[path])
 		if err != nil {
+			w.again("has no entry for %s that can be read", path)
 			continue
 		}
 		s.Path, s.Real = path, decodePath(s.Real)

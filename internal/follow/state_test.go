@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -76,11 +77,23 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 			write(t, path, "third\n")
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
-		}, "third\nnew\n", "app.log: no longer holds.*"},
+		}, "third\nnew\n", "app.log: no longer holds.*: it was copied and truncated; the copy is read on"},
 		"copied when it was read, and truncated": {func(t *testing.T, path string) {
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
-		}, "new\n", "app.log: no longer holds.*"},
+		}, "new\n", "app.log: no longer holds.*; the copy is read on"},
+		"copied with times of whole seconds, and truncated": {func(t *testing.T, path string) {
+			written, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copyTruncate(t, path, path+".1")
+			second := written.ModTime().Truncate(time.Second)
+			if err := os.Chtimes(path+".1", second, second); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, "new\n")
+		}, "new\n", "app.log: no longer holds.*; the copy is read on"},
 		"removed": {func(t *testing.T, path string) {
 			os.Link(path, path+"-keeps-its-inode")
 			os.Remove(path)
@@ -244,9 +257,12 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		data []byte
 		told string
 	}{
-		"empty":   {nil, `the checkpoint .*state is not used: it is empty: it was cut, or a run ended before its first checkpoint; lines may be printed again`},
-		"zeros":   {make([]byte, len(good)), torn},
-		"a bit":   {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
+		"empty": {nil, `the checkpoint .*state is not used: it is empty: it was cut, or a run ended before its first checkpoint; lines may be printed again`},
+		"zeros": {make([]byte, len(good)), torn},
+		"a bit": {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
+		"an entry of another form": {with(func(c *checkpoint) {
+			c.Files[0] = regexp.MustCompile(`"reading":\[.*\]`).ReplaceAll(c.Files[0], []byte(`"reading":1`))
+		}), `the checkpoint .*state has no entry for .*app.log that can be read; lines may be printed again`},
 		"version": {with(func(c *checkpoint) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1; lines may be printed again`},
 	}
 	if hostID() != "" {

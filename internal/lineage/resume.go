@@ -231,6 +231,7 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 // after the checkpoint: in one with more lines, or else in one of what was read.
 func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
+	since := m.Time.Truncate(time.Second) // copies may keep times of whole seconds
 	older := func(a, b State) bool {
 		if more := a.Size > m.Off; more != (b.Size > m.Off) {
 			return more
@@ -242,7 +243,7 @@ func (r *Resumption) FindCopy() Step {
 			continue
 		}
 		s := c.State()
-		if s.ID.Ino != m.Ino && s.Size >= m.Off && !s.ModTime.Before(m.Time) && m.holds(c) && (best < 0 || older(s, r.files[best].State())) {
+		if s.ID.Ino != m.Ino && s.Size >= m.Off && !s.ModTime.Before(since) && m.holds(c) && (best < 0 || older(s, r.files[best].State())) {
 			best = i
 		}
 	}

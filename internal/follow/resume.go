@@ -289,13 +289,11 @@ func (s *source) lostTrack(now *generation, last savedReading, copied, broken *g
 	if last.Off == 0 {
 		what = "no longer holds what was to be read"
 	}
-	e := Event{Message: what + ": it was truncated or replaced; it is read from its beginning", Lost: max(0, last.Size-last.Off)}
 	if copied != nil {
-		e.Lost = 0
-		s.notify(e)
+		s.notify(Event{Message: what + ": it was copied and truncated; the copy is read on"})
 		return
 	}
-	s.lose(e)
+	s.lose(Event{Message: what + ": it was truncated or replaced; it is read from its beginning", Lost: max(0, last.Size-last.Off)})
 }
 
 // hasMeta reports whether a name contains characters of a pattern.
