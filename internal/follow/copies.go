@@ -25,7 +25,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		continued = continued || again
 		// a copy that was compressed meanwhile may be missing
 		if s.f.o.Unpack == nil || try == maxTries || s.isCurrent(beside) {
-			return s.begins(steps), continued, nil
+			return started(steps), continued, nil
 		}
 		s.lineage.Discard(steps)
 	}

@@ -51,17 +51,16 @@ func filesOf(all []lineage.Content) (of []*generation) {
 	return of
 }
 
-// begins returns the files of the steps, each at the offset from which it is to be read. One that
-// cannot be read there is searched again.
-func (s *source) begins(steps []lineage.Step) (all []*generation) {
+// startAt sets the read offset to that of step, whose file g is.
+func (g *generation) startAt(step lineage.Step) {
+	g.off, g.look, g.recent = step.From, step.From, step.Recent
+}
+
+// started returns the files of the steps, each at its offset.
+func started(steps []lineage.Step) (all []*generation) {
 	for _, step := range steps {
 		g := fileOf(step.Content)
-		if step.From > 0 && g.seek(step.From) != nil {
-			s.lineage.Forget(g.id)
-			g.Close()
-			s.attention = true
-			continue
-		}
+		g.startAt(step)
 		all = append(all, g)
 	}
 	return all

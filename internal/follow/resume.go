@@ -225,7 +225,7 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	}
 	g.since = g.silent
 	if !r.Replay {
-		g.off, g.look, g.recent = step.From, step.From, step.Recent
+		g.startAt(step)
 	}
 }
 

@@ -171,15 +171,19 @@ func (w *saver) load(j journal) {
 	case j.torn:
 		w.again("is torn at byte %d: its entries before that are used", j.size)
 	}
+	var unread []string // paths whose entries cannot be read
 	for path, raw := range j.files {
 		s, e, err := parseEntry(raw, j.beside[path])
 		if err != nil {
-			w.again("has no entry for %s that can be read", path)
+			unread = append(unread, path)
 			continue
 		}
 		s.Path, s.Real = path, decodePath(s.Real)
 		w.loaded[path] = s
 		w.sources[path] = e
+	}
+	if len(unread) > 0 {
+		w.again("has no entry that can be read for %s, beginning with %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
 	}
 }
 

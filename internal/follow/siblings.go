@@ -127,11 +127,11 @@ func (s *source) discover(before lineage.Predecessor) error {
 		s.rename(beside.Files)
 		s.rename(beside.Archives)
 		claimed, late := s.lineage.Take(opener{s}, beside.Family, content(g), unseen)
-		for _, l := range s.begins(late) {
+		for _, l := range started(late) {
 			l.out = s.out
 			s.old = append(s.old, l)
 		}
-		for _, u := range s.begins(claimed) {
+		for _, u := range started(claimed) {
 			s.wait(u)
 		}
 		s.notifyOutdated()
@@ -292,11 +292,12 @@ func (s *source) fresh(g *generation) *generation {
 		return old
 	}
 	from, read := s.lineage.Known(g)
-	if !s.claim(g) {
+	if read && g.seek(from) != nil { // its record stays, so that the next look reads on there
+		g.Close()
+		s.attention = true
 		return nil
 	}
-	if read && g.seek(from) != nil {
-		g.Close()
+	if !s.claim(g) {
 		return nil
 	}
 	g.hole = g.id == s.truncatedID

@@ -58,8 +58,12 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		case !d.Keep(c, f): // it may be the archive of a known file
 			later = true
 		default:
-			unseen = append(unseen, Step{Content: c, From: from})
-			continue
+			step, err := stepAt(c, from)
+			if err == nil {
+				unseen = append(unseen, step)
+				continue
+			}
+			later = true // such as one that was closed, and cannot be opened again now
 		}
 		c.Close()
 	}

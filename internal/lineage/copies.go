@@ -37,9 +37,15 @@ func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, 
 		case known || s.Size == 0:
 		case s.ModTime.Before(of.Read.Add(-time.Minute)): // made before the file was last read
 		case old.Look > 0 && rest < 0 && continues(c, of.Content):
+			step, err := stepAt(c, old.Off)
+			if err != nil {
+				c.Close()
+				l.unclaim(copies)
+				return nil, false, ErrLater
+			}
 			if s.Size > old.Off && l.Claim(c) == nil {
 				rest = len(copies)
-				copies = append(copies, Step{Content: c, From: old.Off})
+				copies = append(copies, step)
 				continue
 			}
 			l.leave(c)
@@ -129,15 +135,19 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 			from, archived = l.isArchived(ctx, d, c, f, others)
 		}
 		twin := !continues && !archived && hasTwin(c, append(contentsOf(copies), now))
+		if continues {
+			from = s.Off
+		}
+		step, err := stepAt(c, from)
 		switch {
-		case !archived && !twin && !more && ctx.Err() != nil: // it could not be compared
+		case err != nil, !archived && !twin && !more && ctx.Err() != nil: // it could not be read or compared
 			c.Close()
 			return copies, rest, continued, ErrLater
 		case continues:
 			continued = true
 			if more && l.Claim(c) == nil {
 				rest = len(copies)
-				copies = append(copies, Step{Content: c, From: s.Off})
+				copies = append(copies, step)
 				continue
 			}
 			l.LeaveOut(f)
@@ -145,7 +155,7 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		case archived:
 			l.LeaveOut(f)
 		case l.Claim(c) == nil:
-			copies = append(copies, Step{Content: c, From: from})
+			copies = append(copies, step)
 			continue
 		}
 		c.Close()

@@ -83,7 +83,16 @@ type Disk interface {
 type Step struct {
 	Content
 	From   int64
-	Recent []byte // up to RecentSize bytes before From; nil if they were not read
+	Recent []byte // the bytes before From, RecentSize at most
+}
+
+// stepAt returns the step that reads c from offset from on.
+func stepAt(c Content, from int64) (Step, error) {
+	recent := make([]byte, min(from, RecentSize))
+	if n, err := c.ReadAt(recent, from-int64(len(recent))); n < len(recent) {
+		return Step{}, err
+	}
+	return Step{c, from, recent}, nil
 }
 
 // CloseAll closes the files in all that are not nil.

@@ -146,12 +146,13 @@ func (l *Log) grown(d Disk, all []File) (late []Step) {
 		if err != nil {
 			continue
 		}
-		if opened.State().ID != c.ID || !r.mark.holds(opened) || l.Claim(opened) != nil {
+		step, held := r.mark.stepIn(opened)
+		if opened.State().ID != c.ID || !held || l.Claim(opened) != nil {
 			opened.Close()
 			continue
 		}
 		l.read = slices.DeleteFunc(l.read, func(m Mark) bool { return m.ID() == c.ID })
-		late = append(late, Step{Content: opened, From: r.mark.Off})
+		late = append(late, step)
 	}
 	return late
 }

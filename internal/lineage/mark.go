@@ -3,7 +3,6 @@ package lineage
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"time"
 )
 
@@ -41,27 +40,18 @@ func (m Mark) sameBeginning(s State) bool {
 // holds reports whether c has all bytes that were read of the file of m, judged by its beginning
 // and the bytes before the place.
 func (m Mark) holds(c Content) bool {
-	_, held := m.recentIn(c)
+	_, held := m.stepIn(c)
 	return held
-}
-
-// recentIn returns the bytes before the place, if c holds all that were read of the file of m.
-func (m Mark) recentIn(c Content) (recent []byte, held bool) {
-	s := c.State()
-	if !s.Packed && s.Size < m.Off || !m.sameBeginning(s) {
-		return nil, false
-	}
-	recent = make([]byte, min(m.Off, RecentSize))
-	if n, err := c.ReadAt(recent, m.Off-int64(len(recent))); err != nil && (err != io.EOF || n < len(recent)) {
-		return nil, false
-	}
-	return recent, Hash(recent) == m.RecentHash
 }
 
 // stepIn returns the step that reads on in c, if c holds all that was read of the file of m.
 func (m Mark) stepIn(c Content) (s Step, held bool) {
-	recent, held := m.recentIn(c)
-	return Step{c, m.Off, recent}, held
+	state := c.State()
+	if !state.Packed && state.Size < m.Off || !m.sameBeginning(state) {
+		return s, false
+	}
+	s, err := stepAt(c, m.Off)
+	return s, err == nil && Hash(s.Recent) == m.RecentHash
 }
 
 // isOf reports whether c, which has the inode of the file of m, is that file: it has all bytes that

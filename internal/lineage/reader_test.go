@@ -1,7 +1,9 @@
 package lineage
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -188,6 +190,9 @@ func (r *modelReader) discover(before Predecessor) {
 func (r *modelReader) steps(steps []Step) (all []*modelContent) {
 	for _, s := range steps {
 		c := s.Content.(*modelContent)
+		if before := c.data[max(0, s.From-RecentSize):s.From]; !bytes.Equal(before, s.Recent) {
+			panic(fmt.Sprintf("a step from %d has %q before it, not %q", s.From, s.Recent, before))
+		}
 		c.seek(s.From)
 		all = append(all, c)
 	}
