@@ -90,8 +90,9 @@ type caller struct {
 	in  *function
 }
 
-// calledFunctions returns the functions of a library that others with a name call directly. The
-// library has dynamic symbols only, and frames without an answer are not what the rows are about.
+// calledFunctions returns the functions of a library to which a chain of depth direct calls of
+// functions with a name leads. The library has dynamic symbols only, and frames without an answer are
+// not what the rows are about.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {
@@ -119,9 +120,18 @@ func calledFunctions(library string) ([]*function, error) {
 			called.callers = append(called.callers, caller{c.end, named[i-1]})
 		}
 	}
-	named = slices.DeleteFunc(named, func(f *function) bool { return len(f.callers) == 0 })
+	for range depth { // those that are left have a chain of one more caller each time
+		kept := make(map[*function]bool)
+		for _, f := range named {
+			kept[f] = true
+		}
+		for _, f := range named {
+			f.callers = slices.DeleteFunc(f.callers, func(c caller) bool { return !kept[c.in] })
+		}
+		named = slices.DeleteFunc(named, func(f *function) bool { return len(f.callers) == 0 })
+	}
 	if len(named) == 0 {
-		return nil, fmt.Errorf("%s: no calls between functions with a name", library)
+		return nil, fmt.Errorf("%s: no chain of %d calls of functions with a name", library, depth)
 	}
 	return named, nil
 }
@@ -129,16 +139,12 @@ func calledFunctions(library string) ([]*function, error) {
 // glibcStack returns depth frames, each of which calls the one before, as in a real backtrace: the
 // calls show that the library is the one that ran.
 func (l *rawLogs) glibcStack() []rawFrame {
-	for {
-		stack, at := make([]rawFrame, 0, depth), l.functions[l.rand.IntN(len(l.functions))]
-		for len(stack) < depth && len(at.callers) > 0 {
-			c := at.callers[l.rand.IntN(len(at.callers))]
-			stack, at = append(stack, rawFrame{true, c.end}), c.in
-		}
-		if len(stack) == depth {
-			return stack
-		}
+	stack, at := make([]rawFrame, depth), l.functions[l.rand.IntN(len(l.functions))]
+	for i := range stack {
+		c := at.callers[l.rand.IntN(len(at.callers))]
+		stack[i], at = rawFrame{true, c.end}, c.in
 	}
+	return stack
 }
 
 // stack returns depth random frames of one kind.
@@ -190,13 +196,13 @@ func (l *rawLogs) line(format string, args ...any) {
 	l.markup.printf("%s", line)
 }
 
-// crashFrames writes n frames in backtraces of distinct frames in all.
+// crashFrames writes n frames in backtraces, each of which is one of the number distinct.
 func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {
-			stacks := l.stacks(distinct / depth)
-			for i := range n / depth {
-				l.print(stacks[i%2+2*l.rand.IntN(len(stacks)/2)])
+			stacks := l.stacks(distinct)
+			for range n / depth {
+				l.print(stacks[l.rand.IntN(distinct)])
 			}
 		})
 	}
