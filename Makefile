@@ -133,7 +133,7 @@ work:
 	go run ./scripts/gotest -work -timeout=10m ./...
 
 # Real parts, the command as it is built, and the rules of the house: they start programs, which the test cache does not see.
-# The race detector would watch the tests only, not the programs.
+# The race detector does not see the programs; make test-long watches what runs in the process of the tests.
 integration:
 	go run ./scripts/gotest -count 1 -timeout 30m $(WITH_PROGRAMS:%=./%)
 

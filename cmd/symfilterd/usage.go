@@ -31,7 +31,7 @@ func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	flags = pflag.NewFlagSet("symfilterd", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.StringVar(&o.config, "config", "", "the configuration `FILE`")
-	flags.BoolVar(&o.check, "check", false, "check the configuration and exit")
+	flags.BoolVar(&o.check, "check", false, "check the configuration and the files it names, and exit")
 	flags.BoolVar(&o.free, "no-sandbox", false, "do not confine the process on Linux")
 	schema = flags.Bool("schema", false, "print the JSON schema of the configuration")
 	version = flags.Bool("version", false, "print the version")

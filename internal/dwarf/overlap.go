@@ -70,7 +70,7 @@ func (u *unit) gather() {
 	var (
 		all   reachMap
 		given int
-		near  []span // ranges near the current function
+		near  []span // the function's own ranges that touch cold
 	)
 	for _, i := range byEntry {
 		f := &t.list[i]
