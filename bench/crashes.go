@@ -91,8 +91,8 @@ type caller struct {
 }
 
 // calledFunctions returns the functions of a library to which a chain of depth direct calls of
-// functions with a name leads. The library has dynamic symbols only, and frames without an answer are
-// not what the rows are about.
+// functions with a name leads. The library has dynamic symbols only, and frames without an answer
+// are not what the rows are about.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {

@@ -51,11 +51,12 @@ type goalResult struct {
 
 // side is one of the two commands of a row.
 type side struct {
-	Program   string `json:"program"`           // base name
-	Version   string `json:"version,omitempty"` // empty if it prints none
-	Median    cost   `json:"median"`
-	All       []cost `json:"all"`                  // in the order of the runs
-	FileBytes int64  `json:"file_bytes,omitempty"` // bytes of the file that it wrote, if files are compared
+	Program string `json:"program"`           // base name
+	Version string `json:"version,omitempty"` // empty if it prints none
+	Median  cost   `json:"median"`
+	All     []cost `json:"all"` // in the order of the runs
+	// bytes of the file that it wrote, if files are compared
+	FileBytes int64 `json:"file_bytes,omitempty"`
 }
 
 // newReport returns a report without results.

@@ -209,7 +209,8 @@ func (g *graph) include() {
 			}
 		}
 		if members[cycle[i]] > 1 {
-			for e, n := range g.selfOf(i) { // it may have no caller, as the first function of a thread
+			// it may have no caller, as the first function of a thread
+			for e, n := range g.selfOf(i) {
 				incl[e] = max(incl[e], n)
 			}
 			w := whole[int(cycle[i])*g.width:][:g.width]

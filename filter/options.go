@@ -202,7 +202,8 @@ func (p *Paths) Shown(path string) string {
 	switch {
 	case p.Clean:
 		path = layout.CleanPath(path)
-	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"): // the compiler was called by a relative path
+	// the compiler was called by a relative path
+	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"):
 		path = layout.WithoutDots(path)
 	}
 	return path

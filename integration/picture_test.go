@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The picture in README is a screenshot of the page that is printed today: page.sha256 beside it has
-// the hash of the page that the browser has shown. docs/testdata/build.sh makes both again.
+// The picture in README is a screenshot of the page that is printed today: page.sha256 beside it
+// has the hash of the page that the browser has shown. docs/testdata/build.sh makes both again.
 func TestThePictureOfThePageIsOfThisState(t *testing.T) {
 	const picture, sum = "page.png", "page.sha256"
 	dir := filepath.Join(checkout, "docs", "testdata")

@@ -69,8 +69,8 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	}
 }
 
-// README's three commands print the log of README's program with names: from its standard error, from
-// a file with the reasons for what stays, and from a file that is followed.
+// README's three commands print the log of README's program with names: from its standard error,
+// from a file with the reasons for what stays, and from a file that is followed.
 func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "log")
@@ -93,7 +93,8 @@ func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 	lines := 0
 	for line := range strings.Lines(pageBlocks(t, "README.md", "sh")[2]) {
 		lines++
-		followed := strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1) // the signal is for it
+		// the signal is for it
+		followed := strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1)
 		cmd := exec.Command("sh", "-c", strings.ReplaceAll(followed, "/var/log/app", logs))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), noSystemDebug, "SYMFILTER_SYMBOL_PATH=out/symbols", "SYMFILTER_NO_PATHS=true")
@@ -143,8 +144,8 @@ func pageBlocks(t *testing.T, page, language string) (blocks []string) {
 }
 
 // The commands of docs/usage.md for devices and kernels resolve addresses of recorded logs. The
-// programs that they read from print the logs; a log of another build shows the checks. Serial ports
-// are those of serial_test.go.
+// programs that they read from print the logs; a log of another build shows the checks. Serial
+// ports are those of serial_test.go.
 func TestCommandsForDevicesResolveAddresses(t *testing.T) {
 	need(t, "xz")
 	dir := t.TempDir()

@@ -38,7 +38,8 @@ type leak struct {
 	blocks, bytes uint64
 }
 
-const maxLeakTypes = 64 // types of the resources of a group; calls of further types count for the last one
+// types of the resources of a group; calls of further types count for the last one
+const maxLeakTypes = 64
 
 // Close adds the leaks of the last process.
 func (f *finder) Close() error {

@@ -57,7 +57,8 @@ func (a *admission) await(n int64) error {
 		a.end = time.Now().Add(admitWait)
 	}
 	<-m.running
-	defer func() { m.running <- struct{}{} }() // only goroutines that inflate hold a slot, not those that wait
+	// only goroutines that inflate hold a slot, not those that wait
+	defer func() { m.running <- struct{}{} }()
 	end := time.NewTimer(time.Until(a.end))
 	defer end.Stop()
 	select {

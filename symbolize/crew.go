@@ -25,7 +25,8 @@ type crew struct {
 	table   *object.SymbolTable
 	seed    *dwarf.Data // all readers are made from it; it does no lookups itself
 	readers []crewReader
-	mayOwe  int64 // bound of owed; above it a single reader finds out whether the file costs too much
+	// bound of owed; above it a single reader finds out whether the file costs too much
+	mayOwe int64
 
 	done   atomic.Bool // set once: no lookup begins any more
 	paused atomic.Bool // no lookup begins until it is cleared
@@ -255,8 +256,10 @@ func (c *crew) settle(r *crewReader, took time.Duration) {
 }
 
 const (
-	crewShare = 4                // a file that owes more than 1/crewShare of maxOwed gets a single reader
-	crewOwes  = 16 * answerSteps // steps that a file may owe in any case and still have several readers
+	// a file that owes more than 1/crewShare of maxOwed gets a single reader
+	crewShare = 4
+	// steps that a file may owe in any case and still have several readers
+	crewOwes = 16 * answerSteps
 )
 
 // touched is module.touched for all readers of the file.

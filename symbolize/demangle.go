@@ -90,7 +90,8 @@ type knownName struct {
 
 const (
 	knownOverhead = 64 // bytes of memory of a known name beside its text
-	fewNames      = 8  // up to this number a slice is searched: a map takes as much memory as that many names
+	// up to this number a slice is searched: a map takes as much memory as that many names
+	fewNames = 8
 )
 
 // find returns the name at ref. It calls read only for a name that it does not know yet.

@@ -39,51 +39,78 @@ import (
 
 // Limits, one a line, with unit and reason.
 const (
-	DefaultMaxMemory = 512 << 20 // bytes of memory; LLVM's symbolizer takes four times as much for one big C++ program
+	// bytes of memory; LLVM's symbolizer takes four times as much for one big C++ program
+	DefaultMaxMemory = 512 << 20
 
-	maxMapped     = 32768    // files mapped at once: half of the kernel's default vm.max_map_count
-	maxModuleName = 4 << 10  // bytes kept of a module's name: a longer one is not a path
-	maxQueued     = 1024     // searches and inflations that run or wait; a goroutine each
-	entryCost     = 512      // bytes of an entry, without its strings
-	attemptCost   = 64       // bytes of a remembered attempt, without its strings
-	maxEntries    = 131072   // build IDs remembered: two processes' worth of the filter's module limit
-	maxFinding    = 64       // searches on this machine at once: enough to hide a disk's latency, few enough descriptors
-	maxOpenFiles  = 512      // files that cannot be mapped and keep a descriptor: half of the usual descriptor limit
-	maxNames      = 4        // module names tried for one build ID
-	maxAttempts   = 64       // attempts remembered for one build ID
-	maxSaid       = 512      // bytes of one remembered attempt
-	maxName       = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
-	maxStrikes    = 2        // strikes after which debug information is left alone: a lookup exceeded a bound, or panicked
-	accountEvery  = 64       // lookups between two measurements of a file's footprint, which visit all its parsed units; also after the 1st, 2nd, 4th, 8th…
-	nameOverhead  = 128      // bytes a remembered name costs beside its text
+	maxMapped     = 32768   // files mapped at once: half of the kernel's default vm.max_map_count
+	maxModuleName = 4 << 10 // bytes kept of a module's name: a longer one is not a path
+	maxQueued     = 1024    // searches and inflations that run or wait; a goroutine each
+	entryCost     = 512     // bytes of an entry, without its strings
+	attemptCost   = 64      // bytes of a remembered attempt, without its strings
+	// build IDs remembered: two processes' worth of the filter's module limit
+	maxEntries = 131072
+	// searches on this machine at once: enough to hide a disk's latency, few enough descriptors
+	maxFinding = 64
+	// files that cannot be mapped and keep a descriptor: half of the usual descriptor limit
+	maxOpenFiles = 512
+	maxNames     = 4        // module names tried for one build ID
+	maxAttempts  = 64       // attempts remembered for one build ID
+	maxSaid      = 512      // bytes of one remembered attempt
+	maxName      = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
+	// strikes after which debug information is left alone: a lookup exceeded a bound, or panicked
+	maxStrikes = 2
+	// lookups between two measurements of a file's footprint, which visit all its parsed units;
+	// also after the 1st, 2nd, 4th, 8th…
+	accountEvery = 64
+	nameOverhead = 128 // bytes a remembered name costs beside its text
 
-	retryMiss  = 2 * time.Second  // until a missing file is searched for again: about as long as a person waits after adding it
-	betterMin  = 5 * time.Second  // until a file with debug information is searched for again, if the one in use has none; doubles
-	betterMax  = time.Minute      // bound of the times that double
-	reopenWait = time.Second      // every question waits this long for a file that was closed to save memory
+	// until a missing file is searched for again: about as long as a person waits after adding it
+	retryMiss = 2 * time.Second
+	// until a file with debug information is searched for again, if the one in use has none;
+	// doubles
+	betterMin = 5 * time.Second
+	betterMax = time.Minute // bound of the times that double
+	// every question waits this long for a file that was closed to save memory
+	reopenWait = time.Second
 	asideMin   = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax   = 24 * time.Hour
 
-	accountSpent = 2 * time.Millisecond // time in lookups after which the footprint is also measured: they may have parsed a few megabytes
+	// time in lookups after which the footprint is also measured: they may have parsed a few
+	// megabytes
+	accountSpent = 2 * time.Millisecond
 
 	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns.
-	answerSteps = 1 << 16 // steps that a question may take: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even if their units do not fit in memory
+	// steps that a question may take: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even
+	// if their units do not fit in memory
+	answerSteps = 1 << 16
 	maxOwed     = 1 << 28 // steps beyond that: 1 to 2.5 s. Files of 300 MiB owe 30 million when most of their units were parsed for the first time
-	indexSteps  = 16      // steps per byte of debug information that making an index may take in addition: some 2 are needed
+	// steps per byte of debug information that making an index may take in addition: some 2 are
+	// needed
+	indexSteps = 16
 
 	// Sections that were released for lack of memory may be inflated again, up to these bounds.
 	maxCrowded  = 2 << 30  // bytes inflated again, beyond answerBytes for each answer: 4 s
 	answerBytes = 16 << 10 // bytes that may be inflated again for each answer: 40 µs
 
-	spareShare   = 16                     // 1/16 of the budget is never granted: room for units that running lookups parse, which are counted only afterwards
-	maxWhole     = 32 << 10               // bytes of a file that is read whole, not mapped
-	wholeShare   = 4                      // no file is read whole while a quarter of the budget is in use
-	maxInflating = 2                      // files inflated at a time, each by several goroutines: so the first files are ready early
-	maxInline    = 16 << 20               // most bytes that are inflated while a log line waits: 40 ms
-	maxPart      = 512 << 20              // bytes of compressed sections of a split or supplementary file: 1 s
-	smallHeap    = 64 << 10               // files that hold fewer bytes are not closed: that frees too little
-	tellEvery    = 8 << 20                // OffHeap is called when its figure has changed by this many bytes
-	admitWait    = 10 * time.Second       // wait for memory that others hold: five times the time to inflate a GiB
-	admitAgain   = 100 * time.Millisecond // interval of checks whether other files can release memory
-	freshFor     = time.Second            // inflated sections without a lookup yet are kept for this long
+	// 1/16 of the budget is never granted: room for units that running lookups parse, which are
+	// counted only afterwards
+	spareShare = 16
+	maxWhole   = 32 << 10 // bytes of a file that is read whole, not mapped
+	// no file is read whole while a quarter of the budget is in use
+	wholeShare = 4
+	// files inflated at a time, each by several goroutines: so the first files are ready early
+	maxInflating = 2
+	// most bytes that are inflated while a log line waits: 40 ms
+	maxInline = 16 << 20
+	maxPart   = 512 << 20 // bytes of compressed sections of a split or supplementary file: 1 s
+	// files that hold fewer bytes are not closed: that frees too little
+	smallHeap = 64 << 10
+	// OffHeap is called when its figure has changed by this many bytes
+	tellEvery = 8 << 20
+	// wait for memory that others hold: five times the time to inflate a GiB
+	admitWait = 10 * time.Second
+	// interval of checks whether other files can release memory
+	admitAgain = 100 * time.Millisecond
+	// inflated sections without a lookup yet are kept for this long
+	freshFor = time.Second
 )

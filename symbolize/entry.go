@@ -16,8 +16,9 @@ type entry struct {
 	key  key
 	used atomic.Uint64 // cache.clock at the last question
 
-	index atomic.Pointer[indexed] // the module's index, for questions that take no lock; nil if it has none
-	crew  atomic.Pointer[crew]    // likewise
+	// the module's index, for questions that take no lock; nil if it has none
+	index atomic.Pointer[indexed]
+	crew  atomic.Pointer[crew] // likewise
 
 	mu     sync.Mutex // held while the module answers; guards the fields below
 	state  state
@@ -64,8 +65,10 @@ const (
 // is nil again once it has ended.
 type task struct {
 	purpose purpose
-	local   chan struct{} // closed once all local finders have answered, never later than done; equals done for an inflation
-	done    chan struct{} // closed when the task has ended
+	// closed once all local finders have answered, never later than done; equals done for an
+	// inflation
+	local chan struct{}
+	done  chan struct{} // closed when the task has ended
 }
 
 // A purpose is the reason for a task.

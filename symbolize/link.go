@@ -16,9 +16,11 @@ import (
 
 // parts are the files that a module reads besides its own.
 type parts struct {
-	link buildid.Link // link to the debug file of a stripped program; without a Name if there is none
-	sup  supplement   // the supplementary file of its debug information; without a name if there is none
-	alt  *part        // the open supplementary file; nil: none
+	// link to the debug file of a stripped program; without a Name if there is none
+	link buildid.Link
+	// the supplementary file of its debug information; without a name if there is none
+	sup supplement
+	alt *part // the open supplementary file; nil: none
 	// the program whose symbols replace those of the debug file; nil if the debug file's symbols
 	// are used
 	table *part

@@ -65,7 +65,8 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	}
 	e.used.Store(s.cache.clock.Add(1))
 	if e.task == nil && e.wants(name) && e.err != nil {
-		e.state, e.err = unsought, nil // unlike the earlier names, this one may be the path of a file
+		// unlike the earlier names, this one may be the path of a file
+		e.state, e.err = unsought, nil
 	}
 	if err := e.err; err != nil {
 		if e.task == nil && e.due() {

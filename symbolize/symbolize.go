@@ -131,8 +131,9 @@ const (
 
 // A Location is a place in a binary.
 type Location struct {
-	ID   buildid.ID
-	Name string // the module's name as logged; without an ID, a path given by the operator: see StateMark
+	ID buildid.ID
+	// the module's name as logged; without an ID, a path given by the operator: see StateMark
+	Name string
 	Addr uint64 // module-relative; return-address adjustment already applied
 }
 

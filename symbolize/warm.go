@@ -15,8 +15,9 @@ const (
 	maxErrands = 1024 // waiting questions; some 100 KiB. A crash has about a hundred
 	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
 	maxWarmers = 2    // goroutines that ask; equals maxInflating
-	warmShare  = 128  // a generation of answers takes 1/128 of the budget: at 512 MiB some 15,000 frames
-	warmCost   = 192  // bytes of an answer or a frame, without its strings
+	// a generation of answers takes 1/128 of the budget: at 512 MiB some 15,000 frames
+	warmShare = 128
+	warmCost  = 192 // bytes of an answer or a frame, without its strings
 )
 
 // A warmer asks questions for callers that must not wait, and keeps the answers for questions with Now.
@@ -188,7 +189,8 @@ func (w *warmer) run(t errand) {
 		a = w.ask(t.kind, l) // the task that the errand waited for has ended
 	}
 	if errors.Is(a.err, ErrPending) && (len(a.frames) > 0 || a.variable.Name != "") {
-		a.err, a.until = nil, time.Now() // from a file found before the end of the search: expires at once
+		// from a file found before the end of the search: expires at once
+		a.err, a.until = nil, time.Now()
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
 		w.s.cache.memory.heap.Add(w.keep(t.errandKey, a))

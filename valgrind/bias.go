@@ -23,13 +23,16 @@ const (
 	forSignal   = 10 // the code ends a signal handler: nine bytes, once or twice in a file
 	forRequest  = 8  // Valgrind's own code makes a request to Valgrind
 	forTarget   = 9  // the call is to the function of the next inner frame
-	againstName = -8 // the address is in a function with another name; nameBits gives the score in favour
+	// the address is in a function with another name; nameBits gives the score in favour
+	againstName = -8
 	forLine     = 9  // the address has the line of the report
 	forData     = 10 // the variable is at the address in the report
 	againstGap  = -3 // the address is in no function of the unwind information
 	overlap     = -8 // another object is in the same place
 	prior       = 10 // Valgrind usually loads programs and the dynamic linker there
-	margin      = 8  // lead of a bias that is accepted: all others together then have a probability of at most 1 in 256
+	// lead of a bias that is accepted: all others together then have a probability of at most 1 in
+	// 256
+	margin = 8
 )
 
 // The biases at which Valgrind loads a program that can be loaded anywhere, and the dynamic linker
@@ -361,7 +364,8 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			continue
 		}
 		favour, against := nameBits(named), againstName
-		if fn == "(below main)" && !f.hasSymtab() { // several functions have this name; some may be missing
+		// several functions have this name; some may be missing
+		if fn == "(below main)" && !f.hasSymtab() {
 			against = 0
 		}
 		for i := range e.left {

@@ -38,10 +38,11 @@ type finder struct {
 
 // A run is the state of one process in the findings.
 type run struct {
-	number   int                       // number of the process in the findings
-	errors   map[string]counted        // by their unique numbers
-	finished bool                      // it has the state FINISHED
-	threads  map[string]findings.Trace // where its threads were created, by Helgrind's thread number
+	number   int                // number of the process in the findings
+	errors   map[string]counted // by their unique numbers
+	finished bool               // it has the state FINISHED
+	// where its threads were created, by Helgrind's thread number
+	threads map[string]findings.Trace
 
 	// stub is set if the process's report ends after the command line: the process is a child that
 	// forked and then executes a program that Valgrind does not trace. Other reports continue with

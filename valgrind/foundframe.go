@@ -36,8 +36,9 @@ type sharedSite struct {
 // A sharedFrame has the texts of a frame of a report.
 type sharedFrame struct {
 	object, fn, source string
-	dir                int     // length of the folder in source
-	has                [4]bool // whether the report has the object, the function, the folder and the file
+	dir                int // length of the folder in source
+	// whether the report has the object, the function, the folder and the file
+	has [4]bool
 }
 
 // Bounds of the shared sites, in bytes, and of the number of shared stacks. A program as large as a
@@ -153,7 +154,8 @@ func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 			return *slot
 		}
 	}
-	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...) // exact size, since findings are kept: a slice grown by append would be half unused
+	// exact size, since findings are kept: a slice grown by append would be half unused
+	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...)
 	return *slot
 }
 

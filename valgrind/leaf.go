@@ -47,7 +47,8 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 		switch {
 		case l.isEndTag(i, name):
 			return leafText{end: i, next: i + len(name) + 3, isLeaf: true}
-		case name == "protocolversion" && !l.short && l.has(i, versionTag): // the documentation omits the end tag here
+		// the documentation omits the end tag here
+		case name == "protocolversion" && !l.short && l.has(i, versionTag):
 			return leafText{end: i, next: i + len(versionTag), isLeaf: true}
 		case k == unknown && !l.short:
 			return t

@@ -13,10 +13,11 @@ const (
 	maxIndent  = 64      // bytes of blanks before a record in its line that are kept
 	threadName = 32      // bytes of a thread's name, 16 at most, with its end tag
 
-	maxProcesses = 4096     // processes of a report that is read ahead
-	maxObjects   = 4096     // object files of a process
-	maxPath      = 4096     // bytes of a file's name
-	maxAddresses = 4096     // addresses kept as facts, per object and process; 16 are usually enough
+	maxProcesses = 4096 // processes of a report that is read ahead
+	maxObjects   = 4096 // object files of a process
+	maxPath      = 4096 // bytes of a file's name
+	// addresses kept as facts, per object and process; 16 are usually enough
+	maxAddresses = 4096
 	maxNames     = 1024     // functions kept as facts, per object and process
 	maxEpochs    = 16       // places where an object was loaded, one after the other
 	maxBiases    = 1 << 17  // candidates for a load bias: the pages of 512 MiB of code

@@ -92,7 +92,8 @@ func (n *namer) function(f *symbolize.Frame) string {
 		return name
 	}
 	switch {
-	case link == "__restore_rt": // its symbol does not have the type of functions, so Valgrind ignores it
+	// its symbol does not have the type of functions, so Valgrind ignores it
+	case link == "__restore_rt":
 		return ""
 	case !n.t.cur.belowMain && report.IsBelowMain(link) && link != "_start":
 		return report.BelowMain

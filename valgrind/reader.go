@@ -113,7 +113,8 @@ func (r *Reader) zeros(from int) {
 // text reads one line of text outside of records, or the text between two elements of a record.
 func (r *Reader) text() {
 	in := &r.in
-	if !r.rec.active && in.seek <= in.pos { // the text includes the blanks at the beginning of its line
+	// the text includes the blanks at the beginning of its line
+	if !r.rec.active && in.seek <= in.pos {
 		in.pos += bytes.LastIndexByte(in.buf[in.pos:in.word], '\n') + 1
 	}
 	if end := in.textEnd(r.rec.active); !in.short {
@@ -217,7 +218,8 @@ func (r *Reader) declaration() {
 		next = in.nextError(in.pos)
 	}
 	switch {
-	case next >= 0 && (at < 0 || next < at): // the program printed the beginning of a comment without an end
+	// the program printed the beginning of a comment without an end
+	case next >= 0 && (at < 0 || next < at):
 		r.notTag()
 	case at < 0:
 		if !in.needsMore() {

@@ -161,7 +161,8 @@ func (r *reporter) printMembers(rec *Record) {
 		r.named = append(r.named, it.Name)
 		if n, ok := parseNumber(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out.Uint(it.Name, n)
-		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // negative for signals sent by programs
+		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil {
+			// negative for signals sent by programs
 			r.out.Int(it.Name, code)
 		} else if it.Name == "isrootthread" {
 			r.out.Bool(it.Name, true)
@@ -211,7 +212,8 @@ func (r *reporter) printItems(rec *Record, i, end int, top bool) {
 		for next < end && rec.Items[next].Depth > it.Depth {
 			next++
 		}
-		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 { // the first item of this name is a member
+		// the first item of this name is a member
+		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 {
 			r.named = slices.Delete(r.named, j, j+1)
 			i = next
 			continue

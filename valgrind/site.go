@@ -86,7 +86,8 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS { // eight bytes before the return address: inside the call
+	// eight bytes before the return address: inside the call
+	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS {
 		s.addr, s.kind = f.IP, markup.Precise
 	}
 	s.rel = s.addr - s.at.bias

@@ -45,8 +45,9 @@ type summary struct {
 	statedLeaks  bool // a leak_summary has the leaks
 	losses       [len(lossKinds)]loss
 	nested       uint64 // bytes of indirectly lost blocks in the texts of other leaks
-	number, of   uint64 // number and total of the last loss record, which restart from 1 in each leak check
-	finished     bool   // the next leak belongs to the leak check at the end
+	// number and total of the last loss record, which restart from 1 in each leak check
+	number, of uint64
+	finished   bool // the next leak belongs to the leak check at the end
 }
 
 // leakErrorsOption is the option that sets which kinds of leaks are errors.

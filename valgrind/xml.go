@@ -78,8 +78,9 @@ type addedFrames struct {
 
 // Limits of the rewriter, in bytes.
 const (
-	maxHeader = 64 << 10 // bytes of the repeated header of a process, and of the text before all documents
-	maxGap    = 64       // line ends between two records
+	// bytes of the repeated header of a process, and of the text before all documents
+	maxHeader = 64 << 10
+	maxGap    = 64 // line ends between two records
 )
 
 func newRewriter(begin func() (Document, error), o Options) *rewriter {

@@ -196,8 +196,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// parse returns the values of the flags, and the other words. The values are nil after an error, or if
-// the flags ask for a text, which is then printed.
+// parse returns the values of the flags, and the other words. The values are nil after an error, or
+// if the flags ask for a text, which is then printed.
 func (d dispatched) parse(std standard) (*config, []string, error) {
 	c := newConfig()
 	if d.command.isReport() {

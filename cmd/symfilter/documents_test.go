@@ -19,8 +19,8 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// Each command that README, the pages of docs and the examples show has flags, values and numbers of
-// arguments that the command line takes, also where no test can run it.
+// Each command that README, the pages of docs and the examples show has flags, values and numbers
+// of arguments that the command line takes, also where no test can run it.
 func TestCommandsOfDocumentsAreUnderstood(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	found := 0

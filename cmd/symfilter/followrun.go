@@ -139,7 +139,8 @@ func (p *followRun) run(files []string) int {
 		p.diag.line("--follow: %v", err)
 		return exitIO
 	}
-	if flags.state != "" && written.IsTorn(p.stream.out) { // this process alone holds the checkpoint, so nobody else is printing this line
+	// this process alone holds the checkpoint, so nobody else is printing this line
+	if flags.state != "" && written.IsTorn(p.stream.out) {
 		if err := p.out.endLine(); err != nil {
 			p.diag.line("write standard output: %v", wording.Cause(err))
 			return exitIO

@@ -56,8 +56,8 @@ type engine struct {
 	sniffer *doctor.Sniffer // of the text; nil in the llvm style
 }
 
-// files filters the named inputs, each with a context of its own, until the output fails, and returns
-// the exit code. An input that cannot be read does not keep the others from being filtered.
+// files filters the named inputs, each with a context of its own, until the output fails, and
+// returns the exit code. An input that cannot be read does not keep the others from being filtered.
 func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i
@@ -139,7 +139,8 @@ func sameRegular(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// exit ends the handling of signals, and returns the exit code of a run whose inputs ended with code.
+// exit ends the handling of signals, and returns the exit code of a run whose inputs ended with
+// code.
 func (s *stream) exit(code int) int {
 	sig := s.stop.end()
 	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
@@ -161,8 +162,8 @@ func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err 
 	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters what it reads from in by the engine, to its end, or until the stopper ends the reading.
-// Writers of a live input may be silent for a while.
+// run filters what it reads from in by the engine, to its end, or until the stopper ends the
+// reading. Writers of a live input may be silent for a while.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
 	if s.contextSaver != nil {

@@ -19,8 +19,9 @@ import (
 type options struct {
 	config string
 	check  bool
-	free   bool                  // no sandbox
-	print  func(io.Writer) error // prints help, a man page or a completion script instead of running; nil to run
+	free   bool // no sandbox
+	// prints help, a man page or a completion script instead of running; nil to run
+	print func(io.Writer) error
 }
 
 // shells are the shells with a completion script.

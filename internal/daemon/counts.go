@@ -35,9 +35,10 @@ type tallies struct {
 	contexts atomic.Int64 // processes whose modules and maps are known
 	evicted  [evictions]atomic.Int64
 
-	mu               sync.Mutex
-	followers        map[*follow.Follower]*pipeline // running followers
-	checkpointErrors int64                          // checkpoint errors of followers that have ended
+	mu        sync.Mutex
+	followers map[*follow.Follower]*pipeline // running followers
+	// checkpoint errors of followers that have ended
+	checkpointErrors int64
 }
 
 // An eviction is the reason why a context was dropped.

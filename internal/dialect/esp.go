@@ -19,8 +19,8 @@ var (
 		Subtracts: LessESPIDF,
 	}
 
-	// stackWords is not among the dialects of --dialects=auto: a stack still holds return addresses of
-	// calls that have returned, and they look the same.
+	// stackWords is not among the dialects of --dialects=auto: a stack still holds return addresses
+	// of calls that have returned, and they look the same.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
 		Needs:    "--image FILE, the firmware; guesses, so that --dialects must name it",

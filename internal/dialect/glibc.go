@@ -27,8 +27,8 @@ var glibc = Dialect{
 // nothing below 64 KiB (vm.mmap_min_addr), so a smaller number is an index or a size.
 const firstAddress = 0x10000
 
-// matchCLibrary matches an address in brackets, of mtrace or of glibc, or a distance of libexecinfo:
-// +0x24.
+// matchCLibrary matches an address in brackets, of mtrace or of glibc, or a distance of
+// libexecinfo: +0x24.
 func matchCLibrary(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '+' {
 		return matchExecinfo(r, l, at)

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	maxRemember  = 4096    // unresolved modules of all inputs
-	maxNameBytes = 1 << 20 // bytes of the names of these modules together: a log may give each several KiB
-	maxListed    = 4       // modules that the closing line names
-	maxShownName = 64      // bytes of a name in the closing line
+	maxRemember = 4096 // unresolved modules of all inputs
+	// bytes of the names of these modules together: a log may give each several KiB
+	maxNameBytes = 1 << 20
+	maxListed    = 4  // modules that the closing line names
+	maxShownName = 64 // bytes of a name in the closing line
 )
 
 // Counts are the addresses of one input, or of several.

@@ -28,8 +28,9 @@ type Search struct {
 	NoPaths            bool // no file is opened because a log names it
 	NoDefaultDebugDirs bool
 
-	URLs      []string // URLs of the servers that are asked
-	NoServers string   // the flag that keeps servers from being asked; empty if a server can be named
+	URLs []string // URLs of the servers that are asked
+	// the flag that keeps servers from being asked; empty if a server can be named
+	NoServers string
 
 	// Examining is set for symfilter doctor, which is not the advice for what it has just done.
 	Examining bool

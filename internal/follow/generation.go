@@ -24,8 +24,9 @@ type generation struct {
 	out      *outlet // takes its lines
 	size     int64   // at the last look
 	mtime    time.Time
-	unlinked bool   // it was removed and has no name
-	real     string // path to which a symbolic link led when it led to the file; "" if that is not known
+	unlinked bool // it was removed and has no name
+	// path to which a symbolic link led when it led to the file; "" if that is not known
+	real string
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line
@@ -44,9 +45,10 @@ type generation struct {
 	// offset to which it may be read for now: bytes after it may be younger than lines in another
 	// file; 0: no limit
 	until        int64
-	copied       bool      // it does not grow: a copy of a truncated file, or compressed
-	namedArchive bool      // its name is that of a compressed file
-	contents     *contents // of a compressed file, to which all offsets refer; nil: it is not compressed
+	copied       bool // it does not grow: a copy of a truncated file, or compressed
+	namedArchive bool // its name is that of a compressed file
+	// of a compressed file, to which all offsets refer; nil: it is not compressed
+	contents *contents
 }
 
 // openRegular opens path if it is a regular file. It opens nothing else: to open a device can have

@@ -21,7 +21,8 @@ func (s *source) makeRoom() {
 		return
 	}
 	for _, g := range s.held() {
-		if !g.unlinked && (g.contents == nil || g.contents.r == nil) { // else it would be unpacked again
+		// else it would be unpacked again
+		if !g.unlinked && (g.contents == nil || g.contents.r == nil) {
 			g.Close()
 		}
 	}

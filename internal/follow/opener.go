@@ -139,7 +139,8 @@ func (s *source) openArchive(f lineage.File) (*generation, error) {
 			return nil, lineage.ErrLater
 		}
 		return nil, err
-	case g.id != f.ID || !g.mtime.Equal(f.ModTime): // it was replaced, perhaps by one with its inode
+	// it was replaced, perhaps by one with its inode
+	case g.id != f.ID || !g.mtime.Equal(f.ModTime):
 		g.Close()
 		s.attention = true
 		return nil, lineage.ErrLater

@@ -84,7 +84,8 @@ func (s *source) reading() []*generation {
 // resume continues at the place of the checkpoint, and reports whether there is a file to read.
 func (s *source) resume() (bool, error) {
 	saved := *s.saved
-	if len(saved.Reading) == 0 && saved.Context == "" && saved.Beside == nil { // nothing was looked at
+	// nothing was looked at
+	if len(saved.Reading) == 0 && saved.Context == "" && saved.Beside == nil {
 		s.saved, s.start, s.since = nil, Beginning, s.f.saver.since
 		return s.begin()
 	}
@@ -204,8 +205,9 @@ func (s *source) openAll() (now *generation, all lineage.Folder, beside *family,
 	}
 }
 
-// changes reports whether files are being renamed, compressed or copied: the copy of a file that was
-// truncated just now may be missing in all, or not be complete. now is the file that has the name.
+// changes reports whether files are being renamed, compressed or copied: the copy of a file that
+// was truncated just now may be missing in all, or not be complete. now is the file that has the
+// name.
 func (s *source) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)
@@ -230,8 +232,8 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 }
 
 // resumeOlder continues with the files of older, which had already lost their name. Each sink that
-// differed from that of the name gets its context back, even if its file is gone: then it prints its
-// held records.
+// differed from that of the name gets its context back, even if its file is gone: then it prints
+// its held records.
 func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error {
 	sinks := make(map[int]*outlet)
 	for i, r := range older {
@@ -275,8 +277,8 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 	return nil
 }
 
-// lostTrack reports why reading does not continue at the place of the checkpoint. copied is a copy of
-// what the file held, broken a damaged archive.
+// lostTrack reports why reading does not continue at the place of the checkpoint. copied is a copy
+// of what the file held, broken a damaged archive.
 func (s *source) lostTrack(now *generation, last savedReading, copied, broken *generation) {
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {
 		s.lostFile("the file", last, broken)

@@ -29,27 +29,30 @@ type source struct {
 	real  string        // path with symbolic links resolved, at the last check
 	read  time.Time     // time at which cur was last read to its end
 
-	gaps      bool         // files may be missing in ahead and are searched
-	lineage   *lineage.Log // which of the siblings are to be read
-	family    *family      // siblings at the last check
-	changed   time.Time    // time of the last new file
-	created   atomic.Int64 // new files that got the name, counted by events since these arrive
-	named     named        // by the same events; guarded by the watcher's mutex
-	taken     int64        // number of files that were opened, in the same count
-	uncounted lineage.ID   // file that had the name before the count began, unless it was opened since
-	noticed   time.Time    // time at which created was first found to differ from taken
-	missing   int          // searches that did not find cur, which was closed
+	gaps    bool         // files may be missing in ahead and are searched
+	lineage *lineage.Log // which of the siblings are to be read
+	family  *family      // siblings at the last check
+	changed time.Time    // time of the last new file
+	created atomic.Int64 // new files that got the name, counted by events since these arrive
+	named   named        // by the same events; guarded by the watcher's mutex
+	taken   int64        // number of files that were opened, in the same count
+	// file that had the name before the count began, unless it was opened since
+	uncounted lineage.ID
+	noticed   time.Time // time at which created was first found to differ from taken
+	missing   int       // searches that did not find cur, which was closed
 
 	// time of a checkpoint that does not list the file: files written later are new, rotated ones
 	// too
-	since       time.Time
-	truncatedID lineage.ID                // ID of a file that was truncated, while a copy of it is read
+	since time.Time
+	// ID of a file that was truncated, while a copy of it is read
+	truncatedID lineage.ID
 	foreign     string                    // name of an archive that cannot be unpacked
 	cut         map[lineage.ID]cutArchive // archives that may still be written
 
-	saved       *savedSource // entry in the checkpoint, until its files are found
-	searches    int          // for the last file of saved while files were being renamed; at most maxTries
-	lastMessage string       // the last message of trouble or routine
+	saved *savedSource // entry in the checkpoint, until its files are found
+	// for the last file of saved while files were being renamed; at most maxTries
+	searches    int
+	lastMessage string // the last message of trouble or routine
 	truncations int
 	places      []place // places whose changes are watched
 

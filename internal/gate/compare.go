@@ -30,15 +30,17 @@ type Comparison struct {
 // A Change is a fingerprint that was not known before.
 type Change struct {
 	Findings []*findings.Finding // at least one
-	Expired  time.Time           // last day on which a baseline accepted it; zero if no baseline has it
-	Unnamed  bool                // see [Identified]: it may have been known before
+	// last day on which a baseline accepted it; zero if no baseline has it
+	Expired time.Time
+	Unnamed bool // see [Identified]: it may have been known before
 }
 
 // Compare compares the findings of a run with the entries known before. Entries whose day has
 // passed count as missing.
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
-	before := make(map[string][]Entry) // entries with the run's fingerprints only: a baseline may have many others
+	// entries with the run's fingerprints only: a baseline may have many others
+	before := make(map[string][]Entry)
 	for _, x := range now.All() {
 		before[x.Fingerprint] = nil
 	}

@@ -381,8 +381,8 @@ func TestProseIsWrapped(t *testing.T) {
 
 var tableRow = regexp.MustCompile(`^\|.*\|$`)
 
-// Each entry of docs/formats names a test or a script that checks it. Only a difference from another
-// program may have none.
+// Each entry of docs/formats names a test or a script that checks it. Only a difference from
+// another program may have none.
 func TestEveryDecisionNamesItsTest(t *testing.T) {
 	entries := 0
 	for _, name := range committed(t) {

@@ -5,7 +5,8 @@ package html
 //
 // That another backtrace belongs to a group is known only when it comes. So the group is closed
 // after each one, and groupEnd becomes groupMore, which has as many bytes, if another one comes.
-type group struct{ piece, at int } // place of the last groupEnd: piece and offset; at is 0 if there is none
+// place of the last groupEnd: piece and offset; at is 0 if there is none
+type group struct{ piece, at int }
 
 const (
 	groupBegin = "<div class=\"g\"><div>\n"

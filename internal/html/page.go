@@ -17,7 +17,8 @@ const (
 	headSize = 1 << 20  // bytes of HTML at the beginning of a large page
 	headRows = 2000     // lines there
 
-	blockRows = 200      // lines of a <pre>: a browser lays out only the <pre> elements near the window
+	// lines of a <pre>: a browser lays out only the <pre> elements near the window
+	blockRows = 200
 	blockSize = 64 << 10 // bytes of a <pre> at a line end, above which the next one begins
 	chunkSize = 1 << 20  // bytes of text of a chunk
 	pieceSize = 1 << 20  // bytes of HTML that are in one array

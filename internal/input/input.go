@@ -113,7 +113,8 @@ type Writer struct {
 	decoder *utf16Decoder  // nil if the input is not UTF-16
 	zeros   zeroWatch      // detects the beginning of another input
 	dst     io.WriteCloser // nil until the format is known
-	watch   *reportWatch   // set at the beginning of a log whose format was recognised; nil afterwards
+	// set at the beginning of a log whose format was recognised; nil afterwards
+	watch *reportWatch
 
 	earlier []byte // context of the processes of an earlier input, until the format is known; see Remember
 }

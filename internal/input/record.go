@@ -136,7 +136,8 @@ func (e *Envelope) filterRecord(l *seal) {
 		}
 		e.f.Write(e.given) // its error is that of the writer, which e.out keeps
 	}
-	if held := int64(e.f.HeldTrace()); several && held > 0 && held <= l.last-l.line+1 { // a trace that began earlier may continue in the next record
+	// a trace that began earlier may continue in the next record
+	if held := int64(e.f.HeldTrace()); several && held > 0 && held <= l.last-l.line+1 {
 		e.f.Release()
 	}
 	e.endLine()

@@ -14,17 +14,19 @@ import (
 type seal struct {
 	// numbers of the lines in the filter; the text of a Docker entry may have several
 	line, last int64
-	parts      []part  // parts of the container's line, in order
-	out        []byte  // text of the line that was already printed
-	text       []byte  // text for the filter
-	raw        []byte  // the input lines of that text
-	open       bool    // the container's line continues after it
-	noEnd      bool    // the log ends with the line, without a line end
-	got        []byte  // output of the filter for the line so far
-	cut        bool    // the output is too large: its beginning was printed early, or it is not printed at all
-	fields     []field // fields of a record; nil for a line of a container
-	prefix     []byte  // the part of a record that a page or a journal shows before each line; nil until first needed
-	field      int     // the first field whose output may not be complete
+	parts      []part // parts of the container's line, in order
+	out        []byte // text of the line that was already printed
+	text       []byte // text for the filter
+	raw        []byte // the input lines of that text
+	open       bool   // the container's line continues after it
+	noEnd      bool   // the log ends with the line, without a line end
+	got        []byte // output of the filter for the line so far
+	// the output is too large: its beginning was printed early, or it is not printed at all
+	cut    bool
+	fields []field // fields of a record; nil for a line of a container
+	// the part of a record that a page or a journal shows before each line; nil until first needed
+	prefix []byte
+	field  int // the first field whose output may not be complete
 }
 
 // chunkSize is the largest text of a part in bytes, if a line has several parts: the size of the

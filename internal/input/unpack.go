@@ -71,7 +71,9 @@ func (u *unpacker) unpack() error {
 type UnpackError struct {
 	Format string // format of the file: gzip, zstd, xz or bzip2
 	Err    error  // error of the decoder
-	Lost   int64  // upper bound of the bytes of the file that were neither unpacked nor printed; set when Close returns
+	// upper bound of the bytes of the file that were neither unpacked nor printed; set when Close
+	// returns
+	Lost int64
 }
 
 func (e *UnpackError) Error() string {

@@ -49,7 +49,8 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		switch {
 		case !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
-		case twin: // the next search compares it again: the other file may be gone before it is held
+		// the next search compares it again: the other file may be gone before it is held
+		case twin:
 		case archived:
 			l.LeaveOut(f)
 		case from == 0 && f.ModTime.Before(l.LastChange.Truncate(time.Second)):
@@ -129,7 +130,8 @@ func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []
 			return 0, ctx.Err() == nil
 		}
 		if m.Len == HeadSize { // else too few bytes are equal
-			from = max(from, m.Off) // of a file that was truncated there is a mark, and one of its copy
+			// of a file that was truncated there is a mark, and one of its copy
+			from = max(from, m.Off)
 		}
 	}
 	return from, false

@@ -17,8 +17,9 @@ type Place struct {
 // A Checkpoint is what another run needs to know about the files of a log.
 type Checkpoint struct {
 	Reading []Place // the oldest first
-	Current bool    // the last of Reading had the name, or was to be read before the file that has it
-	Read    []Mark  // files that are not to be read again
+	// the last of Reading had the name, or was to be read before the file that has it
+	Current bool
+	Read    []Mark // files that are not to be read again
 	// Beside holds the fingerprints of the files beside the name that are not to be read; nil in a
 	// checkpoint of an earlier version. Archives is set if those of archives are among them.
 	Beside   *string

@@ -66,7 +66,8 @@ func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, 
 		}
 		continued = continued || again
 	}
-	l.prune(beside, now) // of many files, only the last marks are kept: archives were compared before
+	// of many files, only the last marks are kept: archives were compared before
+	l.prune(beside, now)
 	l.forgetLeftOut(beside)
 	l.family = beside // so that the next run knows the copies
 	return l.inOrder(copies, rest, beside), continued || rest >= 0, nil
@@ -128,29 +129,33 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		if err != nil {
 			continue
 		}
-		continues := s.Look > 0 && rest < 0 && continues(c, old)
-		more := continues && hasMore(c, s.Off)
-		from, archived := int64(0), false
-		if !continues && !replaced {
-			from, archived = l.isArchived(ctx, d, c, f, others)
-		}
-		twin := !continues && !archived && hasTwin(c, append(contentsOf(copies), now))
-		if continues {
-			from = s.Off
-		}
-		step, err := stepAt(c, from)
-		switch {
-		case err != nil, !archived && !twin && !more && ctx.Err() != nil: // it could not be read or compared
-			c.Close()
-			return copies, rest, continued, ErrLater
-		case continues:
+		if s.Look > 0 && rest < 0 && continues(c, old) {
 			continued = true
-			if more && l.Claim(c) == nil {
+			step, more, err := l.takeRest(ctx, c, s.Off)
+			if err != nil {
+				c.Close()
+				return copies, rest, continued, err
+			}
+			if more {
 				rest = len(copies)
 				copies = append(copies, step)
 				continue
 			}
 			l.LeaveOut(f)
+			c.Close()
+			continue
+		}
+		from, archived := int64(0), false
+		if !replaced {
+			from, archived = l.isArchived(ctx, d, c, f, others)
+		}
+		twin := !archived && hasTwin(c, append(contentsOf(copies), now))
+		step, err := stepAt(c, from)
+		switch {
+		// it could not be read or compared
+		case err != nil, !archived && !twin && ctx.Err() != nil:
+			c.Close()
+			return copies, rest, continued, ErrLater
 		case replaced, twin:
 		case archived:
 			l.LeaveOut(f)
@@ -161,4 +166,17 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		c.Close()
 	}
 	return copies, rest, continued, nil
+}
+
+// takeRest claims the archive c, which holds all that was read of a file up to off, and returns the
+// step that reads on in it. more is false if c has no more, or if another log reads it. The only
+// error is ErrLater.
+func (l *Log) takeRest(ctx context.Context, c Content, off int64) (step Step, more bool, err error) {
+	if step, err = stepAt(c, off); err != nil {
+		return step, false, ErrLater
+	}
+	if more = hasMore(c, off); !more && ctx.Err() != nil {
+		return step, false, ErrLater
+	}
+	return step, more && l.Claim(c) == nil, nil
 }

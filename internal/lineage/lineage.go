@@ -2,9 +2,9 @@
 // it since, what is only a copy or an archive of lines that were read, and in which order the
 // others are to be read.
 //
-// It is a value that is fed with listings and a checkpoint. Files are opened by its [Disk] alone; it
-// starts no goroutine and asks no clock. It compares files by their first bytes and those before the
-// place up to which lines were read.
+// It is a value that is fed with listings and a checkpoint. Files are opened by its [Disk] alone;
+// it starts no goroutine and asks no clock. It compares files by their first bytes and those before
+// the place up to which lines were read.
 package lineage
 
 import (

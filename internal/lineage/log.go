@@ -15,16 +15,18 @@ type Log struct {
 	Begun      bool      // a file was read in this run, or in the one of the checkpoint
 	LastChange time.Time // last change of the current file while the name was known to lead to it
 
-	records   *Records
-	family    *Family          // at the last look
-	read      []Mark           // files that were read and still exist
-	leftOut   map[ID]time.Time // archives that are not to be read, with the time of their last change
-	outdated  []File           // of leftOut, for Outdated
-	archiveOf map[ID]File      // of files that are still open
+	records *Records
+	family  *Family // at the last look
+	read    []Mark  // files that were read and still exist
+	// archives that are not to be read, with the time of their last change
+	leftOut   map[ID]time.Time
+	outdated  []File      // of leftOut, for Outdated
+	archiveOf map[ID]File // of files that are still open
 
-	ignored  time.Time // files beside the name that were not written to since then are ignored
-	saved    *string   // fingerprints of a checkpoint, for the next one, until the files are listed again
-	archives bool      // saved has archives, too
+	ignored time.Time // files beside the name that were not written to since then are ignored
+	// fingerprints of a checkpoint, for the next one, until the files are listed again
+	saved    *string
+	archives bool // saved has archives, too
 }
 
 // NewLog returns the lineage of the files called name, of which nothing is known.

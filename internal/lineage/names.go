@@ -14,7 +14,8 @@ var unreadSuffixes = slices.Concat(archiveSuffixes, []string{".tmp", ".swp", "~"
 var archiveSuffixes = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
 
 // IsArchive reports whether the name of a followed file is that of a compressed one, which may have
-// been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever they begin with.
+// been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever they begin
+// with.
 func IsArchive(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return slices.ContainsFunc(archiveSuffixes, func(end string) bool {

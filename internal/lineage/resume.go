@@ -47,7 +47,8 @@ type Older struct {
 
 // A Resumption is the search for the files of a checkpoint.
 type Resumption struct {
-	Found  Step    // the file that was being read, or its archive; without a Content if it is missing
+	// the file that was being read, or its archive; without a Content if it is missing
+	Found  Step
 	Broken Content // an archive that begins like it and is damaged before the place, or nil
 	Older  []Older // those of the other places, in their order
 
@@ -117,7 +118,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 // read, and marks of those that are gone. Then the files that were found can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
-	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time) // before the marks of younger files are added
+	// before the marks of younger files are added
+	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time)
 	for i, p := range r.older {
 		if r.Older[i].Content != nil {
 			l.forgetSaved(p.Mark)

@@ -287,7 +287,8 @@ func TestSchedules(t *testing.T) {
 		count, faults := 0, 0
 		var visit func(steps []int)
 		visit = func(steps []int) {
-			if n := len(steps); n > 0 && steps[n-1]%2 == 1 { // a look follows the last step in any case
+			// a look follows the last step in any case
+			if n := len(steps); n > 0 && steps[n-1]%2 == 1 {
 				w, distinct := run(steps, closes)
 				if !distinct {
 					return

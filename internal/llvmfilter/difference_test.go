@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The outputs for inputs on which LLVM 19 differs, as docs/formats/llvm.md lists them. LLVM's outputs are not
-// recorded: they are a crash, uninitialised memory, or names of another demangler.
+// The outputs for inputs on which LLVM 19 differs, as docs/formats/llvm.md lists them. LLVM's
+// outputs are not recorded: they are a crash, uninitialised memory, or names of another demangler.
 func TestKnownDifferences(t *testing.T) {
 	long := strings.Repeat("ab", 65)
 	for _, test := range []struct{ name, in, out, said string }{

@@ -13,7 +13,9 @@ import (
 // symbol table, then by a list.
 type nextTable struct {
 	searches int
-	codes    []symbolEntry // symbols of executable sections, whose index they hold; sorted by section and address, without duplicates; nil until built
+	// symbols of executable sections, whose index they hold; sorted by section and address, without
+	// duplicates; nil until built
+	codes []symbolEntry
 }
 
 func (n *nextTable) footprint() int64 {
@@ -41,7 +43,8 @@ func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bo
 
 // nextScanned is NextSymbol by a scan, for the section in, which has this index.
 func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
-	least := math.MaxUint64 - from // least distance from from+1 so far; this initial value is more than any address has
+	// least distance from from+1 so far; this initial value is more than any address has
+	least := math.MaxUint64 - from
 	common := t.hasCommonLayout()
 	i := uint64(0)
 	for b := t.raw; uint64(len(b)) >= t.entry; i, b = i+1, b[t.entry:] {

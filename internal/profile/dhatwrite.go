@@ -38,9 +38,11 @@ type dhatWriter struct {
 	w    *bufio.Writer
 	scan dhatScanner
 
-	table   map[string]uint32 // numbers of the new table, by the text of the frame; nil: the old table stays
-	texts   []string          // the new table
-	numbers [][]uint32        // by number in the old table: the new numbers; nil before the first stack with the frame
+	// numbers of the new table, by the text of the frame; nil: the old table stays
+	table map[string]uint32
+	texts []string // the new table
+	// by number in the old table: the new numbers; nil before the first stack with the frame
+	numbers [][]uint32
 
 	row     int  // row of the next text in the old table
 	inTable bool // the last part was a text of the old table, which a new one replaces

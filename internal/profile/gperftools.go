@@ -40,7 +40,8 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, max(h.rate, 1)
 	d.p.DropFrames, d.p.KeepFrames = allocatorFrames, keptRuntimeFrames
 	objects, space := "objects", "space" // the names that viewers know
-	if h.allocated {                     // before the blocks in use, since viewers show the last type
+	// before the blocks in use, since viewers show the last type
+	if h.allocated {
 		d.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}}
 		objects, space = "inuse_objects", "inuse_space"
 	}

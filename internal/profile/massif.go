@@ -63,22 +63,26 @@ type massifFile struct {
 	all    *stacks.Profile // nil before stacks
 
 	command string
-	pages   bool               // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
-	path    []int              // by level, the frames of the current node and of its ancestors; -1 for a node without a frame
-	left    int                // children that the nodes of the current tree still have
-	unended bool               // the last line has no line end
-	count   int                // snapshots so far
-	number  string             // number of the last snapshot, as in the file
-	shown   int                // number of the snapshot with the peak, otherwise of the last one with a tree; 0: none
-	isPeak  bool               // shown is the peak
-	values  []stacks.ValueType // values of the trees of --xtree-memory; Massif's own trees have none
+	pages   bool // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
+	// by level, the frames of the current node and of its ancestors; -1 for a node without a frame
+	path    []int
+	left    int    // children that the nodes of the current tree still have
+	unended bool   // the last line has no line end
+	count   int    // snapshots so far
+	number  string // number of the last snapshot, as in the file
+	// number of the snapshot with the peak, otherwise of the last one with a tree; 0: none
+	shown  int
+	isPeak bool // shown is the peak
+	// values of the trees of --xtree-memory; Massif's own trees have none
+	values []stacks.ValueType
 }
 
 // A massifFrame is a frame of the file.
 type massifFrame struct {
 	named
-	inner int      // index of the frame that it called first; -1 if none is known
-	texts []string // texts that replace the text of its nodes, innermost first; nil before the first node
+	inner int // index of the frame that it called first; -1 if none is known
+	// texts that replace the text of its nodes, innermost first; nil before the first node
+	texts []string
 }
 
 // A massifNode is a line of a tree.

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	maxFiles   = 4096             // files that a profile may name
-	maxLoads   = 256              // segments of a file that are examined for each address; linkers make five
+	maxFiles = 4096 // files that a profile may name
+	// segments of a file that are examined for each address; linkers make five
+	maxLoads   = 256
 	layoutWait = 10 * time.Second // for the headers of a debug file that was found
 )
 

@@ -45,7 +45,8 @@ func (m *meter) Write(p []byte) (int, error) {
 func (m *meter) measure() {
 	m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // fails only for an invalid level
 	for _, block := range m.blocks {
-		m.scratch, _ = s2.Decode(m.scratch[:cap(m.scratch)], block) // fails only for blocks from elsewhere
+		// fails only for blocks from elsewhere
+		m.scratch, _ = s2.Decode(m.scratch[:cap(m.scratch)], block)
 		m.gzip.Write(m.scratch)
 	}
 	m.blocks, m.scratch = nil, nil

@@ -330,7 +330,8 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	from := len(s.buf)
 	s.comma = false
 	print()
-	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes { // the buffer is not flushed within a frame of bounded names
+	// the buffer is not flushed within a frame of bounded names
+	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes {
 		known[where] = string(s.buf[from:])
 		s.frames[f] = known
 		s.frameBytes += n

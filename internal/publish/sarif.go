@@ -8,13 +8,16 @@ import (
 
 // Limits of GitHub's code scanning, above which it refuses a file or omits a part.
 const (
-	maxResults       = 25_000    // results of a run
-	shownResults     = 5_000     // results of a run that GitHub shows
-	maxFlowLocations = 1_000     // locations in the flow of a result; GitHub accepts 10,000, and does not show more than this
-	maxRelated       = 100       // related locations of a result; GitHub accepts 1,000, and does not show more than this
-	maxCompressed    = 9_500_000 // bytes of the file after gzip: 10 MB, less what the compressor has not counted yet
-	maxNotices       = 100       // messages of a run about what is missing
-	maxDetails       = 3         // lines of details in a result's message, besides its stacks
+	maxResults   = 25_000 // results of a run
+	shownResults = 5_000  // results of a run that GitHub shows
+	// locations in the flow of a result; GitHub accepts 10,000, and does not show more than this
+	maxFlowLocations = 1_000
+	// related locations of a result; GitHub accepts 1,000, and does not show more than this
+	maxRelated = 100
+	// bytes of the file after gzip: 10 MB, less what the compressor has not counted yet
+	maxCompressed = 9_500_000
+	maxNotices    = 100 // messages of a run about what is missing
+	maxDetails    = 3   // lines of details in a result's message, besides its stacks
 )
 
 // SARIFOptions select optional members that SARIF prints. The zero value is usable.

@@ -236,7 +236,8 @@ func cweOf(x *findings.Finding) []int {
 			return c.cwe[:1]
 		}
 		return c.cwe
-	case &heapOverflow, &stackAccess, &staticAccess: // the first number is for writes, the second for reads
+	// the first number is for writes, the second for reads
+	case &heapOverflow, &stackAccess, &staticAccess:
 		if strings.Contains(x.Message, "WRITE") {
 			return c.cwe[:1]
 		}

@@ -89,7 +89,8 @@ type suppression struct {
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
-	known map[uint64]*suppression                   // the first of equal suppressions, by the last of its sums
+	// the first of equal suppressions, by the last of its sums
+	known map[uint64]*suppression
 	seed  maphash.Seed
 
 	nameless bool // an own function has a name, but no linkage name
@@ -121,7 +122,8 @@ func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
 	p.hashes = p.hashes[:0]
 	for _, f := range frames {
-		sum = (bits.RotateLeft64(sum, 5) ^ maphash.String(p.seed, f)) * 0x9E3779B97F4A7C15 // an odd factor loses no bit
+		// an odd factor loses no bit
+		sum = (bits.RotateLeft64(sum, 5) ^ maphash.String(p.seed, f)) * 0x9E3779B97F4A7C15
 		p.hashes = append(p.hashes, sum)
 	}
 	return p.hashes
@@ -275,7 +277,8 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	for i, f := range frames {
 		if !isOwn(i) {
 			call := "..."
-			if (i == 0 || isOwn(i-1)) && isOwn(i+1) { // a single frame, such as malloc: "..." would hide more
+			// a single frame, such as malloc: "..." would hide more
+			if (i == 0 || isOwn(i-1)) && isOwn(i+1) {
 				call = p.systemCall(f)
 			}
 			if len(names) == 0 || names[len(names)-1] != "..." {

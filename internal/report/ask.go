@@ -19,11 +19,12 @@ type Asker struct {
 
 // An Answer is the result of the lookup of an address.
 type Answer struct {
-	Frames  []symbolize.Frame // innermost first; none if no symbol covers the address
-	Err     error             // why the frames are missing; nil if the file has none for the address
-	Pending bool              // the debug file is still being looked for
-	Kept    bool              // callers may cache the Answer, at most until Until if that is set
-	Until   time.Time         // a later lookup may give better Frames; zero if they are final
+	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
+	// why the frames are missing; nil if the file has none for the address
+	Err     error
+	Pending bool      // the debug file is still being looked for
+	Kept    bool      // callers may cache the Answer, at most until Until if that is set
+	Until   time.Time // a later lookup may give better Frames; zero if they are final
 }
 
 // NewAsker returns an Asker with the Options of a report.

@@ -53,7 +53,8 @@ type Object struct {
 	Fixed bool             // its load address is its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // the executable segments of Loads
-	State string           // state of a file without a build ID, which another file may replace: see NameOf
+	// state of a file without a build ID, which another file may replace: see NameOf
+	State string
 
 	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers read
 	// its contents within [object.Guard].

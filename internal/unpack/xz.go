@@ -90,7 +90,8 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // is called with the field
 	skip  uint64                           // bytes to pass before the next field
 
-	ended        bool   // the stream has ended: the decoder would take the bytes after it for another stream
+	// the stream has ended: the decoder would take the bytes after it for another stream
+	ended        bool
 	check        int    // bytes of the check after each block
 	blocks       int    // blocks of the current stream
 	packed       uint64 // bytes of the current block's chunks
