@@ -17,7 +17,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		if err == nil {
 			defer now.Close()
 		}
-		steps, again, err := s.lineage.Copies(s.f.disk.ctx, opener{s}, beside.Family, lineage.Truncated{Content: g, Read: s.read}, content(now), contentsOf(s.held()), contentsOf(s.old))
+		steps, again, err := s.lineage.Copies(s.f.disk.ctx, opener{s}, beside.Family, lineage.Truncated{Content: g, Read: s.read}, now.content(), contentsOf(s.held()), contentsOf(s.old))
 		if err != nil {
 			return nil, false, errLater
 		}

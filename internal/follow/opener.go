@@ -21,8 +21,8 @@ func (g *generation) State() lineage.State {
 	return s
 }
 
-// content returns g, or nil.
-func content(g *generation) lineage.Content {
+// content returns g, or a nil interface if g is nil.
+func (g *generation) content() lineage.Content {
 	if g == nil {
 		return nil
 	}

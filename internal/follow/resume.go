@@ -194,7 +194,7 @@ func (s *source) openAll() (now *generation, all lineage.Folder, beside *family,
 			closeAll([]*generation{now})
 			return nil, all, nil, later
 		}
-		if all, later = lineage.Open(opener{s}, beside.Family, content(now)); later != nil {
+		if all, later = lineage.Open(opener{s}, beside.Family, now.content()); later != nil {
 			return nil, all, nil, errLater
 		}
 		// a file that was renamed or compressed meanwhile may be missing

@@ -111,7 +111,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 			s.wait(s.fresh(g))
 			return err
 		}
-		unseen, pending := s.lineage.Successors(s.f.disk.ctx, opener{s}, beside.Family, before, content(g), contentsOf(s.held()), contentsOf(s.old))
+		unseen, pending := s.lineage.Successors(s.f.disk.ctx, opener{s}, beside.Family, before, g.content(), contentsOf(s.held()), contentsOf(s.old))
 		// a file that was renamed meanwhile may be missing among those opened
 		if !s.settled(g, beside) {
 			for _, u := range unseen {
@@ -126,7 +126,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 		s.gaps, s.family = pending, beside
 		s.rename(beside.Files)
 		s.rename(beside.Archives)
-		claimed, late := s.lineage.Take(opener{s}, beside.Family, content(g), unseen)
+		claimed, late := s.lineage.Take(opener{s}, beside.Family, g.content(), unseen)
 		for _, l := range started(late) {
 			l.out = s.out
 			s.old = append(s.old, l)

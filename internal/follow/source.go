@@ -119,7 +119,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	same := there && id == s.newest().id
 	if !same || s.gaps {
 		s.watch()
-		err = s.discover(lineage.Predecessor{Content: content(s.cur)})
+		err = s.discover(lineage.Predecessor{Content: s.cur.content()})
 	}
 	if same && len(s.ahead) == 0 && s.cur.look == 0 && !(info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)) {
 		switched, err := s.truncatedUnread()
