@@ -80,10 +80,10 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	})
 }
 
-// votesOf returns whether numbers grow with age or time among the files of a shape: the number of
-// neighbours, sorted by number, whose time grows, minus the number of those whose time shrinks. The
-// time of an archive is compared with those of archives, and with that of another file only if the
-// archive is the older one: it may be the time of its compression.
+// votesOf tells from their times whether the numbers in the names of files of one shape grow with
+// age: of the neighbours, sorted by number, it counts the pairs whose time grows, less the pairs
+// whose time shrinks. An archive's time may be that of its compression. So it is compared with the
+// times of other archives, and with a plain file's only if the archive is the older of the two.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

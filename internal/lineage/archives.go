@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// An archive is a rotated file that was compressed: app.log.1.gz. Its inode is not that of the file
-// that it was made of, so it is recognised by what both contain: the bytes at the beginning and
-// those before a place, as a checkpoint has them. Archives are read only if lines of them are
-// missing, because they were rotated and compressed before they could be read.
+// An archive is a rotated file that was compressed: app.log.1.gz. It has another inode than the
+// file it was made of. So it is recognised by its text: the bytes at the beginning and the bytes
+// before a place, which a checkpoint keeps as hashes. Archives are read only if lines of them are
+// missing, because the files were rotated and compressed before they could be read.
 
 // unseenArchives opens the archives of files that were not read, or not to their end, and that are
 // not among opened, which the same search has found. It reports whether some may still be written,

@@ -20,8 +20,9 @@ type Checkpoint struct {
 	// the last of Reading had the name, or was to be read before the file that has it
 	Current bool
 	Read    []Mark // files that are not to be read again
-	// Beside holds the fingerprints of the files beside the name that are not to be read; nil in a
-	// checkpoint of an earlier version. Archives is set if those of archives are among them.
+	// Beside holds the fingerprints of the files beside the name that must not be read; it is nil
+	// in a checkpoint of an earlier version. Archives is set if they include fingerprints of
+	// archives.
 	Beside   *string
 	Archives bool
 }
@@ -40,9 +41,9 @@ func (l *Log) Checkpoint(held []Content) Checkpoint {
 }
 
 // knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must not
-// read, and whether they include archives. Until the files are listed they are those of the last
-// checkpoint, the files that were read since, and the archives of what the last run had read to its
-// end. It returns nil if the checkpoint has none.
+// read, and whether they include archives. Until the folder is listed these are the fingerprints of
+// the last checkpoint, the files read since then, and the archives of files that the last run had
+// read to their end. It returns nil if the checkpoint has none.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.saved == nil || len(l.read)+len(l.leftOut) == 0 {
@@ -92,7 +93,7 @@ func encodeFingerprints(all []string) *string {
 	return &text
 }
 
-// fingerprints returns those in Beside.
+// fingerprints returns the fingerprints in Beside.
 func (c Checkpoint) fingerprints() (all []string) {
 	if c.Beside != nil {
 		prints, _ := base64.RawStdEncoding.DecodeString(*c.Beside)

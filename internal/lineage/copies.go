@@ -13,11 +13,11 @@ type Truncated struct {
 	Read time.Time // when it was last read to its end
 }
 
-// Copies returns the copies of the content that the file had before it was truncated, perhaps
-// several times since the last read, the oldest first. They are claimed. continued reports whether
-// the first one holds all bytes that were read of it; it is then read on from there. now is the
-// file that has the name, held are the files that are open, rotated those of them that are older
-// than the file. The only error is ErrLater.
+// Copies returns the copies of the content that the file had before it was truncated, the oldest
+// first: there are several if it was truncated several times since the last read. The copies are
+// claimed. continued reports whether the first copy holds all bytes that were read; it is then read
+// on from there. now is the file that has the name, held are the open files, and rotated the open
+// files that are older than the file. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
 	// g was replaced if another file has the name, so a file may be a later one and not a copy

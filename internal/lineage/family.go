@@ -20,16 +20,16 @@ type Family struct {
 	Torn    bool // a file was renamed or removed after its folder was listed, so it may be missing
 }
 
-// ErrIrregular is wrapped by the error of a look at a path that is not that of a regular file.
+// ErrIrregular is wrapped by the error of a LookFunc if the path does not name a regular file.
 var ErrIrregular = errors.New("not a regular file")
 
 // A LookFunc returns the regular file at a path, which is not a link.
 type LookFunc func(path string) (File, error)
 
-// Names are those in a folder, sorted.
+// Names are the names in a folder, sorted.
 type Names []string
 
-// Add adds the files beside the one at path, whose folder has the names.
+// Add adds the files beside the file at path. names are the names in its folder.
 func (f *Family) Add(path string, names Names, look LookFunc) {
 	dir, base := filepath.Split(path)
 	stem := base[:len(base)-len(filepath.Ext(base))]
@@ -83,9 +83,9 @@ func (f *Family) Put(path, of string, look LookFunc) {
 	}
 }
 
-// AddBetween adds the files to which a symbolic link led in turn after old and before now, if their
-// three names differ in numbers only, with those beside them: kubelet rotates each file of a
-// container.
+// AddBetween adds the files to which a symbolic link led in turn, after old and before now, and the
+// files beside them, if the names differ in numbers only: kubelet rotates the files of a container
+// so.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {

@@ -1,6 +1,6 @@
 // Package lineage decides which file continues which: what had a log's name before, what has taken
-// it since, what is only a copy or an archive of lines that were read, and in which order the
-// others are to be read.
+// it since, which files are only copies or archives of lines that were read, and in which order the
+// others must be read.
 //
 // It is a value that is fed with listings and a checkpoint. Files are opened by its [Disk] alone;
 // it starts no goroutine and asks no clock. It compares files by their first bytes and those before
@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Sizes of what identifies a file.
+// Sizes of the bytes that identify a file.
 const (
 	HeadSize = 256 // bytes at the beginning of a file
 	// bytes before the read offset that are compared at each read: they differ in a file that was
 	// truncated and rewritten
 	RecentSize = 64
-	// MaxMarks is the number of marks of one log, of files that were read or left out and no longer
-	// exist, and in a checkpoint also of those that do. A program that compresses a file removes it
-	// when its archive is complete, so the last few are enough. Those of a burst are kept too,
-	// since many files may be compressed before the archives are looked at.
+	// MaxMarks is the number of marks that one log keeps of files that were read or left out and
+	// that no longer exist. A program that compresses a file removes it when its archive is
+	// complete, so the last few are enough. After a burst MaxBurst are kept, since many files may
+	// be compressed before the next look at the archives.
 	MaxMarks = 16
-	MaxBurst = 64 // marks with those of a burst; 8 KB in a checkpoint
+	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 
 	burstTime = time.Minute // between the last changes of the files of a burst
 )
@@ -33,7 +33,8 @@ const (
 // opened at the moment.
 var ErrLater = errors.New("not decided yet")
 
-// An ID identifies a file among those that exist at the same time, by device and inode.
+// An ID identifies a file by device and inode. Only files that exist at the same time have
+// different ones.
 type ID struct{ Dev, Ino uint64 }
 
 // A File is a file as a listing shows it, under a name that rotation gives.
@@ -46,8 +47,7 @@ type File struct {
 	Of      string // path from which rotation took the file
 }
 
-// A State is what is known of an open file. Sizes and offsets of an archive are those of its
-// contents.
+// A State describes an open file. Sizes and offsets of an archive refer to its contents.
 type State struct {
 	File             // its size is that of the last look
 	Head      []byte // its first bytes, HeadSize at most

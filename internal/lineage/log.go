@@ -29,7 +29,7 @@ type Log struct {
 	archives bool // saved has archives, too
 }
 
-// NewLog returns the lineage of the files called name, of which nothing is known.
+// NewLog returns the lineage of the files called name. It knows nothing of them yet.
 func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
@@ -50,16 +50,16 @@ type Predecessor struct {
 	LeavesArchives bool
 }
 
-// wasCopied reports whether c holds what was read of the predecessor, which was truncated since.
-// Such a file is left to [Log.Copies].
+// wasCopied reports whether c holds the bytes that were read of the predecessor, which was
+// truncated since. [Log.Copies] reads such a file.
 func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
 
-// Successors opens the files beside the name that are younger than before and are neither read nor
-// being read, and which the name does not lead to. Those are not claimed yet: held are the files
-// that are open already. later reports whether some archives may still be written, and are to be
-// looked at later.
+// Successors opens the files beside the name that are younger than before, that no log has read or
+// reads, and to which the name does not lead. It does not claim them. held are the files that are
+// open already. later reports whether some archives may still be written: they must be looked at
+// again.
 func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(d, beside, before, now, rotated)
 	for _, c := range files {
@@ -69,9 +69,9 @@ func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Pre
 	return append(unseen, archives...), later
 }
 
-// Take records what beside shows, after its files were found to be still there, and claims those in
-// unseen that no other log reads. It returns the files that were read and closed and have grown
-// since.
+// Take records what beside shows, once its files were found to be still there. It claims those
+// files in unseen that no other log reads, and returns them and the files that were read and closed
+// and have grown since.
 func (l *Log) Take(d Disk, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
@@ -159,8 +159,8 @@ func (l *Log) grown(d Disk, all []File) (late []Step) {
 	return late
 }
 
-// IgnoreOlder records that the files in beside that were last written before since are older than
-// the log; all of them if since is zero. It returns false if they cannot be opened now.
+// IgnoreOlder records that the files in beside are older than the log if they were last written
+// before since, or if since is zero. It returns false if they cannot be opened now.
 func (l *Log) IgnoreOlder(d Disk, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
@@ -173,9 +173,10 @@ func (l *Log) IgnoreOlder(d Disk, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. reading are older ones, as far as they
-// are in beside: the others were removed, and another file may have the name by which they were
-// known. target is where a symbolic link led before, or "": it leads to higher and higher numbers.
+// SortByAge sorts the files from the oldest to the youngest. The files in reading are older; the
+// ones that are not in beside were removed, and another file may have their last known name. target
+// is the path to which a symbolic link led before, or "": such a link leads to higher and higher
+// numbers.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Mark is a place in a file as a checkpoint has it: which file it is, and hashes of the bytes
-// around the place.
+// A Mark is a place in a file as a checkpoint keeps it: the file's identity, and hashes of its
+// first bytes and of the bytes before the place.
 type Mark struct {
 	Dev        uint64    `json:"dev"`
 	Ino        uint64    `json:"ino"`
@@ -29,7 +29,7 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// ID returns that of the file when the mark was made.
+// ID returns the ID that the file had when the mark was made.
 func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
 
 // sameBeginning reports whether the file begins as the file of m did.
@@ -54,12 +54,13 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 	return s, err == nil && Hash(s.Recent) == m.RecentHash
 }
 
-// isOf reports whether c, which has the inode of the file of m, is that file: it has all bytes that
-// were read. Every file has those of an empty one, so a file that was empty must still be.
+// isOf reports whether c, which has the inode of the file of m, is that file: it must hold all
+// bytes that were read. Any file holds the zero bytes that were read of an empty file, so an empty
+// file must still be empty.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
-// wasArchive reports whether c, which was found by m, was an archive when m was taken. The time of
-// m is then perhaps that of the compression: later than those of files after it.
+// wasArchive reports whether c, which was found by m, was an archive when m was taken. The time in
+// m is then perhaps the time of the compression, which is later than the times of files after it.
 func (m Mark) wasArchive(c Content) bool {
 	return c != nil && c.State().Packed && c.State().ID.Ino == m.Ino
 }

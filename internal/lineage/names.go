@@ -13,9 +13,9 @@ var unreadSuffixes = slices.Concat(archiveSuffixes, []string{".tmp", ".swp", "~"
 // archiveSuffixes lists the suffixes of compressed files.
 var archiveSuffixes = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
 
-// IsArchive reports whether the name of a followed file is that of a compressed one, which may have
-// been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever they begin
-// with.
+// IsArchive reports whether the name of a followed file is the name of a compressed file, which may
+// have been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever bytes
+// they begin with.
 func IsArchive(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return slices.ContainsFunc(archiveSuffixes, func(end string) bool {
@@ -24,7 +24,7 @@ func IsArchive(name string) bool {
 	})
 }
 
-// IsPacked reports whether the name is that of a compressed or temporary file.
+// IsPacked reports whether a compressed or temporary file has such a name.
 func IsPacked(name string) bool { return packedBase(name) != "" }
 
 // packedBase returns name without the suffix of a compression; "" if it has none.
@@ -57,8 +57,8 @@ func isRotated(base, name string) bool {
 	return ok && end && isRotationPart(rest, true)
 }
 
-// RotatedBase returns the path of the followed file whose rotation has made the one at path; "" if
-// there is none.
+// RotatedBase returns the path of the followed file from which rotation made the file at path, or
+// "" if rotation did not make it.
 func RotatedBase(path string, followed func(base string) bool) string {
 	dir, name := filepath.Split(path)
 	ext := filepath.Ext(name)

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// Records are of the files that any log reads, has read or must not read: those that exist by a
-// record each, those that no longer exist by a mark. Archives that a log does not read are in
-// Log.leftOut, and what a checkpoint has of all of them in Checkpoint. It is safe for concurrent
-// use.
+// Records keep what any log reads, has read or must not read. A file that exists has a record, a
+// file that no longer exists a mark. Archives that a log does not read are in Log.leftOut, and the
+// part of all this that the next run needs is in Checkpoint. Records are safe for concurrent use.
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // of files that exist
@@ -67,7 +66,7 @@ func (l *Log) Claim(c Content) (other *Log) {
 	return nil
 }
 
-// Finish records that the file has been read as far as it will be, up to m; gone is set if it has
+// Finish records that the file was read up to m and will not be read further; gone is set if it has
 // no name any more.
 func (l *Log) Finish(m Mark, gone bool) {
 	f := l.records
@@ -115,8 +114,8 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record of the file of m, which a checkpoint has, before l reads on in it
-// or in its archive: its mark is not that of a file that was read, and its inode may be used again.
+// forgetSaved removes the record that a checkpoint gave the file of m, before l reads on in the
+// file or in its archive: the file was not read to its end, and its inode may be used again.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -171,8 +170,8 @@ func (l *Log) keepMarks(marks ...Mark) {
 	l.records.goneMarks[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
-// lastMarks returns the last n marks, and those before them of a burst: of files that were written
-// to within burstTime before until.
+// lastMarks returns the last n marks, and the marks before them that belong to a burst: their files
+// were written to within burstTime before until.
 func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	first, since := max(0, len(all)-n), until.Add(-burstTime)
 	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {
@@ -181,16 +180,16 @@ func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	return all[first:]
 }
 
-// lastGone returns the marks of the last n files that no longer exist, and of those of a burst that
-// ended when the log was last written to, the oldest first.
+// lastGone returns the marks of the last n files that no longer exist, the oldest first, and the
+// marks of a burst that ended when the log was last written to.
 func (l *Log) lastGone(n int) []Mark {
 	l.records.mu.Lock()
 	defer l.records.mu.Unlock()
 	return slices.Clone(lastMarks(l.records.goneMarks[l], n, l.LastChange))
 }
 
-// closedMarks returns the marks of the files that were read or left out, also of those that no
-// longer exist.
+// closedMarks returns the marks of the files that were read or left out, whether they still exist
+// or not.
 func (l *Log) closedMarks() (marks []Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -293,8 +292,8 @@ func (f *Records) hasRead(c File) bool {
 	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.ModTime)
 }
 
-// timeOf returns the last change of a file that has a record and is not being read, as the record
-// has it: if the inode was used again, that of the file before.
+// timeOf returns the time of the last change in the record of a file that is not being read. If the
+// inode was used again, this is the time of the earlier file.
 func (f *Records) timeOf(id ID) (at time.Time, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

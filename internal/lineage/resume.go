@@ -38,7 +38,7 @@ func Open(d Disk, beside *Family, now Content) (Folder, error) {
 	return f, nil
 }
 
-// An Older is what was found of a file that had lost the name before the checkpoint.
+// An Older is a file that had lost the name before the checkpoint, as it was found again.
 type Older struct {
 	Step           // its file or its archive; without a Content if it is not to be read
 	Broken Content // an archive that begins like it and is damaged before the place, or nil
@@ -62,9 +62,9 @@ type Resumption struct {
 	archives []Content // the same of archives
 }
 
-// Resume finds the file that a checkpoint was reading among those of f. Only archives that are not
-// to be read are recorded. The error is ErrLater if some archives may still be written, or that of
-// ctx.
+// Resume finds, among the files of f, the file that a checkpoint was reading. It records nothing
+// but archives that must not be read. The error is ErrLater if some archives may still be written,
+// or the error of ctx.
 func (l *Log) Resume(ctx context.Context, d Disk, from Checkpoint, f Folder) (*Resumption, error) {
 	r := &Resumption{log: l, disk: d, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {
@@ -114,8 +114,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Record records what the checkpoint says about the files that are there: those that must not be
-// read, and marks of those that are gone. Then the files that were found can be claimed.
+// Record records what the checkpoint says about its files: which existing ones must not be read,
+// and marks of the ones that are gone. After that the files that were found can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
 	// before the marks of younger files are added
@@ -136,8 +136,9 @@ func (r *Resumption) Record() {
 	l.saved, l.archives = r.from.Beside, r.from.Archives
 }
 
-// archivesSince opens the archives that a checkpoint does not list, as far as they may be read.
-// last is the file that was read last. It reports whether some may still be written.
+// archivesSince opens the archives that a checkpoint does not list and that may be read. last is
+// the mark of the file that was read last. later reports whether some archives may still be
+// written.
 func (l *Log) archivesSince(d Disk, from Checkpoint, beside *Family, last Mark) (found []Content, later bool) {
 	if !l.Unpacks {
 		return nil, false
@@ -200,7 +201,7 @@ func find(all []Content, m Mark) Step {
 	return Step{}
 }
 
-// findArchive removes the archive of the file of m from those that are there, sorted by time, and
+// findArchive removes the archive of the file of m from r.archives, which are sorted by time, and
 // returns the step that reads on in it. broken is an archive that begins like the file and is
 // damaged before the place.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
@@ -229,8 +230,9 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	return Step{}, broken
 }
 
-// FindCopy returns the step that reads on in a copy of the file that was not found, if it was made
-// after the checkpoint: in one with more lines, or else in one of what was read.
+// FindCopy returns the step that reads on in a copy of the file that was not found. The copy must
+// have been made after the checkpoint. A copy with further lines is preferred to one that ends
+// where reading ended.
 func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
 	since := m.Time.Truncate(time.Second) // copies may keep times of whole seconds
@@ -260,10 +262,10 @@ func (r *Resumption) FindCopy() Step {
 	return s
 }
 
-// ignoreSaved records which of all must not be read according to a checkpoint: the files it lists
-// as read, and those it lists beside the name. Others are newer, whatever their time. A checkpoint
-// of an earlier version has no list of files beside: then files last written before since are
-// older.
+// ignoreSaved records which files in all must not be read according to a checkpoint: the files that
+// it lists as read, and the files that it lists beside the name. All others are newer, whatever
+// their time. A checkpoint of an earlier version does not list files beside the name; then the
+// files last written before since are older.
 func (l *Log) ignoreSaved(from Checkpoint, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
