@@ -46,7 +46,7 @@ A copy that cp makes beside the log, under a name that rotation gives, is not pr
 
 If the copy of a truncated log is incomplete, and shorter than what was read, it is taken for another file and printed as a whole.
 
-Of the files that were read and removed, symfilter knows the last 16, over a restart the last 8, and up to 64 if they were written to within one minute. If more are compressed between two looks by a program that does not keep their times, the others are printed again. A compressed file of no known file, or of one that was empty when it was closed, is left out if it was last written before the log was; --verbose names it.
+Of the files that were read and removed, symfilter knows the last 16, over a restart the last 8, and up to 64 if they were written to within one minute. If more are compressed between two looks by a program that does not keep their times, the others are printed again. A compressed file of no known file is left out if it was last written before the log was; --verbose names it.
 
 After an error of reading (EIO) symfilter says so and retries. A file that its server has replaced (ESTALE) is closed and searched by its name: if it holds what was read, it is read on, else from its beginning. A renamed file that cannot be read when the next run looks for it is taken to be gone.
 

@@ -53,7 +53,7 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		case twin:
 		case archived:
 			l.LeaveOut(f)
-		case from == 0 && f.ModTime.Before(l.LastChange.Truncate(time.Second)):
+		case from == 0 && f.ModTime.Before(l.LastChange.Truncate(time.Second)) && !l.mayBeOfEmpty(beside, f):
 			l.LeaveOut(f)
 			l.outdated = append(l.outdated, f)
 		case !d.Keep(c, f): // it may be the archive of a known file
@@ -69,6 +69,14 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		c.Close()
 	}
 	return unseen, later
+}
+
+// mayBeOfEmpty reports whether f is new, and a file is gone that was empty when it was closed: nothing
+// else tells whose archive f is, if a late line came into that file.
+func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
+	isGone := func(m Mark) bool { return m.Off == 0 && !beside.has(m.ID()) }
+	isOld := func(a File) bool { return a.ID == f.ID }
+	return l.family != nil && !slices.ContainsFunc(l.family.Archives, isOld) && slices.ContainsFunc(l.read, isGone)
 }
 
 // isOpen reports whether the file is among held.

@@ -279,10 +279,10 @@ func nameOf(steps []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Every schedule of three steps, or five in a long test, prints each line once that is in a file of
+// Every schedule of three steps, or six in a long test, prints each line once that is in a file of
 // the log when the reader looks.
 func TestSchedules(t *testing.T) {
-	most := fuzztest.LongOr(5, 3)
+	most := fuzztest.LongOr(6, 3)
 	for _, closes := range []bool{false, true} {
 		count, faults := 0, 0
 		var visit func(steps []int)
@@ -322,6 +322,7 @@ func TestLongSchedules(t *testing.T) {
 		"rename, append, late, rename, compress, stop, look",
 		"rename, append, stop, late, rename, compress, look",
 		"rename, append, truncate, look, late, rename, stop, look",
+		"truncate, rename, append, look, late, append, compress, look",
 	} {
 		for _, closes := range []bool{false, true} {
 			w, distinct := run(stepsOf(schedule), closes)
