@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/internal/backtrace"
-	"github.com/symfilter/symfilter/internal/findings"
 )
 
 // Role returns what a backtrace shows of the report that it is part of, by the line before
@@ -19,24 +18,21 @@ func Role(message []byte) (role string, continues bool) {
 		said = append(said, c)
 	}
 	said = append(said, ' ')
-	switch roleOf(said) {
-	case findings.RoleFreed:
+	words := wordsIn(said)
+	switch {
+	case words&freedBy != 0:
 		return "freed", true
-	case findings.RoleAllocated:
-		return "allocated", !hasAny(said, " leak of ")
-	}
-	switch { // of Valgrind
-	case hasAny(said, " free'd "):
+	case words&allocatedBy != 0:
+		return "allocated", words&leakOf == 0
+	case words&valgrindFreed != 0:
 		return "freed", true
-	case hasAny(said, " alloc'd "):
+	case words&valgrindAllocated != 0:
 		return "allocated", true
-	}
-	switch access := hasAny(said, "read of size ", "write of size "); {
-	case access && hasAny(said, "previous "):
+	case words&accessOf != 0 && words&previousOne != 0:
 		return "used before", true
-	case access:
+	case words&accessOf != 0:
 		return "used", false
-	case hasAny(said, " created by ", " created at:"):
+	case words&createdBy != 0:
 		return "created", true
 	}
 	return "", false
@@ -55,18 +51,20 @@ func Within(lines []byte) bool {
 		return false
 	}
 	before := lines[:bytes.LastIndexByte(bytes.TrimRight(lines, "\r\n"), '\n')+1]
-	return !hasAny(before, "ead of size ", "EAD of size ", "rite of size ", "RITE of size ")
+	for _, access := range []string{"ead of size ", "EAD of size ", "rite of size ", "RITE of size "} {
+		if bytes.Contains(before, []byte(access)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Kind returns the kind of the crash or the error that a backtrace after these lines is of,
 // or "".
 func Kind(lines []byte) (kind string) {
-	for rest := lines; len(rest) > 0; {
+	for rest := lines[nextReportLine(lines):]; len(rest) > 0; rest = rest[nextReportLine(rest):] {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, newline)
-		if !isReportLine(line) {
-			continue
-		}
 		if h, ok := runtimeError(line); ok {
 			kind = h.kind
 		} else if h, ok := headerOf(line); ok {

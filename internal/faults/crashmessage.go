@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"math/bits"
 	"strings"
 	"sync"
 
@@ -71,44 +72,33 @@ var crashes = []struct{ part, kind string }{
 	{"PLEASE ATTACH", "crash"},
 }
 
-// crashStarts has the bytes with which parts of crashes begin.
-var crashStarts = sync.OnceValue(func() (set [256]bool) {
+// crashParts returns the texts of crashes, with the same indexes.
+var crashParts = sync.OnceValue(func() *phrases {
+	var texts []string
 	for i := range crashes {
-		set[crashes[i].part[0]] = true
+		texts = append(texts, crashes[i].part)
 	}
-	return set
+	return newPhrases(texts)
 })
 
 // The bounds of a crash's message.
 const (
 	maxMessageLength = 200 // bytes
-	maxMessageLines  = 24  // before the backtrace: Android prints the registers between
+	maxMessageLines  = 24  // between it and the backtrace: Android prints the registers
 )
 
 // crashIn returns the crash that the lines before a backtrace report: the crash of the first line
 // that is a crash message.
 func crashIn(lines []byte) (x findings.Finding, ok bool) {
-	starts := crashStarts()
-	for from, n := len(lines), 0; from > 0; n++ {
-		if n > maxMessageLines { // the last one has an end
-			lines = lines[from:]
-			break
-		}
-		from = bytes.LastIndexByte(lines[:from-1], '\n') + 1
+	for n := bytes.Count(lines, newline); n > 1+maxMessageLines; n-- {
+		lines = lines[bytes.IndexByte(lines, '\n')+1:]
 	}
-	for rest := lines; len(rest) > 0; {
-		var line []byte
-		line, rest, _ = bytes.Cut(rest, newline)
-		for at, c := range line {
-			if !starts[c] || at > 0 && isLetter(line[at-1]) {
-				continue
-			}
-			for i := range crashes {
-				if k := &crashes[i]; k.part[0] == c && len(line)-at >= len(k.part) && string(line[at:at+len(k.part)]) == k.part {
-					next, _, _ := bytes.Cut(rest, newline)
-					return crash(k.kind, string(line[at:]), string(next)), true
-				}
-			}
+	parts := crashParts()
+	for at, set := parts.next(lines, 0); set != 0; at, set = parts.next(lines, at+1) {
+		if at == 0 || !isLetter(lines[at-1]) {
+			line, rest, _ := bytes.Cut(lines[at:], newline)
+			next, _, _ := bytes.Cut(rest, newline)
+			return crash(crashes[bits.TrailingZeros64(set)].kind, string(line), string(next)), true
 		}
 	}
 	return x, false

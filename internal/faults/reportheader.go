@@ -271,26 +271,6 @@ func detailIn(line string) string {
 	return ""
 }
 
-// roleOf returns what a stack shows, from the line before it.
-func roleOf(said []byte) findings.Role {
-	switch {
-	case hasAny(said, "freed by ", "deallocated by "):
-		return findings.RoleFreed
-	case hasAny(said, "allocated by ", "allocated at", "allocated from", "was created by a", "allocated here"):
-		return findings.RoleAllocated
-	}
-	return findings.RoleOther
-}
-
-func hasAny(text []byte, parts ...string) bool {
-	for _, part := range parts {
-		if bytes.Contains(text, []byte(part)) {
-			return true
-		}
-	}
-	return false
-}
-
 // leakIn returns the leak that a line is about:
 //
 //	Direct leak of 14 byte(s) in 2 object(s) allocated from:

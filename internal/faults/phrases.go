@@ -1,0 +1,47 @@
+package faults
+
+import "math/bits"
+
+// Phrases is a set of up to 64 texts of at least four bytes each, which are searched for together:
+// each backtrace of a page is preceded by some 20 lines that may have one of them.
+type phrases struct {
+	texts []string
+	// for each of the first places of a text, and each byte, the texts that have the byte there, as
+	// bits
+	places [4][256]uint64
+}
+
+func newPhrases(texts []string) *phrases {
+	p := &phrases{texts: texts}
+	for i, text := range texts {
+		for place := range p.places {
+			p.places[place][text[place]] |= 1 << i
+		}
+	}
+	return p
+}
+
+// next returns the first offset from from on at which a text of p is, and the texts that are there,
+// as bits. Without one, the bits are 0.
+func (p *phrases) next(b []byte, from int) (at int, set uint64) {
+	last := len(p.places) - 1
+	for at = from; at+last < len(b); at++ {
+		if p.places[0][b[at]]&p.places[1][b[at+1]] == 0 {
+			continue
+		}
+		set = ^uint64(0)
+		for place := range p.places {
+			set &= p.places[place][b[at+place]]
+		}
+		for left := set; left != 0; left &= left - 1 {
+			i := bits.TrailingZeros64(left)
+			if text := p.texts[i]; len(b)-at < len(text) || string(b[at:at+len(text)]) != text {
+				set &^= 1 << i
+			}
+		}
+		if set != 0 {
+			return at, set
+		}
+	}
+	return len(b), 0
+}

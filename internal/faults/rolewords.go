@@ -1,0 +1,67 @@
+package faults
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/symfilter/symfilter/internal/findings"
+)
+
+// A roleWord is a meaning of words in the line before a stack.
+type roleWord uint8
+
+const (
+	freedBy roleWord = 1 << iota
+	allocatedBy
+	leakOf
+	valgrindFreed
+	valgrindAllocated
+	accessOf
+	previousOne
+	createdBy
+)
+
+// roleWords are the words that tell what a stack shows.
+var roleWords = []struct {
+	text string
+	word roleWord
+}{
+	{"freed by ", freedBy}, {"deallocated by ", freedBy},
+	{"allocated by ", allocatedBy}, {"allocated at", allocatedBy}, {"allocated from", allocatedBy},
+	{"was created by a", allocatedBy}, {"allocated here", allocatedBy},
+	{" leak of ", leakOf},
+	{" free'd ", valgrindFreed}, {" alloc'd ", valgrindAllocated},
+	{"read of size ", accessOf}, {"write of size ", accessOf}, {"previous ", previousOne},
+	{" created by ", createdBy}, {" created at:", createdBy},
+}
+
+// rolePhrases returns the texts of roleWords, with the same indexes.
+var rolePhrases = sync.OnceValue(func() *phrases {
+	var texts []string
+	for i := range roleWords {
+		texts = append(texts, roleWords[i].text)
+	}
+	return newPhrases(texts)
+})
+
+// wordsIn returns the meanings of the words in said, the line before a stack.
+func wordsIn(said []byte) (words roleWord) {
+	p := rolePhrases()
+	for at, set := p.next(said, 0); set != 0; at, set = p.next(said, at+1) {
+		for ; set != 0; set &= set - 1 {
+			words |= roleWords[bits.TrailingZeros64(set)].word
+		}
+	}
+	return words
+}
+
+// roleOf returns what a stack shows, from the line before it.
+func roleOf(said []byte) findings.Role {
+	switch words := wordsIn(said); {
+	case words&freedBy != 0:
+		return findings.RoleFreed
+	case words&allocatedBy != 0:
+		return findings.RoleAllocated
+	}
+	return findings.RoleOther
+}
