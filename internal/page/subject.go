@@ -23,7 +23,7 @@ type subject struct {
 // are. If there is none, an own frame without a name takes its place; if all frames are the
 // system's, the outermost one with a name gives the title.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
-	var own, unnamed, known, handler, other *subject
+	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false
 	for i := range s.Rows {
 		fr, ok := s.Frame(i)
@@ -31,39 +31,50 @@ func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 			continue
 		}
 		if interrupts(&fr, &returns) {
-			if handler == nil {
+			if handler < 0 {
 				handler = own
 			}
-			own, unnamed, known, crash = nil, nil, nil, true
+			own, unnamed, known, crash = -1, -1, -1, true
 		}
-		d := &subject{row: i, title: html.Detail{Function: escape.Clean(fr.Func), File: escape.Clean(fr.File), Line: fr.Line, Module: escape.Clean(fr.Object), Offset: fr.Offset}}
-		if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
-			d.title.Function = strings.TrimPrefix(path.Base(d.title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
-		}
-		ends := backtrace.EndsProgram(fr.Func) || s.IsKernel(i) && backtrace.IsReporter(fr.Func)
-		crash = crash || own == nil && backtrace.EndsProgram(fr.Func)
+		ends := backtrace.EndsProgram(fr.Func)
+		crash = crash || own < 0 && ends
+		ends = ends || s.IsKernel(i) && backtrace.IsReporter(fr.Func)
 		switch {
 		case kinds[i] != html.System && fr.Func != "" && !ends:
-			if own == nil {
-				own = d
+			if own < 0 {
+				own = i
 			}
 		case kinds[i] == html.Unresolved && !ends:
-			if unnamed == nil {
-				unnamed = d
+			if unnamed < 0 {
+				unnamed = i
 			}
 		case fr.Func != "" && !backtrace.IsOutermost(fr.Func) && !backtrace.IsSignalFrame(fr.Func):
-			known, d.row = d, -1
+			known = i
 		default:
-			other, d.row = d, -1
+			other = i
 		}
 	}
-	for _, d := range []*subject{own, unnamed, known, handler, other} {
-		if d != nil {
-			d.crash = crash
-			return *d
+	for _, row := range []int{own, unnamed, known, handler, other} {
+		if row < 0 {
+			continue
 		}
+		about := subject{row: row, title: titleOf(s, row), crash: crash}
+		if row == known || row == other {
+			about.row = -1
+		}
+		return about
 	}
 	return subject{row: -1, crash: crash}
+}
+
+// titleOf returns the frame of the i-th row of a stack as a title.
+func titleOf(s *backtrace.Stack, i int) html.Detail {
+	fr, _ := s.Frame(i)
+	title := html.Detail{Function: escape.Clean(fr.Func), File: escape.Clean(fr.File), Line: fr.Line, Module: escape.Clean(fr.Object), Offset: fr.Offset}
+	if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
+		title.Function = strings.TrimPrefix(path.Base(title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
+	}
+	return title
 }
 
 // interrupts reports whether a signal came at a frame, so that the frames before it are those of
