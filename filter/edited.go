@@ -142,7 +142,7 @@ func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) 
 	return at
 }
 
-// simple reports whether simpleLine may lay out lines for a frame: the frame is that of a
+// simple reports whether simpleCalls may lay out the calls of a frame: the frame is that of a
 // sanitizer, and nothing in its line is coloured or escaped.
 func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
@@ -156,29 +156,49 @@ func isPlain(f *lineFilter, text []byte) bool {
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleLine is a fast path of edited for answers with a function and a line: a log may have
-// millions of them. For other answers it returns false and lays out nothing.
-func (c *locator) simpleLine(text []byte, fr *judge.Frame, number int, r *rendered, i int) bool {
-	cut := &r.cuts[i]
-	if cut.file == cut.name {
-		return false
-	}
-	function, file := r.text[cut.start:cut.name], r.text[cut.name:cut.col]
-	if function[0] == '?' || strings.HasPrefix(function, "__") || r.text[cut.file+1] == '0' {
-		return false
-	}
+// simpleCalls is a fast path of framePerCall: a log may have millions of such frames. It lays out
+// answers with a function and a line, and leaves others to edited.
+func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
+	f, r := c.f, &a.text
 	name, at := &fr.Edits[0], &fr.Edits[1]
-	b := append(c.f.layout.Buf, text[:fr.Digits.From]...)
-	b = layout.AppendSmall(b, uint64(number))
-	b = append(b, text[fr.Digits.To:name.From]...)
-	b = append(b, name.Before...)
-	b = append(b, function...)
-	if strings.HasPrefix(file, " ./") {
-		b, file = append(b, ' '), file[len(" ./"):]
+	before, after := text[:fr.Digits.From], text[at.To:]
+	var space [48]byte // " 0x7f3a5c2d1b80 in "
+	address := append(append(space[:0], text[fr.Digits.To:name.From]...), name.Before...)
+	for i := range r.cuts {
+		if i > 0 {
+			f.layout.NextLine(between)
+			f.printLarge()
+		}
+		f.records.addFrame(len(f.layout.Buf), i)
+		call := r.simpleCall(i)
+		if call == "" {
+			c.edited(text, fr, number+i, a, i)
+			continue
+		}
+		b := append(f.layout.Buf, before...)
+		b = layout.AppendSmall(b, uint64(number+i))
+		b = append(b, address...)
+		if file := int(r.cuts[i].name - r.cuts[i].start); strings.HasPrefix(call[file:], " ./") {
+			b = append(b, call[:file+1]...)
+			call = call[file+len(" ./"):]
+		}
+		b = append(b, call...)
+		f.layout.Buf = append(b, after...)
 	}
-	b = append(b, file...)
-	c.f.layout.Buf = append(b, text[at.To:]...)
-	return true
+}
+
+// simpleCall returns the function and the line of the i-th call if they are laid out as they are,
+// but for a "./" before the file, and "" otherwise.
+func (r *rendered) simpleCall(i int) string {
+	cut := &r.cuts[i]
+	if cut.file == cut.name || r.text[cut.file+1] == '0' {
+		return ""
+	}
+	call := r.text[cut.start:cut.col]
+	if call[0] == '?' || strings.HasPrefix(call, "__") {
+		return ""
+	}
+	return call
 }
 
 // simpleMarked is a fast path of markedCalls if nothing is coloured and all calls have a line: a

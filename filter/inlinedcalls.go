@@ -11,6 +11,10 @@ func (c *locator) frameLines(text, between []byte, fr *judge.Frame, number int, 
 	f, last := c.f, len(a.text.cuts)-1
 	switch fr.Inline {
 	case dialect.InlineFrames:
+		if !f.printsSources && c.simple(text, fr) { // checked here, for hot frames
+			c.simpleCalls(text, between, fr, number, a)
+			return
+		}
 		c.framePerCall(text, between, fr, number, 1, a)
 	case dialect.InlineDotted:
 		c.framePerCall(text, between, fr, number, 0, a)
@@ -65,19 +69,14 @@ func (c *locator) loggedFrame(text, between []byte, fr *judge.Frame, number int,
 // larger than that of the call before it.
 func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, step int, a *answer) {
 	f, n := c.f, len(a.text.cuts)
-	simple := step > 0 && c.simple(text, fr)
 	for i := range n {
 		f.records.addFrame(len(f.layout.Buf), i)
-		if !simple || !c.simpleLine(text, fr, number, &a.text, i) {
-			c.edited(text, fr, number, a, i)
-		}
+		c.edited(text, fr, number, a, i)
 		number += step
 		if f.layout.Display != nil {
 			markLocated(f, fr, a, i, c.textAfter(text, fr))
 		}
-		if f.printsSources { // checked here, for hot frames
-			c.source(text, between, fr, a, i)
-		}
+		c.source(text, between, fr, a, i)
 		if i < n-1 {
 			f.layout.NextLine(between)
 			f.printLarge()
