@@ -74,7 +74,7 @@ func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), after...)
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(" (BuildId: ")
-	f.layout.Buf = append(append(f.layout.Buf, a.mod.buildID().String()...), ')')
+	f.layout.Buf = append(a.mod.buildID().AppendHex(f.layout.Buf), ')')
 }
 
 // frameInSentence lays out the answer for e, which is in a sentence:

@@ -24,6 +24,8 @@ type Filter struct {
 	sunk sunkLine // the unfinished line of the Sink methods
 	bare bool     // the options allow bareLines
 
+	inBlocks bool // the clock is read once for each block of the Sink methods; see inner.EndBlock
+
 	longCut []byte     // the unfinished colour sequence or character at the end of the last longPart
 	whole   LogPrinter // the printer, if it is one; otherwise nil
 }

@@ -64,6 +64,10 @@ func (i *inner) Release() error {
 	return i.err
 }
 
+// EndBlock ends a block of the lines that Text and Element print. From the first call on, the clock
+// is read once for a block, and not for each line.
+func (i *inner) EndBlock() { i.inBlocks, i.now = true, 0 }
+
 // InDict reports whether a process has an open hexdict. Then any next line may be part of it.
 func (i *inner) InDict() bool { return i.openDicts > 0 }
 

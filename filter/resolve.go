@@ -17,7 +17,8 @@ type resolver struct {
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*symbolize.Unresolved
-	failed  int64 // elements that stayed unresolved
+	missed  *symbolize.Unresolved // the last one of missing that was counted, or nil
+	failed  int64                 // elements that stayed unresolved
 	answerCounts
 	uncounted bool // misses are not counted for their module: the value of a hexdict may be a number
 	changed   bool // the context of the process has changed
@@ -241,7 +242,10 @@ func (r *resolver) countMiss(k cacheModule, err error) *symbolize.Unresolved {
 	if r.uncounted {
 		return nil
 	}
-	u := r.missing[k]
+	u := r.missed
+	if u == nil || u.ID != k.id || u.Name != k.name {
+		u = r.missing[k]
+	}
 	if u == nil {
 		if len(r.missing) >= maxUnresolved {
 			return nil
@@ -252,6 +256,7 @@ func (r *resolver) countMiss(k cacheModule, err error) *symbolize.Unresolved {
 		u = &symbolize.Unresolved{ID: k.id, Name: k.name}
 		r.missing[k] = u
 	}
+	r.missed = u
 	u.Frames++
 	u.Err = err
 	return u

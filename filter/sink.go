@@ -82,7 +82,10 @@ func (f *Filter) endSunk(eol []byte) {
 		f.line++
 	}
 	f.printOf(f.line)
-	f.now, f.dictLookups = 0, 0
+	f.dictLookups = 0
+	if !f.inBlocks {
+		f.now = 0
+	}
 	f.sunk.part = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk.pieces...)
 	clear(f.sunk.pieces)

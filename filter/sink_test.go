@@ -1,12 +1,14 @@
 package filter
 
 import (
+	"io"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/markup"
@@ -60,6 +62,29 @@ func TestSinkTextIsNotInterpreted(t *testing.T) {
 	f.Close()
 	if got, want := b.String(), "a {{{symbol:main}}} b main\n{{{reset}}}\r\nlast"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The time of a line of the Sink methods is its own, until the caller ends blocks.
+func TestSinkLinesHaveTheTimeOfTheirBlock(t *testing.T) {
+	f := New(io.Discard, Options{})
+	in := access.Filter(f).(interface{ EndBlock() })
+	line := func() int64 {
+		f.now = 1
+		f.Element(markup.Reset{})
+		f.Text(newline)
+		return f.now
+	}
+	if got := line(); got != 0 {
+		t.Errorf("without blocks, a line has the time %d of the line before", got)
+	}
+	in.EndBlock()
+	if got := line(); got != 1 {
+		t.Errorf("in a block, a line has the time %d, want that of the block", got)
+	}
+	in.EndBlock()
+	if f.now != 0 {
+		t.Errorf("a block has the time of the block before")
 	}
 }
 

@@ -213,7 +213,11 @@ func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.Write
 		return translation{translate(w), w, w.Flush}
 	}
 	at.batch.on, at.elements = true, true
-	return translation{translate(at.filter), at.filter, at.batch.Flush}
+	blocks := access.Filter(at.filter).(interface{ EndBlock() })
+	return translation{translate(at.filter), at.filter, func() error {
+		blocks.EndBlock()
+		return at.batch.Flush()
+	}}
 }
 
 // A translation is a translator and the sink that it writes to.
