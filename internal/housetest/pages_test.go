@@ -160,3 +160,27 @@ func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 		t.Errorf("only %d pages", pages)
 	}
 }
+
+var quickTest = regexp.MustCompile(`(?m)^go test \./(\S+) -run '(\w+)(?:/(\w+))?\$'`)
+
+// The commands that CONTRIBUTING shows for one test run one: the package has the test, and a file for
+// the script.
+func TestTheCommandsForOneTestRunOne(t *testing.T) {
+	all := committed(t)
+	commands := quickTest.FindAllStringSubmatch(string(read(t, "CONTRIBUTING.md")), -1)
+	for _, m := range commands {
+		pkg, name, script := m[1], m[2], m[3]
+		declares := func(file string) bool {
+			return path.Dir(file) == pkg && strings.HasSuffix(file, "_test.go") && strings.Contains(string(read(t, file)), "\nfunc "+name+"(t *testing.T)")
+		}
+		if !slices.ContainsFunc(all, declares) {
+			t.Errorf("./%s has no %s", pkg, name)
+		}
+		if isScript := func(file string) bool { return strings.HasPrefix(file, pkg+"/testdata/script/"+script+".") }; script != "" && !slices.ContainsFunc(all, isScript) {
+			t.Errorf("./%s has no script %s", pkg, script)
+		}
+	}
+	if len(commands) != 3 {
+		t.Errorf("%d commands, want 3", len(commands))
+	}
+}
