@@ -1,6 +1,7 @@
 package housetest
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"path"
@@ -182,5 +183,45 @@ func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	}
 	if len(commands) != 3 {
 		t.Errorf("%d commands, want 3", len(commands))
+	}
+}
+
+// followedPages matches the pages whose blocks sh are run as written: by TestPagesOfDocsWorkAsWritten,
+// and for collector.md by the tests of collector/.
+var followedPages = regexp.MustCompile(`^docs/(start/\w+|add-a-dialect|json|unresolved)\.md$`)
+
+// A page of docs has above each block of commands that is not run as written a comment, with the test
+// that runs it in another way, or with the reason why none does. The test reads that page.
+func TestEachBlockOfCommandsIsRunOrSaysWhyNot(t *testing.T) {
+	sources := make(map[string]string)
+	parseGo(t, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				sources[fn.Name.Name] = name
+			}
+		}
+	})
+	block := regexp.MustCompile("(?m)^(.*)\n[ \t]*```sh( manual)?$")
+	comment := regexp.MustCompile(`^<!-- (?:run by (\w+)[^a-z].*|not run: .+ .+ )-->$`)
+	checked := 0
+	for _, page := range committed(t) {
+		if path.Ext(page) != ".md" || path.Dir(page) != "docs" && path.Dir(page) != "docs/start" {
+			continue
+		}
+		for _, m := range block.FindAllStringSubmatch(string(read(t, page)), -1) {
+			if m[2] == "" && followedPages.MatchString(page) {
+				continue
+			}
+			checked++
+			found := comment.FindStringSubmatch(m[1])
+			if found == nil || m[2] == "" {
+				t.Errorf("%s: a block sh%s after %q: write sh manual, and above it <!-- run by TEST --> or <!-- not run: REASON -->", page, m[2], m[1])
+			} else if test := found[1]; test != "" && !strings.Contains(string(read(t, cmp.Or(sources[test], "go.mod"))), strings.TrimPrefix(page, "docs/")) {
+				t.Errorf("%s: %s does not read it", page, test)
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d blocks", checked)
 	}
 }
