@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,5 +191,38 @@ func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 		case !strings.HasPrefix(line, "./symfilterd --config examples/daemon/symfilter.yaml "):
 			t.Errorf("not run: %s", line)
 		}
+	}
+}
+
+// The command of releasing.md makes the files of a release from a commit without a tag.
+func TestTheCommandForASnapshotMakesOne(t *testing.T) {
+	testenv.OnlyLong(t) // compiles and packs for half a minute
+	need(t, "git")
+	lines := linesFor(t, "releasing.md", "TestTheCommandForASnapshotMakesOne")
+	if len(lines) != 1 {
+		t.Fatalf("%d commands, want 1", len(lines))
+	}
+	tree, output := snapshot(t), filepath.Join(t.TempDir(), "output")
+	cmd := exec.Command("sh", "-c", strings.Replace(lines[0], "OUTPUT", output, 1))
+	cmd.Dir = tree
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	made, err := os.ReadDir(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range made {
+		got = append(got, regexp.MustCompile(`0\.0\.0[-~]\d{14}[-_][0-9a-f]{12}`).ReplaceAllString(e.Name(), "VERSION"))
+	}
+	want := []string{
+		"SHA256SUMS", "symfilter-VERSION-1.x86_64.rpm", "symfilter_VERSION-1_amd64.deb", "symfilter_VERSION_image.tar",
+		"symfilter_VERSION_linux_amd64.cdx.json", "symfilter_VERSION_linux_amd64.tar.gz",
+		"symfilterd_VERSION_image.tar", "symfilterd_VERSION_linux_amd64.cdx.json",
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
