@@ -23,6 +23,10 @@ type Resolved struct {
 	Frame uint64     // number of a backtrace's frame; NoNumber if the line has none
 	Addr  uint64     // as logged
 
+	// Logged is the number of a raw backtrace's frame as its line has it, such as an offset in a file
+	// or in a function. It is 0 for elements.
+	Logged uint64
+
 	// Dialect is the name of the dialect of a raw backtrace, which has no Tag. Verified is the
 	// proof of its answer: one of the constants of package dialect. Both are empty for elements.
 	Dialect  string
@@ -134,7 +138,7 @@ func (p *printing) recordLocated(start int, fr *judge.Frame, a *answer) {
 	} else {
 		*r = Resolved{Line: p.of, Frame: number, Addr: fr.Addr - fr.Less, Module: fr.Module, ID: fr.ID, Err: fr.Place.Err}
 	}
-	r.Dialect, r.Verified, r.own, r.source = fr.Dialect.Name, fr.Place.Verified, p.own, p.sourceOf
+	r.Logged, r.Dialect, r.Verified, r.own, r.source = fr.Value, fr.Dialect.Name, fr.Place.Verified, p.own, p.sourceOf
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}
