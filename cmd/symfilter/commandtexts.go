@@ -139,8 +139,16 @@ is, or all places where it is not. With a log, a report of Valgrind or
 sp-rtrace, or a profile, it does so for each module that is named there and may
 be needed, and prints what would help. - is a log on standard input.
 
+--report prints a text to attach to a bug report instead, with the same flags:
+
+  symfilter doctor --report -s out/symbols crash.log >report.txt
+
+Of the log it has addresses, build IDs, base names of modules and the shape of
+unresolved lines. Read it before you publish it.
+
 Exits with 1 if a place is out of order, or if the debug file was not found; for
-a log, if a module without a debug file has addresses that stay unresolved.
+a log, if a module without a debug file has addresses that stay unresolved; with
+--report, only if the report could not be made.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are

@@ -101,6 +101,7 @@ type runFlags struct {
 	baud      baud
 	again     bool // make new indexes of files that have one
 	examining bool // the command is doctor
+	report    fileName
 
 	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool
 }

@@ -16,9 +16,8 @@ import (
 
 // runDoctor examines the places where debug files are looked for and, if a build ID, an ELF file or
 // a log is given, looks for its debug files. The exit code is 1 if a place is out of order, or a
-// debug file was not found.
+// debug file was not found; with --report it is 0.
 func runDoctor(c *config, args []string, std standard) (int, error) {
-	ctx := context.Background()
 	var about doctor.Subject
 	if len(args) > 0 {
 		var err error
@@ -36,7 +35,36 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	}
 	defer s.close()
 
+	if err := c.checkWritten(args, std); err != nil {
+		return exitUsage, err
+	}
+	report, err := s.openReport(std)
+	if err != nil {
+		return exitIO, err
+	}
+	defer report.discard()
 	x := &doctor.Examination{Search: s.search(), W: std.text, Wait: max(waitFile, c.wait.Duration)}
+	if report != nil {
+		x.W = report.private
+	}
+	if err := s.examineAll(x, &about, args, std.in, report); err != nil {
+		return exitIO, err
+	}
+	switch {
+	case report != nil:
+		if err := report.end(); err != nil {
+			return exitIO, err
+		}
+	case x.Bad > 0:
+		return exitIO, nil
+	}
+	return exitOK, nil
+}
+
+// examineAll has x examine all places, and what the arguments name. The process is confined before
+// it reads anything of unknown origin.
+func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args []string, in *os.File, report *doctorReport) error {
+	ctx, c := context.Background(), s.c
 	x.Cache(s.servers)
 	if about.Word != "" && len(c.urls) > 0 {
 		sandbox.MakeFolder(c.downloads) // not possible once the doctor is confined
@@ -44,35 +72,32 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	confined := c.confine(s.diag, args, false) // as a run would be
 	x.Sandbox(confined.String(), len(confined.Missing) == 0)
 	if err := about.Examine(); err != nil {
-		return exitIO, err
+		return err
 	}
 	x.Folders(ctx)
 	x.Servers(ctx, s.servers, about.ID)
 	if about.Core {
-		x.CoreFile(&about)
+		x.CoreFile(about)
 	} else if about.Word != "" {
 		if err := s.openSymbols(); err != nil {
-			return exitIO, err
+			return err
 		}
 		x.Search = s.search()
 		if about.ELF {
-			x.Program(ctx, &about)
+			x.Program(ctx, about)
 		}
 		if about.ELF || !about.ID.IsZero() {
-			x.Find(ctx, &about)
-		} else if err := s.examineLog(ctx, x, &about, std.in); err != nil {
-			return exitIO, err
+			x.Find(ctx, about)
+		} else if err := s.examineLog(ctx, x, about, in, report); err != nil {
+			return err
 		}
 	}
-	if x.Bad > 0 {
-		return exitIO, nil
-	}
-	return exitOK, nil
+	return nil
 }
 
 // examineLog filters a log, report or profile without printing it, and has x examine the modules
 // that it names. An error means that the log cannot be read.
-func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File) error {
+func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File, report *doctorReport) error {
 	label := standardName
 	if about.Path != "" {
 		label = about.Word
@@ -84,24 +109,30 @@ func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.Wait)
 	defer cancel()
-	found, hint, err := s.examine(ctx, in, label)
-	if err == nil {
-		x.Log(ctx, label, found, hint)
+	found, hint, err := s.examine(ctx, in, label, report.printer())
+	if err != nil {
+		return err
 	}
-	return err
+	if report != nil {
+		label = nameInReport
+		report.hide(s, &found)
+	}
+	x.Log(ctx, label, found, hint(label))
+	report.print()
+	return nil
 }
 
-// examine filters in and discards the output. It returns counts of what stayed unresolved. The hint
-// is the advice for an input in which nothing can be resolved.
-func (s *session) examine(ctx context.Context, in *os.File, label string) (found doctor.Counts, hint string, err error) {
+// examine filters in and discards the output. It returns counts of what stayed unresolved. hint
+// returns the advice for an input in which nothing can be resolved. printer may be nil.
+func (s *session) examine(ctx context.Context, in *os.File, label string, printer filter.Printer) (found doctor.Counts, hint func(label string) string, err error) {
 	c := s.c
 	prefixes, err := c.prefixMaps()
 	if err != nil {
-		return found, "", err
+		return found, nil, err
 	}
 	biases, err := c.biases()
 	if err != nil {
-		return found, "", err
+		return found, nil, err
 	}
 	regular := false
 	if info, err := in.Stat(); err == nil {
@@ -109,7 +140,7 @@ func (s *session) examine(ctx context.Context, in *os.File, label string) (found
 	}
 	dialects, err := c.dialects(regular)
 	if err != nil {
-		return found, "", err
+		return found, nil, err
 	}
 	var sum doctor.Sum
 	dialects.Complete, dialects.Taken = s.Complete, sum.Take
@@ -120,6 +151,8 @@ func (s *session) examine(ctx context.Context, in *os.File, label string) (found
 		ProcessKey: c.process.Regexp,
 		Patience:   c.wait.of(true),
 		Dialects:   dialects,
+		Printer:    printer,
+		Color:      filter.ColorNever,
 	}
 	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.Add, diagnose: func(string) {}, options: o}
 	at.filter = filter.New(at.batch, o)
@@ -130,9 +163,9 @@ func (s *session) examine(ctx context.Context, in *os.File, label string) (found
 	err = cmp.Or(err, e.Close())
 	sum.Add(doctor.CountsOf(at.filter))
 	if _, read := errors.AsType[*os.PathError](err); read {
-		return found, "", errors.New(readError(label, err))
+		return found, nil, errors.New(readError(label, err))
 	} else if err != nil {
-		return found, "", fmt.Errorf("%s: %w", label, err)
+		return found, nil, fmt.Errorf("%s: %w", label, err)
 	}
-	return sum.All(), e.hint(label), nil
+	return sum.All(), e.hint, nil
 }

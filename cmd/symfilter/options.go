@@ -254,6 +254,11 @@ var options = [...]cli.Group[config]{
 		{Name: "format", Metavar: "FORM", Preset: "cri", In: ofContainer, Words: containerForms, Field: func(c *config) any { return &c.container.form },
 			Text: "form of its lines: cri, as Kubernetes has them, or json-file, as Docker has them"},
 	}},
+	{Title: "Flags of symfilter doctor alone", Flags: []cli.Flag[config]{
+		{Name: "report", Metavar: "FILE", Alone: standardOutput, In: ofDoctor, Field: func(c *config) any { return &c.report },
+			Text: "print a text for a bug report, or write it to FILE, without the private text of the log",
+			More: "it has what the doctor finds, numbers of frames, and the lines with an unresolved address; in these, x and 0 stand for letters and digits, but for addresses, offsets, build IDs, numbers of frames, words of backtraces, and base names of modules; paths lose their folders but below places that flags name, and URLs all but the host"},
+	}},
 	{Title: "Flags of symfilter addr alone", Flags: []cli.Flag[config]{
 		{Name: "output", Metavar: "FORM", In: ofAddr, Words: answers, Field: func(c *config) any { return &c.output }, Text: "text (default), or json: an object for each address"},
 	}},

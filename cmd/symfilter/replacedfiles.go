@@ -57,6 +57,9 @@ func (c *config) written() (all []writtenFile) {
 			all = append(all, f)
 		}
 	}
+	if c.report != "" && c.report != standardOutput {
+		all = append(all, writtenFile{"--report", string(c.report)})
+	}
 	if c.gates.update {
 		all = append(all, writtenFile{"--baseline", string(c.gates.baseline)})
 	}

@@ -74,6 +74,7 @@ var direction = map[string][]string{
 	"internal/cli":         {},
 	"internal/written":     {},
 	"internal/wording":     {"internal/escape"},
+	"internal/bundle":      {"filter", "buildid", "internal/wording"},
 	"internal/doctor":      {"", "filter", "symbolize", "buildid", "debuginfod", "internal/input", "internal/profile", "internal/dialect", "internal/judge", "internal/report", "internal/object", "internal/wording"},
 	"internal/disasm":      {},
 	"internal/demangle":    {},

@@ -1,0 +1,184 @@
+// Package bundle makes the text that a user may attach to a bug report about a log: what symfilter
+// has found, without the private text of the log.
+//
+// A Redactor takes private names out of what symfilter prints about places and modules. A Log
+// collects what is needed of the log itself.
+package bundle
+
+import (
+	"bytes"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/wording"
+)
+
+// A Redactor is a writer that redacts lines: names of modules lose their folders, URLs all but the
+// host, and paths of the home folder begin with ~. Paths below the places that the user named stay;
+// of others the base name stays.
+type Redactor struct {
+	w       io.Writer
+	home    string
+	places  []string          // longest first
+	private map[string]string // what is printed for a text
+	ordered []string          // the keys of private, longest first
+	buf     []byte            // the unfinished line
+}
+
+// NewRedactor returns a Redactor that writes to w. home is the home folder, or empty; places are
+// the files and folders in which the user looks for debug files.
+func NewRedactor(w io.Writer, home string, places []string) *Redactor {
+	r := &Redactor{w: w, home: strings.TrimRight(home, "/"), private: make(map[string]string)}
+	for _, p := range append(places, "/proc/self/maps") { // which advice names
+		if p = strings.TrimRight(p, "/"); p != "" {
+			r.places = append(r.places, p, wording.Line(p))
+		}
+	}
+	slices.SortFunc(r.places, longestFirst)
+	return r
+}
+
+// Hide has the names of modules and the paths of files in names printed by their base names, unless
+// they are below a place of the user.
+func (r *Redactor) Hide(names ...string) {
+	for _, name := range names {
+		if name == "" || r.placeAt(name) != "" {
+			continue
+		}
+		shown := shownName(name)
+		if strings.Contains(name, "/") {
+			shown = "…/" + shown
+		}
+		r.hide(name, shown)
+		base := baseName(name)
+		if isPlain(base) {
+			continue
+		}
+		r.hide(base, shownName(name))
+		if len(base) > maxName { // messages cut it
+			r.hide(base[:maxName], shownName(name))
+		}
+	}
+	slices.SortFunc(r.ordered, longestFirst)
+}
+
+func (r *Redactor) hide(text, shown string) {
+	for _, t := range []string{text, wording.Line(text)} {
+		if _, ok := r.private[t]; !ok && t != "" {
+			r.private[t] = shown
+			r.ordered = append(r.ordered, t)
+		}
+	}
+}
+
+func longestFirst(a, b string) int {
+	if len(a) != len(b) {
+		return len(b) - len(a)
+	}
+	return strings.Compare(a, b)
+}
+
+// Write redacts whole lines, and keeps the rest for the next call.
+func (r *Redactor) Write(p []byte) (int, error) {
+	r.buf = append(r.buf, p...)
+	end := bytes.LastIndexByte(r.buf, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	_, err := io.WriteString(r.w, r.Redact(string(r.buf[:end])))
+	r.buf = r.buf[:copy(r.buf, r.buf[end:])]
+	return len(p), err
+}
+
+// Redact returns text without what is private.
+func (r *Redactor) Redact(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if i > 0 && isNameByte(text[i-1]) && isNameByte(text[i]) {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		n, shown := r.at(text[i:])
+		if n == 0 {
+			n, shown = 1, text[i:i+1]
+		}
+		b.WriteString(shown)
+		i += n
+	}
+	return b.String()
+}
+
+// at returns the length of the private text or of the path at the start of text, and what is
+// printed for it; 0 if there is none.
+func (r *Redactor) at(text string) (n int, shown string) {
+	word := text[:wordEnd(text)]
+	if place := r.placeAt(text); place != "" {
+		n = len(place) + wordEnd(text[len(place):])
+		return n, r.tilde(text[:n])
+	}
+	for _, private := range r.ordered {
+		if strings.HasPrefix(text, private) {
+			return len(private), r.private[private]
+		}
+	}
+	slash := strings.IndexByte(word, '/')
+	switch {
+	case strings.Contains(word, "://"):
+		return len(word), shownURL(word)
+	case slash < 0:
+		return 0, ""
+	case word == "n/a" || word == "/":
+		return len(word), word
+	case strings.IndexByte(word[:slash], '=') > 0: // NAME=PATH, and --flag=PATH
+		return strings.IndexByte(word, '=') + 1, word[:strings.IndexByte(word, '=')+1]
+	}
+	name := strings.TrimRight(word, ".:")
+	if r.home != "" && name == r.home {
+		return len(name), "~"
+	}
+	return len(name), "…/" + shownName(name)
+}
+
+// placeAt returns the place of the user at the start of text, or "".
+func (r *Redactor) placeAt(text string) string {
+	for _, place := range r.places {
+		rest, ok := strings.CutPrefix(text, place)
+		if ok && endsName(rest) {
+			return place
+		}
+	}
+	return ""
+}
+
+// tilde returns path with ~ for the home folder.
+func (r *Redactor) tilde(path string) string {
+	if rest, ok := strings.CutPrefix(path, r.home); ok && r.home != "" && endsName(rest) {
+		return "~" + rest
+	}
+	return path
+}
+
+// wordEnd returns the length of the text at the start of s up to a blank, a quote or a bracket.
+func wordEnd(s string) int {
+	if i := strings.IndexAny(s, " \t\n\"'()<>,;"); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// shownURL returns the scheme and host of a URL. User, path, query and fragment may be secrets.
+func shownURL(word string) string {
+	tail := word[len(strings.TrimRight(word, ".:")):]
+	u, err := url.Parse(strings.TrimSuffix(word, tail))
+	if err != nil {
+		return "(a URL)" + tail
+	}
+	shown := u.Scheme + "://" + u.Host
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		shown += "/…"
+	}
+	return shown + tail
+}

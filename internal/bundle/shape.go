@@ -1,0 +1,233 @@
+package bundle
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxName       = 64 // bytes of a module's base name; a longer one is masked
+	minHex        = 2  // digits of a number without 0x that may be an address
+	maxHex        = 16 // digits of a 64-bit number
+	minIDDigits   = 8  // of a build ID that the line has in part
+	maxOffset     = 7  // digits of an offset from a symbol: functions are smaller than 256 MiB
+	maxDecOffset  = 6  // the same in decimal digits, as bcc prints it
+	maxFrameDigit = 4  // digits of a frame's number
+	nearBits      = 28 // numbers that differ in these bits alone are addresses of one module, about
+)
+
+// fixedWords are words that dialects print in every frame, or that markup has. Each is public, so
+// that a text in which one occurs is no more private with it.
+var fixedWords = func() map[string]bool {
+	words := make(map[string]bool)
+	for _, w := range strings.Fields(`
+		pc lr ra ip sp fp bt mmap module load elf reset data symbol hexdict dumpfile r rx rw rwx
+		in at by from frame function unknown null backtrace deleted offset inlined segfault error
+		BuildId BuildID build_id build_id_offset buildId file_name address Backtrace Object Binary
+		file Host Frame Call Trace somap processInfo path vdso vsyscall RIP EIP PC SP XEN EE EL3
+		LD TA C J V n a ERROR SUMMARY AddressSanitizer HWAddressSanitizer LeakSanitizer
+		MemorySanitizer ThreadSanitizer UndefinedBehaviorSanitizer BUG KASAN no`) {
+		words[w] = true
+	}
+	return words
+}()
+
+// A known has what the frames without a name in a line are known to consist of.
+type known struct {
+	numbers []uint64 // addresses and offsets
+	frames  []uint64 // numbers of frames
+	ids     []string // build IDs, as hexadecimal digits
+	names   []string // base names of modules
+}
+
+func (k *known) addNumber(n uint64) {
+	if n != 0 {
+		k.numbers = append(k.numbers, n)
+	}
+}
+
+// appendShape appends a line with its text masked: each letter becomes x and each digit 0, but in
+// what k knows, in fixed words and in offsets.
+func (k *known) appendShape(dst []byte, line string) []byte {
+	for i := 0; i < len(line); {
+		if name := k.nameAt(line, i); name != "" {
+			dst = append(dst, name...)
+			i += len(name)
+			continue
+		}
+		n := wordLen(line[i:])
+		if n == 0 {
+			r, size := utf8.DecodeRuneInString(line[i:])
+			dst = append(dst, maskOther(r))
+			i += size
+			continue
+		}
+		dst = k.appendWord(dst, line, i, i+n)
+		i += n
+	}
+	return dst
+}
+
+// nameAt returns the name of a module that is at line[i:] as a whole, or "".
+func (k *known) nameAt(line string, i int) string {
+	if i > 0 && isNameByte(line[i-1]) {
+		return ""
+	}
+	for _, name := range k.names {
+		if rest, ok := strings.CutPrefix(line[i:], name); ok && endsName(rest) {
+			return name
+		}
+	}
+	return ""
+}
+
+// endsName reports whether a name may end before rest, of which the beginning may be an offset.
+func endsName(rest string) bool {
+	if rest == "" || !isNameByte(rest[0]) {
+		return true
+	}
+	if isWordByte(rest[0]) {
+		return false
+	}
+	if rest[0] == '+' {
+		return len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9'
+	}
+	return len(rest) == 1 || !isNameByte(rest[1])
+}
+
+// appendWord appends the word line[from:to], masked unless it may be kept.
+func (k *known) appendWord(dst []byte, line string, from, to int) []byte {
+	word := line[from:to]
+	switch {
+	case fixedWords[word], k.isID(word), k.isNumber(word), k.isFrame(word), isOffset(line, from, to):
+		return append(dst, word...)
+	case isPrefixed(word): // an address of unknown origin: its form is that of a number
+		dst, word = append(dst, "0x"...), word[2:]
+		for range word {
+			dst = append(dst, '0')
+		}
+		return dst
+	}
+	return appendMask(dst, word)
+}
+
+func (k *known) isID(word string) bool {
+	return len(word) >= minIDDigits && slices.ContainsFunc(k.ids, func(id string) bool {
+		return strings.HasPrefix(id, strings.ToLower(word))
+	})
+}
+
+// isNumber reports whether a word is one of the numbers, or an address near one of them.
+func (k *known) isNumber(word string) bool {
+	digits := strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X")
+	if len(digits) > maxHex || len(word) < minHex {
+		return false
+	}
+	n, err := strconv.ParseUint(digits, 16, 64)
+	if err != nil {
+		return false
+	}
+	for _, m := range k.numbers {
+		if n == m || n>>nearBits != 0 && n>>nearBits == m>>nearBits || word == strconv.FormatUint(m, 10) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *known) isFrame(word string) bool {
+	n, err := strconv.ParseUint(word, 10, 64)
+	return err == nil && len(word) <= maxFrameDigit && slices.Contains(k.frames, n)
+}
+
+// isOffset reports whether the word line[from:to] is an offset from a symbol, as in +0x1a/0x40 and
+// +22.
+func isOffset(line string, from, to int) bool {
+	before := strings.TrimRight(line[:from], " ")
+	if before == "" || to < len(line) && !strings.ContainsRune(" )]>/,;:}\t\"", rune(line[to])) {
+		return false
+	}
+	word, sign := line[from:to], before[len(before)-1]
+	if isPrefixed(word) {
+		return len(word) <= 2+maxOffset && (sign == '+' || sign == '/')
+	}
+	_, err := strconv.ParseUint(word, 10, 64)
+	return err == nil && sign == '+' && len(before) == from && len(word) <= maxDecOffset
+}
+
+// isPrefixed reports whether a word is a hexadecimal number of at most 64 bits, with 0x.
+func isPrefixed(word string) bool {
+	if len(word) < 3 || len(word) > 2+maxHex || word[0] != '0' || word[1]|0x20 != 'x' {
+		return false
+	}
+	_, err := strconv.ParseUint(word[2:], 16, 64)
+	return err == nil
+}
+
+// appendMask appends word with x for each letter and 0 for each digit.
+func appendMask(dst []byte, word string) []byte {
+	for _, r := range word {
+		dst = append(dst, maskOther(r))
+	}
+	return dst
+}
+
+// maskOther returns what is printed for a character: punctuation of ASCII itself.
+func maskOther(r rune) byte {
+	switch {
+	case r >= '0' && r <= '9':
+		return '0'
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= utf8.RuneSelf:
+		return 'x'
+	case r == '\t', r >= ' ' && r < 0x7f:
+		return byte(r)
+	}
+	return '.'
+}
+
+// wordLen returns the length of the ASCII letters, digits and underscores at the start of s.
+func wordLen(s string) int {
+	n := 0
+	for n < len(s) && isWordByte(s[n]) {
+		n++
+	}
+	return n
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+// isNameByte reports whether c may be within a plain name.
+func isNameByte(c byte) bool { return isWordByte(c) || c == '.' || c == '-' || c == '+' }
+
+// baseName returns the name of a file without its folders.
+func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// isPlain reports whether a name is that of a file, as far as its letters show. What a dialect has
+// taken for a module may be any other text of the line.
+func isPlain(name string) bool {
+	if name == "" || len(name) > maxName || !isWordByte(name[0]) {
+		return false
+	}
+	for i := range len(name) {
+		if !isNameByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// shownName returns the base name of a module, masked if it is not plain.
+func shownName(name string) string {
+	base := baseName(name)
+	if isPlain(base) {
+		return base
+	}
+	if len(base) > maxName {
+		base = base[:maxName]
+	}
+	return string(appendMask(nil, base))
+}
