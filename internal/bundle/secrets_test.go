@@ -1,0 +1,72 @@
+package bundle
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// secrets are words that must not be in a report: they have the forms of tokens, keys, addresses and
+// names, of which some look like numbers and build IDs.
+var secrets = []string{
+	"ghp_16C7e42F292c6912E7710c838347Ae178B4a", "alice", "example.com", "hunter2", "transfer_money",
+	"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "deadbeefcafe4242", "4929123456789012",
+}
+
+// words are the secrets as logs have them.
+var words = strings.Fields("token=ghp_16C7e42F292c6912E7710c838347Ae178B4a alice@example.com https://alice:hunter2@example.com/acme?key=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b " +
+	"0xdeadbeefcafe4242 [0xdeadbeefcafe4242] (deadbeefcafe4242) 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b 4929123456789012 /home/alice/src/ transfer_money()")
+
+// TestSecretsAroundFrames puts secrets of usual forms before, after and between the frames of the
+// logs of all dialects, and into their folders.
+func TestSecretsAroundFrames(t *testing.T) {
+	archives, err := filepath.Glob("../dialect/testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	lines := 0
+	for _, path := range archives {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(archive.Files); i += 2 {
+			log := strings.ReplaceAll(string(archive.Files[i].Data), "/opt/", "/home/alice/")
+			for _, form := range []string{"%[2]s %[1]s", "%[1]s %[2]s", "%[1]s,%[2]s", "%[2]s:%[1]s", "%[1]s\n%[2]s"} {
+				got := reportOf(t, withWords(log, form))
+				lines += strings.Count(got, "\n")
+				for _, secret := range secrets {
+					if at := strings.Index(got, secret); at >= 0 {
+						line, _, _ := strings.Cut(got[strings.LastIndexByte(got[:at], '\n')+1:], "\n")
+						t.Errorf("%s, %s, %q: %s is in %s", path, archive.Files[i].Name, form, secret, line)
+					}
+				}
+			}
+		}
+	}
+	if lines < 2000 {
+		t.Errorf("only %d lines were printed", lines)
+	}
+}
+
+// withWords returns log with one of words in each line, at its place in form.
+func withWords(log, form string) string {
+	var b strings.Builder
+	n := 0
+	for line := range strings.Lines(log) {
+		fmt.Fprintf(&b, form+"\n", strings.TrimSuffix(line, "\n"), words[n%len(words)])
+		n++
+	}
+	return b.String()
+}
+
+// TestFramesAfterLongTexts are in the part of their line that is printed.
+func TestFramesAfterLongTexts(t *testing.T) {
+	got := reportOf(t, strings.Repeat("alice ", 100)+"#1 0x7f31c2a01153  (/home/alice/libpay.so+0xfa6) (BuildId: 3a0a920c3f1b7c57)\n")
+	if !strings.Contains(got, "xxxxx #1 0x7f31c2a01153  (/xxxx/xxxxx/libpay.so+0xfa6) (BuildId: 3a0a920c3f1b7c57)\n") {
+		t.Errorf("the frame is not in\n%s", got)
+	}
+}
