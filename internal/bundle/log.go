@@ -21,6 +21,7 @@ import (
 const (
 	maxLines   = 200
 	maxLine    = 240 // bytes of a line that are printed
+	maxBefore  = 60  // bytes of them before the frame, if the line is longer
 	maxModules = 100
 	maxReasons = 10 // of a dialect
 )
@@ -131,8 +132,8 @@ func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	if !r.ID.IsZero() {
 		dst = fmt.Appendf(dst, "i%s\n", r.ID)
 	}
-	if base := baseName(r.Module); isPlain(base) {
-		dst = fmt.Appendf(dst, "m%s\n", base)
+	if isFile(r.Module) {
+		dst = fmt.Appendf(dst, "m%s\n", baseName(r.Module))
 	}
 	return dst
 }
@@ -171,12 +172,16 @@ func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 	case len(l.lines) >= maxLines:
 		l.left++
 	default:
-		text := line.Text
-		cut := ""
-		if len(text) > maxLine {
-			text, cut = text[:maxLine], " ... (cut)"
+		text, before, after := string(line.Text), "", ""
+		if len(text) > maxLine { // the frame may be after a long text
+			if at := k.firstKnown(text) - maxBefore; at > 0 {
+				text, before = text[at:], "(cut) ... "
+			}
+			if len(text) > maxLine {
+				text, after = text[:maxLine], " ... (cut)"
+			}
 		}
-		l.lines = append(l.lines, shape{line.Number, string(k.appendShape(nil, string(text))) + cut})
+		l.lines = append(l.lines, shape{line.Number, before + string(k.appendShape(nil, text)) + after})
 	}
 	return dst
 }
@@ -185,6 +190,7 @@ func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 // have paths.
 func (l *Log) PrintTo(r *Redactor) {
 	w := r.w
+	r.endFindings()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintln(w, "modules that the log lists as markup")

@@ -7,8 +7,10 @@ package bundle
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,12 +27,43 @@ type Redactor struct {
 	private map[string]string // what is printed for a text
 	ordered []string          // the keys of private, longest first
 	buf     []byte            // the unfinished line
+	written int               // bytes of the lines that Write was given
+	left    int               // lines beyond maxFindings
+}
+
+// The bounds of a report, so that a comment of GitHub, which has at most 65,536 characters, can have
+// it, and the lines of the log too if the doctor has much to print.
+const (
+	maxReport   = 64000 // bytes
+	maxFindings = 24000 // bytes of the lines of the doctor
+	maxFinding  = 400   // bytes of one of them
+)
+
+// A limited writer writes the lines that are within maxReport.
+type limited struct {
+	w    io.Writer
+	size int // bytes written; maxReport if a line was left out
+}
+
+// Write takes a line, or a part of one, and leaves out what is beyond the limit.
+func (l *limited) Write(p []byte) (n int, err error) {
+	const note = "\n(the rest is left out)\n"
+	switch {
+	case l.size >= maxReport:
+	case l.size+len(p)+len(note) > maxReport:
+		l.size = maxReport
+		_, err = io.WriteString(l.w, note)
+	default:
+		l.size += len(p)
+		_, err = l.w.Write(p)
+	}
+	return len(p), err
 }
 
 // NewRedactor returns a Redactor that writes to w. home is the home folder, or empty; places are
 // the files and folders in which the user looks for debug files.
 func NewRedactor(w io.Writer, home string, places []string) *Redactor {
-	r := &Redactor{w: w, home: strings.TrimRight(home, "/"), private: make(map[string]string)}
+	r := &Redactor{w: &limited{w: w}, home: strings.TrimRight(home, "/"), private: make(map[string]string)}
 	for _, p := range append(places, "/proc/self/maps") { // which advice names
 		if p = strings.TrimRight(p, "/"); p != "" {
 			r.places = append(r.places, p, wording.Line(p))
@@ -53,7 +86,7 @@ func (r *Redactor) Hide(names ...string) {
 		}
 		r.hide(name, shown)
 		base := baseName(name)
-		if isPlain(base) {
+		if isFile(name) {
 			continue
 		}
 		r.hide(base, shownName(name))
@@ -87,9 +120,26 @@ func (r *Redactor) Write(p []byte) (int, error) {
 	if end == 0 {
 		return len(p), nil
 	}
-	_, err := io.WriteString(r.w, r.Redact(string(r.buf[:end])))
+	var err error
+	for line := range strings.Lines(r.Redact(string(r.buf[:end]))) {
+		if len(line) > maxFinding {
+			line = strings.ToValidUTF8(line[:maxFinding], "") + " ... (cut)\n"
+		}
+		if r.written += len(line); r.written > maxFindings {
+			r.left++
+		} else if _, err = io.WriteString(r.w, line); err != nil {
+			break
+		}
+	}
 	r.buf = r.buf[:copy(r.buf, r.buf[end:])]
 	return len(p), err
+}
+
+// endFindings prints how many lines were left out.
+func (r *Redactor) endFindings() {
+	if r.left > 0 {
+		fmt.Fprintf(r.w, "  and %s of symfilter doctor\n", wording.Count(int64(r.left), "more line", "more lines"))
+	}
 }
 
 // Redact returns text without what is private.
@@ -158,8 +208,11 @@ func (r *Redactor) tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, r.home); ok && r.home != "" && endsName(rest) {
 		return "~" + rest
 	}
-	return path
+	return usersFolder.ReplaceAllString(path, "$1/x")
 }
+
+// usersFolder is the home folder of any user: that of HOME may be root's.
+var usersFolder = regexp.MustCompile(`\b(home|Users)/[^/]+`)
 
 // wordEnd returns the length of the text at the start of s up to a blank, a quote or a bracket.
 func wordEnd(s string) int {

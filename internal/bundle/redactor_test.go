@@ -9,7 +9,7 @@ import (
 // TestRedactedLines keeps the places of the user, and the base names of other paths.
 func TestRedactedLines(t *testing.T) {
 	var b strings.Builder
-	r := NewRedactor(&b, "/home/alice/", []string{"/home/alice/my symbols/", "/srv/debug", "out", ""})
+	r := NewRedactor(&b, "/home/alice/", []string{"/home/alice/my symbols/", "/srv/debug", "out", "/home/bob/out", ""})
 	r.Hide("/home/alice/acme merger/app", "key: Payroll::run", strings.Repeat("long name ", 10), "plain.so", "/srv/debug/a", "")
 	for line, want := range map[string]string{
 		"ok /home/alice/my symbols/ab/cd.debug holds":                "ok ~/my symbols/ab/cd.debug holds",
@@ -21,6 +21,7 @@ func TestRedactedLines(t *testing.T) {
 		"out/a in without/b, at (/a/b.so)":                           "out/a in …/b, at (…/b.so)",
 		"HOME /home/alice. and /home/alicent/x n/a":                  "HOME ~. and …/x n/a",
 		"GET https://u:p@host:80/tok?q#f: 404 http://h. ftp://%zz":   "GET https://host:80/…: 404 http://h. (a URL)",
+		"BAD /home/bob/out: not a folder":                            "BAD /home/x/out: not a folder",
 		"log /proc/self/maps with it":                                "log /proc/self/maps with it",
 		"/home/alice/ключ/ключ":                                      "…/xxxx",
 	} {

@@ -2,11 +2,14 @@ package bundle
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/filter"
 )
 
 // secrets are words that must not be in a report: they have the forms of tokens, keys, addresses and
@@ -61,6 +64,35 @@ func withWords(log, form string) string {
 		n++
 	}
 	return b.String()
+}
+
+// TestReportsAreBounded keeps a report within a comment of GitHub, whatever the log and the doctor
+// print, and has lines of the log in it.
+func TestReportsAreBounded(t *testing.T) {
+	var l Log
+	f := filter.New(io.Discard, filter.Options{Printer: &l})
+	for i := range 3000 {
+		fmt.Fprintf(f, "{{{module:%d:%s%d:elf:%040x}}}\n{{{mmap:0x%x:0x1000:load:%d:rx:0x0}}}\n", i, strings.Repeat("n", 50), i, i+1, 0x10000*(i+1), i)
+		fmt.Fprintf(f, "%s {{{pc:0x%x}}} %[1]s\n", strings.Repeat("text ", 1000), 0x10000*(i+1))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	r := NewRedactor(&b, "/home/alice", nil)
+	for range 3000 {
+		fmt.Fprintf(r, "  BAD  %s: no debug file\n", strings.Repeat("module ", 200))
+	}
+	l.PrintTo(r)
+	got := b.String()
+	if len(got) > maxReport {
+		t.Errorf("%d bytes, want at most %d", len(got), maxReport)
+	}
+	for _, want := range []string{"more lines of symfilter doctor\n", " ... (cut)\n", "\n  9: (cut) ... xx", "\n(the rest is left out)\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q", want)
+		}
+	}
 }
 
 // TestFramesAfterLongTexts are in the part of their line that is printed.

@@ -42,10 +42,24 @@ type known struct {
 	names   []string // base names of modules
 }
 
+// addNumber adds an address or offset. Numbers whose upper 16 bits differ are none of a process or a
+// kernel: a dialect has taken a key for one, or the address has a tag.
 func (k *known) addNumber(n uint64) {
-	if n != 0 {
+	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
 	}
+}
+
+// firstKnown returns the offset of the first number, build ID or name in a line that k knows, or 0.
+func (k *known) firstKnown(line string) int {
+	for i := 0; i < len(line); {
+		n := max(1, wordLen(line[i:]))
+		if word := line[i : i+n]; k.nameAt(line, i) != "" || k.isID(word) || k.isNumber(word) {
+			return i
+		}
+		i += n
+	}
+	return 0
 }
 
 // appendShape appends a line with its text masked: each letter becomes x and each digit 0, but in
@@ -220,10 +234,18 @@ func isPlain(name string) bool {
 	return true
 }
 
-// shownName returns the base name of a module, masked if it is not plain.
+// isFile reports whether a name is that of a file, in folders with usual names: a list of files, a
+// URL, a title of a process or a long hexadecimal number is not.
+func isFile(name string) bool {
+	base := baseName(name)
+	isKey := len(base) >= maxHex && strings.Trim(strings.TrimPrefix(base, "0x"), "0123456789abcdefABCDEF") == ""
+	return isPlain(base) && !isKey && !strings.ContainsAny(name, ",;:|?&@%\"'<>")
+}
+
+// shownName returns the base name of a module, masked if it is not that of a file.
 func shownName(name string) string {
 	base := baseName(name)
-	if isPlain(base) {
+	if isFile(name) {
 		return base
 	}
 	if len(base) > maxName {
