@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/symfilter/symfilter/internal/wording"
 )
@@ -208,11 +209,11 @@ func (r *Redactor) tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, r.home); ok && r.home != "" && endsName(rest) {
 		return "~" + rest
 	}
-	return usersFolder.ReplaceAllString(path, "$1/x")
+	return usersFolder().ReplaceAllString(path, "$1/x")
 }
 
 // usersFolder is the home folder of any user: that of HOME may be root's.
-var usersFolder = regexp.MustCompile(`\b(home|Users)/[^/]+`)
+var usersFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(home|Users)/[^/]+`) })
 
 // wordEnd returns the length of the text at the start of s up to a blank, a quote or a bracket.
 func wordEnd(s string) int {

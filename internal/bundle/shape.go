@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // fixedWords are words that dialects print in every frame, or that markup has. Each is public, so
 // that a text in which one occurs is no more private with it.
-var fixedWords = func() map[string]bool {
+var fixedWords = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`
 		pc lr ra ip sp fp bt mmap module load elf reset data symbol hexdict dumpfile r rx rw rwx
@@ -32,7 +33,7 @@ var fixedWords = func() map[string]bool {
 		words[w] = true
 	}
 	return words
-}()
+})
 
 // A known has what the frames without a name in a line are known to consist of.
 type known struct {
@@ -115,7 +116,7 @@ func endsName(rest string) bool {
 func (k *known) appendWord(dst []byte, line string, from, to int) []byte {
 	word := line[from:to]
 	switch {
-	case fixedWords[word], k.isID(word), k.isNumber(word), k.isFrame(word), isOffset(line, from, to):
+	case fixedWords()[word], k.isID(word), k.isNumber(word), k.isFrame(word), isOffset(line, from, to):
 		return append(dst, word...)
 	case isPrefixed(word): // an address of unknown origin: its form is that of a number
 		dst, word = append(dst, "0x"...), word[2:]
