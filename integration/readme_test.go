@@ -113,7 +113,7 @@ func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr stri
 	follows := strings.Contains(line, "--follow")
 	cmd := exec.Command("sh", "-c", strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1)) // the signal is for it
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), noSystemDebug, "SYMFILTER_NO_PATHS=true"), env...)
+	cmd.Env = append(append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), noSystemDebug, "COLUMNS=200", "SYMFILTER_NO_PATHS=true"), env...)
 	var errs bytes.Buffer
 	name := filepath.Join(t.TempDir(), "printed")
 	printed, err := os.Create(name)
