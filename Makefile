@@ -1,4 +1,4 @@
-# Targets: build, release, sign, vuln, stale, test, test-long, test-elsewhere, test-collector, guards, soak, bench, bench-once, apidiff, docs, fmt,
+# Targets: build, release, sign, vuln, stale, test, test-real, test-long, recordings, test-elsewhere, test-collector, guards, soak, bench, bench-once, apidiff, docs, fmt,
 # fuzz, install-deps. CONTRIBUTING.md says when to use which.
 
 # Of what make test compiles, Windows differs most from Linux.
@@ -16,7 +16,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gate internal/gopcln internal/jsonout internal/layout internal/lines internal/llvmfilter internal/newfile internal/profile internal/stacks \
              internal/wording markup rtrace sgr valgrind
 
-.PHONY: build release sign vuln stale test test-long test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release sign vuln stale test test-real test-long recordings test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -46,7 +46,17 @@ test:
 	case "-$(firstword -$(MAKEFLAGS))" in *k*) ;; *) [ $$bad = 0 ] || exit 1 ;; esac; \
 	$(MAKE) --no-print-directory --jobs 2 $(SYNC) check-format check-modules integration vet staticcheck unit work && exit $$bad
 
-# The full counts where `make test` runs a tenth, and longer fuzzing. A missing part is a failure.
+# Tests that wait for live compilers, servers, debuggers and browsers, and those whose files are too large to be recorded.
+# make test leaves them out, and replays what the programs of the others did when they were recorded.
+test-real:
+	TEST_REAL=1 go run ./scripts/gotest -count 1 -timeout 30m -run "^($$(paste -s -d '|' integration/testdata/real.txt))\$$" ./integration
+
+# Writes anew what programs of others print and write in the tests of integration: after a change of a test, of a source
+# that it compiles, or of a compiler. RUN limits it to some tests: make recordings RUN=TestMarkupOfClang
+recordings:
+	integration/testdata/recordings/record.sh $(RUN)
+
+# The full counts where `make test` runs a tenth, with live programs, and longer fuzzing. A missing part is a failure.
 test-long: export CI = true
 test-long: PLATFORMS = $(ALL_PLATFORMS)
 test-long: install-deps-long check-format check-modules vet staticcheck

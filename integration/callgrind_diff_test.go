@@ -34,7 +34,7 @@ type changeSide struct {
 // compared returns the differences that --diff prints as JSON, and the exit status.
 func compared(t *testing.T, args ...string) (all []changeRecord, total changeRecord, code int) {
 	t.Helper()
-	out, err := exec.Command(command, append([]string{"callgrind", "--diff", "--output=json"}, args...)...).Output()
+	out, err := producers.output(t, exec.Command(command, append([]string{"callgrind", "--diff", "--output=json"}, args...)...))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code = exit.ExitCode()
@@ -286,7 +286,7 @@ func TestDifferencesAreThoseOfCgDiff(t *testing.T) {
 		prog, out := filepath.Join(dir, []string{"old", "new"}[i]), filepath.Join(dir, "cachegrind."+[]string{"old", "new"}[i])
 		run(t, nil, "g++", "-g", "-O1", flag, filepath.Join("testdata", "callgrind", "change.cc"), "-o", prog)
 		cmd := exec.Command("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file="+out, prog)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := producers.combined(t, cmd); err != nil {
 			t.Fatalf("valgrind: %v\n%s", err, out)
 		}
 		files = append(files, out)

@@ -28,7 +28,7 @@ func callgrindFiles(t *testing.T, flags []string, argv ...string) []string {
 	base := filepath.Join(t.TempDir(), "callgrind.out")
 	cmd := exec.Command("valgrind", slices.Concat(profileTool, flags, []string{"--callgrind-out-file=" + base}, argv)...)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, cmd); err != nil {
 		t.Fatalf("valgrind: %v\n%s", err, out)
 	}
 	files, err := filepath.Glob(base + "*")

@@ -149,7 +149,7 @@ func TestProfilesOfCachegrindAddUpAsInCallgrindAnnotate(t *testing.T) {
 	prog, out := filepath.Join(dir, "prog"), filepath.Join(dir, "out")
 	run(t, nil, "gcc", "-g", "-O1", "-o", prog, filepath.Join("testdata", "callgrind", "shape.c"), filepath.Join("testdata", "callgrind", "prof.c"))
 	cmd := exec.Command("valgrind", "--tool=cachegrind", "--cachegrind-out-file="+out, prog)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, cmd); err != nil {
 		t.Fatalf("valgrind: %v\n%s", err, out)
 	}
 	p := readProfile(t, run(t, nil, command, "--output=json", out))
@@ -177,7 +177,7 @@ func (p *profiled) profile(t *testing.T, out string, args []string) {
 	t.Helper()
 	cmd := exec.Command("valgrind", slices.Concat(profileTool, p.tool, []string{"--callgrind-out-file=" + out}, args)...)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, cmd); err != nil {
 		t.Fatalf("valgrind: %v\n%s", err, out)
 	}
 }
@@ -390,7 +390,7 @@ func annotated(t *testing.T, name string, flags ...string) map[string][]int64 {
 	t.Helper()
 	cmd := exec.Command("callgrind_annotate", append(flags, "--threshold=100", "--auto=no", "--show-percs=no", name)...)
 	cmd.Dir = t.TempDir() // it removes the name of this folder from file names
-	out, err := cmd.CombinedOutput()
+	out, err := producers.combined(t, cmd)
 	if err != nil {
 		t.Fatalf("callgrind_annotate: %v\n%s", err, out)
 	}

@@ -56,7 +56,7 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "addon", twinBuild{flags: []string{"-fPIC", "-I" + filepath.Dir(header)}, link: []string{"-shared"}})
 	script := "const m = {exports: {}}; process.dlopen(m, process.argv[1]); m.exports.audit()"
-	log, _ := exec.Command("node", "-e", script, w.program).CombinedOutput()
+	log, _ := producers.combined(t, exec.Command("node", "-e", script, w.program))
 	calls := []string{"leaf", "visit", "settle", "close", "audit", "count", "run", "audit-from-script"}
 	w.wantChain(t, w.frames(t, log), calls...)
 }

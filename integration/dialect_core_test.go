@@ -37,7 +37,7 @@ func (w *traceTwin) gdb(t *testing.T, args []string, commands ...string) []byte 
 	}
 	cmd := exec.Command("gdb", append(append(all, "--args", w.program), args...)...)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	out, err := cmd.CombinedOutput()
+	out, err := producers.combined(t, cmd)
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -148,7 +148,7 @@ func TestFramesOfGDBMayBeWrapped(t *testing.T) {
 	core, _ := w.core(t)
 	for _, width := range []string{"30", "60", "80", "120"} {
 		cmd := exec.Command("gdb", "-nx", "-q", "-ex", "set width "+width, "-ex", "set debuginfod enabled off", "-ex", "bt", "-ex", "info proc mappings", "-ex", "quit", w.program, core)
-		out, err := cmd.CombinedOutput() // with -batch, gdb does not wrap
+		out, err := producers.combined(t, cmd) // with -batch, gdb does not wrap
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -180,7 +180,7 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 			t.Parallel()
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			core, _ := w.core(t)
-			out, _ := exec.Command("eu-stack", "-b", "--core", core).Output() // it fails if a file has no frames
+			out, _ := producers.output(t, exec.Command("eu-stack", "-b", "--core", core)) // it fails if a file has no frames
 			list := run(t, nil, "eu-unstrip", "-n", "--core", core)
 			both := append([]byte(list), out...)
 			w.wantChain(t, w.frames(t, both), diedCalls...)
@@ -212,7 +212,7 @@ func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
 			files[m[1]] = m[3]
 		}
 	}
-	stack, _ := exec.Command("eu-stack", "-b", "--core", core).Output()
+	stack, _ := producers.output(t, exec.Command("eu-stack", "-b", "--core", core))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Process 4711 (inventory) of user 1000 dumped core.\n\nStack trace of thread 4711:\n")
 	frame := regexp.MustCompile(`(?m)^#(\d+) +0x([0-9a-f]+)(?: .*)?\n +\[([0-9a-f]+)\]@0x([0-9a-f]+)`)
@@ -299,7 +299,7 @@ func TestSystemdCoredumpItself(t *testing.T) {
 				w := newTraceTwin(t, "fault", b)
 				core, _ := w.core(t)
 				out := t.TempDir()
-				if text, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
+				if text, err := producers.combined(t, exec.Command("unshare", "-m", "true")); err != nil {
 					testenv.Forbidden(t, "a mount namespace", string(text))
 				}
 				run(t, nil, "unshare", "-m", filepath.Join("testdata", "twin", "coredump.sh"), out, feeder, "4711", "fault", w.program, core)

@@ -130,7 +130,7 @@ func (w *traceTwin) calledAs(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(w.program, args...)
 	cmd.Args[0] = name
-	out, _ := cmd.CombinedOutput()
+	out, _ := producers.combined(t, cmd)
 	return out
 }
 
@@ -176,7 +176,7 @@ func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 		cmd := exec.Command(command, "--no-paths", "--sysroot", t.TempDir(), "--output=json",
 			"--image", "libledger.so", "--image", "clickhouse=forms", "--image", "forms=forms")
 		cmd.Dir, cmd.Stdin = w.whole, bytes.NewReader(w.output(t, nil, form))
-		out, err := cmd.Output()
+		out, err := producers.output(t, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}

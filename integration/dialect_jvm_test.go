@@ -47,7 +47,7 @@ func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 	w := newTraceTwin(t, "oldabort", twinBuild{})
 	cmd := exec.Command("./oldabort")
 	cmd.Dir = w.dir
-	log, _ := cmd.CombinedOutput()
+	log, _ := producers.combined(t, cmd)
 	calls := []string{"oldabort.cc/print", "visit", "settle", "close", "audit", "count", "run", "main"}
 	w.wantChain(t, w.frames(t, nil, writeLog(t, log)), calls...)
 	w.wantChain(t, w.frames(t, log), calls...)

@@ -19,7 +19,7 @@ import (
 func traced(t *testing.T, args ...string) []byte {
 	t.Helper()
 	need(t, "strace")
-	out, _ := exec.Command("strace", args...).CombinedOutput() // the status is that of the program
+	out, _ := producers.combined(t, exec.Command("strace", args...)) // the status is that of the program
 	if bytes.Contains(out, []byte("Operation not permitted")) {
 		testenv.Forbidden(t, "to trace a process", string(out))
 	}
@@ -67,7 +67,7 @@ func TestSamplesOfPerfAreResolved(t *testing.T) {
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			data := filepath.Join(w.dir, "data")
 			// The status of perf is that of the program.
-			out, _ := exec.Command("perf", "record", "--buildid-mmap", "-q", "-e", "page-faults:u", "-c", "1", "-g", "-o", data, w.program).CombinedOutput()
+			out, _ := producers.combined(t, exec.Command("perf", "record", "--buildid-mmap", "-q", "-e", "page-faults:u", "-c", "1", "-g", "-o", data, w.program))
 			if bytes.Contains(out, []byte("perf_event_paranoid")) {
 				testenv.Forbidden(t, "to record with perf", string(out))
 			}

@@ -68,7 +68,7 @@ func TestReportOfRubyIsResolved(t *testing.T) {
 	script := `require "fiddle"; l = Fiddle.dlopen("./native"); Fiddle::Function.new(l["inventory_die"], [], Fiddle::TYPE_VOID).call`
 	cmd := exec.Command("ruby", "-e", script)
 	cmd.Dir = w.dir
-	log, _ := cmd.CombinedOutput()
+	log, _ := producers.combined(t, cmd)
 	calls := []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "die"}
 	w.wantChain(t, w.frames(t, nil, writeLog(t, log)), calls...)
 	w.wantChain(t, resolvedOf(w.frames(t, log)), calls...)
@@ -149,7 +149,7 @@ func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 	testenv.OnlyLong(t)
 	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
-	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, exec.Command("rustc", "--version")); err != nil {
 		t.Skipf("rustc --version: %v\n%s", err, out)
 	}
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 	output := func(program string, args ...string) string {
 		cmd := exec.Command(program, args...)
 		cmd.Env = append(os.Environ(), "RUST_BACKTRACE=full")
-		out, _ := cmd.CombinedOutput()
+		out, _ := producers.combined(t, cmd)
 		return string(out)
 	}
 	places := func(text string) (all []string) {

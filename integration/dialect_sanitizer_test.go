@@ -278,7 +278,7 @@ func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string 
 	for _, tool := range []string{"ASAN", "LSAN", "MSAN", "TSAN", "UBSAN"} {
 		cmd.Env = append(cmd.Env, tool+"_OPTIONS="+options)
 	}
-	out, _ := cmd.CombinedOutput()
+	out, _, _ := producers.do(t, cmd, nil, true)
 	if !bytes.Contains(out, []byte("SUMMARY: ")) && !bytes.Contains(out, []byte(": runtime error: ")) {
 		t.Fatalf("%s reports nothing:\n%s", s.program, out)
 	}

@@ -153,11 +153,11 @@ func addressesAlone(t *testing.T, pie, w *traceTwin) {
 	w.wantChain(t, w.tracedFrames(t, trace, "--image", w.program+"@0x"+base[1]), programCalls...)
 	cmd := exec.Command(command, "--explain", "--debug-file-directory", w.debug)
 	cmd.Stdin = bytes.NewReader(trace)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "/proc/self/maps") {
+	if out, err := producers.combined(t, cmd); err != nil || !strings.Contains(string(out), "/proc/self/maps") {
 		t.Errorf("%v: --explain does not name what would help:\n%s", err, out)
 	}
 	need(t, "setarch")
-	if out, err := exec.Command("setarch", "-R", w.program, "folly").Output(); err != nil && len(out) == 0 {
+	if out, err := producers.output(t, exec.Command("setarch", "-R", w.program, "folly")); err != nil && len(out) == 0 {
 		t.Logf("addresses are always randomized here: %v", err)
 	} else {
 		w.wantChain(t, w.tracedFrames(t, out, "--image", w.program), programCalls...)

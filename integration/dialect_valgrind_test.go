@@ -24,7 +24,7 @@ func (w *traceTwin) valgrindText(t *testing.T, dir string, args ...string) []byt
 	cmd := exec.Command("valgrind", append([]string{"--read-inline-info=yes", "--log-file=" + filepath.Join(w.dir, "log")}, args...)...)
 	cmd.Args = append(cmd.Args[:len(cmd.Args)-1], filepath.Join(dir, filepath.Base(w.program)), args[len(args)-1])
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-	out, _ := cmd.CombinedOutput() // its status is that of the program
+	out, _ := producers.combined(t, cmd) // its status is that of the program
 	log, err := os.ReadFile(filepath.Join(w.dir, "log"))
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

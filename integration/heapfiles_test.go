@@ -84,7 +84,7 @@ func (w *heapTwin) record(t *testing.T, tool heapTool, suffix string) (file, con
 	}
 	cmd := exec.Command("valgrind", append(args, "./shop")...)
 	cmd.Dir = w.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, cmd); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
 	data, err := os.ReadFile(file)

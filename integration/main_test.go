@@ -3,8 +3,10 @@
 package integration
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
-	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // command is the path of symfilter, which is built once for all tests. checkout is a link to the
@@ -24,7 +25,7 @@ var command, checkout string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "symfilter-integration-")
+		dir, err := newMain()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -71,9 +72,32 @@ func TestMain(m *testing.M) {
 		}
 		os.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 		os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-		return m.Run()
+		if err := producers.load(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		code := m.Run()
+		if producers.record {
+			if err := producers.save(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+		return code
 	}())
 }
+
+// newMain returns a new folder. Its path, which comes into debug information, is always of one length.
+func newMain() (dir string, err error) {
+	for {
+		dir = fmt.Sprintf("%s%010d", mainFolder, rand.Uint32())
+		if err = os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
+}
+
+const mainFolder = "/tmp/symfilter-integration-"
 
 // long reports whether TEST_LONG requests the full sizes.
 func long() bool { return fuzztest.Long() }
@@ -82,7 +106,7 @@ func long() bool { return fuzztest.Long() }
 // skips.
 func need(t *testing.T, parts ...string) {
 	t.Helper()
-	testenv.Need(t, parts...)
+	producers.need(t, parts...)
 }
 
 // run runs a program, which it needs, to its end and returns its standard output. It fails the test
@@ -91,13 +115,14 @@ func run(t *testing.T, stdin []byte, name string, args ...string) string {
 	t.Helper()
 	need(t, name)
 	cmd := exec.Command(name, args...)
-	cmd.Stdin = bytes.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.Bytes())
+	if !filepath.IsAbs(name) {
+		cmd.Dir = filepath.Join(checkout, "integration") // compilers write this name into debug information
 	}
-	return stdout.String()
+	stdout, stderr, err := producers.do(t, cmd, stdin, false)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr)
+	}
+	return string(stdout)
 }
 
 // crash runs a program that is expected to die, and returns its output to both streams.
@@ -106,7 +131,7 @@ func crash(t *testing.T, dir string, env []string, name string, args ...string) 
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
-	out, err := cmd.CombinedOutput()
+	out, _, err := producers.do(t, cmd, nil, true)
 	if err == nil {
 		t.Fatalf("%s %s did not die:\n%s", name, strings.Join(args, " "), out)
 	}

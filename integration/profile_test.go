@@ -64,7 +64,7 @@ func (w *profiledTwin) record(t *testing.T, env []string, pattern string, args .
 	t.Helper()
 	cmd := exec.Command(filepath.Join(w.dir, "shop"), args...)
 	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, cmd); err != nil {
 		t.Fatalf("shop: %v\n%s", err, out)
 	}
 	found, err := filepath.Glob(filepath.Join(w.dir, pattern))
@@ -197,7 +197,7 @@ func top(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("go", append(append([]string{"tool", "pprof", "-top"}, args...), file)...)
 	cmd.Env = append(os.Environ(), "PPROF_BINARY_PATH=/nonexistent", "PPROF_TOOLS=/nonexistent")
-	out, err := cmd.Output()
+	out, err := producers.output(t, cmd)
 	if err != nil {
 		t.Fatalf("go tool pprof: %v\n%s", err, out)
 	}

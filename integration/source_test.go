@@ -55,7 +55,7 @@ func newSourceTwin(t *testing.T, compiler string, flags ...string) *sourceTwin {
 	args := append(flags, "-O1", "-fPIC", "-shared", "-nostdlib", "-Wl,--build-id=0x"+sourceID, filepath.Join(dir, "shop.cc"), "-o", "shop.so")
 	cmd := exec.Command(compiler, args...)
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := producers.combined(t, cmd); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
 	w.log = bytes.Replace(markupOf(t, w.lib), []byte(":abcdef}}}"), []byte(":"+sourceID+"}}}"), 1)
@@ -72,7 +72,7 @@ func (w *sourceTwin) text(t *testing.T, env []string, args ...string) (out, mess
 	cmd.Stdin = bytes.NewReader(w.log)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	b, err := cmd.Output()
+	b, err := producers.output(t, cmd)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
 	}
@@ -149,7 +149,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			home := "HOME=" + t.TempDir()
 			index := exec.Command(command, "index", w.lib)
 			index.Env = append(os.Environ(), home, "XDG_CACHE_HOME=")
-			if report, err := index.CombinedOutput(); err != nil {
+			if report, err := producers.combined(t, index); err != nil {
 				t.Fatalf("%s: %v\n%s", index, err, report)
 			}
 			if got, _ := w.text(t, []string{home}, "--source-root", w.dir); got != out {
@@ -158,7 +158,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			// Filtered again, nothing changes.
 			again := exec.Command(command, append(w.args, "--source-root", w.dir)...)
 			again.Stdin = strings.NewReader(out)
-			if got, err := again.Output(); err != nil || string(got) != out {
+			if got, err := producers.output(t, again); err != nil || string(got) != out {
 				t.Errorf("filtered twice: %v, got\n%s\nwant\n%s", err, got, out)
 			}
 		})

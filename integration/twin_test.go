@@ -91,7 +91,7 @@ func (w *traceTwin) output(t *testing.T, env []string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(w.program, args...)
 	cmd.Env = append(os.Environ(), env...)
-	out, _ := cmd.CombinedOutput()
+	out, _, _ := producers.do(t, cmd, nil, true)
 	if len(out) == 0 {
 		t.Fatalf("%s %s prints nothing", w.program, strings.Join(args, " "))
 	}

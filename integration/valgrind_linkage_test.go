@@ -22,7 +22,7 @@ func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("valgrind", append(append([]string{"--leak-check=full"}, args...), program)...)
 		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-		out, err := cmd.CombinedOutput()
+		out, err := producers.combined(t, cmd)
 		if cmd.ProcessState == nil {
 			t.Fatalf("valgrind: %v\n%s", err, out)
 		}

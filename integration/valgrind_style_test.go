@@ -132,7 +132,7 @@ func valgrindRun(t *testing.T, dir string, tool, args []string) {
 	t.Helper()
 	cmd := exec.Command("valgrind", slices.Concat([]string{"-q"}, tool, []string{filepath.Join(dir, "prog")}, args)...)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil {
+	if out, err := producers.combined(t, cmd); cmd.ProcessState == nil {
 		t.Fatalf("valgrind: %v\n%s", err, out)
 	}
 }

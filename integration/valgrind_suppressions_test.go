@@ -50,7 +50,7 @@ func TestPrintedSuppressionsMakeValgrindQuiet(t *testing.T) {
 				args := with(test.tool)
 				cmd := exec.Command("valgrind", append(append(append(args, more...), program), test.args...)...)
 				cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-				out, err := cmd.CombinedOutput()
+				out, err := producers.combined(t, cmd)
 				if cmd.ProcessState == nil {
 					t.Fatalf("valgrind: %v\n%s", err, out)
 				}

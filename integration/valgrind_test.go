@@ -147,7 +147,7 @@ func (tw *twin) run(t *testing.T) (s score) {
 		// clang removes the prefix that a source's path shares with the compilation's folder, and
 		// Valgrind shows only the rest
 		compile.Dir = "/"
-		if out, err := compile.CombinedOutput(); err != nil {
+		if out, err := producers.combined(t, compile); err != nil {
 			t.Fatalf("%s: %v\n%s", compile, err, out)
 		}
 		run(t, nil, "strip", "-o", filepath.Join(bare, name), filepath.Join(full, name))
@@ -244,7 +244,7 @@ func (tw *twin) valgrind(t *testing.T, dir string) (report []byte, biases map[st
 	}
 	cmd := exec.Command("valgrind", args...)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	out, err := cmd.CombinedOutput()
+	out, err := producers.combined(t, cmd)
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatalf("valgrind: %v\n%s", err, out)
 	}

@@ -45,7 +45,7 @@ func checkXML(t *testing.T, name, full string) {
 		}
 	}
 	compareAgain(t, report, []byte(again))
-	if exec.Command("xmllint", "--noout", name).Run() != nil {
+	if _, err := producers.combined(t, exec.Command("xmllint", "--noout", name)); err != nil {
 		return
 	}
 	want := strings.Split(strings.TrimRight(string(report), "\n"), "\n")
@@ -205,7 +205,7 @@ func TestReportsAreWrittenAgain(t *testing.T) {
 			args := append([]string{"--xml=yes", "--xml-file=" + name}, a.tool...)
 			cmd := exec.Command("valgrind", append(append(args, filepath.Join(full, "bare", "prog")), a.args...)...)
 			cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-			if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil {
+			if out, err := producers.combined(t, cmd); cmd.ProcessState == nil {
 				t.Fatalf("valgrind: %v\n%s", err, out)
 			}
 			checkXML(t, name, filepath.Join(full, "prog"))
