@@ -23,8 +23,8 @@ type Resolved struct {
 	Frame uint64     // number of a backtrace's frame; NoNumber if the line has none
 	Addr  uint64     // as logged
 
-	// Logged is the number of a raw backtrace's frame as its line has it, such as an offset in a file
-	// or in a function. It is 0 for elements.
+	// Logged is the number of a raw backtrace's frame as its line has it, such as an offset in a
+	// file or in a function. It is 0 for elements.
 	Logged uint64
 
 	// Dialect is the name of the dialect of a raw backtrace, which has no Tag. Verified is the

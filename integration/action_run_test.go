@@ -137,8 +137,8 @@ func (r *runner) run(t *testing.T, inputs map[string]string) (got actionRun) {
 	return got
 }
 
-// releases serves the release v0.9.0 as GitHub does, to a curl with the home folder of r. The server
-// answers for github.com; sums changes its SHA256SUMS.
+// releases serves the release v0.9.0 as GitHub does, to a curl with the home folder of r. The
+// server answers for github.com; sums changes its SHA256SUMS.
 func (r *runner) releases(t *testing.T, sums func(string) string) (sum string) {
 	t.Helper()
 	need(t, "curl")
@@ -184,8 +184,8 @@ const (
 	tableHead        = "| level | finding | place | times |\n|---|---|---|---|\n"
 )
 
-// The action, built from its checkout, prints a log with names, annotates the line of its crash, and
-// writes the summary and the same SARIF as the command.
+// The action, built from its checkout, prints a log with names, annotates the line of its crash,
+// and writes the summary and the same SARIF as the command.
 func TestTheActionNamesTheFramesOfALog(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)

@@ -62,9 +62,9 @@ var (
 	pinned    = regexp.MustCompile(`(?m)^ *uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 )
 
-// Each input of action.yml has a description and either is required or has a default, and a step gets
-// it: by its environment, as an expression within a script would be part of the script. Each action
-// that it uses is that of one commit, whatever happens to the tag.
+// Each input of action.yml has a description and either is required or has a default, and a step
+// gets it: by its environment, as an expression within a script would be part of the script. Each
+// action that it uses is that of one commit, whatever happens to the tag.
 func TestTheActionUsesEachInput(t *testing.T) {
 	a := readAction(t)
 	if a.Name != "symfilter" || a.Description == "" || a.Runs.Using != "composite" {
@@ -104,8 +104,8 @@ func TestTheActionUsesEachInput(t *testing.T) {
 	}
 }
 
-// The workflow that docs/ci.md shows gives the action its required inputs, and none that it lacks; it
-// reads outputs that the action has.
+// The workflow that docs/ci.md shows gives the action its required inputs, and none that it lacks;
+// it reads outputs that the action has.
 func TestTheWorkflowWithTheActionIsOfItsInputs(t *testing.T) {
 	block := ciBlocks(t)["The action for GitHub"]
 	var job struct{ Steps []actionStep }

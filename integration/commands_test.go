@@ -35,8 +35,8 @@ func linesFor(t *testing.T, page, test string) (lines []string) {
 	return lines
 }
 
-// readerFolder makes a folder with the log of testdata, its debug files, and programs that print the log: a
-// server, ssh, kubectl and adb.
+// readerFolder makes a folder with the log of testdata, its debug files, and programs that print
+// the log: a server, ssh, kubectl and adb.
 func readerFolder(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -125,8 +125,8 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 	}
 }
 
-// The commands of operations.md check the example, start the daemon and send it the log with curl; those
-// of usage.md are the same.
+// The commands of operations.md check the example, start the daemon and send it the log with curl;
+// those of usage.md are the same.
 func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")

@@ -180,7 +180,8 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 			t.Parallel()
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			core, _ := w.core(t)
-			out, _ := producers.output(t, exec.Command("eu-stack", "-b", "--core", core)) // it fails if a file has no frames
+			// it fails if a file has no frames
+			out, _ := producers.output(t, exec.Command("eu-stack", "-b", "--core", core))
 			list := run(t, nil, "eu-unstrip", "-n", "--core", core)
 			both := append([]byte(list), out...)
 			w.wantChain(t, w.frames(t, both), diedCalls...)

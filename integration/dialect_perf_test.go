@@ -19,7 +19,8 @@ import (
 func traced(t *testing.T, args ...string) []byte {
 	t.Helper()
 	need(t, "strace")
-	out, _ := producers.combined(t, exec.Command("strace", args...)) // the status is that of the program
+	// the status is that of the program
+	out, _ := producers.combined(t, exec.Command("strace", args...))
 	if bytes.Contains(out, []byte("Operation not permitted")) {
 		testenv.Forbidden(t, "to trace a process", string(out))
 	}

@@ -87,7 +87,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// newMain returns a new folder. Its path, which comes into debug information, is always of one length.
+// newMain returns a new folder. Its path, which comes into debug information, is always of one
+// length.
 func newMain() (dir string, err error) {
 	for {
 		dir = fmt.Sprintf("%s%010d", mainFolder, rand.Uint32())
@@ -116,7 +117,8 @@ func run(t *testing.T, stdin []byte, name string, args ...string) string {
 	need(t, name)
 	cmd := exec.Command(name, args...)
 	if !filepath.IsAbs(name) {
-		cmd.Dir = filepath.Join(checkout, "integration") // compilers write this name into debug information
+		// compilers write this name into debug information
+		cmd.Dir = filepath.Join(checkout, "integration")
 	}
 	stdout, stderr, err := producers.do(t, cmd, stdin, false)
 	if err != nil {

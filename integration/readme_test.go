@@ -111,7 +111,8 @@ func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr string) {
 	t.Helper()
 	follows := strings.Contains(line, "--follow")
-	cmd := exec.Command("sh", "-c", strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1)) // the signal is for it
+	// the signal is for it
+	cmd := exec.Command("sh", "-c", strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1))
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), noSystemDebug, "COLUMNS=200", "SYMFILTER_NO_PATHS=true"), env...)
 	var errs bytes.Buffer
@@ -128,7 +129,8 @@ func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr stri
 		until(t, "the file is printed", func() bool { return strings.Contains(readFile(t, name), "SUMMARY") })
 		cmd.Process.Signal(syscall.SIGTERM)
 	}
-	missing := strings.HasPrefix(line, "symfilter doctor ") // exits with 1 if debug files are missing
+	// exits with 1 if debug files are missing
+	missing := strings.HasPrefix(line, "symfilter doctor ")
 	if err := cmd.Wait(); err != nil && !follows && !missing {
 		t.Errorf("%s: %v\n%s", line, err, &errs)
 	}

@@ -29,16 +29,17 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// What compilers, tools and crashing programs printed and wrote is recorded, so that make test needs
-// none of them: testdata/recordings has a file for each test, which lists its commands, and the files
-// that they wrote by their hashes. With TEST_REAL=1 (make test-real) the programs run;
-// TEST_REAL=record (make recordings) writes down what they do. A test that waits for a live program, or
-// whose files are too large, is in testdata/real.txt, and runs with TEST_REAL only.
+// What compilers, tools and crashing programs printed and wrote is recorded, so that make test
+// needs none of them: testdata/recordings has a file for each test, which lists its commands, and
+// the files that they wrote by their hashes. With TEST_REAL=1 (make test-real) the programs run;
+// TEST_REAL=record (make recordings) writes down what they do. A test that waits for a live
+// program, or whose files are too large, is in testdata/real.txt, and runs with TEST_REAL only.
 
 const (
-	recordings      = "testdata/recordings"
-	maxRecordedFile = 100 << 10 // of a compressed file; programs with a sanitizer of clang in them are larger
-	maxRecordedRaw  = 1 << 20   // of one before it is compressed
+	recordings = "testdata/recordings"
+	// of a compressed file; programs with a sanitizer of clang in them are larger
+	maxRecordedFile = 100 << 10
+	maxRecordedRaw  = 1 << 20 // of one before it is compressed
 )
 
 // A recordedCommand is a command that a test ran. Folders of tests are written ${NAME}/NUMBER.
@@ -154,8 +155,8 @@ func testOf(t testing.TB) string {
 // replays reports whether the commands of a test are replayed.
 func (r *recorder) replays(t testing.TB) bool { return !r.real && !r.isLive(t) }
 
-// do runs cmd, or replays it, and returns its outputs. They are one if combined is set. The error is
-// an *exec.ExitError, or nil.
+// do runs cmd, or replays it, and returns its outputs. They are one if combined is set. The error
+// is an *exec.ExitError, or nil.
 func (r *recorder) do(t testing.TB, cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []byte, err error) {
 	t.Helper()
 	if isAlways(cmd.Args[0]) || !r.record && !r.replays(t) || r.isLive(t) {
@@ -232,8 +233,8 @@ func (r *recorder) isLive(t testing.TB) bool {
 	return r.live[testOf(t)]
 }
 
-// runCommand runs a command to its end. It reads stdin, unless it has other input, and its errors go
-// where it says, too.
+// runCommand runs a command to its end. It reads stdin, unless it has other input, and its errors
+// go where it says, too.
 func runCommand(cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []byte, err error) {
 	var out, errs bytes.Buffer
 	if cmd.Stdin == nil {
@@ -294,8 +295,8 @@ func exitError(t testing.TB, code int) error {
 // A folder of a test has a random number: /tmp/TestName123456/001.
 var tempFolder = regexp.MustCompile(`^/(Test[^/]*?)\d+/(\d{3})`)
 
-// folders are those of this run by their names without the number, and tests the names that Go gives
-// them.
+// folders are those of this run by their names without the number, and tests the names that Go
+// gives them.
 var folders, folderTests sync.Map
 
 // nameFolders has the folders of t and of its parents known, whose names may end in digits.
@@ -382,7 +383,8 @@ func listFolders(cmd *exec.Cmd) map[string]fs.FileInfo {
 			rest = rest[i:]
 			if folder := tempFolder.FindString(rest[len(temp):]); folder != "" {
 				roots[temp+folder] = true
-			} else if shared, ok := strings.CutPrefix(rest, main+"/"); ok { // twins that tests share
+				// twins that tests share
+			} else if shared, ok := strings.CutPrefix(rest, main+"/"); ok {
 				if name, _, isFolder := strings.Cut(shared, "/"); isFolder && name != "checkout" && name != "cache" {
 					roots[filepath.Join(main, name)] = true
 				}
@@ -430,7 +432,8 @@ func (r *recorder) text(t testing.TB, s string) []byte {
 	return []byte(unfold(s))
 }
 
-// keep records a file, and content returns it. Both treat names of folders as texts do, if it is text.
+// keep records a file, and content returns it. Both treat names of folders as texts do, if it is
+// text.
 func (r *recorder) keep(t testing.TB, data []byte) (hash string) {
 	if utf8.Valid(data) {
 		data = []byte(fold(string(data)))

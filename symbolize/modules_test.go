@@ -68,8 +68,8 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, n)
 	s := open(t, Options{IndexDir: t.TempDir()}, buildid.NewTree(dir))
-	// One processor and no collection meanwhile: a pool that lost its buffers to either makes them anew, and
-	// under load that was 1,700 bytes for each module.
+	// One processor and no collection meanwhile: a pool that lost its buffers to either makes them
+	// anew, and under load that was 1,700 bytes for each module.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	measure := func(ids []buildid.ID) (total, live float64) {

@@ -26,9 +26,9 @@ const (
 	maxReasons = 10 // of a dialect
 )
 
-// A Log is a [filter.Printer] that prints nothing, and collects the modules of a log, the numbers of
-// its frames, and the shapes of the lines in which frames have no name. One Log may be the printer
-// of several filters.
+// A Log is a [filter.Printer] that prints nothing, and collects the modules of a log, the numbers
+// of its frames, and the shapes of the lines in which frames have no name. One Log may be the
+// printer of several filters.
 type Log struct {
 	mu       sync.Mutex
 	dialects map[string]*frameCounts

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// secret is a word that no dialect divides, and that is no name of a file, so that it may be printed
-// nowhere, not even where a dialect takes it for a module.
+// secret is a word that no dialect divides, and that is no name of a file, so that it may be
+// printed nowhere, not even where a dialect takes it for a module.
 const secret = "ézq7secreté"
 
 // reportOf returns the report of a log, of which nothing can be resolved.

@@ -32,8 +32,8 @@ type Redactor struct {
 	left    int               // lines beyond maxFindings
 }
 
-// The bounds of a report, so that a comment of GitHub, which has at most 65,536 characters, can have
-// it, and the lines of the log too if the doctor has much to print.
+// The bounds of a report, so that a comment of GitHub, which has at most 65,536 characters, can
+// have it, and the lines of the log too if the doctor has much to print.
 const (
 	maxReport   = 64000 // bytes
 	maxFindings = 24000 // bytes of the lines of the doctor

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// secrets are words that must not be in a report: they have the forms of tokens, keys, addresses and
-// names, of which some look like numbers and build IDs.
+// secrets are words that must not be in a report: they have the forms of tokens, keys, addresses
+// and names, of which some look like numbers and build IDs.
 var secrets = []string{
 	"ghp_16C7e42F292c6912E7710c838347Ae178B4a", "alice", "example.com", "hunter2", "transfer_money",
 	"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "deadbeefcafe4242", "4929123456789012",

@@ -43,8 +43,8 @@ type known struct {
 	names   []string // base names of modules
 }
 
-// addNumber adds an address or offset. Numbers whose upper 16 bits differ are none of a process or a
-// kernel: a dialect has taken a key for one, or the address has a tag.
+// addNumber adds an address or offset. Numbers whose upper 16 bits differ are none of a process or
+// a kernel: a dialect has taken a key for one, or the address has a tag.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)

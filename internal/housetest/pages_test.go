@@ -164,8 +164,8 @@ func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 
 var quickTest = regexp.MustCompile(`(?m)^go test \./(\S+) -run '(\w+)(?:/(\w+))?\$'`)
 
-// The commands that CONTRIBUTING shows for one test run one: the package has the test, and a file for
-// the script.
+// The commands that CONTRIBUTING shows for one test run one: the package has the test, and a file
+// for the script.
 func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	all := committed(t)
 	commands := quickTest.FindAllStringSubmatch(string(read(t, "CONTRIBUTING.md")), -1)
@@ -186,12 +186,12 @@ func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	}
 }
 
-// followedPages matches the pages whose blocks sh are run as written: by TestPagesOfDocsWorkAsWritten,
-// and for collector.md by the tests of collector/.
+// followedPages matches the pages whose blocks sh are run as written: by
+// TestPagesOfDocsWorkAsWritten, and for collector.md by the tests of collector/.
 var followedPages = regexp.MustCompile(`^docs/(start/\w+|add-a-dialect|json|unresolved)\.md$`)
 
-// A page of docs has above each block of commands that is not run as written a comment, with the test
-// that runs it in another way, or with the reason why none does. The test reads that page.
+// A page of docs has above each block of commands that is not run as written a comment, with the
+// test that runs it in another way, or with the reason why none does. The test reads that page.
 func TestEachBlockOfCommandsIsRunOrSaysWhyNot(t *testing.T) {
 	sources := make(map[string]string)
 	parseGo(t, func(name string, f *ast.File) {
