@@ -2,15 +2,13 @@ package bundle
 
 import (
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -68,21 +66,8 @@ func sampleLogs(t *testing.T) (logs []string) {
 	for _, d := range dialect.All() {
 		logs = append(logs, d.Sample+"\n")
 	}
-	if !fuzztest.Long() {
-		return logs
-	}
-	archives, err := filepath.Glob("../dialect/testdata/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatalf("no samples: %v", err)
-	}
-	for _, path := range archives {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i < len(archive.Files); i += 2 {
-			logs = append(logs, string(archive.Files[i].Data))
-		}
+	if fuzztest.Long() {
+		logs = append(logs, logtest.Samples(t, "../dialect/testdata/*.txtar")...)
 	}
 	return logs
 }

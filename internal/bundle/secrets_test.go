@@ -3,13 +3,11 @@ package bundle
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/logtest"
 )
 
 // secrets are words that must not be in a report: they have the forms of tokens, keys, addresses
@@ -26,26 +24,16 @@ var words = strings.Fields("token=ghp_16C7e42F292c6912E7710c838347Ae178B4a alice
 // TestSecretsAroundFrames puts secrets of usual forms before, after and between the frames of the
 // logs of all dialects, and into their folders.
 func TestSecretsAroundFrames(t *testing.T) {
-	archives, err := filepath.Glob("../dialect/testdata/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatalf("no samples: %v", err)
-	}
 	lines := 0
-	for _, path := range archives {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i < len(archive.Files); i += 2 {
-			log := strings.ReplaceAll(string(archive.Files[i].Data), "/opt/", "/home/alice/")
-			for _, form := range []string{"%[2]s %[1]s", "%[1]s %[2]s", "%[1]s,%[2]s", "%[2]s:%[1]s", "%[1]s\n%[2]s"} {
-				got := reportOf(t, withWords(log, form))
-				lines += strings.Count(got, "\n")
-				for _, secret := range secrets {
-					if at := strings.Index(got, secret); at >= 0 {
-						line, _, _ := strings.Cut(got[strings.LastIndexByte(got[:at], '\n')+1:], "\n")
-						t.Errorf("%s, %s, %q: %s is in %s", path, archive.Files[i].Name, form, secret, line)
-					}
+	for _, log := range logtest.Samples(t, "../dialect/testdata/*.txtar") {
+		log = strings.ReplaceAll(log, "/opt/", "/home/alice/")
+		for _, form := range []string{"%[2]s %[1]s", "%[1]s %[2]s", "%[1]s,%[2]s", "%[2]s:%[1]s", "%[1]s\n%[2]s"} {
+			got := reportOf(t, withWords(log, form))
+			lines += strings.Count(got, "\n")
+			for _, secret := range secrets {
+				if at := strings.Index(got, secret); at >= 0 {
+					line, _, _ := strings.Cut(got[strings.LastIndexByte(got[:at], '\n')+1:], "\n")
+					t.Errorf("%q, in a log that begins %.60q: %s is in %s", form, log, secret, line)
 				}
 			}
 		}

@@ -2,7 +2,7 @@ package faults
 
 import "math/bits"
 
-// Phrases is a set of up to 64 texts of at least four bytes each, which are searched for together:
+// phrases is a set of up to 64 texts of at least four bytes each, which are searched for together:
 // each backtrace of a page is preceded by some 20 lines that may have one of them.
 type phrases struct {
 	texts []string
