@@ -219,9 +219,9 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				}
 				var got []byte
 				buf := make([]byte, 4096)
-				// Places for checkpoints are taken between turns, if their cost allows it: on a busy
-				// machine perhaps none before the pipe is full, and then none until it is read. So
-				// the reader goes on, slowly, until there is a checkpoint of this run.
+				// Places for checkpoints are taken between turns, if their cost allows it: perhaps
+				// none before the pipe is full, on a busy machine, and then none until it is read.
+				// So the reader goes on, slowly, until there is a checkpoint of this run.
 				saved := func() bool {
 					return name != "pipe" || kill == kills || checkpointed(t, state) > firstLine(t, got)*numberedSize
 				}

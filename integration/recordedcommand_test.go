@@ -168,8 +168,8 @@ func inputHash(data []byte) string {
 
 var sourceFile = regexp.MustCompile(`\.(c|cc|cpp|h|rs|s|S|ld)$`)
 
-// sourceHash returns the hash of the sources that a command names, with the headers beside them, or ""
-// without any: when one has changed, what was recorded is of another program.
+// sourceHash returns the hash of the sources that a command names, with the headers beside them, or
+// "" without any: when one has changed, what was recorded is of another program.
 func sourceHash(t testing.TB, argv []string) string {
 	t.Helper()
 	var all []string
@@ -211,7 +211,7 @@ func (r *recorder) output(t testing.TB, cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// What was recorded of a source is not replayed once the source, or a header beside it, has changed.
+// What was recorded of a source is not replayed once it, or a header beside it, has changed.
 func TestChangedSourcesAreOthers(t *testing.T) {
 	dir := t.TempDir()
 	source, header := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.h")

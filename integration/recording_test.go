@@ -163,8 +163,8 @@ func (r *recorder) save() error {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// Each recording and each line of real.txt is of a test that exists, none has both, and each file of
-// a command is there and belongs to one.
+// Each recording and each line of real.txt is of a test that exists, and no test has both. Each file
+// of a command is there, and each file that is there is one of a command.
 func TestRecordingsAreOfTests(t *testing.T) {
 	tests := make(map[string]bool)
 	sources, err := filepath.Glob("*_test.go")
