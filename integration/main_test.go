@@ -87,8 +87,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// newMain returns a new folder. Its path, which comes into debug information, is always of one
-// length.
+// newMain makes the folder of a run. Its path has a fixed length, because debug information has it,
+// and recorded files get that of the run.
 func newMain() (dir string, err error) {
 	for {
 		dir = fmt.Sprintf("%s%010d", mainFolder, rand.Uint32())

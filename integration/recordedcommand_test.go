@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// do runs cmd, or replays it, and returns its outputs. They are one if combined is set. The error
-// is an *exec.ExitError, or nil.
+// do runs or replays cmd. With combined, stdout has both outputs. The error is an *exec.ExitError
+// or nil.
 func (r *recorder) do(t testing.TB, cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []byte, err error) {
 	t.Helper()
 	if isAlways(cmd.Args[0]) || r.isLive(t) || r.real && !r.record {
@@ -82,7 +82,7 @@ func (r *recorder) do(t testing.TB, cmd *exec.Cmd, stdin []byte, combined bool) 
 	return stdout, stderr, cmdErr
 }
 
-// drop stops to record the test, whose files are too large.
+// drop ends the recording of a test, because its files are too large.
 func (r *recorder) drop(t testing.TB) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +98,8 @@ func (r *recorder) isLive(t testing.TB) bool {
 	return r.live[testOf(t)]
 }
 
-// runCommand runs a command to its end. It reads stdin, unless it has other input, and its errors
-// go where it says, too.
+// runCommand runs a command to its end. Its standard input is stdin, unless it has one, and its
+// standard error is copied to where the command has it, too.
 func runCommand(cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []byte, err error) {
 	var out, errs bytes.Buffer
 	if cmd.Stdin == nil {

@@ -19,11 +19,11 @@ import (
 // A folder of a test has a random number: /tmp/TestName123456/001.
 var tempFolder = regexp.MustCompile(`^/(Test[^/]*?)\d+/(\d{3})`)
 
-// folders are those of this run by their names without the number, and tests the names that Go
-// gives them.
+// folders has the folders of this run by their names without the random number, and folderTests
+// the names of tests as they are in these names.
 var folders, folderTests sync.Map
 
-// nameFolders has the folders of t and of its parents known, whose names may end in digits.
+// nameFolders remembers how folders of t and of its parents are called: names may end in digits.
 func nameFolders(t testing.TB) {
 	for name := t.Name(); ; name = name[:strings.LastIndexByte(name, '/')] {
 		folderTests.Store(strings.Map(func(r rune) rune {

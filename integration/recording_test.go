@@ -70,7 +70,7 @@ type recorder struct {
 	environ  []string
 }
 
-// producers is what the tests of this package use.
+// producers is the recorder of all tests here.
 var producers = recorder{real: os.Getenv("TEST_REAL") != "" || fuzztest.Long(), record: os.Getenv("TEST_REAL") == "record"}
 
 // load reads the recordings, and remembers the environment of the tests.
@@ -102,10 +102,10 @@ func (r *recorder) load() error {
 	return err
 }
 
-// always are programs that every machine has which runs make test.
+// always lists the programs that each machine with make test has.
 var always = []string{"go", "git", "make", "sh", "bash", "tar", "gzip", "cat", "env", "sha256sum", "unshare", "mount", "chroot", "dmesg"}
 
-// isAlways reports whether part needs no recording: a file of the system, or a program.
+// isAlways reports whether a program is never recorded: symfilter itself, or one of always.
 func isAlways(part string) bool {
 	return slices.Contains(always, filepath.Base(part)) || part == command || strings.HasSuffix(part, "/symfilterd")
 }
@@ -163,8 +163,8 @@ func (r *recorder) save() error {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// Each recording and each line of real.txt is of a test that exists, and no test has both. Each file
-// of a command is there, and each file that is there is one of a command.
+// Each recording and each line of real.txt names a test that exists, and no test has both. Each
+// file that a command wrote is there, and no others are.
 func TestRecordingsAreOfTests(t *testing.T) {
 	tests := make(map[string]bool)
 	sources, err := filepath.Glob("*_test.go")

@@ -51,7 +51,7 @@ type moduleKey struct {
 	id   buildid.ID
 }
 
-// loaded is where maps of the log show that a module was loaded; high is the last address.
+// A loaded is the range of addresses in which the log maps a module, up to the last address high.
 type loaded struct {
 	low, high uint64
 	maps      int

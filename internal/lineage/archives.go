@@ -71,8 +71,8 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 	return unseen, later
 }
 
-// mayBeOfEmpty reports whether f is new, and a file is gone that was empty when it was closed:
-// nothing else tells whose archive f is, if a late line came into that file.
+// mayBeOfEmpty reports whether f may be the archive of a file that was empty when it was closed and
+// got a late line: f is new, and such a file is gone. Nothing else can tell.
 func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	isGone := func(m Mark) bool { return m.Off == 0 && !beside.has(m.ID()) }
 	isOld := func(a File) bool { return a.ID == f.ID }
