@@ -74,8 +74,8 @@ func NewRedactor(w io.Writer, home string, places []string) *Redactor {
 	return r
 }
 
-// Hide names modules and files of which only the base name is printed, unless they are below a place
-// of the user.
+// Hide names modules and files of which only the base name is printed, unless they are below a
+// place of the user.
 func (r *Redactor) Hide(names ...string) {
 	for _, name := range names {
 		if name == "" || r.placeAt(name) != "" {
