@@ -8,6 +8,12 @@
 // The package depends neither on a file nor on the layout of the output. The [Edit] values of a
 // [Frame] are the places in its line that an answer replaces or follows.
 //
+// A grammar names an anchor, a few bytes such as "0x", and the bytes that may be before it and
+// after its digits. Five table lookups within the search reject nearly all other places
+// (fitting.go), so that their lines are not cut out of a block. Grammars that ordinary text would
+// match are tried only in a window of 256 lines after a header. Headers are searched in the last
+// 16 KiB when a trace begins, so that plain lines pay nothing for them.
+//
 // Lines are hostile: every grammar takes time linear in the length of the line, and nothing that a
 // line names is opened by this package.
 package dialect

@@ -1,5 +1,5 @@
 // Package disasm disassembles the code that Linux lists around an instruction that has failed, and
-// finds where instructions begin and where code jumps to.
+// finds where instructions begin and where code jumps to, for x86-64 and AArch64.
 package disasm
 
 import (

@@ -22,6 +22,7 @@ const (
 	maxGoLines     = 700       // lines of a Go file: enough for one topic
 	maxBinary      = 100 << 10 // bytes of a committed binary: it remains in every clone
 	maxReadmeLines = 110       // a page to read at a sitting
+	maxDesign      = 30_000    // bytes of ARCHITECTURE.md, read whole by a newcomer: 45 minutes
 	maxReadmeWords = 700       // with those of its code
 	maxReadmeCell  = 100       // characters of a cell of a table: more is prose
 	maxProse       = 140       // columns of a line of a document, outside of tables and code
@@ -358,6 +359,13 @@ func TestReadmeIsShort(t *testing.T) {
 				t.Errorf("README.md has a cell of %d characters, at most %d: %s", n, maxReadmeCell, cell)
 			}
 		}
+	}
+}
+
+// What belongs to one package is in its comment, and what was decided in docs/decisions.
+func TestTheDesignIsShort(t *testing.T) {
+	if n := len(read(t, "ARCHITECTURE.md")); n > maxDesign {
+		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d", n, maxDesign)
 	}
 }
 

@@ -18,8 +18,9 @@ import (
 
 const module = "github.com/symfilter/symfilter"
 
-// direction lists the packages of this module that each package may import: the table of
-// ARCHITECTURE.md. The command and the programs for development may import every package.
+// direction lists the packages of this module that each package may import. ARCHITECTURE.md lists the
+// packages in an order that fits. The commands and the programs for development may import every
+// package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
 	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack", "internal/access"},
@@ -290,31 +291,72 @@ func TestFaultsOfImports(t *testing.T) {
 	}
 }
 
-// ARCHITECTURE.md shows the table: every package of the module, with its imports in this order.
-func TestArchitectureHasTheTableOfImports(t *testing.T) {
+// ARCHITECTURE.md lists each package of the module once, and all that it imports below it.
+func TestArchitectureListsThePackagesInOrder(t *testing.T) {
 	_, section, _ := strings.Cut(string(read(t, "ARCHITECTURE.md")), "\n## Packages\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	shown := map[string]string{}
-	for line := range strings.SplitSeq(section, "\n") {
-		if cells := strings.Split(strings.Trim(line, "|"), " | "); tableRow.MatchString(line) && len(cells) == 3 {
-			shown[strings.Trim(cells[0], "` ")] = strings.TrimSpace(cells[2])
+	var names []string
+	for _, p := range list(t, "linux") {
+		names = append(names, cmp.Or(p.path(), "symfilter"))
+	}
+	for _, fault := range faultsOfOrder(section, names, direction) {
+		t.Error(fault)
+	}
+}
+
+var packageRow = regexp.MustCompile("(?m)^\\| `([^`\n]+)`.* \\| .*[^ |\n].* \\|$")
+
+// faultsOfOrder returns what is wrong with the rows of a table for these packages, each with some
+// words about it: one that is missing, has two rows or does not exist, or an import that is above.
+func faultsOfOrder(table string, packages []string, direction map[string][]string) (all []string) {
+	row := make(map[string]int)
+	for i, m := range packageRow.FindAllStringSubmatch(table, -1) {
+		if row[m[1]] > 0 {
+			all = append(all, m[1]+" has two rows")
+		}
+		row[m[1]] = i + 1
+		if !slices.Contains(packages, m[1]) {
+			all = append(all, m[1]+" is not a package")
 		}
 	}
-	for _, p := range list(t, "linux") {
-		name := p.path()
-		want := ""
-		switch {
-		case name == "cmd/symfilter" || name == "cmd/symfilterd":
-			want = "all"
-		case len(direction[name]) > 0:
-			want = strings.Replace("`"+strings.Join(direction[name], "` `")+"`", "``", "`symfilter`", 1)
+	for _, name := range packages {
+		if row[name] == 0 {
+			all = append(all, name+" has no row")
+			continue
 		}
-		if name == "" {
-			name = "symfilter` (the root)"
+		imports := direction[name]
+		if name == "symfilter" {
+			imports = direction[""]
 		}
-		if got, ok := shown[name]; !ok || got != want {
-			t.Errorf("%s: the table shows %q, want %q", name, got, want)
+		for _, imp := range imports {
+			if imp = cmp.Or(imp, "symfilter"); row[imp] > 0 && row[imp] < row[name] {
+				all = append(all, name+" imports "+imp+", which is above it")
+			}
 		}
+	}
+	return all
+}
+
+// The rules above can fail.
+func TestFaultsOfOrder(t *testing.T) {
+	direction := map[string][]string{"": {"filter"}, "filter": {"sgr"}, "doctor": {"", "sgr"}, "sgr": {}}
+	packages := []string{"doctor", "symfilter", "filter", "sgr"}
+	const head, doctor, root, filter, sgr = "| folder | idea |\n|---|---|\n| **Logs** | |\n", "| `doctor` | why |\n", "| `symfilter` (the root) | all |\n", "| `filter` | a pass |\n", "| `sgr` | colour |\n"
+	for _, tt := range []struct{ name, table, want string }{
+		{"in order", doctor + root + filter + sgr, ""},
+		{"an import above", doctor + root + sgr + filter, "filter imports sgr, which is above it"},
+		{"the root above", root + doctor + filter + sgr, "doctor imports symfilter, which is above it"},
+		{"below what it imports", doctor + filter + root + sgr, "symfilter imports filter, which is above it"},
+		{"a package without a row", doctor + root + filter, "sgr has no row"},
+		{"a row without an idea", doctor + root + filter + "| `sgr` |  |\n", "sgr has no row"},
+		{"two rows", doctor + root + filter + sgr + sgr, "sgr has two rows"},
+		{"a package that is gone", doctor + root + filter + "| `old` | gone |\n" + sgr, "old is not a package"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := strings.Join(faultsOfOrder(head+tt.table, packages, direction), "\n"); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

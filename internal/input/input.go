@@ -3,6 +3,10 @@
 //
 // A format is recognised by its first lines; in doubt, it is markup. A compressed input (gzip,
 // zstd, xz, bzip2) is unpacked, and text of UTF-16 with a byte order mark becomes UTF-8.
+//
+// Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text:
+// it is taken off before the filter, and put around the output again, so that every record stays
+// valid.
 package input
 
 import (

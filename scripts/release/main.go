@@ -5,6 +5,16 @@
 //
 // OUTPUT is a folder that does not exist yet or is empty. The same commit gives the same bytes with
 // the same Go, wherever the checkout is: all times are that of the commit, all lists are sorted.
+//
+//	main.go              reasons to refuse, the order of the steps, checksums
+//	build.go             the commands for all targets, by scripts/build-static; pages, licenses
+//	files.go             tar and gzip with nothing that differs between two runs; the archives
+//	packages.go, files/  deb and rpm: places of files, scripts, configuration; for lintian
+//	image.go, bom.go     image layouts; bills of materials
+//
+// nfpm makes the packages, image-spec of OCI has the types of images, cyclonedx-go those of bills of
+// materials. nfpm is pinned at 2.45, which writes RPMs by google/rpmpack. The go.mod has the tool
+// actionlint, too, with which a test checks the workflows.
 package main
 
 import (
