@@ -11,12 +11,11 @@ import (
 var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilterd.md")
 
 // The page has the words and flags that there are; UPDATE=1 writes it. The keys of the configuration
-// are in docs/operations.md.
+// are on a page of their own, of internal/daemon.
 func TestTheReferenceHasWhatThereIs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# symfilterd: command line\n\n" +
-		"What `symfilterd --help` prints. The keys of the configuration, as `symfilterd help configuration` prints them, are in\n" +
-		"[Running symfilterd](../operations.md#configuration).\n\n" +
+		"What `symfilterd --help` prints. The keys of the configuration are [on a page of their own](symfilterd-configuration.md).\n\n" +
 		"<!-- Written from cmd/symfilterd/usage.go and man.go: make docs -->\n\n```text\n" + help() + "```\n\n| flag | does |\n|---|---|\n")
 	for _, line := range flagLines() {
 		b.WriteString("| `" + line[0] + "` | " + line[1] + " |\n")

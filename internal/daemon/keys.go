@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/input"
@@ -9,7 +10,7 @@ import (
 )
 
 // A Section describes a mapping of the configuration file: its keys and their meanings. The
-// defaults that [Parse] sets, the schema, the manual page and docs/operations.md are made from the
+// defaults that [Parse] sets, the schema, the manual page and docs/reference are made from the
 // sections, so that they agree.
 type Section struct {
 	Path string   // such as pipelines.NAME.input; empty for the whole file
@@ -70,7 +71,11 @@ func (k *Key) Range() string {
 	if k.section || !number || k.most == 0 {
 		return ""
 	}
-	return k.amount(k.least) + " to " + k.amount(k.most)
+	least := k.amount(k.least)
+	if k.Unit != "" {
+		least = strconv.FormatInt(k.least, 10) // "1 to 64 processors"
+	}
+	return least + " to " + k.amount(k.most)
 }
 
 // kindOf returns the type T.

@@ -1,23 +1,29 @@
 package daemon
 
 import (
-	"cmp"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// operations is the document for operators.
-const operations = "../../docs/operations.md"
-
-// tables returns the reference of all keys as tables of Markdown.
-func tables() string {
+// keysPage returns the reference of all keys as a page of docs.
+func keysPage() string {
 	var b strings.Builder
+	b.WriteString("# symfilterd: configuration\n\n" + testenv.Wrapped(keysText) +
+		"\n\n<!-- Written from internal/daemon/keys.go: make docs -->\n")
 	for _, s := range Sections() {
-		b.WriteString("\n### " + cmp.Or(s.Path, "The file") + "\n\n" + testenv.Wrapped(s.Text) + "\n")
+		title := s.Path
+		if title == "" {
+			title = "The file"
+		}
+		b.WriteString("\n## " + title + "\n\n" + testenv.Wrapped(s.Text) + "\n")
 		if s.One != nil {
 			b.WriteString("Exactly one of " + listed(quoted(s.One), "and") + " is given.\n")
 		}
@@ -38,8 +44,12 @@ func tables() string {
 			b.WriteString("| `" + k.Name + "` | " + value + " | " + preset + " | " + text + " |\n")
 		}
 	}
-	return b.String() + "\n"
+	return b.String()
 }
+
+const keysText = "All keys of the file of `--config`, with their defaults, as `symfilterd help configuration` prints them. A size is a " +
+	"number of bytes, also as `64KiB`, `512MiB`, `1GiB`; a duration is `500ms`, `10s`, `1h30m`. A section can be used again by an alias of " +
+	"YAML (`&slow`, `*slow`). [Running symfilterd](../operations.md) has the rest."
 
 func quoted(names []string) (all []string) {
 	for _, name := range names {
@@ -48,50 +58,66 @@ func quoted(names []string) (all []string) {
 	return all
 }
 
-// The document has the keys, metrics and alerts that there are; UPDATE=1 writes the keys.
-func TestOperatorsReadWhatThereIs(t *testing.T) {
-	b, err := os.ReadFile(operations)
+// The page has the keys of the table; UPDATE=1 writes it.
+func TestTheReferenceHasTheKeys(t *testing.T) {
+	const page = "docs/reference/symfilterd-configuration.md"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(filepath.Join("..", "..", filepath.FromSlash(page)), []byte(keysPage()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(keysPage(), repositoryFile(t, page)); diff != "" {
+		t.Errorf("%s is out of date, make docs writes it: want (-), got (+):\n%s", page, diff)
+	}
+}
+
+// repositoryFile returns the text of a file by its path from the root of the repository.
+func repositoryFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(b)
-	before, rest, found := strings.Cut(text, "<!-- keys -->\n")
-	_, after, ended := strings.Cut(rest, "<!-- end -->\n")
-	if !found || !ended {
-		t.Fatal("no marks for the reference")
-	}
-	want := before + "<!-- keys -->\n" + tables() + "<!-- end -->\n" + after
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(operations, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		text = want
-	}
-	if text != want {
-		t.Error("docs/operations.md has not the keys of the table: UPDATE=1 go test ./internal/daemon writes them")
-	}
+	return string(text)
+}
 
+// found returns the first groups of the matches of an expression, sorted.
+func found(text, expression string) (all []string) {
+	for _, m := range regexp.MustCompile(expression).FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// firstCells returns the first cell of each row of the tables of a page of docs, one a line.
+func firstCells(t *testing.T, page string) string {
+	t.Helper()
+	return strings.Join(found(repositoryFile(t, "docs/"+page), `(?m)^\| ([^|]*) \|`), "\n")
+}
+
+// The pages have all metrics and alerts, each once, and no other.
+func TestOperatorsReadWhatThereIs(t *testing.T) {
+	metrics := found(repositoryFile(t, "internal/daemon/metrics.go"), `(?:newSeries\(\w+, "|"symfilter_)(\w+)"`)
+	if diff := cmp.Diff(metrics, found(firstCells(t, "reference/symfilterd-metrics.md"), "`symfilter_(\\w+)`")); diff != "" {
+		t.Errorf("docs/reference/symfilterd-metrics.md, want (-), got (+):\n%s", diff)
+	}
 	d, _ := started(t, configuration(t, t.TempDir(), idle), Options{Stdin: blocked(t)})
 	families, err := d.registry().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if !strings.Contains(text, "`"+f.GetName()+"`") {
-			t.Errorf("docs/operations.md has not the metric %s", f.GetName())
+		if !slices.Contains(metrics, strings.TrimPrefix(f.GetName(), "symfilter_")) {
+			t.Errorf("metrics.go does not name the metric %s", f.GetName())
 		}
 	}
-	alerts, err := os.ReadFile("../../examples/daemon/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
+
+	alerts := found(repositoryFile(t, "examples/daemon/alerts.yaml"), `- alert: (\w+)`)
+	if diff := cmp.Diff(alerts, found(firstCells(t, "operations.md"), `\b(Symfilter[A-Z]\w+)`)); diff != "" {
+		t.Errorf("docs/operations.md, want (-), got (+):\n%s", diff)
 	}
-	all := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(alerts), -1)
-	for _, m := range all {
-		if !strings.Contains(text, "\n| "+m[1]+" |") {
-			t.Errorf("docs/operations.md has not the alert %s", m[1])
-		}
-	}
-	if len(families) < 10 || len(all) < 5 {
-		t.Errorf("%d metrics, %d alerts", len(families), len(all))
+	if len(families) < 10 || len(alerts) < 5 {
+		t.Errorf("%d metrics, %d alerts", len(families), len(alerts))
 	}
 }
