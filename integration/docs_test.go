@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,14 +16,21 @@ import (
 )
 
 // Each page of docs/start works for a reader who has a fresh clone, an empty home and that page
-// alone: its commands run in its order, and print what it shows. The page about the Collector is
-// followed by the tests of collector/.
+// alone: its commands run in its order, and print what it shows. The command for installing is that
+// of README.md. The page about the Collector is followed by the tests of collector/.
 func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	need(t, "make", "git", "g++", "xz")
 	base := snapshot(t)
 	reader := readerEnvironment(t)
-	walkthrough.Run(t, walkthrough.Place{Dir: base, Home: t.TempDir(), Env: reader}, []walkthrough.Block{{Text: "make build"}})
+	walkthrough.Run(t, walkthrough.Place{Dir: base, Home: t.TempDir(), Env: reader}, []walkthrough.Block{
+		{Text: installCommand(t, "make build") + "symfilter --version && symfilterd --version"},
+	})
+	for _, m := range regexp.MustCompile(`(?m)^COPY (\S+) `).FindAllStringSubmatch(readFile(t, filepath.Join("..", "Dockerfile")), -1) {
+		if _, err := os.Stat(filepath.Join(base, m[1])); err != nil {
+			t.Errorf("docker build copies what make build has not made: %v", err)
+		}
+	}
 	var manual []string
 	for _, page := range followed(t) {
 		blocks, err := walkthrough.Blocks(readFile(t, filepath.Join("..", "docs", page)))

@@ -106,6 +106,18 @@ func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 	}
 }
 
+// installCommand returns the command of README.md for installing that begins with some words.
+func installCommand(t *testing.T, words string) string {
+	t.Helper()
+	for line := range strings.Lines(pageBlocks(t, "README.md", "sh")[1]) {
+		if strings.HasPrefix(line, words) {
+			return line
+		}
+	}
+	t.Fatalf("README.md does not install by %s", words)
+	return ""
+}
+
 // runLine runs a line of a page in a folder, whose symfilter it is, and returns what it prints. One
 // that follows files gets SIGTERM once the log of testdata is printed.
 func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr string) {

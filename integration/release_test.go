@@ -64,7 +64,12 @@ func TestRelease(t *testing.T) {
 	}
 	need(t, "git")
 	tree, dir := tagged(t), t.TempDir()
-	release(t, tree, dir)
+	// the command of README.md, as its reader runs it: not as a part of another make
+	cmd := exec.Command("sh", "-c", strings.Replace(installCommand(t, "make release"), "OUTPUT=dist", "OUTPUT="+dir, 1))
+	cmd.Dir, cmd.Env = tree, append(os.Environ(), "MAKEFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
 	if got := git(t, tree, "status", "--porcelain"); got != "" {
 		t.Errorf("the release has changed its checkout:\n%s", got)
 	}
