@@ -41,13 +41,7 @@ func (outer *check) link(t *Trace, inner *check) {
 	}
 	inner.linked, outer.linked = true, true
 	inner.here.Links++
-	code := uint64(0)
-	for _, s := range called.Segments {
-		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {
-			code += s.FileSize
-		}
-	}
-	inner.weigh(min(max(bits.Len64(code/size)-1, 0), maxLinkBits))
+	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
 // callEnd returns the end of the call before addr.

@@ -28,6 +28,9 @@ type verdict struct {
 	cut   bool       // the Quota has ended the search
 	usual uint64     // a bias that is likely; 0 if unknown
 
+	voted     int       // return addresses of the last inference of the bias
+	inference Inference // its result
+
 	weighed [readings]weighing // of the frames of the kind Offsetted
 	reading reading            // the reading of their numbers
 	unread  bool               // no reading agrees with the file, or several do

@@ -119,7 +119,9 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 			}
 		}
 	}
-	t.search(v)
+	if t.search(v); !v.biased {
+		t.infer(v, frames)
+	}
 }
 
 // mayHave reports whether the addresses of frames, as the file has them, can be in v's file: all

@@ -1,0 +1,264 @@
+package judge
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+)
+
+// A program that may be loaded anywhere, and prints addresses alone, still shows where it was loaded:
+// a call ends at each return address, so that each address votes for the load biases at which one
+// does. A wrong bias gets a vote only by chance, and the file itself shows how likely that is: the
+// share of its pages in which a call ends at this place. A call that leads to the next frame is rarer
+// still. A bias is inferred if, over all biases that were tried, the chances of a wrong one that has
+// as much for it are less than one in 2^inferredBits.
+
+// Limits of the inference.
+const (
+	inferredBits  = 30  // a wrong base in less than one of 10^9 traces
+	runnerUpBits  = 20  // that the best bias needs more than the second best
+	leastVotes    = 3   // return addresses at which a call must end
+	maxCandidates = 16  // biases with the most votes that are weighed
+	strayBits     = 8.0 // taken off for a return address at which no call ends: a signal may have interrupted the frame
+	maxLinkWeight = 16  // bits of a call that leads to the next frame: a function of 256 bytes in 16 MiB
+)
+
+// An Inference is what return addresses alone show about where a file was loaded.
+type Inference struct {
+	Votes    int     // return addresses at which a call of the file ends
+	Links    int     // those of these calls that lead to the function of the next frame
+	RunnerUp int     // votes for the second best load bias
+	Biases   int     // load biases that were tried
+	Bits     float64 // a wrong load bias has as much for it in one of 2^Bits traces
+}
+
+// String returns the votes and the odds for people.
+func (in *Inference) String() string {
+	return fmt.Sprintf("calls end at %d of the return addresses, and %d of these calls lead to the next frame; of %d other bases the best has %d; a wrong base has as much in one of 10^%d traces",
+		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, int(max(in.Bits, 0)*math.Log10(2)))
+}
+
+// proves reports whether the load bias is the right one.
+func (in *Inference) proves() bool { return in.Votes >= leastVotes && in.Bits >= inferredBits }
+
+// A voter is a different return address of a trace.
+type voter struct {
+	addr uint64
+	call dialect.Call
+	bits float64 // of its vote
+}
+
+// A candidate is a load bias that voters have voted for.
+type candidate struct {
+	bias  uint64
+	votes int
+}
+
+// infer looks for the load bias of v's file by the return addresses of frames, of which only some are
+// in the file. frames are in the order of the log.
+func (t *Trace) infer(v *verdict, frames []*Frame) {
+	voters := votersOf(frames)
+	if len(voters) < leastVotes || v.voted > 0 && len(voters) < v.voted+1+v.voted/4 {
+		return
+	}
+	v.voted = len(voters)
+	pages := v.image.codePages()
+	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
+	if pages == 0 {
+		return
+	}
+	if pages > maxBiases || left/pages < leastVotes {
+		v.cut = true
+		return
+	}
+	voters = voters[:min(len(voters), left/pages)]
+	t.worked += len(voters) * pages
+	t.quota().Spend(len(voters) * pages)
+
+	e := election{image: v.image, frames: frames, voters: voters}
+	e.vote()
+	v.inference = e.winner()
+	if v.inference.proves() {
+		v.bias, v.biased = e.best.bias, true
+	}
+}
+
+// votersOf returns the different return addresses of frames.
+func votersOf(frames []*Frame) (all []voter) {
+	for _, f := range frames {
+		if len(all) == maxSightings {
+			break
+		}
+		if isReturn(f) && !slices.ContainsFunc(all, func(v voter) bool { return v.addr == f.Addr }) {
+			all = append(all, voter{addr: f.Addr, call: f.Call})
+		}
+	}
+	return all
+}
+
+// isReturn reports whether the address of f is where a call returns to, as that of a fault is not.
+func isReturn(f *Frame) bool {
+	return f.Call == dialect.Return || f.Call == dialect.Adjusted && f.Number != 0
+}
+
+// codePages returns the number of pages that the code of m has.
+func (m *Image) codePages() (pages int) {
+	for _, s := range m.Segments {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.FileSize > 0 {
+			pages += int(min(s.FileSize/pageSize+2, maxBiases))
+		}
+	}
+	return pages
+}
+
+// An election finds the load bias of a file for which most of the voters vote.
+type election struct {
+	image  *Image
+	frames []*Frame
+	voters []voter
+
+	tried      int // biases, for all voters
+	candidates []candidate
+	best       candidate
+}
+
+// vote counts the votes for each load bias that puts a voter into the code.
+func (e *election) vote() {
+	var votes []uint64
+	for i := range e.voters {
+		v := &e.voters[i]
+		before, tried := len(votes), 0
+		for _, s := range e.image.Segments {
+			if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.FileSize == 0 {
+				continue
+			}
+			inPage := (v.addr - s.Addr) & (pageSize - 1) // the first address of the segment with this place in its page
+			for at := inPage; at < s.FileSize && v.addr >= s.Addr+at; at += pageSize {
+				tried++
+				if yes, _ := e.image.followsCall(s.Addr+at, v.call); yes {
+					votes = append(votes, v.addr-(s.Addr+at))
+				}
+			}
+		}
+		e.tried += tried
+		v.bits = math.Log2(float64(tried+1) / float64(len(votes)-before+1))
+	}
+	slices.Sort(votes)
+	for i := 0; i < len(votes); {
+		n := 1
+		for i+n < len(votes) && votes[i+n] == votes[i] {
+			n++
+		}
+		if n > 1 {
+			e.candidates = append(e.candidates, candidate{votes[i], n})
+		}
+		i += n
+	}
+	slices.SortStableFunc(e.candidates, func(a, b candidate) int { return cmp.Compare(b.votes, a.votes) })
+	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
+}
+
+// winner returns the inference for the best of the candidates, and sets best.
+func (e *election) winner() (best Inference) {
+	best.Bits = math.Inf(-1)
+	second := math.Inf(-1)
+	for _, c := range e.candidates {
+		in := e.weigh(c)
+		switch {
+		case in.Bits > best.Bits:
+			second = best.Bits
+			in.RunnerUp = best.Votes
+			best, e.best = in, c
+		case in.Bits > second:
+			second = in.Bits
+			best.RunnerUp = max(best.RunnerUp, in.Votes)
+		}
+	}
+	best.Biases = e.tried
+	if best.Bits-second < runnerUpBits {
+		best.Bits = min(best.Bits, best.Bits-second)
+	}
+	return best
+}
+
+// weigh returns what the frames show about a candidate. Its Bits are negative if an address in the code
+// refutes it.
+func (e *election) weigh(c candidate) (in Inference) {
+	in.Bits = -math.Log2(float64(max(e.tried, 1)))
+	var voted []uint64
+	strays := 0
+	for i, f := range e.frames {
+		addr := f.Addr - c.bias
+		if !isReturn(f) || f.Addr < c.bias || !e.image.isCode(addr-1) || slices.Contains(voted, addr) {
+			continue
+		}
+		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
+			if i > 0 && e.has(e.frames[i-1], c.bias) {
+				in.Bits = math.Inf(-1)
+				return in
+			}
+			strays++
+			continue
+		}
+		voted = append(voted, addr)
+		in.Votes++
+		in.Bits += e.bitsOf(f.Addr)
+		if i > 0 {
+			if bits, ok := e.link(f, e.frames[i-1], c.bias); ok {
+				in.Links++
+				in.Bits += bits
+			}
+		}
+	}
+	if strays > 1 {
+		in.Bits = math.Inf(-1)
+	}
+	in.Bits -= strayBits * float64(strays)
+	return in
+}
+
+// has reports whether f is in the code.
+func (e *election) has(f *Frame, bias uint64) bool {
+	return f.Addr >= bias && e.image.isCode(f.Addr-bias)
+}
+
+// bitsOf returns the bits of the vote of an address.
+func (e *election) bitsOf(addr uint64) float64 {
+	for i := range e.voters {
+		if e.voters[i].addr == addr {
+			return e.voters[i].bits
+		}
+	}
+	return 0 // the work has ended before it voted
+}
+
+// link returns the weight of the call of outer if it leads to the function of inner.
+func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bool) {
+	if !e.has(inner, bias) || outer.Number >= 0 && outer.Number != inner.Number+1 {
+		return 0, false
+	}
+	file := e.image.File
+	target, ok := file.CallTarget(e.image.callEnd(outer.Addr-bias, outer.Call))
+	if !ok {
+		return 0, false
+	}
+	start, end, ok := file.UnwindRange(target)
+	if at := inner.Addr - bias; !ok || start != target || at <= start || at > end {
+		return 0, false
+	}
+	return min(max(math.Log2(float64(e.image.codeSize())/float64(end-start)), 0), maxLinkWeight), true
+}
+
+// codeSize returns the number of bytes of code.
+func (m *Image) codeSize() (size uint64) {
+	for _, s := range m.Segments {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {
+			size += s.FileSize
+		}
+	}
+	return size
+}
