@@ -49,6 +49,7 @@ type answerCounts struct {
 	pending  int // addresses without a name whose debug file is still being searched
 	proofs   Proofs
 	noCode   NoCode
+	bases    []Base
 
 	outcomes Outcomes
 }

@@ -1,6 +1,10 @@
 package filter
 
-import "github.com/symfilter/symfilter/internal/judge"
+import (
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/judge"
+)
 
 // Stats counts what a Filter, or Lines, have done so far.
 type Stats struct {
@@ -12,10 +16,31 @@ type Stats struct {
 	Evicted    int64  // processes that were dropped because of Options.Limits
 	Proofs     Proofs // the proofs of the answers for raw backtraces
 	NoCode     NoCode // addresses of raw backtraces at which there is no code
+	Bases      []Base // of files that only calls before return addresses show; at most 16, the first ones
 	Keyed      int64  // lines that were searched for elements and have a key of Options.ProcessKey
 	Processes  int64  // of the stream, at present; 0 for Lines, whose caller has each Context
 
 	Outcomes Outcomes // the addresses by origin and result
+}
+
+// A Base is where a raw backtrace shows that a file was loaded, though the log names no base.
+type Base struct {
+	Path  string
+	Addr  uint64 // of its first page in the process
+	Proof string // what shows it, for people
+}
+
+// maxBases is the number of bases that are kept: a log may have a crash of each of a thousand processes.
+const maxBases = 16
+
+// addBases appends bases to all, within maxBases, except those that it has.
+func addBases(all, bases []Base) []Base {
+	for _, b := range bases {
+		if len(all) < maxBases && !slices.Contains(all, b) {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
 // Proofs counts resolved frames of raw backtraces by the proof of their answers: see the constants
@@ -57,7 +82,7 @@ func (r *Proofs) Add(o Proofs) {
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.answered), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode, Bases: f.bases,
 		Processes: int64(max(1, len(f.all))), Outcomes: f.outcomes,
 	}
 }

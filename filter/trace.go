@@ -361,7 +361,13 @@ func (t *tracer) begin() {
 		t.logged = t.opt.Logged()
 	}
 	t.files.open(t.opt)
-	t.trace = &judge.Trace{Open: t.openModule, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *judge.Image) { reportDoubt(t, m) }}
+	t.trace = &judge.Trace{
+		Open: t.openModule, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete,
+		Quota: t.reader.Quota(), Memory: &t.memory, Doubt: func(m *judge.Image) { reportDoubt(t, m) },
+		Inferred: func(m *judge.Image, base uint64, by judge.Inference) {
+			t.f.bases = addBases(t.f.bases, []Base{{m.Path, base, by.String()}})
+		},
+	}
 }
 
 // openModule returns the file for the module of a frame.

@@ -21,6 +21,7 @@ const (
 	// bytes of the names of these modules together: a log may give each several KiB
 	maxNameBytes = 1 << 20
 	maxListed    = 4  // modules that the closing line names
+	maxBases     = 16 // bases of files, of all inputs
 	maxShownName = 64 // bytes of a name in the closing line
 )
 
@@ -32,6 +33,7 @@ type Counts struct {
 
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
 	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
+	bases  []filter.Base   // that only calls show
 	taken  map[string]bool // paths of the files of --image that were taken for modules
 }
 
@@ -42,7 +44,7 @@ func CountsOf(f interface {
 }) Counts {
 	modules, failed := f.Unresolved()
 	stats := f.Stats()
-	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode}
+	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode, bases: stats.Bases}
 }
 
 // CountsOfReport returns the counts of the addresses of a report that have no name.
@@ -79,6 +81,7 @@ func (t *Sum) Add(c Counts) {
 	t.counts.Asked += c.Asked
 	t.counts.proofs.Add(c.proofs)
 	t.counts.noCode.Add(c.noCode)
+	t.counts.bases = append(t.counts.bases, c.bases[:min(len(c.bases), maxBases-len(t.counts.bases))]...)
 	if t.counts.taken == nil {
 		t.counts.taken = make(map[string]bool)
 	}
@@ -178,8 +181,8 @@ func shortName(u symbolize.Unresolved) string {
 	return name
 }
 
-// Proofs returns a line about the proofs of the answers for raw backtraces, and one about addresses
-// at which there is no code; each only if there are any.
+// Proofs returns a line about the proofs of the answers for raw backtraces, one about each base that
+// only calls show, and one about addresses at which there is no code; each only if there are any.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {
@@ -198,6 +201,9 @@ func (c Counts) Proofs() (lines []string) {
 	}
 	if len(parts) > 0 {
 		lines = append(lines, "frames of backtraces rest: "+strings.Join(parts, ", "))
+	}
+	for _, b := range c.bases {
+		lines = append(lines, fmt.Sprintf("%s was loaded at 0x%x: %s", b.Path, b.Addr, b.Proof))
 	}
 	if w := c.noCode; w.Frames > 0 {
 		lines = append(lines, fmt.Sprintf("left as logged: %s, such as 0x%x: %v", wording.Count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode))

@@ -22,6 +22,7 @@ const (
 	inferredBits  = 30  // a wrong base in less than one of 10^9 traces
 	runnerUpBits  = 20  // that the best bias needs more than the second best
 	leastVotes    = 3   // return addresses at which a call must end
+	usualVotes    = 5   // that most files need
 	maxCandidates = 16  // biases with the most votes that are weighed
 	strayBits     = 8.0 // taken off for a return address at which no call ends: a signal may have interrupted the frame
 	maxLinkWeight = 16  // bits of a call that leads to the next frame: a function of 256 bytes in 16 MiB
@@ -38,9 +39,12 @@ type Inference struct {
 
 // String returns the votes and the odds for people.
 func (in *Inference) String() string {
-	return fmt.Sprintf("calls end at %d of the return addresses, and %d of these calls lead to the next frame; of %d other bases the best has %d; a wrong base has as much in one of 10^%d traces",
-		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, int(max(in.Bits, 0)*math.Log10(2)))
+	return fmt.Sprintf("calls end at %d return addresses, and %d of these calls lead to the next frame; of %d other bases the best has %d; a wrong base has as much in one of 10^%d traces",
+		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
 }
+
+// decades returns the decimal logarithm of the number of traces in one of which a wrong base has as much.
+func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2)) }
 
 // proves reports whether the load bias is the right one.
 func (in *Inference) proves() bool { return in.Votes >= leastVotes && in.Bits >= inferredBits }
@@ -62,29 +66,137 @@ type candidate struct {
 // in the file. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	voters := votersOf(frames)
-	if len(voters) < leastVotes || v.voted > 0 && len(voters) < v.voted+1+v.voted/4 {
+	if len(voters) == 0 || v.voted > 0 && len(voters) < v.voted+1+v.voted/4 {
 		return
 	}
 	v.voted = len(voters)
+	e := election{image: v.image, frames: frames, voters: voters}
+	if t.inferAsBefore(v, &e) {
+		return
+	}
+	page := voters[0].addr &^ (pageSize - 1)
+	key := e.question(page).sum()
+	found, known := t.remembered().inferred.get(key, maxSearched)
+	if !known {
+		if !t.hold(v, &e) {
+			return
+		}
+		found = inferred{distance: e.best.bias - page, by: v.inference}
+		t.remembered().inferred.put(key, found, maxSearched)
+	}
+	if v.inference = found.by; v.inference.proves() {
+		v.loadAt(page + found.distance)
+		t.remembered().bases.put(e.process(), v.bias, maxSearched)
+		if t.Inferred != nil {
+			t.Inferred(v.image, v.bias+v.image.lowest(), v.inference)
+		}
+	}
+}
+
+// hold lets the voters vote and sets the inference of v, within the work that is left. It reports
+// whether they have voted.
+func (t *Trace) hold(v *verdict, e *election) bool {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
 	if pages == 0 {
-		return
+		return false
 	}
-	if pages > maxBiases || left/pages < leastVotes {
+	if pages > maxBiases || left/pages < min(leastVotes, len(e.voters)) {
 		v.cut = true
-		return
+		return false
 	}
-	voters = voters[:min(len(voters), left/pages)]
-	t.worked += len(voters) * pages
-	t.quota().Spend(len(voters) * pages)
-
-	e := election{image: v.image, frames: frames, voters: voters}
+	e.voters = e.voters[:min(len(e.voters), left/pages)]
+	t.worked += len(e.voters) * pages
+	t.quota().Spend(len(e.voters) * pages)
 	e.vote()
 	v.inference = e.winner()
-	if v.inference.proves() {
-		v.bias, v.biased = e.best.bias, true
+	return true
+}
+
+// An inferred is an inference, and the distance of its load bias from the page of the first voter.
+type inferred struct {
+	distance uint64
+	by       Inference
+}
+
+// question returns the question for the load bias, which is the same wherever the file was loaded.
+func (e *election) question(page uint64) question {
+	q := about(e.image)
+	for _, f := range e.frames {
+		q = q.number(f.Addr - page).number(uint64(f.Call)).number(uint64(int64(f.Number)))
 	}
+	return q
+}
+
+// process returns the question where the file was loaded in the process of the frames.
+func (e *election) process() sum {
+	f := e.frames[0]
+	return about(e.image).number(max(f.Process, f.PID)).sum()
+}
+
+// The bits that a load bias has if an earlier trace of the log has shown it: of the same process by
+// its number, or perhaps of the same process. Another one is loaded at one of 2^28 pages, so that few
+// of its addresses are in this code.
+const sameProcessBits, priorBits = 30, 16
+
+// inferAsBefore sets the load bias of v if it is that of an earlier trace.
+func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
+	bias, known := t.remembered().bases.get(e.process(), maxSearched)
+	if !known {
+		return false
+	}
+	for i := range e.voters {
+		e.voters[i].bits = callBits
+	}
+	in := e.weigh(candidate{bias: bias})
+	f := e.frames[0]
+	switch {
+	case max(f.Process, f.PID) != 0:
+		in.Bits += sameProcessBits
+	case f.Addr>>32 != 0: // in 32 bits processes are loaded at few pages
+		in.Bits += priorBits
+	}
+	if in.Votes == 0 || in.Bits < inferredBits {
+		return false
+	}
+	v.loadAt(bias)
+	v.inference = in
+	return true
+}
+
+// loadAt sets the load bias.
+func (v *verdict) loadAt(bias uint64) { v.bias, v.biased = bias, true }
+
+// A BaseError is the reason why the addresses of a trace are not located in a file that may have been
+// loaded anywhere: too little shows where.
+type BaseError struct {
+	Path      string
+	Inference Inference // for the best load bias
+	More      int       // return addresses in the file that, as its calls are, would prove a bias; 0 if no bias fits
+}
+
+// Error returns what the trace shows, and what would show more.
+func (e *BaseError) Error() string {
+	const instead = "log /proc/self/maps, or give --image FILE@BASE"
+	if e.More == 0 {
+		return "no base of " + e.Path + " puts calls before the return addresses: it is not the file that ran, or most of them are in other files; " + instead
+	}
+	return fmt.Sprintf("too few return addresses show where %s was loaded: at the best base %d follow a call, which a wrong base has in one of 10^%d traces; about %d more would prove it, or %s",
+		e.Path, e.Inference.Votes, e.Inference.decades(), e.More, instead)
+}
+
+// unproven returns the reason why v has no load bias.
+func (v *verdict) unproven() error {
+	e := &BaseError{Path: v.image.Path, Inference: v.inference}
+	in := &v.inference
+	switch {
+	case in.Votes > 1 && in.Bits > 0:
+		perVote := (in.Bits + math.Log2(float64(in.Biases))) / float64(in.Votes)
+		e.More = int(math.Ceil(max(inferredBits-in.Bits, 1) / perVote))
+	case v.voted < usualVotes:
+		e.More = usualVotes - v.voted
+	}
+	return e
 }
 
 // votersOf returns the different return addresses of frames.
@@ -121,7 +233,7 @@ type election struct {
 	frames []*Frame
 	voters []voter
 
-	tried      int // biases, for all voters
+	tried      int // different load biases that put a voter into the code
 	candidates []candidate
 	best       candidate
 }
@@ -129,6 +241,7 @@ type election struct {
 // vote counts the votes for each load bias that puts a voter into the code.
 func (e *election) vote() {
 	var votes []uint64
+	var all []biasRange
 	for i := range e.voters {
 		v := &e.voters[i]
 		before, tried := len(votes), 0
@@ -136,17 +249,21 @@ func (e *election) vote() {
 			if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.FileSize == 0 {
 				continue
 			}
-			inPage := (v.addr - s.Addr) & (pageSize - 1) // the first address of the segment with this place in its page
-			for at := inPage; at < s.FileSize && v.addr >= s.Addr+at; at += pageSize {
-				tried++
-				if yes, _ := e.image.followsCall(s.Addr+at, v.call); yes {
-					votes = append(votes, v.addr-(s.Addr+at))
+			first := s.Addr + (v.addr-s.Addr)&(pageSize-1) // the first address of the segment with this place in its page
+			at := first
+			for ; at < s.Addr+s.FileSize && at <= v.addr; at += pageSize {
+				if yes, _ := e.image.followsCall(at, v.call); yes {
+					votes = append(votes, v.addr-at)
 				}
 			}
+			if at > first {
+				tried += int((at - first) / pageSize)
+				all = append(all, biasRange{v.addr - (at - pageSize), v.addr - first})
+			}
 		}
-		e.tried += tried
 		v.bits = math.Log2(float64(tried+1) / float64(len(votes)-before+1))
 	}
+	e.tried = different(all)
 	slices.Sort(votes)
 	for i := 0; i < len(votes); {
 		n := 1
@@ -160,6 +277,22 @@ func (e *election) vote() {
 	}
 	slices.SortStableFunc(e.candidates, func(a, b candidate) int { return cmp.Compare(b.votes, a.votes) })
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
+}
+
+// A biasRange has the load biases from low to high, a page apart.
+type biasRange struct{ low, high uint64 }
+
+// different returns the number of different load biases in all.
+func different(all []biasRange) (n int) {
+	slices.SortFunc(all, func(a, b biasRange) int { return cmp.Compare(a.low, b.low) })
+	next := uint64(0) // the lowest one that is not counted
+	for _, r := range all {
+		if low := max(r.low, next); low <= r.high {
+			n += int((r.high-low)/pageSize) + 1
+			next = r.high + pageSize
+		}
+	}
+	return n
 }
 
 // winner returns the inference for the best of the candidates, and sets best.
@@ -241,16 +374,11 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bo
 	if !e.has(inner, bias) || outer.Number >= 0 && outer.Number != inner.Number+1 {
 		return 0, false
 	}
-	file := e.image.File
-	target, ok := file.CallTarget(e.image.callEnd(outer.Addr-bias, outer.Call))
-	if !ok {
+	size := e.image.calledSize(e.image.callEnd(outer.Addr-bias, outer.Call), e.image, inner.Addr-bias-1)
+	if size == 0 {
 		return 0, false
 	}
-	start, end, ok := file.UnwindRange(target)
-	if at := inner.Addr - bias; !ok || start != target || at <= start || at > end {
-		return 0, false
-	}
-	return min(max(math.Log2(float64(e.image.codeSize())/float64(end-start)), 0), maxLinkWeight), true
+	return min(math.Log2(float64(max(e.image.codeSize(), size))/float64(size)), maxLinkWeight), true
 }
 
 // codeSize returns the number of bytes of code.

@@ -20,20 +20,10 @@ func (outer *check) link(t *Trace, inner *check) {
 	if _, _, ok := file.UnwindRange(inner.lookup); ok && outer.of == inner.of && file.Machine == elf.EM_X86_64 {
 		inner.beside, outer.beside = true, true
 	}
-	size := uint64(0)
-	if target, ok := file.CallTarget(outer.returns); ok && outer.of == inner.of {
-		start, end, ok := file.UnwindRange(target)
-		if ok = ok && start == target; ok && inner.lookup-start < end-start {
-			size = end - start
-		} else if ok && t.leadsElsewhere(called, target, inner.lookup) {
+	size := outer.of.image.calledSize(outer.returns, called, inner.lookup)
+	if target, ok := file.CallTarget(outer.returns); size == 0 && ok && outer.of == inner.of {
+		if start, _, ok := file.UnwindRange(target); ok && start == target && t.leadsElsewhere(called, target, inner.lookup) {
 			inner.astray, outer.astray = true, true
-		}
-	}
-	if name, ok := file.CalledImport(outer.returns); size == 0 && ok {
-		for _, s := range called.symbolsNamed(called.File, string(name)) {
-			if inner.lookup-s.Addr < s.Size {
-				size = s.Size
-			}
 		}
 	}
 	if size == 0 {
@@ -42,6 +32,24 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.linked, outer.linked = true, true
 	inner.here.Links++
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
+}
+
+// calledSize returns the size of the function of called that addr is in, if the call of m that ends at
+// end leads to its beginning; otherwise 0.
+func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
+	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
+		if from, to, ok := m.File.UnwindRange(target); ok && from == target && addr-from < to-from {
+			return to - from
+		}
+	}
+	if name, ok := m.File.CalledImport(end); ok {
+		for _, s := range called.symbolsNamed(called.File, string(name)) {
+			if addr-s.Addr < s.Size {
+				size = s.Size
+			}
+		}
+	}
+	return size
 }
 
 // callEnd returns the end of the call before addr.

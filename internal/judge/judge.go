@@ -37,6 +37,10 @@ type Trace struct {
 	// it. It may be nil.
 	Doubt func(m *Image)
 
+	// Inferred is called if calls alone show the base of a file, the address of its first page in
+	// the process. It may be nil.
+	Inferred func(m *Image, base uint64, by Inference)
+
 	serial  int // number of the trace in its Memory
 	modules map[moduleKey]*verdict
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork

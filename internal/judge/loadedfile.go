@@ -77,4 +77,4 @@ func (t *Trace) useRun(c *check) {
 }
 
 // ForgetRuns forgets the processes of the log: the next line is of another log.
-func (m *Memory) ForgetRuns() { m.runs = recent[run, usage]{} }
+func (m *Memory) ForgetRuns() { m.runs, m.bases = recent[run, usage]{}, recent[sum, uint64]{} }

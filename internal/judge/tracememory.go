@@ -13,6 +13,8 @@ import (
 // that was replaced has none. It takes at most 1 MiB. The zero value is that of a new log.
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
+	inferred recent[sum, inferred]        // by file and return addresses
+	bases    recent[sum, uint64]          // load biases that were inferred, by file and process
 	shown    recent[sum, []object.Symbol] // by file and shown name; the names of the symbols are not kept
 	texts    recent[sum, textFound]       // by file and text
 	jumps    recent[sum, jumps]           // by file and function

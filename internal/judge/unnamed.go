@@ -9,8 +9,8 @@ import (
 
 // placeUnnamed finds the modules of frames that have only an address, such as those of glog and
 // Rust, among the files that the operator or the log names. The load bias of such a file is that of
-// a fixed address, or the operator gives its base, or the names of exported functions in the trace
-// show it. of has the verdicts of the frames.
+// a fixed address, or the operator gives its base, or names of exported functions in the trace or
+// calls before its return addresses show it. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
@@ -24,21 +24,27 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	if len(unnamed)+len(ofProgram) == 0 || t.Unnamed == nil {
 		return
 	}
-	files, programs, fixed := t.tryUnnamed(unnamed, ofProgram)
+	tries := t.tryUnnamed(unnamed, ofProgram)
 	for i, f := range frames {
 		switch {
-		case f.isOfProgram() && len(programs) == 1:
-			of[i] = programs[0]
+		case f.isOfProgram() && len(tries.programs) == 1:
+			of[i] = tries.programs[0]
 		case f.isUnnamed():
-			of[i], f.Place.Err = covering(f, of[i], files, fixed)
+			of[i], f.Place.Err = tries.covering(f, of[i])
 		}
 	}
 }
 
-// tryUnnamed tries the files for frames without a module. It returns the files with a known load
-// bias, and those in which the addresses of ofProgram may be. fixed is set if the
-// operator has named a file whose load bias is known.
-func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (files, programs []*verdict, fixed bool) {
+// tries are the files that were tried for frames without a module.
+type tries struct {
+	files    []*verdict // whose load bias is known
+	programs []*verdict // in which frames with an address of an ELF file may be
+	fixed    bool       // the operator has named a file, or its base, that has one place in the process
+	unproven error      // why the load bias of a file that the operator has named is not known
+}
+
+// tryUnnamed tries the files for frames without a module.
+func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	var tried []*verdict
 	for _, m := range t.Unnamed() {
 		if m.Err != nil || m.File == nil {
@@ -54,23 +60,26 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (files, programs []*verd
 				t.biasOfUnnamed(v, unnamed)
 			}
 			if len(ofProgram) > 0 && v.mayHave(ofProgram) {
-				programs = append(programs, v)
+				all.programs = append(all.programs, v)
 			}
 		})
-		if v.biased {
-			files = append(files, v)
+		switch {
+		case v.biased:
+			all.files = append(all.files, v)
+			all.fixed = all.fixed || m.Given && v.inference.Votes == 0
+		case m.Given && v.voted > 0:
+			all.unproven = v.unproven()
 		}
-		fixed = fixed || m.Given && v.biased
 	}
-	return files, programs, fixed
+	return all
 }
 
 // covering returns the verdict of the only file that has the address of f. It returns nil if
-// several have it, since the base of one of them is not that of this process, and of if none has
-// it; that is the reason for f if fixed is set.
-func covering(f *Frame, of *verdict, files []*verdict, fixed bool) (*verdict, error) {
+// several have it, since the base of one of them is not that of this process. If none has it, it returns
+// of, and the reason if there is one for all such addresses.
+func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
-	for _, v := range files {
+	for _, v := range t.files {
 		object.Guard(func() {
 			if s := (sighting{addr: f.Addr, call: f.Call}); v.image.covers(s.lookup() - v.bias) {
 				of = v
@@ -81,8 +90,10 @@ func covering(f *Frame, of *verdict, files []*verdict, fixed bool) (*verdict, er
 	switch {
 	case found > 1:
 		return nil, nil
-	case found == 0 && fixed:
+	case found == 0 && t.fixed:
 		return of, ErrOutside
+	case found == 0 && len(t.files) == 0:
+		return of, t.unproven
 	}
 	return of, nil
 }
