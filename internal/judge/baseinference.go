@@ -24,7 +24,7 @@ const (
 	leastVotes    = 3   // return addresses at which a call must end
 	usualVotes    = 5   // that most files need
 	maxCandidates = 16  // biases with the most votes that are weighed
-	strayBits     = 8.0 // taken off for a return address at which no call ends: a signal may have interrupted the frame
+	strayBits     = 8.0 // taken off for a return address after a frame of another file, at which no call ends
 	maxLinkWeight = 16  // bits of a call that leads to the next frame: a function of 256 bytes in 16 MiB
 )
 
@@ -330,7 +330,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 			continue
 		}
 		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
-			if i > 0 && e.has(e.frames[i-1], c.bias) {
+			if i == 0 || e.has(e.frames[i-1], c.bias) { // else a signal may have interrupted it
 				in.Bits = math.Inf(-1)
 				return in
 			}

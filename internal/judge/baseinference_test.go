@@ -1,0 +1,198 @@
+package judge
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// placeOf returns frames with the addresses of a process, innermost first, that name no module, and
+// judges them with m as the file that the operator has named.
+func placeOf(m *Image, memory *Memory, addrs []uint64) []*Frame {
+	var frames []*Frame
+	for i, addr := range addrs {
+		frames = append(frames, frame(dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}))
+	}
+	t := Trace{Memory: memory, Unnamed: func() []*Image { return []*Image{m} }}
+	t.Judge(frames, &dialect.Facts{})
+	return frames
+}
+
+// at returns the addresses of a file in a process.
+func at(bias uint64, addrs []uint64) (all []uint64) {
+	for _, addr := range addrs {
+		all = append(all, addr+bias)
+	}
+	return all
+}
+
+// draw returns n of all.
+func draw(rng *rand.Rand, all []uint64, n int) (some []uint64) {
+	for range n {
+		some = append(some, all[rng.IntN(len(all))])
+	}
+	return some
+}
+
+// located counts the frames that have a place, and those whose place is not the one in want.
+func located(frames []*Frame, want []uint64) (found, wrong int) {
+	for i, f := range frames {
+		if f.Place.Err == nil && f.Place.Verified != "" {
+			found++
+			if i >= len(want) || f.Place.Addr != want[i]-1 {
+				wrong++
+			}
+		}
+	}
+	return found, wrong
+}
+
+// A program that is not at a fixed address shows where it was loaded by its return addresses alone.
+// These are chosen by chance, so that no call leads from one to the next: real traces need fewer.
+func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(3, 4))
+	trials := fuzztest.LongOr(500, 50)
+	for _, c := range []struct{ frames, least int }{{2, 0}, {4, 0}, {12, trials * 9 / 10}, {16, trials}, {40, trials}} {
+		found := 0
+		for range trials {
+			bias := 0x550000000000 + rng.Uint64N(1<<28)*pageSize
+			addrs := draw(rng, returns, c.frames)
+			other := at(0x7f0000000000+rng.Uint64N(1<<28)*pageSize, draw(rng, returns, 3)) // of a library
+			got, wrong := located(placeOf(m, nil, append(at(bias, addrs), other...)), addrs)
+			if wrong > 0 || got != 0 && got != c.frames {
+				t.Fatalf("%d frames: %d are placed, %d of them wrong", c.frames, got, wrong)
+			}
+			found += min(got, 1)
+		}
+		t.Logf("%d frames: %d of %d found", c.frames, found, trials)
+		if found < c.least {
+			t.Errorf("%d frames: the base is inferred %d times of %d, want %d", c.frames, found, trials, c.least)
+		}
+	}
+}
+
+// Nothing gives a file a base that is not its own. bias is 0 if the file is not in the process.
+func TestWrongBasesAreNotInferred(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(5, 6))
+	base := func() uint64 { return 0x550000000000 + rng.Uint64N(1<<28)*pageSize }
+	text, _ := m.File.Section(".text")
+	for _, c := range []struct {
+		name  string
+		addrs func(n int) (addrs []uint64, bias uint64)
+	}{
+		{"of another build, whose code is moved by less than a page from some function on", func(n int) ([]uint64, uint64) {
+			bias, from, by := base(), returns[rng.IntN(len(returns))], 16*(1+rng.Uint64N(200))
+			addrs := draw(rng, returns, n)
+			for i := range addrs {
+				if addrs[i] >= from || i == 0 {
+					addrs[i] += by
+				}
+			}
+			return at(bias, addrs), bias
+		}},
+		{"none of which returns", func(n int) ([]uint64, uint64) {
+			addrs := draw(rng, returns, n)
+			for i := range addrs {
+				addrs[i] += 1 + rng.Uint64N(3)
+			}
+			return at(base(), addrs), 0
+		}},
+		{"anywhere in the code", func(n int) (addrs []uint64, bias uint64) {
+			bias = base()
+			for range n {
+				addrs = append(addrs, bias+text.Addr+rng.Uint64N(text.Size))
+			}
+			return addrs, bias
+		}},
+		{"each of another process", func(n int) (addrs []uint64, bias uint64) {
+			for range n {
+				addrs = append(addrs, at(base(), draw(rng, returns, 1))...)
+			}
+			return addrs, 0
+		}},
+		{"two of which are wrong", func(n int) ([]uint64, uint64) {
+			bias := base()
+			addrs := at(bias, draw(rng, returns, n))
+			for _, i := range rng.Perm(n)[:2] {
+				addrs[i] += 3
+			}
+			return addrs, bias
+		}},
+	} {
+		trials := fuzztest.LongOr(2000, 60)
+		for range trials {
+			n := 3 + rng.IntN(38)
+			addrs, bias := c.addrs(n)
+			for _, f := range placeOf(m, nil, addrs) {
+				if f.Place.Err == nil && (bias == 0 || f.Place.Addr+bias+1 != f.Addr) {
+					t.Errorf("addresses %s: %#x of %d addresses is placed at %#x, the load bias is %#x", c.name, f.Addr, n, f.Place.Addr, bias)
+				}
+			}
+		}
+	}
+}
+
+// The order of frames proves nothing where no call leads from one to the next.
+func TestShuffledFramesKeepTheirBase(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(7, 8))
+	addrs := draw(rng, returns, 24)
+	rng.Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
+	if found, wrong := located(placeOf(m, nil, at(0x555500000000, addrs)), addrs); found != len(addrs) || wrong != 0 {
+		t.Errorf("%d of %d are placed, %d wrong", found, len(addrs), wrong)
+	}
+}
+
+// A process keeps its base: a later trace needs fewer return addresses, but not of another process.
+func TestABaseHoldsForLaterTraces(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(9, 10))
+	const bias = 0x555512345000
+	memory := new(Memory)
+	first, later := draw(rng, returns, 24), draw(rng, returns, 4)
+	if found, _ := located(placeOf(m, memory, at(bias, later)), later); found != 0 {
+		t.Fatalf("%d of 4 addresses are placed before the base is known", found)
+	}
+	if found, _ := located(placeOf(m, memory, at(bias, first)), first); found != len(first) {
+		t.Fatalf("%d of %d addresses are placed", found, len(first))
+	}
+	if found, wrong := located(placeOf(m, memory, at(bias, later)), later); found != len(later) || wrong != 0 {
+		t.Errorf("in a later trace, %d of 4 addresses are placed, %d wrong", found, wrong)
+	}
+	if found, _ := located(placeOf(m, memory, at(bias+1<<30, later)), later); found != 0 {
+		t.Errorf("in a later trace of another process, %d of 4 addresses are placed", found)
+	}
+	if found, wrong := located(placeOf(m, memory, at(bias+1<<30, first)), first); found != len(first) || wrong != 0 {
+		t.Errorf("the same trace of another process: %d of %d addresses are placed, %d wrong", found, len(first), wrong)
+	}
+	memory.ForgetRuns()
+	if found, _ := located(placeOf(m, memory, at(bias, later)), later); found != 0 {
+		t.Errorf("in another log, %d of 4 addresses are placed", found)
+	}
+}
+
+// A frame without a base says how many return addresses more would prove one.
+func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(11, 12))
+	addrs := draw(rng, returns, 4)
+	frames := placeOf(m, nil, at(0x555512345000, addrs))
+	err, is := frames[0].Place.Err.(*BaseError)
+	if !is || err.Inference.Votes != 4 || err.More < 2 || err.More > 12 {
+		t.Fatalf("got %v", frames[0].Place.Err)
+	}
+	more := draw(rng, returns, err.More+2)
+	if found, _ := located(placeOf(m, nil, at(0x555512345000, slices.Concat(addrs, more))), nil); found != 4+len(more) {
+		t.Errorf("with %d more, %d of %d are placed", len(more), found, 4+len(more))
+	}
+}
