@@ -144,7 +144,7 @@ func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 }
 
 // A program of Rust without debug information names the functions of its symbol table, which show
-// where it was loaded. Their places, and the calls that are inlined, are those that the program prints
+// where it was loaded; without a symbol table the calls before the addresses show it. Their places, and the calls that are inlined, are those that the program prints
 // itself if it has its debug information.
 func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 	testenv.OnlyLong(t)
@@ -190,6 +190,11 @@ func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 		}
 	}
 	log := output(program)
+	run(t, nil, "strip", "--strip-all", program)
+	bare := output(program)
+	if got := places(run(t, []byte(bare), command, "--image", whole)); !cmp.Equal(want, got) {
+		t.Errorf("addresses alone: online (-), filtered (+):\n%s", cmp.Diff(want, got))
+	}
 	_, other, debug := build("second", "-C", "opt-level=1")
 	if got := run(t, []byte(log), command, "--image", other, "--debug-file-directory", debug); got != log {
 		t.Errorf("another build (-), filtered (+):\n%s", cmp.Diff(log, got))

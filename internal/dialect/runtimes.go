@@ -43,7 +43,7 @@ var (
 	}
 	gfortran = Dialect{
 		Name: "gfortran", Who: "gfortran, and other programs with GCC's libbacktrace",
-		Needs:  "--image FILE for a program with fixed addresses, otherwise --image FILE@BASE",
+		Needs:  "--image FILE[@BASE]",
 		Sample: "#3  0x7f31c2a01153 in ???",
 	}
 	cgo = Dialect{

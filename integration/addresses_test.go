@@ -1,0 +1,53 @@
+package integration
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A stripped program that is loaded anywhere prints addresses alone. --image names the file with debug
+// information, and the calls before the addresses show its base: the output is as if the operator had
+// given that too. Another build has none, and a trace of two frames proves none.
+func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
+	need(t, "gcc", "strip")
+	dir := t.TempDir()
+	build := func(name string, flags ...string) string {
+		file := filepath.Join(dir, name)
+		source := filepath.Join(checkout, "integration", "testdata", "twin", "bare.c")
+		run(t, nil, "gcc", append(flags, "-g", "-static-pie", "-fPIE", "-Wl,--build-id", source, "-o", file)...)
+		return file
+	}
+	whole, other, program := build("whole", "-O1"), build("other", "-O0"), filepath.Join(dir, "program")
+	run(t, nil, "strip", "--strip-all", "-o", program, whole)
+	out, err := producers.output(t, exec.Command(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := string(out)
+	head, frames, _ := strings.Cut(log, "\n")
+	base := strings.TrimPrefix(head, "base ")
+
+	want := run(t, out, command, "--image", whole+"@"+base)
+	if !strings.Contains(want, "settle ") || !strings.Contains(want, " main ") || strings.Contains(want, "unknown") {
+		t.Fatalf("with the base:\n%s", want)
+	}
+	if got := run(t, out, command, "--image", whole); got != want {
+		t.Errorf("with the base (-), without (+):\n%s", cmp.Diff(want, got))
+	}
+	_, messages := explained(t, log, "--explain", "--image", whole)
+	if said := whole + " was loaded at " + base + ": calls end at "; !strings.Contains(messages, said) {
+		t.Errorf("--explain does not say %q:\n%s", said, messages)
+	}
+	if got := run(t, out, command, "--image", other); got != log {
+		t.Errorf("another build (-), filtered (+):\n%s", cmp.Diff(log, got))
+	}
+	two := strings.Join(strings.SplitAfter(frames, "\n")[:2], "")
+	got, messages := explained(t, two, "--explain", "--image", whole)
+	if said := "too few return addresses show where " + whole + " was loaded"; got != two || !strings.Contains(messages, said) {
+		t.Errorf("two frames become:\n%s--explain:\n%s", got, messages)
+	}
+}
