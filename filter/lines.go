@@ -86,7 +86,6 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Pending += int64(got.Pending)
 	s.Proofs.Add(f.proofs)
 	s.NoCode.Add(f.noCode)
-	s.Bases = addBases(s.Bases, f.bases)
 	s.Outcomes.Add(&f.outcomes)
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil

@@ -17,6 +17,7 @@ type resolver struct {
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*symbolize.Unresolved
+	bases   []Base                // that only calls show
 	missed  *symbolize.Unresolved // the last one of missing that was counted, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
@@ -49,7 +50,6 @@ type answerCounts struct {
 	pending  int // addresses without a name whose debug file is still being searched
 	proofs   Proofs
 	noCode   NoCode
-	bases    []Base
 
 	outcomes Outcomes
 }

@@ -16,7 +16,6 @@ type Stats struct {
 	Evicted    int64  // processes that were dropped because of Options.Limits
 	Proofs     Proofs // the proofs of the answers for raw backtraces
 	NoCode     NoCode // addresses of raw backtraces at which there is no code
-	Bases      []Base // of files that only calls before return addresses show; at most 16, the first ones
 	Keyed      int64  // lines that were searched for elements and have a key of Options.ProcessKey
 	Processes  int64  // of the stream, at present; 0 for Lines, whose caller has each Context
 
@@ -32,6 +31,13 @@ type Base struct {
 
 // maxBases is the number of bases that are kept: a log may have a crash of each of a thousand processes.
 const maxBases = 16
+
+// Bases returns the bases so far, at most the first 16. It is for the goroutine that uses the Filter.
+func (f *Filter) Bases() []Base { return slices.Clone(f.bases) }
+
+// Bases returns the bases in all records so far, at most the first 16. It is for the goroutine that
+// uses the Lines.
+func (l *Lines) Bases() []Base { return slices.Clone(l.f.bases) }
 
 // addBases appends bases to all, within maxBases, except those that it has.
 func addBases(all, bases []Base) []Base {
@@ -82,7 +88,7 @@ func (r *Proofs) Add(o Proofs) {
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.answered), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode, Bases: f.bases,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode,
 		Processes: int64(max(1, len(f.all))), Outcomes: f.outcomes,
 	}
 }

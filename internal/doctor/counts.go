@@ -41,10 +41,11 @@ type Counts struct {
 func CountsOf(f interface {
 	Unresolved() ([]symbolize.Unresolved, int64)
 	Stats() filter.Stats
+	Bases() []filter.Base
 }) Counts {
 	modules, failed := f.Unresolved()
 	stats := f.Stats()
-	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode, bases: stats.Bases}
+	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode, bases: f.Bases()}
 }
 
 // CountsOfReport returns the counts of the addresses of a report that have no name.

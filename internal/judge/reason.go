@@ -10,7 +10,7 @@ import (
 // The reasons why a frame is not located.
 var (
 	ErrOtherID   = errors.New("the file has another build ID than the log has for the module")
-	ErrNoModule  = errors.New("the trace does not name the module of the address; --image FILE names the program; log /proc/self/maps with the trace, so that libraries have names, too")
+	ErrNoModule  = errors.New("the trace does not name the module of the address; give --image FILE, for the program, or log /proc/self/maps with the trace, for libraries, too")
 	ErrNoProgram = errors.New("the trace does not name the file of the program, which the address is in; --image FILE names it")
 	ErrNoBias    = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
 	ErrNotCode   = errors.New("the file has no code at this place: either it is not the file that ran, or the frame is not one of its code")
