@@ -9,7 +9,7 @@ import (
 // of memory.running and no entry's lock. One goroutine uses it.
 type admission struct {
 	c   *cache
-	ctx context.Context // the Symbolizer's: done when it is closed
+	ctx context.Context // done when the Symbolizer is closed
 	e   *entry          // the file's entry
 	end time.Time       // deadline of all waits for this file; zero before the first one
 }

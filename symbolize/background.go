@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Thresholds for making an index in the background. As in the ski rental problem, the number of
-// future lookups is unknown. An index costs about as much as ten thousand lookups, so it is begun
-// when lookups have cost 1/indexPart of that: more are likely to follow.
+// Thresholds for making an index in the background. An index costs about as much as ten thousand
+// lookups, and the number of future lookups is unknown (the ski rental problem). So the index is
+// begun when lookups have cost 1/indexPart of its price: more are likely to follow.
 const (
 	// bytes of debug information that one processor indexes in a second
 	indexRate = 128 << 20
@@ -156,7 +156,8 @@ func lessImportant() {
 // adopt makes e's module answer from its new index; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
-	e.notePanic(m.path, guard(func() error { // a fault in the mapped index would end the program
+	// otherwise a fault in the mapped index would end the program
+	e.notePanic(m.path, guard(func() error {
 		m.useIndex(&s.o)
 		return nil
 	}))

@@ -38,11 +38,12 @@ type earlySymbol struct {
 }
 
 // begin prepares the lookup of the symbol at addr, unless another goroutine may change the data it
-// reads, and starts it if it will take some time. It does not start the first lookup in a file:
-// starting a thread takes as long, and the log may have no other address in that file.
+// reads. It starts the lookup if that is worth a goroutine: the first lookup in a file is not,
+// since starting a thread takes as long, and the log may have no other address in that file.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, false
-	if n == nil || m.file != nil || m.table != nil { // compressed sections come and go
+	// compressed sections may be inflated and released meanwhile
+	if n == nil || m.file != nil || m.table != nil {
 		return
 	}
 	y.names = n

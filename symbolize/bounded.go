@@ -42,7 +42,7 @@ func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Loca
 	return append(dst, a.frames...), a.err
 }
 
-// dataWithin is data as codeWithin is code.
+// dataWithin is data with the time limit of codeWithin.
 func (s *Symbolizer) dataWithin(ctx, within context.Context, l Location) (Variable, error) {
 	if within == nil {
 		return s.data(ctx, l)
@@ -66,7 +66,7 @@ func (s *Symbolizer) dataWithin(ctx, within context.Context, l Location) (Variab
 	return a.v, a.err
 }
 
-// layoutWithin is layout as codeWithin is code.
+// layoutWithin is layout with the time limit of codeWithin.
 func (s *Symbolizer) layoutWithin(ctx, within context.Context, id buildid.ID, name string) ([]object.Segment, bool, error) {
 	if within == nil {
 		return s.layout(ctx, id, name)
@@ -87,8 +87,8 @@ func (s *Symbolizer) layoutWithin(ctx, within context.Context, id buildid.ID, na
 	return a.segments, a.fixed, a.err
 }
 
-// examineWithin is examine as codeWithin is code, but waits for the end of an examination that has
-// begun.
+// examineWithin is examine with the time limit of codeWithin, but waits for the end of an
+// examination that has begun.
 func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error {
 	if within == nil {
 		return s.examine(ctx, id, name, do)

@@ -62,7 +62,7 @@ func (c *cache) entry(id buildid.ID, name string) (*entry, error) {
 	e = &entry{key: k}
 	e.used.Store(c.clock.Load())
 	c.entries[k] = e
-	c.account(e) // without its lock: no other goroutine has it yet
+	c.account(e) // no lock needed: no other goroutine has e yet
 	return e, nil
 }
 

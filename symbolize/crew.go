@@ -13,8 +13,8 @@ import (
 // A crew reads the debug information of one file for questions that do not hold the entry's lock,
 // in parallel with each other and with the question that holds it. A crew returns only complete
 // answers without faults. It leaves all other questions to the holder of the lock, so that faults,
-// strikes and answers do not depend on the number of readers. Only the debt of a file does: a
-// lookup made ahead counts at once, so that a file that costs too much may be given up some frames
+// strikes and answers do not depend on the number of readers. Only the debt of a file depends on
+// it: a lookup made ahead counts at once, so an expensive file may be given up a few frames
 // earlier.
 //
 // The lock of an entry may be taken first, then that of a reader, never the other way around.
@@ -25,7 +25,7 @@ type crew struct {
 	table   *object.SymbolTable
 	seed    *dwarf.Data // all readers are made from it; it does no lookups itself
 	readers []crewReader
-	// bound of owed; above it a single reader finds out whether the file costs too much
+	// limit for owed; beyond it a single reader finds out whether the file costs too much
 	mayOwe int64
 
 	done   atomic.Bool // set once: no lookup begins any more
@@ -34,8 +34,8 @@ type crew struct {
 	// totals since the entry last added them to its own
 	lookups atomic.Int64
 	cost    atomic.Int64 // nanoseconds
-	steps   atomic.Int64 // beyond answerSteps for each lookup
-	grown   atomic.Int64 // lookups; decides when the footprint is taken
+	steps   atomic.Int64 // steps beyond answerSteps for each lookup
+	grown   atomic.Int64 // lookups; they decide when the footprint is taken
 
 	read atomic.Int64 // bytes of the file that all readers read since its pages were released
 	owed atomic.Int64 // the crew's part of history.owes, in steps
@@ -84,15 +84,15 @@ func (e *entry) gather(s *Symbolizer) {
 	m.crew.mayOwe = min(max(crewOwes, debugBytes(m.obj)/4), s.cache.memory.maxOwed/crewShare)
 }
 
-// retire keeps further lookups from beginning.
+// retire lets no further lookup begin.
 func (c *crew) retire() {
 	if c != nil {
 		c.done.Store(true)
 	}
 }
 
-// pause keeps lookups from beginning while on is set. It is used while an index is made: the index
-// gains more than the lookups that would compete with it for processors.
+// pause lets no lookup begin while on is set. It is used while an index is made: lookups would
+// compete with the indexer for processors, and the index gains more.
 func (c *crew) pause(on bool) {
 	if c != nil {
 		c.paused.Store(on)

@@ -246,8 +246,8 @@ func quick(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
-// slowName returns the demangled name, or "" if demangling is so fast that an index need not store
-// the result.
+// slowName returns the demangled name, or "" if demangling is fast enough that an index need not
+// store the result.
 func slowName(s string) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return ""

@@ -103,7 +103,7 @@ const (
 	// most bytes that are inflated while a log line waits: 40 ms
 	maxInline = 16 << 20
 	maxPart   = 512 << 20 // bytes of compressed sections of a split or supplementary file: 1 s
-	// files that hold fewer bytes are not closed: that frees too little
+	// files that hold fewer bytes stay open: closing them frees too little
 	smallHeap = 64 << 10
 	// OffHeap is called when its figure has changed by this many bytes
 	tellEvery = 8 << 20

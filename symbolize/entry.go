@@ -52,12 +52,12 @@ type state uint8
 
 const (
 	unsought state = iota // no file yet: a question starts a search and waits for it
-	// as unsought, but a good file was closed to save memory. Opening it again takes milliseconds,
-	// so a question waits up to reopenWait even if its context ends
+	// like unsought, but a good file was closed to save memory. Opening it again takes
+	// milliseconds, so a question waits up to reopenWait even if its context ends
 	suspended
 	answering // module answers
 	missing   // err is a *NotFoundError, returned until a search finds a file
-	setAside  // err is a *FaultError, likewise
+	setAside  // err is a *FaultError, returned until a search finds a file
 	forgotten // the cache has dropped the entry: ask the cache for a new one
 )
 

@@ -16,8 +16,9 @@ type history struct {
 	owes      int64  // steps that lookups took, less answerSteps for each
 	crowded   int64  // bytes that were inflated repeatedly, less answerBytes for each answer
 	// how long debug information was last left alone for lack of memory; doubles; 0 if never
-	denied  time.Duration
-	evicted atomic.Int32 // how often inflated sections were released to make room for others
+	denied time.Duration
+	// number of times that inflated sections were released to make room for others
+	evicted atomic.Int32
 }
 
 // A broken names a file whose debug information is left alone until a time.

@@ -31,10 +31,10 @@ type indexer struct {
 	units     []unitStretches
 
 	byRef   map[uint64]uint32 // numbers of names, by their position in debug information
-	names   numbered[string]  // they alias the file
+	names   numbered[string]  // names, which alias the file
 	paths   numbered[filePath]
 	symbols []symindex.Symbol
-	read    atomic.Int64 // bytes of units since pages were given back
+	read    atomic.Int64 // bytes of units read since pages were given back
 	spent   atomic.Int64 // steps so far
 	limit   int64        // steps
 }

@@ -141,7 +141,7 @@ func (q *question) spoilt(err error) {
 	}
 }
 
-// indexFrames answers debugFrames from the index; ok is false without a usable index.
+// indexFrames is debugFrames with the index; ok is false without a usable index.
 func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := q.m.index
 	if x == nil {
@@ -159,7 +159,7 @@ func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok boo
 	return dst, true
 }
 
-// indexSymbol answers symbol from the index; ok is false if other tables may have a better answer.
+// indexSymbol is symbol with the index; ok is false if other tables may have a better answer.
 func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	x := q.m.index
 	if x == nil {

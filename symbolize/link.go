@@ -139,9 +139,8 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow takes over o's file, which is about to be closed, for its symbols, if m is the debug file
-// of o and has no symbols, or if LLVM would use the symbols of o. Both files are from the same
-// build.
+// borrow takes over o's file for its symbols, before o is closed, if m is the debug file of o and
+// has no symbols, or if LLVM would use o's symbols. Both files are from the same build.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")

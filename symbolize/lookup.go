@@ -56,7 +56,7 @@ func (f *Frame) takeName(symbol *Frame) {
 }
 
 // debugFrames appends copies of the frames that debug information has for addr. The error is
-// object.ErrFault, or one that complain has noted.
+// object.ErrFault; complain has noted any other error.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {

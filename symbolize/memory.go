@@ -182,7 +182,7 @@ func (c *cache) give(n int64) { c.memory.give(n, &c.memory.sections) }
 
 // makeRoom releases the least recently used memory until n bytes may be granted: parsed units
 // first, then files. It skips self and every locked entry, and never waits. Many goroutines may
-// call it, also while another trims.
+// call it, even during a trim.
 func (c *cache) makeRoom(n int64, self *entry) {
 	m := &c.memory
 	enough := func() bool { return m.held()+n <= m.limit() }

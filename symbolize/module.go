@@ -249,13 +249,13 @@ func (m *module) granted() int64 {
 	return n
 }
 
-// due counts a lookup and reports whether to take the footprint now.
+// due counts a lookup and reports whether the footprint should be taken now.
 func (m *module) due(took time.Duration) bool {
 	m.lookups++
 	m.spent += took
 	m.cost += took
 	linked := m.linked()
-	// not a power of two either
+	// neither a power of two
 	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
 		return false
 	}

@@ -17,8 +17,8 @@ type question struct {
 	struck error // fault of this lookup that counts as a strike; nil if none
 }
 
-// acquire returns a question to the open file of l. It waits for the file until ctx is done; for an
-// entry that is missing or set aside it returns the error at once.
+// acquire returns a question to the open file of l. It waits for the file until ctx is done; if the
+// entry is missing or set aside, it returns the error at once.
 func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err error) {
 	for {
 		e, err := s.cache.entry(l.ID, l.Name)
@@ -82,8 +82,8 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	return e.task, nil
 }
 
-// await waits for the end of t, a task of e. It returns nil if the question should look at e again,
-// which includes a done ctx if e has a provisional file by then.
+// await waits for the end of t, a task of e. It returns nil if the question should look at e again.
+// So it does after the end of ctx, too, if e has a provisional file by then.
 func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
 	select {
 	case <-t.done:

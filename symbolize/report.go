@@ -25,9 +25,9 @@ type Report struct {
 	Low, High uint64
 }
 
-// A Package is the package note that a distribution's builders put into a file.
+// A Package is the package note that a distribution's build tools put into a file.
 type Package struct {
-	Type, Name, Version, Architecture string // deb, hello, 2.10-3, amd64
+	Type, Name, Version, Architecture string // for example deb, hello, 2.10-3, amd64
 }
 
 // packageOf returns the package that m's file names; the zero Package if it names none.
@@ -54,8 +54,8 @@ func (m *module) loads() (low, high uint64) {
 	return low, high
 }
 
-// Report returns the state of a module. It starts no search; a module without a question yet has an
-// empty Report.
+// Report returns the state of a module. It starts no search; a module that no question has named
+// has an empty Report.
 func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	e := s.cache.existing(id, name)
 	if e == nil {
@@ -64,7 +64,8 @@ func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	return e.report()
 }
 
-// Reports returns a Report for each module of a question or Prefetch, sorted by ID and name.
+// Reports returns a Report for each module that a question or Prefetch has named, sorted by ID and
+// name.
 func (s *Symbolizer) Reports() []Report {
 	var all []Report
 	for _, e := range s.cache.all() {

@@ -15,7 +15,7 @@ type ReportOptions struct {
 	Symbolizer *Symbolizer
 
 	// Elements is for the readers' NewMarkup: every frame in a file with a build ID becomes an
-	// element, for another program to resolve. No other frame becomes one.
+	// element, for another program to resolve. Other frames become no elements.
 	Elements bool
 
 	// Sysroot is the folder that holds the files named by the report, if not the root folder.
@@ -35,9 +35,8 @@ type ReportOptions struct {
 	Wait    time.Duration
 	Context context.Context
 
-	// Filter, if it is a *filter.Filter, is the one that takes the elements of NewMarkup. Its
-	// Options.Patience takes the place of Wait and Context, so that the two do not wait one after
-	// the other.
+	// Filter, if it is a *filter.Filter, receives the elements of NewMarkup. Its Options.Patience
+	// replaces Wait and Context, so that the two do not wait one after the other.
 	Filter io.Writer
 
 	// Memory grants the heap, in bytes, that grows with a profile or with the calls of a report:
@@ -55,8 +54,8 @@ type ReportOptions struct {
 
 	// Diagnose receives diagnostics, each of one line: defects of the report, and the reasons why
 	// frames of an object remain unresolved. Named receives, once at the end, the number of frames
-	// that got a name by symbols; after it, Unresolved receives the unresolved frames by object.
-	// Elements of NewMarkup are counted by their filter. Each may be nil.
+	// that symbols named; after it, Unresolved receives the unresolved frames by object. Elements
+	// of NewMarkup are counted by their filter. Each may be nil.
 	Diagnose   func(string)
 	Named      func(int64)
 	Unresolved func([]Unresolved)

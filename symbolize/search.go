@@ -116,8 +116,9 @@ func (x *search) run() {
 	x.followLink()
 }
 
-// ask asks finder for the file under each name, and reports whether the search has ended: it has a
-// file with debug information. has reports that e has a file, which only a better one can replace.
+// ask asks finder for the file under each name. It reports whether the search has ended because it
+// found a file with debug information. has reports that e has a file already, which only a better
+// one can replace.
 func (x *search) ask(finder Finder, has bool) (ended bool) {
 	s := x.s
 	for _, name := range x.names {
@@ -217,7 +218,8 @@ func (x *search) lend() (has bool) {
 	return true
 }
 
-// keep makes m the module of the search unless that has a better one, and closes the other.
+// keep makes m the module of the search unless the search has a better one, and closes the worse
+// module.
 func (x *search) keep(m *module) {
 	worse := m
 	if x.module == nil || m.betterThan(x.module) {
@@ -229,8 +231,8 @@ func (x *search) keep(m *module) {
 	}
 }
 
-// publish stores the outcome of the search in e, unless e has a file as good; e.mu is held. The
-// fault of an earlier file stays recorded until another file replaces it.
+// publish stores the outcome of the search in e, unless e has an equally good file; e.mu is held.
+// The fault of an earlier file stays recorded until another file replaces it.
 func (x *search) publish() {
 	s, e := x.s, x.e
 	e.attempts = x.attempts

@@ -71,7 +71,7 @@ func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File
 	return m.openFirst(o, places, holds)
 }
 
-// openFirst is openOne for a file that the debug information needs: if it is missing, m gets a
+// openFirst is openOne for a file that the debug information needs. A missing file becomes m's
 // fault.
 func (m *module) openFirst(o *Options, places []string, holds func(*object.File) bool) dwarf.Linked {
 	l, err := m.openOne(o, places, holds)

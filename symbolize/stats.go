@@ -18,9 +18,9 @@ type Stats struct {
 	Warming int64 // questions that wait for the background
 
 	OpenFiles   int64 // files mapped
-	HeapBytes   int64 // parsed units, names, answers
+	HeapBytes   int64 // parsed units, names, and answers
 	MappedBytes int64 // inflated sections, outside of the Go heap if the system allows it
-	WorkBytes   int64 // lent for making indexes, and by Take
+	WorkBytes   int64 // lent by Take, and for making indexes
 	Budget      int64 // limit of all bytes: Options.MaxMemory less the limit of indexes in memory
 
 	Questions int64 // questions about modules, including waiting ones

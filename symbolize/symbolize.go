@@ -28,7 +28,7 @@ type Options struct {
 	Finders []Finder
 
 	// Servers are asked in order if neither Finders nor a debug link (LinkDirs) led to debug
-	// information: servers may be slow, and learn the build IDs.
+	// information: servers may be slow, and asking reveals the build IDs to them.
 	Servers []Finder
 
 	// LinkDirs are the folders that hold the files to which a file links: its debug file
@@ -54,10 +54,10 @@ type Options struct {
 	// nil: not called.
 	OffHeap func(bytes int64)
 
-	// Notify is called once for each file that is not used for some time, because its content made
-	// the parser fail, its lookups cost too much, or it needs too much memory. The message names
-	// the file. Notify must not call the Symbolizer. Many goroutines may call it. nil: the message
-	// is only in Reports.
+	// Notify is called once for each file that is set aside because its content made the parser
+	// fail, its lookups cost too much, or it needs too much memory. The message names the file.
+	// Notify must not call the Symbolizer. Many goroutines may call it. nil: the message is only in
+	// Reports.
 	Notify func(message string)
 
 	// Came is called when a build ID has a file that can answer more than the files before it: for
@@ -79,8 +79,8 @@ type Options struct {
 	IndexDir    string
 	IndexBudget int64
 
-	// Jobs is how many goroutines may read the debug information of one file at once, and make its
-	// index. Answers do not depend on it. 0: as many as there are processors (GOMAXPROCS).
+	// Jobs is the number of goroutines that may read the debug information of one file at once, and
+	// make its index. Answers do not depend on it. 0: as many as there are processors (GOMAXPROCS).
 	Jobs int
 
 	// NoDemangle leaves names as the linker knows them.
@@ -106,7 +106,7 @@ type Options struct {
 	placement
 }
 
-// A placement has the memory and directories that place derives from Options.
+// A placement holds the memory and directories that place derives from Options.
 type placement struct {
 	room          object.Options     // memory and spill directory of the files
 	lend          func(n int64) bool // grants memory until the question ends
@@ -238,8 +238,8 @@ type Symbolizer struct {
 	names names
 
 	tasks sync.WaitGroup // goroutines that run tasks or make indexes
-	slots chan struct{}  // one for each search that may run
-	queue chan struct{}  // one for each task that may run or wait
+	slots chan struct{}  // a slot for each search that may run
+	queue chan struct{}  // a slot for each task that may run or wait
 
 	background background
 	warmer     warmer
@@ -335,8 +335,8 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	}
 }
 
-// codeUntil is code; until is when a provisional answer, with or without frames, may improve. It is
-// zero for a final answer.
+// codeUntil is code, and also returns until: the time at which a provisional answer, with or
+// without frames, may improve. It is zero for a final answer.
 func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
 		if dst, ok := s.byIndex(e, dst, l.Addr); ok {
@@ -367,7 +367,7 @@ func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (fr
 	return dst, until, pending
 }
 
-// dataUntil is data; until is as in codeUntil.
+// dataUntil is data, with until as in codeUntil.
 func (s *Symbolizer) dataUntil(ctx context.Context, l Location) (v Variable, until time.Time, err error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {

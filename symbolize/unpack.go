@@ -14,8 +14,8 @@ import (
 // questions wait as for a search, or are answered from symbols.
 
 // inflate inflates the packed debug sections of e's module for a lookup. It reports whether a
-// goroutine goes on doing so; e.mu is held. If there is no memory for them, the module answers from
-// symbols for a time.
+// goroutine continues the inflation; e.mu is held. If there is no memory for the sections, the
+// module answers from symbols for a time.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m := e.module
 	u := m.unpack()
@@ -196,22 +196,22 @@ func (e *entry) awaitsUnpacking() bool {
 	return m.packed && m.dw != nil && m.index == nil
 }
 
-// sourcesAwaitUnpacking is awaitsUnpacking for a question about a source file, which no index answers;
-// e.mu is held.
+// sourcesAwaitUnpacking is awaitsUnpacking for a question about a source file. No index answers
+// such questions. e.mu is held.
 func (e *entry) sourcesAwaitUnpacking() bool {
 	m := e.module
 	return m.packed && m.dw != nil
 }
 
-// variablesAwaitUnpacking is awaitsUnpacking for a question about a variable, which no index
-// answers; e.mu is held.
+// variablesAwaitUnpacking is awaitsUnpacking for a question about a variable. No index answers such
+// questions. e.mu is held.
 func (e *entry) variablesAwaitUnpacking() bool {
 	m := e.module
 	return m.packed && m.dw != nil && !m.dw.VariablesAreDear()
 }
 
-// unpacked inflates the sections that q needs, if that ends before ctx is done; awaits reports
-// whether they must be inflated. It returns q, or a new question if the entry was unlocked
+// unpacked inflates the sections that q needs, and stops waiting for them when ctx is done; awaits
+// reports whether they must be inflated. It returns q, or a new question if the entry was unlocked
 // meanwhile.
 func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location, awaits func(*entry) bool) (question, error) {
 	for awaits(q.e) && !q.e.unpacking() && s.inflate(q.e) {

@@ -12,7 +12,7 @@ import (
 
 // Limits of the questions that are asked in the background.
 const (
-	maxErrands = 1024 // waiting questions; some 100 KiB. A crash has about a hundred
+	maxErrands = 1024 // waiting questions, some 100 KiB; a crash asks about a hundred
 	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
 	maxWarmers = 2    // goroutines that ask; equals maxInflating
 	// a generation of answers takes 1/128 of the budget: at 512 MiB some 15,000 frames
@@ -189,7 +189,7 @@ func (w *warmer) run(t errand) {
 		a = w.ask(t.kind, l) // the task that the errand waited for has ended
 	}
 	if errors.Is(a.err, ErrPending) && (len(a.frames) > 0 || a.variable.Name != "") {
-		// from a file found before the end of the search: expires at once
+		// expires at once, since the file was found before the end of the search
 		a.err, a.until = nil, time.Now()
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
