@@ -80,7 +80,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 			}
 		}
 		if _, err := std.text.Write(out); err != nil {
-			return exitIO, nil // which run reports
+			return exitIO, nil // run reports the error
 		}
 	}
 	for _, c := range last {
@@ -160,8 +160,8 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	return a.text(addr, frames, recorded, v, err), found, err
 }
 
-// variable returns the variable at addr, nil if the frames there are a better answer: symbols
-// alone, which may be those of variables, name no member.
+// variable returns the variable at addr; nil if the frames there are a better answer: a symbol
+// alone names no member, even if it is a variable's.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
@@ -173,8 +173,8 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 	return &v
 }
 
-// text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames. Files
-// are as shown in frames, and as in debug information in recorded.
+// text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames.
+// frames have the names of files that are shown, recorded those in debug information.
 func (a *addresses) text(addr uint64, frames, recorded []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	b := fmt.Appendf(nil, "0x%x: ", addr)
 	switch {
@@ -213,7 +213,7 @@ func (a *addresses) appendLink(b []byte, line string, addr uint64, recorded *sym
 	return b
 }
 
-// appendSource appends the source lines of a frame, if it is an own one.
+// appendSource appends the source lines of a frame of the program's own code.
 func (a *addresses) appendSource(b []byte, addr uint64, recorded *symbolize.Frame) []byte {
 	if a.sources.finder == nil || !a.own.Is(report.LinkName(recorded), recorded.File, a.of.Path) {
 		return b
@@ -242,7 +242,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// frameText returns a function with its offset if the line is not known, and the words for the line.
+// frameText returns a function with its offset if the line is not known, and the text for the line.
 func frameText(f *symbolize.Frame) (function, line string) {
 	function = f.Func
 	if function == "" {

@@ -43,7 +43,7 @@ func (l *dialectList) Set(s string) error {
 		return nil
 	}
 	for name := range strings.SplitSeq(s, ",") {
-		if name == "auto" { // and those that it leaves out
+		if name == "auto" { // excluded dialects are named in the list, too
 			for _, d := range dialect.All() {
 				if !d.OnDemand {
 					l.only = append(l.only, d.Name)
@@ -64,7 +64,7 @@ func (l *dialectList) Set(s string) error {
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
 		KeepRaw: c.backtraces.keepRaw, Code: c.backtraces.code, ForceImages: c.backtraces.forceImages, Whole: regular}
-	d.WorkingFolder, _ = os.Getwd() // without one no relative path is opened
+	d.WorkingFolder, _ = os.Getwd() // without a working folder no relative path is opened
 	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
 		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
 			d.Folders = append(d.Folders, abs)
@@ -112,7 +112,7 @@ func (c *config) images() (all []doctor.Image) {
 	return all
 }
 
-const nameWidth = 12 // columns; a longer name of a dialect moves the text of its line
+const nameWidth = 12 // columns; a longer name moves the text of its line
 
 // dialectsText returns the page of help about dialects.
 func dialectsText() string {

@@ -74,7 +74,7 @@ func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	return o
 }
 
-// logLines prints the lines of an input that are not of its format, as lines of a log.
+// logLines prints lines that are not of the input's format as lines of a log.
 type logLines struct{ at *arrival }
 
 func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
@@ -118,7 +118,7 @@ func splitWords(s string) (words []string) {
 	return words
 }
 
-// A percentage is a flag of a number from 0 to 100.
+// A percentage is a flag with a number from 0 to 100.
 type percentage struct{ n **float64 }
 
 func (p percentage) Set(s string) error {
@@ -130,7 +130,7 @@ func (p percentage) Set(s string) error {
 	return nil
 }
 
-// A numberList is a flag of numbers with commas between them.
+// A numberList is a flag with a list of numbers, separated by commas.
 type numberList []int
 
 func (l *numberList) Set(s string) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// A command is what the first word of the command line names: a row of the table of commands.
+// A command is a row of the table of commands. The first word of the command line names it.
 type command struct {
 	cli.Command
 	run func(c *config, args []string, std standard) (code int, err error)
@@ -17,7 +17,7 @@ type command struct {
 // standard are the standard streams.
 type standard struct {
 	in, out, err *os.File
-	text         io.Writer // to out; it keeps the error of what could not be written
+	text         io.Writer // writes to out; it keeps the error of a failed write
 }
 
 const anyNumber = 1 << 30 // arguments
@@ -56,7 +56,7 @@ func (cmd *command) isReport() bool { return cmd.In&ofReports != 0 }
 
 func noWords() []string { return nil }
 
-// pages returns what help takes.
+// pages returns the words that help takes.
 func pages() []string { return commandLine().Pages() }
 
 // commandLine returns all tables of the command line: package cli renders them.

@@ -17,18 +17,19 @@ import (
 // closeWait is how long the end of a run waits for work in the background.
 const closeWait = time.Second
 
-// A session is what the commands that name addresses share: messages, servers, the sandbox, the
-// bounds of memory, and the symbols.
+// A session holds what all commands that look up addresses share: messages, servers, the sandbox,
+// the bounds of memory, and the symbols.
 type session struct {
 	*symfilter.Opened
-	c       *config
-	diag    *diagnostics
-	status  *statusLine // of downloads; it prints nothing beside a terminal
+	c    *config
+	diag *diagnostics
+	// status of downloads; it prints nothing if standard error is not a terminal
+	status  *statusLine
 	servers *debuginfod.Client
 }
 
-// session begins a session, which has messages and servers, and no symbols yet. If there is no
-// error, it must be closed.
+// session begins a session. It has messages and servers, but no symbols yet. If there is no error,
+// the caller must close it.
 func (c *config) session(std standard) (*session, error) {
 	s := &session{c: c, status: &statusLine{}}
 	if isTerminal(std.err) && !c.quiet {
@@ -54,7 +55,7 @@ func (s *session) openSymbols() (err error) {
 	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
 	if c.follow.on {
 		startup.TuneGarbage(startup.GarbageMedium)
-		// the report at the end may be far away
+		// the report at the end may come much later
 		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", wording.Line(msg)) }
 	} else {
 		startup.TuneGarbage(startup.GarbageSmall)
@@ -63,8 +64,8 @@ func (s *session) openSymbols() (err error) {
 	return err
 }
 
-// filterOptions returns the options that the filters of a session share, those of container-log,
-// too; doctor, which prints no log, has its own. Their waiting ends with ctx.
+// filterOptions returns the options that the filters of a session share, including those of
+// container-log. doctor prints no log and has its own options. Filters stop waiting when ctx ends.
 func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,
@@ -80,8 +81,8 @@ func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (f
 	return o, err
 }
 
-// close closes the symbols and the finders: nothing half-written stays, and what they learned is
-// kept.
+// close closes the symbols and the finders. It leaves no half-written files, and keeps what the
+// finders have learned.
 func (s *session) close() {
 	if s.Opened != nil {
 		closeSoon(s.Opened)
@@ -89,7 +90,8 @@ func (s *session) close() {
 	s.c.close()
 }
 
-// close closes the finders. If that fails, the next run learns again.
+// close closes the finders. If that fails, what they have learned is lost, and the next run learns
+// it again.
 func (c *config) close() {
 	for _, closer := range c.closers {
 		closer.Close()
@@ -139,17 +141,17 @@ func (s *session) search() *doctor.Search {
 	return search
 }
 
-// warn reports the places that the user named and that cannot hold debug files. fromStdin is set if
-// no FILE is named.
+// warn reports the places named by the user that cannot hold debug files. fromStdin is set if no
+// FILE is named.
 func (s *session) warn(fromStdin bool) {
 	for _, message := range s.search().Warnings(fromStdin) {
 		s.diag.printf("%s", message)
 	}
 }
 
-// report prints the faults of debug files; with --verbose the files in use; with that or --explain
-// what answers rest on; with --explain what stayed unresolved, and why. searched is set if texts
-// were searched for addresses, to the end.
+// report prints the faults of debug files. --verbose adds the files in use; --explain adds the
+// unresolved addresses with the reasons; both add the proofs of the answers. searched is set if
+// texts were searched for addresses to their end.
 func (s *session) report(sum doctor.Counts, searched bool) {
 	for _, r := range s.Symbolizer.Reports() {
 		if r.Fault != "" {
@@ -179,8 +181,8 @@ func (s *session) summarize(sum doctor.Counts, quick bool) {
 	}
 }
 
-// symbols returns where debug files are: what was named for this run first, the system's folder
-// after it, the module's own file, the servers last.
+// symbols returns the places of debug files: first the ones named for this run, then the system's
+// folder, then the module's own file, and the servers last.
 func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 	return symfilter.Symbols{
 		SymbolPaths: c.search().Scanned(),

@@ -12,15 +12,18 @@ import (
 )
 
 const (
-	pipePart  = 64 << 10               // bytes written to a pipe at once: while a write blocks, it is not known how much of it the pipe has
-	fullPause = 100 * time.Millisecond // before a full disk is tried again; doubled each time
-	fullMost  = 5 * time.Second        // the longest pause
+	// bytes written to a pipe at once: while a write blocks, nobody knows how much of it has
+	// arrived
+	pipePart = 64 << 10
+	// first pause before another write to a full disk; doubled each time
+	fullPause = 100 * time.Millisecond
+	fullMost  = 5 * time.Second // the longest pause
 )
 
 // A commonOutput writes the lines of several files to one output: whole lines, one after the other.
 // It waits while the disk is full. Its methods are safe for concurrent use.
 type commonOutput struct {
-	headers bool // a line with the file's name before its lines, as tail prints it
+	headers bool // like tail, prints a line with the file's name before its lines
 	part    int  // bytes written at once; 0: no limit
 	stop    <-chan struct{}
 	tell    func(format string, args ...any)
@@ -30,7 +33,7 @@ type commonOutput struct {
 	mu   sync.Mutex
 	w    io.Writer
 	last *fileLines // printed the last line
-	some bool       // anything was written
+	some bool       // something was written
 }
 
 // of returns the writer for the lines of one file.
@@ -47,9 +50,9 @@ type fileLines struct {
 	o      *commonOutput
 	name   string
 	prefix []byte // of each line
-	quiet  bool   // nothing is printed
+	quiet  bool   // prints nothing
 	held   bool   // o.mu is held, from the first bytes of a line to its end: follow ends each line that it begins, see generation.inParts
-	start  bool   // the next byte begins a line
+	start  bool   // the next byte starts a line
 	end    int64  // place in the output after what was written
 	buf    []byte
 }

@@ -10,7 +10,7 @@ import (
 
 // confine gives up the rights that this run does not need. It must be called before the run reads
 // anything of unknown origin. files are the other paths on the command line, some perhaps empty. If
-// makes is set, folders that the run may fill are made first: a folder that is made later is not
+// makes is set, confine first makes the folders that the run may fill: a folder made later is not
 // writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
 	if c.noSandbox {
@@ -45,7 +45,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 	return dirs
 }
 
-// paths returns all paths that flags name and the run opens after it was confined.
+// paths returns the paths in flags that the run opens after it was confined.
 func (c *config) paths() (paths []string) {
 	for _, p := range c.search().Places() {
 		paths = append(paths, p.Path)

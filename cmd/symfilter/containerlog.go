@@ -16,15 +16,15 @@ import (
 	"github.com/symfilter/symfilter/internal/containerlog"
 )
 
-// containerDrain bounds the time for which the streams are read after a signal: containerd sends one
-// when the container has ended, while its last lines are still in the pipes, and kills after 12 s.
+// containerDrain bounds the time for reading the streams after a signal: containerd sends one when
+// the container has ended, while its last lines are still in the pipes, and kills after 12 s.
 const containerDrain = 5 * time.Second
 
-// containerWait bounds the time for which debug files are waited for after a signal: the last lines of a
-// container that died are its backtrace.
+// containerWait bounds the time for which lines wait for debug files after a signal: the last lines
+// of a container that died are its backtrace.
 const containerWait = 2 * time.Second
 
-// containerFlags are the flags of the command container-log alone.
+// containerFlags are the flags that only the command container-log has.
 type containerFlags struct {
 	path fileName
 	form string
@@ -32,10 +32,10 @@ type containerFlags struct {
 
 func containerForms() []string { return []string{"cri", "json-file"} }
 
-// containerURI returns the arguments of a URI binary:///usr/bin/symfilter?container-log=&--path=FILE
-// as a command line. containerd passes the name and the value of each member as two arguments, with
-// the members in random order; of a repeated member it passes the first. ok is false if args do not
-// have that form.
+// containerURI returns the arguments of a URI
+// binary:///usr/bin/symfilter?container-log=&--path=FILE as a command line. containerd passes the
+// name and the value of each member as two arguments, with the members in random order; of a
+// repeated member it passes the first. ok is false for other args.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {
 		return nil, false
@@ -133,14 +133,14 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	r.pipelines = []*pipeline{l}
 	r.stream = &stream{out: std.out, diag: r.diag, stop: stop}
 	signals := make(chan os.Signal, 1)
-	signal.Ignore(syscall.SIGHUP) // each write looks whether the file was moved
+	signal.Ignore(syscall.SIGHUP) // each write checks whether the file was moved
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	go func() {
 		<-signals
 		time.AfterFunc(containerWait, cancel) // ends the waiting for debug files
 		time.AfterFunc(containerDrain, func() { close(stop.reading) })
 	}()
-	ready.Close() // the container starts, may end at once, and SIGTERM follows
+	ready.Close() // after this the container starts; it may end at once, and SIGTERM follows
 	var wait sync.WaitGroup
 	codes := make([]int, len(streams))
 	for i, in := range streams {

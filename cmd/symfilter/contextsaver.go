@@ -13,28 +13,29 @@ import (
 )
 
 const (
-	keepSoon  = 100 * time.Millisecond // after a change; the next maps of a process come with it
-	keepAgain = time.Second            // between two contexts, at least
-	keepShare = 50                     // making contexts takes at most 1/50 of the time
+	// delay after a change, since the next maps of a process often follow at once
+	keepSoon  = 100 * time.Millisecond
+	keepAgain = time.Second // shortest time between two contexts
+	keepShare = 50          // making contexts takes at most 1/50 of the time
 )
 
 // A contextSaver saves the context of standard input to the file of --context-file: soon after a
-// change, at most once a second, and when the input ends. The file is written by a goroutine of the
-// contextSaver's, so that no line waits for the disk.
+// change, at most once a second, and when the input ends. A separate goroutine writes the file, so
+// that no line waits for the disk.
 type contextSaver struct {
 	file    *contextfile.File
-	context []byte // of the run before, until the first line; nil if there is none
+	context []byte // context of the previous run, until the first line; nil if there is none
 	diag    *diagnostics
 
 	// guarded by the mutex of the pass
 	of       *pass
 	timer    *time.Timer
 	pending  bool
-	earliest time.Time // of the next save
+	earliest time.Time // earliest time of the next save
 	saves    int64     // contexts made
 
 	writing sync.Mutex // held while the file is written; guards the fields below
-	written int64      // the last one of saves that is in the file
+	written int64      // number of the last save that is in the file
 	problem string     // the last error that was reported
 	failed  atomic.Bool
 }
@@ -81,7 +82,7 @@ func (c *config) openContextSaver(diag *diagnostics) (*contextSaver, error) {
 	return k, nil
 }
 
-// restore gives a new engine the context of the run before.
+// restore gives a new engine the context of the previous run.
 func (k *contextSaver) restore(e engine) {
 	if k != nil && len(k.context) > 0 && e.input != nil {
 		e.input.Remember(k.context) // no error: openContextSaver has decoded the same context
@@ -93,12 +94,12 @@ func (k *contextSaver) begin(p *pass) {
 	if k == nil {
 		return
 	}
-	k.of, k.context = p, nil // the engines have it
+	k.of, k.context = p, nil // the engines have received it
 	k.timer = time.AfterFunc(keepSoon, k.save)
 	k.timer.Stop()
 }
 
-// look is called after lines were filtered. The mutex of the pass is held.
+// look is called after lines were filtered, with the mutex of the pass held.
 func (k *contextSaver) look() {
 	if k == nil || !k.of.input.ProcessesChanged() || k.pending {
 		return
@@ -127,11 +128,10 @@ func (k *contextSaver) save() {
 	}
 }
 
-// pauseAfter returns the time from a context, whose making took so long, to the next one.
+// pauseAfter returns the pause between two contexts if making the first one took this long.
 func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
 
-// retry schedules another save, even if the context does not change until then: a full disk may get
-// space.
+// retry schedules another save even if the context does not change: a full disk may get space.
 func (k *contextSaver) retry() {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
@@ -142,7 +142,7 @@ func (k *contextSaver) retry() {
 	k.timer.Reset(max(keepAgain, time.Until(k.earliest)))
 }
 
-// end saves the context of an input that has ended. The mutex of the pass is held.
+// end saves the context of an input that has ended, with the mutex of the pass held.
 func (k *contextSaver) end() {
 	if k == nil {
 		return
@@ -154,8 +154,8 @@ func (k *contextSaver) end() {
 	}
 }
 
-// write writes the context with this number, unless a later one is in the file. It reports whether
-// one of them is there now.
+// write writes the context with this number, unless the file has a later one. It reports whether
+// the file now has either.
 func (k *contextSaver) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()
@@ -179,7 +179,7 @@ func (k *contextSaver) await() {
 	defer k.writing.Unlock()
 }
 
-// close ends the use of the file, and reports whether the last context is in it.
+// close releases the file, and reports whether it has the last context.
 func (k *contextSaver) close() (ok bool) {
 	if k == nil {
 		return true

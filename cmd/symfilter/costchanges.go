@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/cli"
 )
 
-// changeFlags are the flags about how the costs of a profile change, and may.
+// changeFlags are the flags that compare the costs of profiles and limit their changes.
 type changeFlags struct {
 	diff      bool
 	limits    limitList
@@ -17,7 +17,7 @@ type changeFlags struct {
 	before    int // inputs before the change, with diff
 }
 
-// check returns what is wrong with the flags, and sets f.before.
+// check returns the error in the flags, if any, and sets f.before.
 func (f *changeFlags) check(c *config, files []string) error {
 	name := ""
 	switch {
@@ -48,7 +48,7 @@ func (f *changeFlags) check(c *config, files []string) error {
 		usedFlag{"--tree", c.callgrind.tree != ""})
 }
 
-// A limitList is a flag of limits of costs.
+// A limitList is a flag with limits of costs.
 type limitList []callgrind.Limit
 
 func (*limitList) Type() string { return cli.EachLine }
@@ -61,7 +61,7 @@ func (l *limitList) Set(s string) error {
 	return err
 }
 
-// A substitutionList is a flag of changes of names.
+// A substitutionList is a flag with substitutions in names.
 type substitutionList []callgrind.Substitution
 
 func (*substitutionList) Type() string { return cli.EachLine }
@@ -74,11 +74,11 @@ func (l *substitutionList) Set(s string) error {
 	return err
 }
 
-// noDash is the value of config.dash if the command line has no word --.
+// noDash is the value of config.dash if the command line has no "--".
 const noDash = -1
 
-// sides returns the inputs on both sides of a comparison: those before and those after the word --,
-// of which each side has at least one. Without it there must be two inputs, one for each side.
+// sides returns the inputs on both sides of a comparison: at least one before the word "--", and at
+// least one after it. Without that word there must be two inputs, one for each side.
 func (c *config) sides(files []string) (before, after []string, err error) {
 	if c.dash != noDash && c.dash <= len(files) {
 		before, after = files[:c.dash], files[c.dash:]

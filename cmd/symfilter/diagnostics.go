@@ -20,10 +20,10 @@ type diagnostics struct {
 	quiet, verbose bool
 
 	mu         sync.Mutex
-	second     time.Time // start of the second that is counted
-	lines      int       // printed in that second about places in the inputs
-	sums       int       // printed in that second about whole inputs
-	suppressed int64     // since the last line
+	second     time.Time // start of the second in which lines are counted
+	lines      int       // lines about places in the inputs, printed in that second
+	sums       int       // lines about whole inputs, printed in that second
+	suppressed int64     // suppressed since the last printed line
 }
 
 // printf prints a diagnostic line about a place in an input, or counts it.
@@ -51,7 +51,7 @@ func (d *diagnostics) limited(printed *int, format string, args ...any) {
 	d.line(format, args...)
 }
 
-// line prints a line that the user asked for, whatever the flags.
+// line prints a line that the user asked for, without a limit.
 func (d *diagnostics) line(format string, args ...any) {
 	fmt.Fprintf(d.w, "symfilter: %s\n", wording.Line(fmt.Sprintf(format, args...)))
 }

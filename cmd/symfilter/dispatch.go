@@ -41,7 +41,7 @@ type config struct {
 
 	command string      // the command that gives the format of the input; otherwise empty
 	dash    int         // the number of arguments before the word --, or noDash
-	closers []io.Closer // of the finders
+	closers []io.Closer // closers of the finders
 }
 
 // debugFlags name the places of debug files.
@@ -99,7 +99,7 @@ type runFlags struct {
 	maxMemory memorySize
 	jobs      jobs
 	baud      baud
-	again     bool // make new indexes of files that have one
+	again     bool // make an index even for files that have one
 	examining bool // the command is doctor
 	report    fileName
 
@@ -134,7 +134,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		}
 	}
 	if errors.Is(out.err, syscall.EPIPE) {
-		return exitOK // the reader of the output has enough
+		return exitOK // the reader of the output has closed it
 	}
 	if out.err != nil {
 		err = fmt.Errorf("write standard output: %w", wording.Cause(out.err))
@@ -151,17 +151,17 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// dispatched is what the first words of a command line ask for.
+// dispatched holds what the first words of a command line select.
 type dispatched struct {
 	command *command
 	args    []string // after the command's name
 	llvm    bool     // the flags are those of llvm-symbolizer
-	asked   string   // a shell asks how args go on: the word by which it asks
+	asked   string   // the word with which a shell asks how args may continue
 }
 
-// dispatch looks at the words of the command line that are not flags of the command: its name, and
-// what chooses another set of flags. A command's name is one only as the first word: a FILE of that
-// name after other words, or as ./man, is a log.
+// dispatch interprets the words of the command line that are not flags of the command: its name,
+// and words that select another set of flags. Only the first word can be a command's name: a FILE
+// of that name after other words, or written as ./man, is a log.
 func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	d := dispatched{command: commandNamed(""), args: args}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -182,8 +182,8 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	return d
 }
 
-// isLog reports whether args, which begin with help, are the names of logs: there is a file called
-// help, and the next word is not a page, or a file, too.
+// isLog reports whether args, which begin with help, are names of logs: a file called help exists,
+// and the next word is also a file, or no page has that name.
 func isLog(args []string) bool {
 	if !exists(args[0]) {
 		return false
@@ -197,8 +197,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// parse returns the values of the flags, and the other words. The values are nil after an error, or
-// if the flags ask for a text, which is then printed.
+// parse returns the values of the flags, and the other words. The values are nil after an error,
+// and also if the flags request a text, which parse then prints.
 func (d dispatched) parse(std standard) (*config, []string, error) {
 	c := newConfig()
 	if d.command.isReport() {
@@ -246,8 +246,8 @@ func (d dispatched) parse(std standard) (*config, []string, error) {
 	return c, set.Args(), nil
 }
 
-// A lastError is a writer that keeps the last error: texts and the doctor's findings are printed
-// without looking at errors.
+// A lastError is a writer that keeps its last error, since the code that prints texts and the
+// doctor's findings ignores errors.
 type lastError struct {
 	w   io.Writer
 	err error
@@ -261,7 +261,7 @@ func (l *lastError) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A usageError is a mistake in how the program was called.
+// A usageError is an incorrect use of the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

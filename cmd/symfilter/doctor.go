@@ -15,8 +15,8 @@ import (
 )
 
 // runDoctor examines the places where debug files are looked for and, if a build ID, an ELF file or
-// a log is given, looks for its debug files. The exit code is 1 if a place is out of order, or a
-// debug file was not found; with --report it is 0.
+// a log is given, looks for its debug files. The exit code is 1 if a place is out of order or a
+// debug file is missing; with --report it is 0.
 func runDoctor(c *config, args []string, std standard) (int, error) {
 	var about doctor.Subject
 	if len(args) > 0 {
@@ -28,7 +28,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
-	c.examining, c.quiet = true, true // the examination itself reports
+	c.examining, c.quiet = true, true // the examination reports this itself
 	s, err := c.session(std)
 	if err != nil {
 		return exitUsage, err
@@ -61,15 +61,15 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// examineAll has x examine all places, and what the arguments name. The process is confined before
-// it reads anything of unknown origin.
+// examineAll has x examine all places, and the arguments. It confines the process before that reads
+// anything of unknown origin.
 func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args []string, in *os.File, report *doctorReport) error {
 	ctx, c := context.Background(), s.c
 	x.Cache(s.servers)
 	if about.Word != "" && len(c.urls) > 0 {
 		sandbox.MakeFolder(c.downloads) // not possible once the doctor is confined
 	}
-	confined := c.confine(s.diag, args, false) // as a run would be
+	confined := c.confine(s.diag, args, false) // with the rights that a run would have
 	x.Sandbox(confined.String(), len(confined.Missing) == 0)
 	if err := about.Examine(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args 
 }
 
 // examineLog filters a log, report or profile without printing it, and has x examine the modules
-// that it names. An error means that the log cannot be read.
+// that it names. It fails only if the log cannot be read.
 func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File, report *doctorReport) error {
 	label := standardName
 	if about.Path != "" {
@@ -122,7 +122,7 @@ func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *
 	return nil
 }
 
-// examine filters in and discards the output. It returns counts of what stayed unresolved. hint
+// examine filters in and discards the output. It returns the counts of unresolved addresses. hint
 // returns the advice for an input in which nothing can be resolved. printer may be nil.
 func (s *session) examine(ctx context.Context, in *os.File, label string, printer filter.Printer) (found doctor.Counts, hint func(label string) string, err error) {
 	c := s.c

@@ -19,7 +19,7 @@ const standardOutput = "-"
 // nameInReport stands for the name of the log in a report, which may be private.
 const nameInReport = "LOG"
 
-// A doctorReport is the output of doctor --report. A nil one is that of doctor without it.
+// A doctorReport is the output of doctor --report. It is nil without that flag.
 type doctorReport struct {
 	file    *outputFile // nil: standard output
 	private *bundle.Redactor
@@ -51,7 +51,7 @@ func (s *session) openReport(std standard) (*doctorReport, error) {
 	return r, nil
 }
 
-// printer returns what collects the lines of the log; nil without a report.
+// printer returns the printer that collects the lines of the log; nil without a report.
 func (r *doctorReport) printer() filter.Printer {
 	if r == nil {
 		return nil
@@ -59,7 +59,7 @@ func (r *doctorReport) printer() filter.Printer {
 	return &r.log
 }
 
-// hide has the names in a log, and the files that they have led to, redacted.
+// hide redacts the names in a log and the names of the files that they led to.
 func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	for i := range found.Modules {
 		r.private.Hide(found.Modules[i].Name, found.Modules[i].Candidate)
@@ -72,17 +72,17 @@ func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	}
 }
 
-// print prints what was collected of the log.
+// print prints the collected part of the log.
 func (r *doctorReport) print() {
 	if r != nil {
 		r.log.PrintTo(r.private)
 	}
 }
 
-// end ends a report that is complete. Its file gets its name.
+// end completes a report, and gives its file its name.
 func (r *doctorReport) end() error { return r.file.end(true) }
 
-// discard removes the file of a report that was not ended.
+// discard removes the file of an unfinished report.
 func (r *doctorReport) discard() {
 	if r != nil && r.file != nil {
 		r.file.discard()

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxDumps     = 65536    // dump files listed: more than any log of a test run
-	maxDumpBytes = 64 << 20 // bytes of their JSON, all kept to be written again
+	maxDumps     = 65536    // dump files in the list: more than any log of a test run has
+	maxDumpBytes = 64 << 20 // bytes of their JSON, which stays in memory for the next save
 	saveShare    = 10       // at most 1/10 of the time goes into writing the list again
 )
 
@@ -28,12 +28,12 @@ type dumpList struct {
 	diag   *diagnostics
 	json   []byte // the array without its end
 	n      int
-	full   bool // there was more than fits; reported
+	full   bool // the limit was exceeded and this was reported
 	dirty  bool // the file lacks entries
-	failed bool // the file cannot be written; reported
+	failed bool // the file cannot be written, and this was reported
 
-	saved time.Time     // of the last save
-	took  time.Duration // that the last save took
+	saved time.Time     // time of the last save
+	took  time.Duration // duration of the last save
 }
 
 // newDumpList writes an empty list.
@@ -69,8 +69,9 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind returns e with the list saved after each write: a dump file is listed once its line was
-// printed. If saving takes longer than filtering, the list waits for silence or the end.
+// behind returns e with a writer that saves the list after each write: a dump file is listed once
+// its line was printed. If saving takes longer than filtering, saves wait for a pause in the input
+// or for its end.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}
@@ -83,7 +84,7 @@ func (d *dumpList) behind(e engine) engine {
 	return e
 }
 
-// savingDumps is an engine's writer that saves a dumpList after its writes.
+// savingDumps is a writer for an engine that saves a dumpList after each write.
 type savingDumps struct {
 	engine
 	list *dumpList
@@ -103,8 +104,8 @@ func (s savingDumps) Close() error {
 	return err
 }
 
-// due reports whether the file lacks entries of the list, and was written last at least share times as
-// long ago as that took.
+// due reports whether the file lacks entries of the list, and the last save was at least share
+// times its own duration ago.
 func (d *dumpList) due(share time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +120,7 @@ func (d *dumpList) saveIfDirty() {
 	}
 }
 
-// save replaces the file by the current list.
+// save replaces the file with the current list.
 func (d *dumpList) save() {
 	start := time.Now()
 	end := "\n]\n"
@@ -134,7 +135,7 @@ func (d *dumpList) save() {
 	d.took = d.saved.Sub(start)
 }
 
-// fail reports an error once, and ends the list.
+// fail reports an error once, and stops the list.
 func (d *dumpList) fail(err error) {
 	d.dirty = false
 	if !d.failed {
@@ -146,7 +147,8 @@ func (d *dumpList) fail(err error) {
 var errNotRegular = errors.New("not a regular file")
 
 // replaceFile replaces the content of a file by parts in one step: a reader sees the old content or
-// the new one. A missing file is made first, with the mode that the umask leaves.
+// the new one. If the file is missing, replaceFile makes it first, with the mode that the umask
+// leaves.
 func replaceFile(path string, parts ...[]byte) error {
 	old, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

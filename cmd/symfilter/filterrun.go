@@ -17,11 +17,11 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// waitFile is how long the lines of a file may wait for debug files, unless --wait is given: nobody
-// watches it being read.
+// waitFile is how long the lines of a file may wait for debug files without --wait: nobody watches
+// a file being read.
 const waitFile = 90 * time.Second
 
-// A filterRun is a run that filters inputs: what its pipelines share.
+// A filterRun is a run that filters inputs. It holds everything that its pipelines share.
 type filterRun struct {
 	*session
 	inputs       int // files on the command line
@@ -30,9 +30,9 @@ type filterRun struct {
 	biases       []valgrind.Map
 	dumps        *dumpList // nil: dump files are not listed
 	stream       *stream
-	pipelines    []*pipeline   // the first is of the main output
-	failed       bool          // a gate has
-	contextSaver *contextSaver // of the context of standard input; nil without --context-file
+	pipelines    []*pipeline   // the first one makes the main output
+	failed       bool          // a gate has failed
+	contextSaver *contextSaver // saves the context of standard input; nil without --context-file
 }
 
 // filterAll filters files, or standard input, to standard output and the files of --output, and
@@ -81,8 +81,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	return r.end(r.stream.exit(code)), nil
 }
 
-// checkFilter reports flags that exclude each other, or that the files and the standard streams
-// exclude.
+// checkFilter returns an error if flags contradict each other, the files or the standard streams.
 func (c *config) checkFilter(files []string, std standard) error {
 	if err := c.pickOutput(); err != nil {
 		return err
@@ -93,8 +92,8 @@ func (c *config) checkFilter(files []string, std standard) error {
 	return c.checkWritten(files, std)
 }
 
-// open opens what the run writes to, confines the process, and opens what it reads besides its
-// inputs.
+// open opens the outputs of the run, confines the process, and opens everything that it reads
+// besides the inputs.
 func (r *filterRun) open(files []string) (err error) {
 	c := r.c
 	if err := c.gates.load(r.diag); err != nil {
@@ -119,7 +118,7 @@ func (r *filterRun) open(files []string) (err error) {
 	return c.rtrace.load()
 }
 
-// preparePipelines sets what the pipelines need to make engines.
+// preparePipelines prepares the pipelines for making engines.
 func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared reports, maps []filter.PrefixMap) error {
 	c := r.c
 	options, err := r.filterOptions(ctx, maps)
@@ -143,7 +142,8 @@ func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared
 	return nil
 }
 
-// newStream returns what filters the files with the engines of the run. A signal calls cancel.
+// newStream returns the stream that filters the files with the engines of the run. A signal calls
+// cancel.
 func (r *filterRun) newStream(files []string, cancel func()) *stream {
 	c := r.c
 	words, patience := lastWords, patience
@@ -160,8 +160,8 @@ func (r *filterRun) newStream(files []string, cancel func()) *stream {
 	}
 }
 
-// end ends the outputs, reports what stayed unresolved, and returns the exit code of the run, of
-// which code is that of its inputs.
+// end ends the outputs, reports the unresolved addresses, and returns the exit code of the run.
+// code is the exit code of its inputs.
 func (r *filterRun) end(code int) int {
 	c, s := r.c, r.stream
 	if failed := r.endPipelines(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); code == exitOK {
@@ -189,8 +189,8 @@ func (r *filterRun) end(code int) int {
 	return exitOK
 }
 
-// openPipelines makes a pipeline for each output, and opens its file. Outputs of findings share a
-// pipeline, which a gate needs also without one.
+// openPipelines makes a pipeline for each output, and opens its file. All outputs of findings share
+// one pipeline, which a gate also needs if there is no such output.
 func (r *filterRun) openPipelines(files []string) error {
 	var shared *found
 	share := func(form string) {
@@ -239,7 +239,7 @@ func (r *filterRun) openPipelines(files []string) error {
 	return nil
 }
 
-// prepare sets what the pipeline needs to make engines. base are the options of all pipelines.
+// prepare prepares the pipeline for making engines. base are the options of all pipelines.
 func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) error {
 	c := new(config)
 	*c = *r.c
@@ -259,7 +259,8 @@ func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) er
 	r.sources.apply(&o, isText && c.source.hyperlinks(terminal, o.Color, os.Getenv))
 	if c.output == outputMarkup {
 		o.Dialects.Elements = true
-		o.Color, o.Terminal = filter.ColorKeep, false // the bytes of the log, for another filter
+		// the bytes of the log stay unchanged, for another filter
+		o.Color, o.Terminal = filter.ColorKeep, false
 	}
 	out := r.std.out
 	if l.file != nil {
@@ -286,8 +287,8 @@ func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) er
 	return nil
 }
 
-// engine returns the engine for an input. Its lines go to main, if that is not nil, in place of the
-// writer of the main output.
+// engine returns the engine for an input. If main is not nil, it replaces the writer of the main
+// output.
 func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writer) engine {
 	engines := make([]engine, len(r.pipelines))
 	for i, l := range r.pipelines {
@@ -306,8 +307,8 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 }
 
 // endPipelines ends the outputs, and returns the exit code. whole is set if all inputs were read as
-// far as possible, and written; sound is set if none could not be read. It has no effect when it is
-// called again.
+// far as possible, and written; sound is set if all inputs were readable. Further calls have no
+// effect.
 func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	for _, l := range r.pipelines {
 		errs := l.end(whole, sound, r.diag)

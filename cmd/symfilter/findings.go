@@ -15,11 +15,11 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// A printFindings prints what a run has found.
+// A printFindings prints the findings of a run.
 type printFindings func(io.Writer, *publish.Result) error
 
-// findingsPrinter returns the printer of an output that has the findings of a run; nil for other
-// outputs.
+// findingsPrinter returns the printer for a form of output with the findings of a run; nil for
+// other forms.
 func findingsPrinter(form string) printFindings {
 	switch form {
 	case outputSARIF:
@@ -68,7 +68,7 @@ func (f *findingsFlags) check(c *config) error {
 		refuse("has an effect with --output=junit only", usedFlag{"--junit", f.schema != "" && !junit}, usedFlag{"--junit-case", f.cases != "" && !junit}))
 }
 
-// found is what a run finds, and the outputs that print it after all inputs.
+// found collects the findings of a run, and holds the outputs that print them after all inputs.
 type found struct {
 	*findings.Collection
 	own    *findings.Own
@@ -81,15 +81,15 @@ type found struct {
 type foundOutput struct {
 	form string
 	w    io.Writer
-	file *outputFile // that w is; nil: standard output
+	file *outputFile // the file that w writes to; nil: standard output
 }
 
-// collect makes the collection of findings, whose memory budget bounds.
 // A findingsReader has the Options of a reader of reports: see [access.Valgrind].
 type findingsReader interface {
 	NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser
 }
 
+// collect makes the collections of findings; budget bounds their memory.
 func (f *found) collect(c *config, budget *report.Budget) (err error) {
 	f.c = c
 	f.gate.flags, f.prints = &c.gates, c.findingsPrinter
@@ -102,8 +102,8 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 }
 
 // end prints the findings to all outputs and gives their files their names. Then it decides whether
-// the gate fails. If whole is not set, the inputs were not read to the end, and there is nothing of
-// this; if sound is not set, one could not be read. It returns all errors.
+// the gate fails. If whole is not set, the run was ended before all inputs were read, and end does
+// none of this. If sound is not set, an input could not be read. It returns all errors.
 func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	if !whole { // collect may not have been called
 		for _, o := range f.outs {
@@ -113,7 +113,7 @@ func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	}
 	result := f.result()
 	if len(f.c.source.roots) > 0 {
-		roots, _ := source.OpenRoots(f.c.source.roots) // its error is about folders without sources
+		roots, _ := source.OpenRoots(f.c.source.roots) // it fails only for folders without sources
 		defer roots.Close()
 		result.Text = func(file string) []byte {
 			text, err := roots.Read(file)
@@ -136,7 +136,7 @@ func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	return append(errs, f.judge(result, sound, diag, today))
 }
 
-// result returns what printers print. The current folder is the root of the repository.
+// result returns the findings for the printers. The current folder is the root of the repository.
 func (f *found) result() *publish.Result {
 	flags := &f.c.findings
 	r := &publish.Result{
@@ -148,7 +148,7 @@ func (f *found) result() *publish.Result {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return r // names stay absolute
+		return r // names remain absolute
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -169,7 +169,7 @@ func (f *found) result() *publish.Result {
 	return r
 }
 
-// maxResolved bounds the names of files that are remembered; a program has at most some 10,000.
+// maxResolved bounds the number of remembered file names; a program has at most some 10,000.
 const maxResolved = 64 << 10
 
 // resolve returns the name of a file below dir without symbolic links, or name if there is no such
@@ -186,5 +186,5 @@ func resolve(dir, name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// errNoFindings is the error for an input that has no errors of a program.
+// errNoFindings is the error for an input that never has findings.
 var errNoFindings = errors.New("a profile of Callgrind has no findings: use another --output, or symfilter callgrind with --diff or --limit")

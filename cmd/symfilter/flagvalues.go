@@ -21,7 +21,7 @@ const (
 	styleOurs = "symfilter"
 	styleLLVM = "llvm"
 
-	styleValgrind = "valgrind" // of its reports; of others as styleOurs
+	styleValgrind = "valgrind" // for its reports; other inputs are as in styleOurs
 )
 
 // A markupFlag is --filter-markup, which is --style=llvm.
@@ -50,7 +50,7 @@ func (n *fileName) Set(s string) error {
 	return nil
 }
 
-// A nameList is a list of names with commas between them.
+// A nameList is a list of names, separated by commas.
 type nameList []string
 
 func (l *nameList) Set(s string) error {
@@ -70,7 +70,7 @@ func (k *processKey) Set(s string) (err error) {
 	return err
 }
 
-// A byteSize is a flag of a number of bytes: 512M, 2GiB, 1073741824.
+// A byteSize is a flag with a number of bytes: 512M, 2GiB, 1073741824.
 type byteSize int64
 
 // A memorySize is a byteSize of at least minMemory.
@@ -88,7 +88,7 @@ func (m *memorySize) Set(s string) error {
 	return nil
 }
 
-// jobs is a flag of a number of processors; 0: not given.
+// jobs is a flag with a number of processors; 0: not given.
 type jobs int
 
 func (j *jobs) Set(s string) error {
@@ -134,8 +134,8 @@ func (w *waitFor) Set(s string) error {
 // colorWhen is the value of --color.
 type colorWhen string
 
-// mode returns how colour is treated. The flag wins over CLICOLOR_FORCE, that over NO_COLOR
-// (no-color.org), and that over TERM=dumb.
+// mode returns how colours are treated. The flag takes precedence over CLICOLOR_FORCE, then
+// NO_COLOR (no-color.org), then TERM=dumb.
 func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color {
 	force := getenv("CLICOLOR_FORCE")
 	switch {
@@ -168,8 +168,8 @@ func (c *config) modules() filter.ModuleLines {
 	return filter.ModuleLinesFull
 }
 
-// checkWords returns an error if the flags of the command line do not fit together. The environment
-// may have set others of them.
+// checkWords returns an error if the flags of the command line do not fit together. Other flags may
+// be set by the environment.
 func (c *config) checkWords() error {
 	for _, pair := range []struct {
 		one, other string
@@ -187,7 +187,7 @@ func (c *config) checkWords() error {
 	return nil
 }
 
-// check returns what is wrong with the flags together.
+// check returns an error if the flags do not fit together.
 func (c *config) check() error {
 	if err := c.checkTable(); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (c *config) checkTable() error {
 		usedFlag{"--source-root", len(c.source.roots) > 0 && ofTable})
 }
 
-// A usedFlag is a flag and whether it was given.
+// A usedFlag is a flag, and whether it was given.
 type usedFlag struct {
 	name string
 	used bool

@@ -43,17 +43,17 @@ type followed struct {
 
 	mu sync.Mutex
 	engine
-	hinted  bool        // the hint about the file was printed, or must not be
+	hinted  bool        // the hint about the file was printed, or must not be printed
 	silence *time.Timer // nil until lines are kept because their format is unknown
-	ended   bool        // nothing is printed any more
-	err     error       // from the timer's goroutine
+	ended   bool        // nothing more is printed
+	err     error       // error of the timer's goroutine
 	decided atomic.Bool // the timer's goroutine decided the format since the last call of Changed
 }
 
 func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
 
-// Write filters lines. If they are not printed, they are filtered for their context only, as far as
-// the format allows.
+// Write filters lines. While printing is off, it filters them for their context only, as far as the
+// format allows.
 func (f *followed) Write(lines []byte) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +92,7 @@ func (f *followed) await() {
 	}
 }
 
-// silent settles the format by the lines kept so far.
+// silent decides the format by the lines kept so far.
 func (f *followed) silent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +109,7 @@ func (f *followed) silent() {
 	f.await() // compressed input may not be decompressed yet
 }
 
-// takeIn filters the lines that may change what later lines mean.
+// takeIn filters only the lines that may change the meaning of later lines.
 func (f *followed) takeIn(lines []byte) (int, error) {
 	n := len(lines)
 	f.sniffer.Look(lines)
@@ -121,16 +121,17 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet sets whether lines are not printed. A module line that still collects its maps belongs to
-// the time before.
+// beQuiet turns printing off or on. A module line that still collects its maps belongs to the lines
+// before the change.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.out.quiet != on {
-		f.input.Decide() // the kept lines belong to the time before; an error is reported again by the next write
+		// the kept lines come before the change; the next write reports an error again
+		f.input.Decide()
 	}
 	if f.out.quiet && !on && f.input.Format() == input.Markup {
-		f.engine.Close() // prints nothing: no error
+		f.engine.Close() // prints nothing, so it cannot fail
 	}
 	f.out.quiet = on
 	f.sniffer.SetPast(on)
@@ -146,8 +147,8 @@ func (f *followed) Close() error {
 	return errors.Join(f.err, err)
 }
 
-// exceptDamage returns err unless it is about a damaged input, which was reported when it was found:
-// damage in one file must not end the following of the others.
+// exceptDamage returns err, except an error about damaged input, which was reported when it was
+// found: damage in one file must not stop following the others.
 func exceptDamage(err error) error {
 	if _, ok := errors.AsType[*input.UnpackError](err); ok {
 		return nil
@@ -155,7 +156,7 @@ func exceptDamage(err error) error {
 	return err
 }
 
-// finish is called when nothing more is printed.
+// finish is called when nothing more will be printed.
 func (f *followed) finish() {
 	f.ended = true
 	if f.silence != nil {
@@ -170,7 +171,7 @@ func (f *followed) finish() {
 	delete(f.p.live, f)
 }
 
-// countsSoFar returns the counts of the file; they are zero if it has no counts.
+// countsSoFar returns the counts of the file; zero if it has none.
 func (f *followed) countsSoFar() doctor.Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,8 +195,8 @@ func (f *followed) rotated() (*follow.Sink, error) {
 	return f.p.sink(f.name)
 }
 
-// written returns the offset in the output after the last printed byte, those printed by silence
-// included.
+// written returns the offset in the output after the last printed byte, including bytes that were
+// printed after a silence.
 func (f *followed) written() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,16 +228,16 @@ func (f *followed) drop() {
 	if f.input.Format().Continues() {
 		quiet := f.out.quiet
 		f.out.quiet = true
-		f.engine.Close() // prints nothing: no error
+		f.engine.Close() // prints nothing, so it cannot fail
 		f.out.quiet = quiet
 	}
 }
 
-// suspend ends the lines of this run. Of a log of markup it prints the module line that is
-// collecting its maps; maps that the next run reads get a line of their own. What an Envelope
-// holds back is in its context, and printed by the next run. A profile, or a report of sp-rtrace, is
-// printed as far as it was written: most are complete, and no later line would print it. If it
-// grows, the next run prints it again, as a whole.
+// suspend ends the lines of this run. In a log with markup it prints the module line that is
+// collecting its maps; maps that the next run reads get a line of their own. Lines that an Envelope
+// holds back are in its context, and the next run prints them. A profile, or a report of sp-rtrace,
+// is printed as far as it has been read: most are complete, and no later line would cause the
+// printing. If the file grows, the next run prints all of it again.
 func (f *followed) suspend() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

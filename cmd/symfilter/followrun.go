@@ -25,7 +25,7 @@ import (
 // checkpoint after it, the end takes less than a second.
 const followPatience = 700 * time.Millisecond
 
-// followFlags are the flags of --follow, and those that need it.
+// followFlags are --follow and the flags that need it.
 type followFlags struct {
 	on       bool
 	state    fileName
@@ -36,7 +36,7 @@ type followFlags struct {
 	exclude  []string
 }
 
-// check returns what is wrong with the flags and the files together.
+// check returns an error if the flags do not fit together, or do not fit the files.
 func (f *followFlags) check(c *config, files []string) error {
 	if !f.on {
 		return refuse("needs --follow: add it",
@@ -74,22 +74,23 @@ func (s *startAt) Set(value string) (err error) {
 type followRun struct {
 	*stream
 	c      *config
-	w      io.Writer // to standard output
+	w      io.Writer // writes to standard output
 	dumps  *dumpList
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
-	packed *unpack.Memory // for rotated files that were compressed
+	packed *unpack.Memory // memory for rotated files that were compressed
 
-	one  sync.Mutex             // guards live, and the moves of counts from it to the sum of the stream
-	live map[*followed]struct{} // whose counts are not in the sum yet
+	// guards live, and moves of counts from there to the sum of the stream
+	one  sync.Mutex
+	live map[*followed]struct{} // files whose counts are not in the sum yet
 	out  commonOutput
 
-	remindOf func(doctor.Counts) // prints what stayed unresolved so far
+	remindOf func(doctor.Counts) // prints the addresses that are unresolved so far
 
 	halt func() // ends the following; nil before it begins
 }
 
-// follow follows files until a signal comes, or the reader of the output is gone. It returns the
-// exit code.
+// follow follows files until a signal arrives or the reader of the output has closed it. It returns
+// the exit code.
 func (r *filterRun) follow(files []string, packed *unpack.Memory) int {
 	p := followRun{
 		stream: r.stream, c: r.c, w: r.pipelines[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
@@ -164,7 +165,7 @@ func (p *followRun) run(files []string) int {
 	p.unread = p.stop.signal() == 0
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
-		return exitOK // the reader of the output has enough
+		return exitOK // the reader of the output has closed it
 	case p.stop.signal() != 0 && errors.Is(err, context.Canceled):
 		return exitOK
 	}
@@ -173,13 +174,14 @@ func (p *followRun) run(files []string) int {
 	return exitIO
 }
 
-// How often it is printed what stayed unresolved, while files are followed.
+// How often unresolved addresses are reported while files are followed.
 const (
-	remindFirst = time.Minute // after the start, and then to look for unresolved addresses
-	remindEvery = time.Hour   // between two such lines
+	// from the start to the first report; then the interval of checks for new unresolved addresses
+	remindFirst = time.Minute
+	remindEvery = time.Hour // between two reports
 )
 
-// remind prints what stayed unresolved so far, if there is more than in the last such line.
+// remind reports the unresolved addresses, if there are more than in the last report.
 func (p *followRun) remind(ctx context.Context) {
 	printed := int64(0)
 	for wait := remindFirst; ; {

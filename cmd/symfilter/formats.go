@@ -20,7 +20,7 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// inputOf returns the name of the only format of input that has an output of this form, or "".
+// inputOf returns the only input format that has an output of this form, or "".
 func inputOf(form string) string {
 	if form == outputCallgrind || form == outputRTrace || form == outputValgrind { // a profile or a report, with names
 		return form
@@ -28,8 +28,8 @@ func inputOf(form string) string {
 	return ""
 }
 
-// inputName returns the name of the input's format. If it is not given, it follows from an output
-// that needs an input of its own format.
+// inputName returns the name of the input's format: the given one, or the one that an output
+// requires.
 func (c *config) inputName() string {
 	if c.input == "" || c.input == input.Auto.String() {
 		if o := c.deciding(); o != nil {
@@ -39,7 +39,7 @@ func (c *config) inputName() string {
 	return c.input
 }
 
-// deciding returns the first output that needs an input of a certain format, or nil.
+// deciding returns the first output that determines the format of the input, or nil.
 func (c *config) deciding() *output {
 	if i := slices.IndexFunc(c.outputs, func(o output) bool { return inputOf(o.form) != "" }); i >= 0 {
 		return &c.outputs[i]
@@ -67,7 +67,7 @@ func (c *config) reading() doctor.Reading {
 	return r
 }
 
-// checkFormat returns what is wrong with --output and --input together.
+// checkFormat returns an error if --output and --input contradict each other.
 func (c *config) checkFormat() error {
 	name := c.inputName()
 	for _, o := range c.outputs {
@@ -88,14 +88,14 @@ type reports struct {
 	packed   *unpack.Memory // the memory for all compressed inputs together
 	c        *config
 
-	maps   []valgrind.Map // of Valgrind's reports
-	joined *joinedProfile // nil: each profile is one of its own
-	traced bool           // the stacks of a report of sp-rtrace are the output
-	folder *outputFolder  // takes the documents of processes; nil: the output is a file
-	found  *found         // takes the findings; nil: the output is not of findings
+	maps   []valgrind.Map // maps for Valgrind's reports
+	joined *joinedProfile // nil: each profile is printed separately
+	traced bool           // the output has the stacks of reports of sp-rtrace
+	folder *outputFolder  // receives the documents of processes; nil: the output is a file
+	found  *found         // receives the findings; nil: the output has none
 }
 
-// newReports returns what the reports of all pipelines share.
+// newReports returns the reports that all pipelines share.
 func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap) reports {
 	return reports{
 		sym: sym, prefixes: prefixes, maps: maps, c: c,
@@ -129,19 +129,19 @@ type arrival struct {
 	diagnose func(string)             // reports diagnostics; may be nil
 	damaged  func(*input.UnpackError) // nil: the error of Close reports it
 	filter   *filter.Filter           // filters a log; for markup it writes to batch
-	lines    *filter.Lines            // filters in place of filter; nil unless --reply is set
+	lines    *filter.Lines            // replaces filter with --reply; otherwise nil
 	options  filter.Options           // of filter
 	batch    *batch
-	cut      atomic.Bool         // the reading was stopped before the end; set while another goroutine may unpack
-	silent   bool                // another pipeline reports what this one does
-	elements bool                // everything that can be resolved passes through filter, which counts it
-	unpacked bool                // the input is not unpacked, whatever it begins with
-	members  []byte              // of each object of JSON
-	add      func(doctor.Counts) // adds what stayed unresolved without the filter
+	// reading was stopped before the end; may be set while another goroutine unpacks
+	cut      atomic.Bool
+	silent   bool                // another pipeline reports the same
+	elements bool                // filter counts everything that can be resolved
+	unpacked bool                // the input is not unpacked, even if it looks compressed
+	members  []byte              // members of each JSON object
+	add      func(doctor.Counts) // adds unresolved addresses that did not pass through filter
 }
 
-// hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
-// report.
+// hint returns advice for an input in which nothing was resolved; "" if there is none.
 func (e engine) hint(label string) string {
 	if label == standardName {
 		label = "FILE"
@@ -192,7 +192,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 // replies returns the translator that answers lines of JSON.
 func (r *reports) replies(at *arrival) io.WriteCloser {
 	o := at.options
-	o.Display, o.Color = filter.Display{}, filter.ColorKeep // another program gets the replies
+	o.Display, o.Color = filter.Display{}, filter.ColorKeep // the replies go to another program
 	reply := input.NewReply(o, at.batch.w, r.c.keys, r.c.fields)
 	at.lines = reply.Lines()
 	return reply
@@ -224,7 +224,7 @@ func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.Write
 type translation struct {
 	io.WriteCloser
 	sink  io.Closer
-	flush func() error // writes what the sink has collected; called after each block
+	flush func() error // writes the text that the sink has collected; called after each block
 }
 
 func (t translation) Write(p []byte) (int, error) {
@@ -249,7 +249,7 @@ func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteClose
 	return escaped{report(w), w}
 }
 
-// An escaped report writes to a terminal.
+// An escaped is a report that is written to a terminal.
 type escaped struct {
 	io.WriteCloser
 	w *escape.Writer
@@ -257,15 +257,15 @@ type escaped struct {
 
 func (e escaped) Close() error { return errors.Join(e.WriteCloser.Close(), e.w.Close()) }
 
-// A batch collects what is written to it between flushes, if it is on: a translator gives the
-// filter one frame at a time, and each would be a write of its own.
+// A batch collects text between flushes while it is on: a translator gives the filter one frame at
+// a time, and each would otherwise be a separate write.
 type batch struct {
 	w    io.Writer
 	on   bool
 	data []byte
 }
 
-const batchSize = 64 << 10 // bytes that are written at once
+const batchSize = 64 << 10 // a batch of this many bytes is written
 
 func (b *batch) Write(p []byte) (int, error) {
 	if !b.on {

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// frameFlags set how frames are shown to people: on a terminal and in pages.
+// frameFlags select how frames look to people: on a terminal and in pages.
 type frameFlags struct {
 	rules      []findings.OwnRule // --own and --system, in the order of the command line
 	allFrames  choice
@@ -50,11 +50,11 @@ type switchFlag struct{ *choice }
 
 func (switchFlag) Type() string { return cli.Switch }
 
-// minWidth is the least number of columns for which lines are broken: in fewer, no frame fits.
+// minWidth is the smallest number of columns at which lines are broken: no frame fits into fewer.
 const minWidth = 20
 
-// lookFor sets the parts of o that depend on whether people read the text: on a terminal, or with
-// colours, which a pager then shows. o.Color and o.Terminal are set.
+// lookFor sets the options in o that depend on whether people read the text: on a terminal, or in a
+// pager, which shows colours. o.Color and o.Terminal are already set.
 func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string) string) error {
 	own, err := findings.NewOwn(c.frames.rules)
 	if err != nil {
@@ -86,7 +86,8 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 	return nil
 }
 
-// width returns the number of columns of the terminal that f is, or else of COLUMNS, or else 0.
+// width returns the number of columns of the terminal f. If f is not a terminal, it returns
+// COLUMNS, or 0 if that is not set.
 func width(f *os.File, getenv func(string) string) (columns int) {
 	control(f, func(fd uintptr) {
 		if n, _, err := term.GetSize(int(fd)); err == nil {
@@ -94,7 +95,7 @@ func width(f *os.File, getenv func(string) string) (columns int) {
 		}
 	})
 	if columns <= 0 {
-		columns, _ = strconv.Atoi(getenv("COLUMNS")) // if it is not a number, the width is unknown
+		columns, _ = strconv.Atoi(getenv("COLUMNS")) // the width is unknown if it is not a number
 	}
 	if columns < minWidth {
 		return 0

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// gateFlags are the flags by which the findings of a run let a build fail.
+// gateFlags are the flags that let a build fail because of the findings of a run.
 type gateFlags struct {
 	baseline fileName
 	update   bool
@@ -28,7 +28,7 @@ type gateFlags struct {
 	file   *gate.Baseline // the content of baseline; nil without one
 }
 
-// A kindsFlag is a flag of the kinds of findings that let a gate fail.
+// A kindsFlag is a flag with the kinds of findings that make a gate fail.
 type kindsFlag struct {
 	gate.Kinds
 	unknown []gate.UnknownKind
@@ -41,7 +41,7 @@ func (k *kindsFlag) Set(s string) (err error) {
 	return err
 }
 
-// on reports whether the findings of the run are judged, or compared.
+// on reports whether a gate judges the findings of the run, or they are compared.
 func (g *gateFlags) on() bool {
 	return g.compares() || g.kinds.set && !g.kinds.None()
 }
@@ -49,7 +49,7 @@ func (g *gateFlags) on() bool {
 // compares reports whether the findings of the run are compared.
 func (g *gateFlags) compares() bool { return g.baseline != "" || g.diff }
 
-// check returns what is wrong with the flags, and sets g.before.
+// check returns the error in the flags, if any, and sets g.before.
 func (g *gateFlags) check(c *config, files []string) error {
 	if !g.on() {
 		return refuse("needs --baseline FILE", usedFlag{"--baseline-update", g.update})
@@ -81,9 +81,9 @@ func (g *gateFlags) check(c *config, files []string) error {
 	}
 	for _, kind := range g.kinds.unknown {
 		switch {
-		case !isMissing(kind.Word): // --gate was taken for a switch
+		case !isMissing(kind.Word): // --gate was used like a switch
 			return usageError{fmt.Errorf("--gate: %q is a file; "+advice, kind.Word, " "+kind.Word)}
-		case c.command == input.RTrace.String(): // whose reports name their kinds
+		case c.command == input.RTrace.String(): // its reports name the kinds
 			g.kinds.unknown = nil
 		case kind.Near != "":
 			return usageError{fmt.Errorf("--gate: there is no kind %q; did you mean %s?", kind.Word, kind.Near)}
@@ -107,7 +107,7 @@ func kindsHelp() string {
 	return b.String()
 }
 
-// read returns the files that the run reads and does not write.
+// read returns the files that the run only reads.
 func (g *gateFlags) read() []string {
 	if g.baseline == "" || g.update {
 		return nil
@@ -115,7 +115,7 @@ func (g *gateFlags) read() []string {
 	return []string{string(g.baseline)}
 }
 
-// load reads the baseline. The file may be missing if it is to be made.
+// load reads the baseline. The file may be missing if the run makes it.
 func (g *gateFlags) load(diag *diagnostics) error {
 	if len(g.kinds.unknown) > 0 {
 		diag.printf("--gate: no tool that symfilter knows has findings of the kind %q", g.kinds.unknown[0].Word)
@@ -147,8 +147,8 @@ func (g *gateFlags) load(diag *diagnostics) error {
 	return nil
 }
 
-// findingsPrinter returns the printer of an output that has the findings of the run; nil for other
-// outputs. The text and the JSON of a run whose findings are compared are the changes.
+// findingsPrinter returns the printer for a form of output with the findings of the run; nil for
+// other forms. If the run compares findings, its text and JSON are the changes.
 func (c *config) findingsPrinter(form string) printFindings {
 	switch {
 	case c.suppressions.file != nil && form == outputText:
@@ -161,17 +161,17 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement is what the gate of a run needs until the inputs have ended.
+// A judgement collects what the gate of a run needs, until the inputs have ended.
 type judgement struct {
 	flags  *gateFlags
-	before *findings.Collection // of the inputs before the change, with --diff
+	before *findings.Collection // findings of the inputs before the change, with --diff
 	after  *findings.Collection
-	begun  int      // processes that were known before the current input
+	begun  int      // number of processes known before the current input
 	empty  []string // inputs without a report
 	failed bool     // the gate has failed
 }
 
-// begin makes the findings of the next input, which has this index, those of its side.
+// begin selects the side of a comparison for the findings of the next input, which has this index.
 func (f *found) begin(index int) {
 	if f.gate.flags.diff && index < f.gate.flags.before {
 		f.Collection = f.gate.before
@@ -188,7 +188,8 @@ func (f *found) ended(label string, mustReport bool) {
 	}
 }
 
-// compare compares the findings of the run, if a flag wants it. It must be called after all inputs.
+// compare compares the findings of the run if a flag requests it. It must be called after all
+// inputs.
 func (f *found) compare(result *publish.Result, today time.Time) {
 	f.Collection = f.gate.after
 	result.Collection = f.Collection
@@ -205,9 +206,8 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 	}
 }
 
-// judge reports why the gate fails, if it does, and writes the baseline. It returns an error if that
-// cannot be written.
-// If sound is not set, an input could not be read.
+// judge reports why the gate fails, if it does, and writes the baseline. It fails only if the
+// baseline cannot be written. If sound is not set, an input could not be read.
 func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
 	g := f.gate.flags
 	if !g.on() {
@@ -235,7 +235,7 @@ func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, tod
 	return err
 }
 
-// update writes the findings of the run to the baseline, unless it has them already.
+// update writes the findings of the run to the baseline, unless it already has them.
 func (f *found) update(result *publish.Result, diag *diagnostics) error {
 	g := f.gate.flags
 	before := string(g.file.Append(nil))
@@ -254,7 +254,7 @@ func (f *found) update(result *publish.Result, diag *diagnostics) error {
 	return nil
 }
 
-// sourcesOf returns the sources of the findings of a run, in the order of the alphabet.
+// sourcesOf returns the sources of the findings of a run, in alphabetical order.
 func sourcesOf(f *findings.Collection) (all []string) {
 	for _, p := range f.Processes() {
 		if s := string(p.Source); !slices.Contains(all, s) {

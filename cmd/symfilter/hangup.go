@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// lastTerminal is how long a run waits after a hang-up to see whether the terminal goes away: a
+// lastTerminal is how long a run waits after a hang-up to see whether the terminal disappears: a
 // shell may signal its jobs before it ends and closes the terminal.
 const lastTerminal = time.Second
 
@@ -20,9 +20,10 @@ const lastTerminal = time.Second
 //
 // A nil hangups is for a run that each hang-up ends.
 type hangups struct {
-	started bool          // there was a terminal at the start
-	exists  func() bool   // reports whether there is one now
-	again   chan struct{} // has an element from a hang-up until the call of the function of onHangup
+	started bool        // there was a terminal at the start
+	exists  func() bool // reports whether there is a terminal now
+	// has an element between a hang-up and the call of the function of onHangup
+	again chan struct{}
 }
 
 // hangups returns nil if a hang-up ends the run.
@@ -33,8 +34,8 @@ func (c *config) hangups(files []string, in *os.File) *hangups {
 	return &hangups{started: hasTerminal(), exists: hasTerminal, again: make(chan struct{}, 1)}
 }
 
-// hasTerminal reports whether the process has a controlling terminal. When a terminal is gone, all
-// processes that it controlled have none.
+// hasTerminal reports whether the process has a controlling terminal. A terminal that is closed no
+// longer controls any process.
 func hasTerminal() bool {
 	f, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -44,11 +45,11 @@ func hasTerminal() bool {
 	return true
 }
 
-// isOrphan reports whether the terminal at which the run was started is gone.
+// isOrphan reports whether the terminal in which the run was started is gone.
 func (h *hangups) isOrphan() bool { return h.started && !h.exists() }
 
-// survived reports whether the run outlives a hang-up that has come. If so, the function of
-// onHangup is called.
+// survived reports whether the run outlives the hang-up that has just arrived. If so, the function
+// of onHangup is called.
 func (h *hangups) survived() bool {
 	if h == nil || h.isOrphan() {
 		return false

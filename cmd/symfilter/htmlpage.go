@@ -23,7 +23,7 @@ func newPage(files []string) *page.Page {
 // errProfile is the error for a profile with --output=html.
 var errProfile = errors.New("a profile of Callgrind has no page: use another --output than html")
 
-// noPage is the translator of an input that has no page. Its error is that of the usage.
+// noPage is the translator for an input that cannot be shown as a page. Its error is a usage error.
 type noPage struct{ err error }
 
 func (n noPage) Write([]byte) (int, error) { return 0, usageError{n.err} }

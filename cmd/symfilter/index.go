@@ -21,7 +21,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// runIndex makes indexes of the files that paths name.
+// runIndex makes indexes of the files in paths.
 func runIndex(c *config, paths []string, std standard) (int, error) {
 	dir := symfilter.UserCacheDir()
 	if dir == "" {
@@ -40,7 +40,7 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 		sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, sandbox.OfOtherProcess)})
 	}
 	debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
-	debug.SetGCPercent(200) // the live heap is small, and garbage plenty
+	debug.SetGCPercent(200) // the live heap is small, and there is much garbage
 	return x.all(ctx, paths), nil
 }
 
@@ -63,7 +63,7 @@ type indexRun struct {
 	failed  int
 }
 
-// all indexes the files that paths name, and returns the exit code.
+// all indexes the files in paths, and returns the exit code.
 func (x *indexRun) all(ctx context.Context, paths []string) int {
 	var small, big []string
 	for _, path := range paths {
@@ -102,7 +102,7 @@ func (x *indexRun) all(ctx context.Context, paths []string) int {
 	return exitOK
 }
 
-// collect finds the files that path names.
+// collect finds the files at or below path.
 func (x *indexRun) collect(path string, small, big *[]string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -128,7 +128,8 @@ func (x *indexRun) collect(path string, small, big *[]string) {
 		if d.IsDir() {
 			return nil
 		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() { // Stat follows links: trees of build IDs are full of them
+		// Stat follows links, and trees of build IDs are full of links
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			if magic := make([]byte, 4); readStart(path, magic) && string(magic) == "\x7fELF" {
 				add(path, info.Size())
 			}

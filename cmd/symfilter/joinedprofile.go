@@ -11,32 +11,32 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// joins reports whether all inputs make one profile. So it is with the command callgrind, and if the
-// output is stacks; otherwise each input is what it is. The profile with names has the inputs one
-// after the other.
+// joins reports whether all inputs make one profile: with the command callgrind, and if the output
+// has stacks. Otherwise each input is printed separately; the profiles with names follow one
+// another.
 func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
-// A joinedProfile is the profile that several inputs make together, or the two that they make
+// A joinedProfile is the profile that several inputs make together, or with --diff the two profiles
 // before and after a change.
 type joinedProfile struct {
 	r      *reports
 	run    *filterRun
 	before *callgrind.Report // nil before the first input
-	after  *callgrind.Report // the same, without --diff
+	after  *callgrind.Report // nil before the first input; the only profile without --diff
 	printer
 	inputs int
 	first  string // label of the first input
 }
 
-// A printer prints what the inputs are together: a Report or a Comparison.
+// A printer prints the joined inputs: it is a Report or a Comparison.
 type printer interface {
 	Close() error
 	Failed() bool
 }
 
-// add returns the translator of one more input.
+// add returns the translator for another input.
 func (j *joinedProfile) add(at *arrival) io.WriteCloser {
 	if j.printer == nil {
 		j.first = at.label
@@ -55,7 +55,7 @@ func (j *joinedProfile) add(at *arrival) io.WriteCloser {
 	return &joinedInput{report: report, at: at, err: report.Begin(in)}
 }
 
-// open makes what prints the inputs.
+// open makes the printer of the inputs.
 func (j *joinedProfile) open(at *arrival) {
 	o := j.r.profileOptions(at)
 	if j.r.c.changes.diff {
@@ -79,8 +79,8 @@ func (j *joinedProfile) open(at *arrival) {
 	j.before, j.after, j.printer = r, r, r
 }
 
-// finish prints in each pipeline what the inputs are together, and returns the exit code of a run
-// that has the given code until now.
+// finish prints the joined inputs in each pipeline. code is the exit code so far; finish returns
+// the exit code of the run.
 func (r *filterRun) finish(code int) int {
 	if r.stream.unread || r.stream.unwritten {
 		return code
@@ -104,9 +104,9 @@ func (r *filterRun) finish(code int) int {
 		var usage usageError
 		var file *outputError
 		switch {
-		case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has enough
+		case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has closed it
 		case errors.As(err, &usage):
-			if code != exitUsage { // as another pipeline's
+			if code != exitUsage { // another pipeline may have set it
 				label := j.first
 				if j.r.c.changes.diff {
 					label = "--diff"

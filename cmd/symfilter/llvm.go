@@ -100,8 +100,8 @@ func runLLVM(args []string, std standard) int {
 	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
-// filterLLVM filters stdin to stdout as LLVM's filter does, and returns the exit code, which does
-// not report read errors: neither does LLVM's.
+// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. Like LLVM's,
+// the code does not report read errors.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
@@ -129,7 +129,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 			NoAlt:         true,
 		},
 	}.Open()
-	if err != nil { // only servers that Open opens can fail
+	if err != nil { // it fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO
 	}
@@ -175,10 +175,10 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// llvmFinders returns the places where LLVM searches for debug files, and those that flags name;
-// never the module's own path.
+// llvmFinders returns the places where LLVM searches for debug files, followed by the ones that
+// flags name; never the module's own path.
 func (c *config) llvmFinders() []symbolize.Finder {
-	finders := []symbolize.Finder{} // not nil, which would be the command's own
+	finders := []symbolize.Finder{} // not nil, which would select the command's default finders
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: symfilter.UserCacheDir()})
 		c.closers = append(c.closers, p)
@@ -215,7 +215,7 @@ func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 	return true
 }
 
-// hasColors reports whether f is a terminal of which llvm-symbolizer assumes colours.
+// hasColors reports whether f is a terminal that llvm-symbolizer considers able to show colours.
 // llvm-symbolizer ignores NO_COLOR.
 func hasColors(f *os.File) bool {
 	if !isTerminal(f) {

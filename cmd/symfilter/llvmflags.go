@@ -71,15 +71,15 @@ var llvmValued = sync.OnceValue(func() map[string]bool {
 
 // llvmOptions hold what a command line in the llvm style asks for.
 type llvmOptions struct {
-	own *pflag.FlagSet // symfilter's flags that the llvm style has, too
+	own *pflag.FlagSet // symfilter's flags that the llvm style also has
 
 	names      symbolize.Names
 	paths      llvmfilter.Paths
 	noDemangle bool
 	noServers  bool
 	color      string            // the value of the last --color=
-	valued     bool              // color was given
-	colored    bool              // --color without a value, which wins
+	valued     bool              // --color was given with a value
+	colored    bool              // --color was given without a value, which takes precedence
 	numbers    map[string]string // the last values of flags that take a number
 	hints      []string          // of --dsym-hint
 	dwp        string            // of --dwp
@@ -87,15 +87,15 @@ type llvmOptions struct {
 	verbose    bool
 	help       bool
 	version    bool
-	arguments  bool // there were addresses, which are ignored
+	arguments  bool // there were addresses; the style ignores them
 
 	missing string   // the flag whose value is missing
 	unknown []string // words that are not flags of either program
-	invalid []string // errors about values of own
+	invalid []string // errors in the values of own
 }
 
-// inStyle reports whether the command line or the environment asks for the llvm style, which has
-// other flags.
+// inStyle reports whether the command line or the environment selects the llvm style, which has its
+// own flags.
 func inStyle(args []string, lookup func(string) (string, bool)) bool {
 	style := ""
 	variable := commandLine().Variable
@@ -190,8 +190,8 @@ func (o *llvmOptions) long(word string, next func() (string, bool)) {
 	}
 }
 
-// grouped reads short flags, such as "-sC". It returns "-e" if the group ends in it: its value is
-// the next word.
+// grouped reads short flags, such as "-sC". If the group ends in "e", it returns "-e", whose value
+// is the next word.
 func (o *llvmOptions) grouped(word string) string {
 	for ; len(word) > 1; word = "-" + word[2:] {
 		flag, known := llvmAlone()[word] // -demangle=true after other letters
@@ -235,7 +235,8 @@ func (o *llvmOptions) set(flag, value string) {
 		o.noServers = flag == "--no-debuginfod"
 	case "--demangle", "--no-demangle":
 		o.noDemangle = flag == "--no-demangle"
-		o.own.Lookup("no-demangle").Changed = true // the command line wins over the environment
+		// the command line takes precedence over the environment
+		o.own.Lookup("no-demangle").Changed = true
 	case "--functions":
 		o.names = symbolize.LinkageNames
 		switch value {
@@ -335,8 +336,8 @@ func nearest(word string) string {
 	return best
 }
 
-// expand replaces each word @FILE by the words of the file. If the file cannot be read, the word
-// stays.
+// expand replaces each word @FILE by the words of the file. If the file cannot be read, it keeps
+// the word.
 func expand(words []string, depth int) []string {
 	var all []string
 	for _, word := range words {

@@ -25,7 +25,7 @@ const (
 	exitUsage  = 2
 	exitStrict = 3
 	exitGate   = 4   // takes precedence over exitStrict
-	exitSignal = 128 // and the signal's number
+	exitSignal = 128 // plus the signal's number
 )
 
 func main() {

@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other
+// habit returns what to write in place of a flag of addr2line or llvm-symbolizer; "" for other
 // names.
 func habit(name string) string {
 	switch name {
@@ -42,7 +42,7 @@ func habit(name string) string {
 	return ""
 }
 
-// filterHabit returns what to write instead of a flag of tail or another filter; "" for other
+// filterHabit returns what to write in place of a flag of tail or another filter; "" for other
 // names.
 func filterHabit(name string) string {
 	switch name {
@@ -64,7 +64,7 @@ func filterHabit(name string) string {
 	return ""
 }
 
-// flagHint adds to the error about an unknown flag what may have been meant.
+// flagHint adds a suggestion to the error about an unknown flag.
 func flagHint(err error, set *pflag.FlagSet) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -101,7 +101,7 @@ func flagHint(err error, set *pflag.FlagSet) error {
 
 func llvmTakes(flag string) bool { _, ok := llvmValued()[flag]; return ok }
 
-// openError returns why name could not be opened, and what may have been meant.
+// openError returns why name could not be opened, with a suggestion.
 func openError(name string, err error) string {
 	if name == "" {
 		return "the name of a FILE is empty; write a name, or - for standard input"
@@ -122,14 +122,14 @@ func openError(name string, err error) string {
 		return msg + "; as a command, " + name + " must be the first word"
 	case nearCommand(name) != "":
 		return msg + "; did you mean the command " + nearCommand(name) + "?"
-	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name): // as addr2line takes them
+	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name): // addr2line takes addresses in this way
 		return msg + "; arguments are logs: for a single address, write symfilter addr FILE " + name
 	}
 	return msg
 }
 
-// nearCommand returns the command whose name differs from word by its case, by one letter or by one
-// exchange of neighbours; "" if there is none.
+// nearCommand returns the command whose name differs from word only by case, by one letter or by
+// one exchange of neighbouring letters; "" if there is none.
 func nearCommand(word string) string {
 	word = strings.ToLower(word)
 	for _, cmd := range commands() {
@@ -140,7 +140,7 @@ func nearCommand(word string) string {
 	return ""
 }
 
-// readError returns why name could not be read, and what may have been meant.
+// readError returns why name could not be read, with a suggestion.
 func readError(name string, err error) string {
 	msg := "read " + name + ": " + wording.Cause(err).Error()
 	if errors.Is(err, syscall.EISDIR) {
@@ -152,7 +152,7 @@ func readError(name string, err error) string {
 	return msg
 }
 
-// encodingHint returns how an input of another encoding than UTF-8 is read.
+// encodingHint returns how to read an input that is not in UTF-8.
 func encodingHint(e input.Encoding, name string) string {
 	if e.Read() {
 		return "is " + e.String() + ", and is printed as UTF-8"

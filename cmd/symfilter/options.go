@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// The commands, as sets of one, and sets of several.
+// Sets of commands: first one bit for each, then unions of these.
 const (
 	ofFilter cli.CommandSet = 1 << iota
 	ofValgrind
@@ -18,8 +18,8 @@ const (
 	ofAddr
 	ofProfile
 	ofIndex
-	ofText // the commands that print a text of the program's own
-	ofLLVM // the style of llvm-symbolizer
+	ofText // commands that print one of the program's own texts
+	ofLLVM // the llvm style
 	ofContainer
 
 	ofReports = ofValgrind | ofCallgrind | ofRTrace
@@ -27,14 +27,14 @@ const (
 	ofRuns    = ofFilter | ofReports
 	ofMost    = ofRuns | ofDoctor
 	ofLogs    = ofMost | ofContainer
-	ofAsking  = ofLogs | ofAddr | ofProfile // the commands that look for debug files
+	ofAsking  = ofLogs | ofAddr | ofProfile // commands that look for debug files
 	ofAll     = ofAsking | ofIndex
 )
 
-// options is the table of flags, in groups, in the order of the help. Package cli makes
-// registration, the help pages (that of a command has a flag only with On), the manual page,
-// completion and the reference of it. Defaults other than zero stand in newConfig. It is data, so
-// that it costs nothing at the start of the program.
+// options is the table of flags, in groups, in the order of the help. Package cli registers the
+// flags from it, and makes the help pages (a command's page lists a flag only with On), the manual
+// page, completion and the reference. newConfig sets the defaults that are not zero. The table is
+// constant data, so it costs nothing at the start of the program.
 var options = [...]cli.Group[config]{
 	{Title: "Where debug files are, by build ID, in the order of the search", Topic: "finding",
 		Note: "Then the module's own path, debuginfod's cache, servers of DEBUGINFOD_URLS.", Flags: []cli.Flag[config]{
@@ -267,7 +267,7 @@ var options = [...]cli.Group[config]{
 	}},
 }
 
-// The words that flags of few values take.
+// Allowed values of flags with few values.
 func answers() []string     { return []string{outputText, outputJSON} }
 func colors() []string      { return []string{"auto", "always", "never"} }
 func moduleLines() []string { return []string{"full", "short", "none", "raw"} }

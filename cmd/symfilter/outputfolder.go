@@ -17,11 +17,11 @@ func (o output) isFolder() bool { return strings.HasSuffix(o.file, "/") }
 type outputFolder struct {
 	path  string
 	root  *os.Root
-	names map[string]int // how many files of this run begin with that name
+	names map[string]int // number of files of this run whose names begin with the key
 	ended func() bool    // reports whether the run was ended before the inputs were read
 }
 
-// folderSuffix ends the names of files in folders of outputs, so that they are never those of
+// folderSuffix ends the names of files in output folders. It keeps them different from the names of
 // Valgrind's own reports.
 const folderSuffix = ".named.xml"
 
@@ -47,7 +47,7 @@ func openFolder(path string) (*outputFolder, error) {
 	return &outputFolder{path: path, root: root, names: make(map[string]int), ended: func() bool { return false }}, nil
 }
 
-// escapeGlob returns a pattern that matches path alone.
+// escapeGlob returns a pattern that matches only path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
@@ -78,7 +78,8 @@ func (d *folderFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End gives the file its name: the PID, and a number if an earlier process of the run had the same.
+// End names the file after the PID, with a number if an earlier process of the run had the same
+// PID.
 func (d *folderFile) End(pid string) error {
 	defer d.whole.Discard()
 	if d.folder.ended() {

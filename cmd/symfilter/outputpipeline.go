@@ -17,24 +17,25 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A pipeline makes one output of a run. Each input passes through an engine of each pipeline; what
-// they look up, they find in the caches that the pipelines share.
+// A pipeline makes one output of a run. Each input passes through one engine of each pipeline; the
+// pipelines share the caches of lookups.
 type pipeline struct {
 	form    string
-	c       *config // the run's, with this form as its only output
+	c       *config // the run's config with this form as its only output
 	w       io.Writer
-	file    *outputFile   // that w is; nil: standard output
-	folder  *outputFolder // takes files in place of w; otherwise nil
+	file    *outputFile   // the file that w writes to; nil: standard output
+	folder  *outputFolder // replaces w if the output is a folder; otherwise nil
 	options filter.Options
-	page    *page.Page // of HTML; otherwise nil
-	found   *found     // of outputs of findings, which share a pipeline; otherwise nil
+	page    *page.Page // the page of HTML; otherwise nil
+	found   *found     // shared by outputs of findings; otherwise nil
 	reports *reports
-	quiet   bool // another pipeline reports the messages and counts, which are the same
+	quiet   bool // another pipeline reports messages and counts, which are the same
 }
 
-// shareCaches gives a Cache of their own to pipelines whose frames look different: with links, or
-// with paths for people. The first pipeline and those like it keep the Cache of the run. Own frames
-// are judged in all pipelines if one shows them, so that these may share a Cache.
+// shareCaches gives a separate Cache to each pipeline whose frames look different: with links, or
+// with paths shortened for people. The first pipeline, and others with equal frames, use the Cache
+// of the run. If one pipeline marks own frames, all find out which they are, so that these
+// pipelines may share a Cache.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
@@ -57,7 +58,7 @@ func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	}
 }
 
-// engine returns the engine of the pipeline for an input; the lines go to w.
+// engine returns the pipeline's engine for an input; it writes lines to w.
 func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool, w io.Writer) engine {
 	o := l.options
 	o.Patience = l.c.wait.of(regular)
@@ -76,10 +77,10 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 		}
 		r.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 	}
-	if !l.c.explain { // which has the reason at the end
+	if !l.c.explain { // the explanation at the end has the reason
 		o.Dialects.Refused = func(path string, reason error) { r.diag.printf("%s: --image %s: %v", label, path, reason) }
 	}
-	if l.c.follow.on { // the end may be far away
+	if l.c.follow.on { // the end may come much later
 		at.unpacked = !follow.IsArchive(label)
 		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
 	}
@@ -127,9 +128,9 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 	return e
 }
 
-// end writes what the output has after all inputs, and gives files their names. whole is not set if
-// the run was ended before the inputs were read: then there are no files; sound is not set if one of
-// them could not be read. It returns all errors.
+// end writes the output that follows all inputs, and gives files their names. If whole is not set,
+// the run was ended before all inputs were read: then it makes no files. If sound is not set, an
+// input could not be read. It returns all errors.
 func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	l.folder.end()
 	if l.found != nil {
@@ -143,7 +144,8 @@ func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	return []error{l.file.end(whole && !l.hasNoStacks())}
 }
 
-// allOf returns an engine that passes an input to several. The first one is asked about the input.
+// allOf returns an engine that passes an input to several engines. The first one answers questions
+// about the input.
 func allOf(engines []engine) engine {
 	if len(engines) == 1 {
 		return engines[0]
@@ -168,14 +170,14 @@ func allOf(engines []engine) engine {
 	return e
 }
 
-// A tee writes to several engines. If the reader of one output has ended, the others continue.
+// A tee writes to several engines. If the reader of one output closes it, the others continue.
 type tee struct {
 	engines []engine
-	unread  []bool // by engine: its output has no reader any more
+	unread  []bool // for each engine: its output no longer has a reader
 }
 
-// each calls do for the engines whose output has a reader, and returns the first error: EPIPE only
-// if no output has a reader.
+// each calls do for the engines whose output has a reader, and returns the first error. It returns
+// EPIPE only if no output has a reader.
 func (f *tee) each(do func(*engine) error) error {
 	for i := range f.engines {
 		if f.unread[i] {
@@ -198,7 +200,7 @@ func (f *tee) Write(p []byte) (int, error) {
 	return len(p), f.each(func(e *engine) error { _, err := e.Write(p); return err })
 }
 
-// Close closes all engines, also those that failed.
+// Close closes all engines, including failed ones.
 func (f *tee) Close() (err error) {
 	for i := range f.engines {
 		if e := f.engines[i].Close(); !f.unread[i] && !errors.Is(e, syscall.EPIPE) {

@@ -37,13 +37,13 @@ func outputs() []string {
 	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputSARIF, outputJUnit, outputCodeQuality, outputSuppressions, outputPprof, outputFolded, outputSpeedscope}
 }
 
-// An output is one of the forms in which a run prints what it has read, and where.
+// An output is a form in which the run prints its results, and their destination.
 type output struct {
 	form string
 	file string // empty: standard output
 }
 
-// flag returns the output as the command line has it.
+// flag returns the output in the form of the flag.
 func (o output) flag() string {
 	if o.file == "" {
 		return "--output=" + o.form
@@ -76,8 +76,9 @@ func (l *outputList) set(s string, words []string) error {
 	return nil
 }
 
-// pickOutput sets c.output, the form of the main output, to which messages and counts refer: that of
-// standard output, or else the first one. Without --output it is text.
+// pickOutput sets c.output, the form of the main output, to which messages and counts refer. The
+// main output is the one on standard output, or the first one if there is none there. Without
+// --output it is text.
 func (c *config) pickOutput() error {
 	if len(c.outputs) == 0 {
 		c.outputs = outputList{{form: outputText}}
@@ -100,14 +101,14 @@ func (c *config) pickOutput() error {
 	return nil
 }
 
-// An outputFile is the file of an output. It gets its name when it is complete; until then a
-// process that reads the name finds nothing, rather than the results of another run.
+// An outputFile is the file of an output. It gets its name when it is complete; until then the name
+// does not exist, so that no process reads the results of another run.
 type outputFile struct {
 	*os.File
 	path  string
 	root  *os.Root
 	base  string        // name of the file below root
-	whole *newfile.File // nil: the path is a pipe or a device, which is written to at once
+	whole *newfile.File // nil: the path is a pipe or a device, and is written directly
 }
 
 // openOutput opens the file of an output, and removes a file that has its name.
@@ -156,8 +157,8 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the file and, if it is complete, gives it its name; otherwise nothing is left of it. A
-// nil file is standard output, which stays open.
+// end closes the file. If the file is complete, end gives it its name; otherwise it leaves nothing
+// behind. A nil file is standard output, which stays open.
 func (o *outputFile) end(complete bool) error {
 	if o == nil {
 		return nil
@@ -173,7 +174,7 @@ func (o *outputFile) end(complete bool) error {
 	return nil
 }
 
-// discard closes the file. Unless it was published, nothing is left of it.
+// discard closes the file, and removes it unless it was published.
 func (o *outputFile) discard() {
 	if o.whole == nil {
 		if o.File != nil {
@@ -187,7 +188,7 @@ func (o *outputFile) discard() {
 	}
 }
 
-// An outputError is an error of writing to the file of an output.
+// An outputError is an error in writing to an output's file.
 type outputError struct {
 	path string
 	err  error

@@ -28,7 +28,7 @@ import (
 type profileFlags struct {
 	show      string
 	inclusive bool
-	names     symbolize.Names // that the symbolizer gives
+	names     symbolize.Names // selects the names that the symbolizer gives
 }
 
 // profileForms are the forms that symfilter profile prints.
@@ -115,13 +115,13 @@ func runProfile(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// A profileRun is a run of symfilter profile. Its methods are called in the order in which they
-// stand.
+// A profileRun is a run of symfilter profile. Its methods are called in the order of their
+// definitions.
 type profileRun struct {
 	*session
 	c     *config
 	std   standard
-	label string // of the input
+	label string // label of the input
 
 	content io.Reader // not packed
 	head    []byte    // the beginning of content
@@ -138,7 +138,7 @@ func (p *profileRun) close() {
 	}
 }
 
-// refuseTerminal returns an error if the bytes of a form would come to a terminal.
+// refuseTerminal returns an error if a binary form would be written to a terminal.
 func (p *profileRun) refuseTerminal(form string) error {
 	if p.c.output == form && p.c.outputs[0].file == "" && isTerminal(p.std.out) {
 		return usageError{errBinary}
@@ -171,8 +171,8 @@ func (p *profileRun) openInput() error {
 	return nil
 }
 
-// chooseForm picks the form of the input if no output is given and that is a file of Valgrind,
-// whose form has names of its own.
+// chooseForm keeps the form of the input if no output is given and the input is a file of Valgrind
+// in which functions have names.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {
@@ -182,13 +182,13 @@ func (p *profileRun) chooseForm(given bool) error {
 		if slices.ContainsFunc(c.outputs, func(o output) bool { return o.form == outputOwn }) {
 			c.profile.names = symbolize.ValgrindNames
 		}
-	} else if err := p.refuseTerminal(outputOwn); err != nil { // that is pprof's
+	} else if err := p.refuseTerminal(outputOwn); err != nil { // the form is pprof's
 		return err
 	}
 	return c.profile.check(c.outputs, given)
 }
 
-// openOutputs opens the files of --output. They have no names until they are printed.
+// openOutputs opens the files of --output. They get their names once they are printed.
 func (p *profileRun) openOutputs() error {
 	for _, o := range p.c.outputs {
 		if o.file == "" {
@@ -225,7 +225,7 @@ func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 	return read, nil
 }
 
-// print prints the profile to each output. With an error it returns the exit code.
+// print prints the profile to each output. If it fails, it also returns the exit code.
 func (p *profileRun) print(read *profile.Profile) (int, error) {
 	view := profile.View{Label: p.label, Show: p.c.profile.show, Inclusive: p.c.profile.inclusive}
 	for i, w := range p.writers {
@@ -244,7 +244,8 @@ func (p *profileRun) print(read *profile.Profile) (int, error) {
 	return exitOK, nil
 }
 
-// check returns an error if no output depends on a flag. given is set if the command line has outputs.
+// check returns an error if a flag has an effect on none of the outputs. given is set if the
+// command line has outputs.
 func (f *profileFlags) check(outputs []output, given bool) error {
 	for _, flag := range []struct {
 		usedFlag
@@ -267,28 +268,28 @@ func (f *profileFlags) check(outputs []output, given bool) error {
 	return nil
 }
 
-// beginning returns a reader of in, and the bytes that in begins with. A regular file is returned
-// itself, since it may be read twice.
+// beginning returns a reader of in, and its first bytes. A regular file is returned itself, since
+// it can be read twice.
 func beginning(in *os.File) (content io.Reader, head []byte) {
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 		if at, err := in.Seek(0, io.SeekCurrent); err == nil {
 			head = make([]byte, doctor.HeadSize)
-			n, _ := in.ReadAt(head, at) // a file that cannot be read fails when all of it is read
+			n, _ := in.ReadAt(head, at) // an unreadable file fails when all of it is read
 			return in, head[:n]
 		}
 	}
 	return peeked(in)
 }
 
-// peeked returns a reader of the same bytes as in, and the bytes that in begins with.
+// peeked returns a reader of all bytes of in, and the first bytes.
 func peeked(in io.Reader) (content io.Reader, head []byte) {
 	b := bufio.NewReaderSize(in, doctor.HeadSize)
-	head, _ = b.Peek(doctor.HeadSize) // its error is that of all of in
+	head, _ = b.Peek(doctor.HeadSize) // reading all of in fails with the same error
 	return b, head
 }
 
-// isPacked reports whether a file that begins with head is compressed in a way that profiles are
-// not by their producers: by other than gzip, which package profile unpacks.
+// isPacked reports whether a file that begins with head is compressed in a way that producers of
+// profiles do not use: not with gzip, which package profile unpacks.
 func isPacked(head []byte) bool {
 	return slices.ContainsFunc([]string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) })
 }
@@ -309,8 +310,8 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 	return nil
 }
 
-// otherFile returns what a file is that begins with start and is not a profile, as the end of the
-// message err; empty if it is not known.
+// otherFile describes a file that is not a profile, as the end of the message err; start are its
+// first bytes. It is empty if the kind of file is not known.
 func otherFile(err error, start []byte, label string) string {
 	if errors.Is(err, profile.ErrUnknown) {
 		if other := doctor.NotProfile(start, label); other != "" {

@@ -7,15 +7,14 @@ import (
 	"slices"
 )
 
-// checkWritten returns an error if a file that the run replaces is also an input or an output of
-// it: the input would be lost, and the rest of the output would be written to a file without a
-// name.
+// checkWritten returns an error if the run would replace one of its own inputs or outputs: the
+// input would be lost, and the rest of the output would go to a file without a name.
 func (c *config) checkWritten(files []string, std standard) error {
 	all := c.written()
 	for _, written := range all {
 		info, err := os.Stat(written.path)
 		if err != nil {
-			continue // it will be made, or reported when it is written
+			continue // it will be made, or the write reports the error
 		}
 		is := func(what string) error {
 			return usageError{fmt.Errorf("%s %s: it is also %s; name another file", written.flag, written.path, what)}
@@ -26,7 +25,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 			}
 		}
 		if !info.Mode().IsRegular() {
-			continue // it is not written to
+			continue // the run does not write to it
 		}
 		switch {
 		case (len(files) == 0 || slices.Contains(files, "-")) && isOpenAs(std.in, info):
@@ -50,7 +49,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 // A writtenFile is a file that the run writes, and the flag that names it.
 type writtenFile struct{ flag, path string }
 
-// written returns the files that flags let the run write.
+// written returns the files that the run writes because of flags.
 func (c *config) written() (all []writtenFile) {
 	for _, f := range []writtenFile{{"--dumpfile-output", string(c.dumps)}, {"--state", string(c.follow.state)}, {"--context-file", string(c.contextFile)}, {"--path", string(c.container.path)}} {
 		if f.path != "" {
@@ -71,7 +70,7 @@ func (c *config) written() (all []writtenFile) {
 	return all
 }
 
-// isDevice reports whether there is something other than a regular file at path.
+// isDevice reports whether path exists and is not a regular file.
 func isDevice(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
@@ -83,7 +82,7 @@ func isOpenAs(f *os.File, info os.FileInfo) bool {
 	return err == nil && os.SameFile(open, info)
 }
 
-// samePlace reports whether a and b, which need not exist, lead to one file.
+// samePlace reports whether the paths a and b lead to one file, which need not exist.
 func samePlace(a, b string) bool {
 	same := func(a, b string) bool {
 		first, err := os.Stat(a)

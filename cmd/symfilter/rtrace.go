@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// rtraceFlags are the flags of symfilter rtrace: those of sp-rtrace-postproc.
+// rtraceFlags are the flags of symfilter rtrace, which sp-rtrace-postproc also has.
 type rtraceFlags struct {
 	processing rtrace.Processing
 	sort       string
@@ -23,7 +23,7 @@ type rtraceFlags struct {
 	exclude    fileName
 }
 
-// load checks the flags together, reads the files that they name, and fills in processing.
+// load checks the flags together, reads the files in them, and fills in processing.
 func (f *rtraceFlags) load() (err error) {
 	p := &f.processing
 	switch {
@@ -86,7 +86,7 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return rtrace.NewMarkup(dst, o) })
 }
 
-// A mask is a flag of bits, in hex as reports have them.
+// A mask is a flag with bits, in hex as in reports.
 type mask struct{ bits **uint64 }
 
 func (m mask) Set(s string) error {
@@ -98,7 +98,7 @@ func (m mask) Set(s string) error {
 	return nil
 }
 
-// A depth is a flag of a number of frames.
+// A depth is a flag with a number of frames.
 type depth struct{ frames **int }
 
 func (d depth) Set(s string) error {
@@ -110,7 +110,7 @@ func (d depth) Set(s string) error {
 	return nil
 }
 
-// ranges are a flag of addresses, and of address ranges as maps have them.
+// ranges are a flag with addresses and address ranges, written as in maps.
 type ranges []rtrace.Range
 
 func (*ranges) Type() string { return cli.Repeated }

@@ -44,8 +44,8 @@ func (c *config) rate() int {
 	return int(c.baud)
 }
 
-// portWait returns how long a port is looked for that is not there yet: without a limit, which is -1, if
-// somebody at a terminal can end that.
+// portWait returns how long the run waits for a port that does not exist yet. At a terminal, where
+// a user can interrupt, it returns -1: without a limit.
 func (c *config) portWait(std standard) time.Duration {
 	switch {
 	case isTerminal(std.in) || isTerminal(std.out):
@@ -56,8 +56,8 @@ func (c *config) portWait(std standard) time.Duration {
 	return waitFile
 }
 
-// isPort reports whether name is a serial port. Since --baud means nothing for other inputs, it
-// makes one of a name without a file.
+// isPort reports whether name is a serial port. --baud makes a port of a name without a file, since
+// it has no meaning for other inputs.
 func (c *config) isPort(name string) bool {
 	return name != "" && name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
 }
@@ -81,7 +81,7 @@ func (c *config) checkPorts(files []string) error {
 }
 
 // deviceFolders returns the folders of the serial ports among files: the process must be able to
-// set them up when they are there again, under another name if there are links.
+// set the ports up when they reappear, under another name if there are links.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {
@@ -95,7 +95,7 @@ func (c *config) deviceFolders(files []string) (dirs []string) {
 	return slices.Compact(dirs)
 }
 
-// filterPort filters the log of a serial port until a signal ends it, or the port cannot be read.
+// filterPort filters the log of a serial port until a signal arrives, or the port cannot be read.
 func (s *stream) filterPort(name string) (readErr, writeErr error) {
 	s.port = true
 	if s.announces {

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// serverURLs returns the debuginfod servers that the user asked for, by a flag or by
-// DEBUGINFOD_URLS; there are no others.
+// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names; there are no
+// others.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:
@@ -74,7 +74,8 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd closes a client, and reports for how many build IDs its servers were never asked.
+// A clientEnd closes a client, and reports the number of build IDs for which its servers were never
+// asked.
 type clientEnd struct {
 	*debuginfod.Client
 	diag *diagnostics
@@ -88,8 +89,8 @@ func (e clientEnd) Close() error {
 	return err
 }
 
-// A progressReport prints the progress of downloads: in the status line of a terminal or, if told
-// is set, in a line at the beginning and one at the end of each.
+// A progressReport prints the progress of downloads in the status line of a terminal. If told is
+// set, it prints a line at the start and at the end of each download instead.
 type progressReport struct {
 	diag   *diagnostics
 	status *statusLine
@@ -134,8 +135,7 @@ func progressText(p debuginfod.Progress) string {
 	return wording.Line(text + " from " + host(p.Server))
 }
 
-// fetched names the file of a download by its module and the beginning of its
-// build ID.
+// fetched describes a download by its module and the first digits of its build ID.
 func fetched(p debuginfod.Progress) string {
 	const shown = 8 // hex digits: enough to find it in the log
 	id := p.ID.String()

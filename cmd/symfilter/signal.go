@@ -9,37 +9,39 @@ import (
 	"time"
 )
 
-var lastWords = time.Second // that Ctrl-C leaves the producer of the log to finish
+var lastWords = time.Second // time that the producer of the log has after Ctrl-C to finish
 
 const (
-	patience = time.Second // for output that blocks after reading has ended
+	patience = time.Second // time for output that blocks after reading has ended
 
-	lastPatience = 2 * time.Second // for a checkpoint after that
+	lastPatience = 2 * time.Second // time for a checkpoint after that
 
-	echo = 200 * time.Millisecond // after a signal, in which another one is the same signal: timeout(1) and shells signal a process and its group
+	// within this time a second signal is the same one: timeout(1) and shells signal both a process
+	// and its group
+	echo = 200 * time.Millisecond
 )
 
-// A stopper turns signals into the end of reading. Hang-up and termination stop it at once,
-// interrupt after words. After a second signal, or if output blocks, it ends the process
-// immediately. A run that outlives hang-ups ends with its terminal only: see hangups.
+// A stopper stops the reading after a signal: at once after hang-up and termination, after words
+// for an interrupt. After a second signal, or if output blocks, it ends the process immediately. A
+// run that outlives hang-ups ends only with its terminal: see hangups.
 type stopper struct {
-	reading chan struct{} // closed when nothing more is to be read
+	reading chan struct{} // closed when reading must stop
 	got     atomic.Int32  // the first signal
 	signals chan os.Signal
 	ending  chan struct{} // closed when the work is done
 	ended   chan struct{} // closed when listen has returned
 
-	words    time.Duration // that an interrupt leaves the producer of the log
+	words    time.Duration // time that the producer of the log has after an interrupt
 	patience time.Duration
 	last     atomic.Value // func(), called before the process is ended immediately
 
 	hangups *hangups // nil: a hang-up ends the run
 }
 
-// newStopper listens for signals in a goroutine that end stops; cancel ends the waiting for debug
-// files. words is the time that an interrupt leaves the producer of the log, patience the time for
-// output that blocks. hangups is nil if a hang-up ends the run. Signals that were ignored when the
-// program started, by nohup or a shell's background, stay ignored.
+// newStopper listens for signals in a goroutine that end stops; cancel ends the wait for debug
+// files. words is the time that the producer of the log has after an interrupt, patience the time
+// for output that blocks. hangups is nil if a hang-up ends the run. Signals that nohup or a shell
+// has ignored for the program stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{
 		words:    words,
@@ -82,7 +84,8 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 				continue
 			}
 		case <-gone:
-			if s.signal() != 0 || !s.hangups.isOrphan() { // after another signal, the run is ending already
+			// another signal has already ended the run
+			if s.signal() != 0 || !s.hangups.isOrphan() {
 				continue
 			}
 			sig = syscall.SIGHUP
@@ -99,7 +102,7 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 			s.exit()
 		}
 		first = time.Now()
-		cancel() // ends the waiting for debug files
+		cancel() // ends the wait for debug files
 		delay := time.Duration(0)
 		if sig == os.Interrupt {
 			delay = s.words
@@ -127,13 +130,13 @@ func number(sig os.Signal) int32 {
 	return int32(n)
 }
 
-// signal returns the number of the first signal that came, or 0.
+// signal returns the number of the first signal, or 0 if none has arrived.
 func (s *stopper) signal() int { return int(s.got.Load()) }
 
-// end stops listening and returns the number of the first signal that came, or 0. Later signals end
-// the process.
+// end stops listening, and returns the number of the first signal, or 0. Later signals end the
+// process.
 func (s *stopper) end() int {
-	signal.Stop(s.signals) // earlier signals are in the channel when it returns
+	signal.Stop(s.signals) // once it returns, earlier signals are in the channel
 	close(s.ending)
 	<-s.ended
 	return s.signal()

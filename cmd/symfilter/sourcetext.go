@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// sourceFlags are the flags about source lines and links to them.
+// sourceFlags select source lines and links to them.
 type sourceFlags struct {
 	lines     sourceLines
 	roots     []string // --source-root
@@ -21,14 +21,14 @@ type sourceFlags struct {
 }
 
 const (
-	usualSourceLines = "3"  // what --source alone means
-	maxSourceLines   = 1000 // before and after a line
+	usualSourceLines = "3"  // value of --source without a number
+	maxSourceLines   = 1000 // lines before and after a line
 
-	sourceShare = 8        // of --max-memory, 1/8 is for source files
-	mostSources = 48 << 20 // bytes of them that are kept: some 2,000 usual ones
+	sourceShare = 8        // 1/8 of --max-memory is for source files
+	mostSources = 48 << 20 // bytes of source files in memory: some 2,000 usual ones
 )
 
-// sourceLines is --source: whether source lines are shown, and how many around each.
+// sourceLines is the value of --source: whether source lines are printed, and how many around each.
 type sourceLines struct {
 	on bool
 	n  int
@@ -49,15 +49,15 @@ func (l *sourceLines) Set(s string) error {
 	return nil
 }
 
-// sourceText finds source lines and makes links, as the flags ask.
+// sourceText finds source lines and makes links, as the flags request.
 type sourceText struct {
 	finder *source.Finder // nil: source lines are not shown
 	linker *source.Linker // nil: there are no links
 	roots  source.Roots
 }
 
-// sources returns the source text and links that flags request; its errors are of usage. live is
-// set if an input is not an existing file: its lines wait for servers for a shorter time.
+// sources returns the source text and links that flags request; its errors are usage errors. live
+// is set if an input is not an existing file: lines of such an input wait less for servers.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []filter.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source
@@ -113,7 +113,7 @@ func firstServer(servers *debuginfod.Client) string {
 	return all[i].URL
 }
 
-// close ends requests for source files, and closes the roots.
+// close cancels requests for source files, and closes the roots.
 func (t *sourceText) close() {
 	if t.finder != nil {
 		t.finder.Close()
@@ -131,7 +131,7 @@ func (t *sourceText) apply(o *filter.Options, links bool) {
 	}
 }
 
-// hyperlinks reports whether text has links: always, never, or on a terminal that has colours.
+// hyperlinks reports whether text has links: according to the flag, or on a terminal with colours.
 func (f *sourceFlags) hyperlinks(terminal bool, color filter.Color, getenv func(string) string) bool {
 	switch f.hyperlink {
 	case "always":

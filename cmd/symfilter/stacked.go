@@ -10,14 +10,14 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// The forms of --output that are weighted stacks, for viewers of profiles.
+// Forms of --output with weighted stacks, for viewers of profiles.
 const (
 	outputPprof      = "pprof"
 	outputFolded     = "folded"
 	outputSpeedscope = "speedscope"
 )
 
-// isStacked reports whether a form of output is weighted stacks.
+// isStacked reports whether a form of output has weighted stacks.
 func isStacked(form string) bool {
 	return form == outputPprof || form == outputFolded || form == outputSpeedscope
 }
@@ -39,7 +39,7 @@ func callgrindOutput(form string) callgrind.Output {
 	return callgrind.Table
 }
 
-// hasNoStacks reports whether the file of an output should have stacks, and is empty: no input was a
+// hasNoStacks reports whether the output should have stacks but is empty, because no input was a
 // profile.
 func (l *pipeline) hasNoStacks() bool {
 	if !isStacked(l.form) || l.file == nil || l.file.whole == nil {
@@ -49,14 +49,14 @@ func (l *pipeline) hasNoStacks() bool {
 	return err == nil && info.Size() == 0
 }
 
-// onlyStacks makes inputs that have no weighted stacks fail.
+// onlyStacks lets inputs without weighted stacks fail.
 func (r *reports) onlyStacks(t *input.Translators) {
 	none := func() io.WriteCloser {
 		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if it begins with lines of a log", r.output)}
 	}
 	t.Markup, t.Valgrind = none, none
 	t.Container = func(input.Format) io.WriteCloser { return none() }
-	if r.traced { // its stacks are the output
+	if r.traced { // the output has its stacks
 		one := func() io.WriteCloser {
 			return &noStacks{err: fmt.Errorf("--output=%s takes one report of sp-rtrace, and nothing else: give each its own run", r.output)}
 		}
@@ -74,7 +74,7 @@ func (r *reports) tracedStacks(at *arrival, o rtrace.Options) io.WriteCloser {
 	return rtrace.NewStacks(at.batch.w, o)
 }
 
-// noStacks is the translator of an input that has no weighted stacks. Its error is that of the usage.
+// noStacks is the translator for an input without weighted stacks. Its error is a usage error.
 type noStacks struct {
 	err      error
 	reported bool

@@ -12,7 +12,7 @@ type statusLine struct {
 	w     io.Writer // the terminal; nil: there is none
 	text  string
 	shown bool
-	inner bool // the cursor is after text of the log whose line has not ended
+	inner bool // the cursor is after an unfinished line of the log
 }
 
 // set shows text; an empty text clears the line.
@@ -30,7 +30,7 @@ func (s *statusLine) set(text string) {
 	s.draw()
 }
 
-// around calls print, which prints p to the same terminal. A message gets a line of its own, also after
+// around calls print, which prints p to the same terminal. A message starts a new line, even after
 // a prompt.
 func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (int, error) {
 	if s.w == nil {
@@ -68,7 +68,7 @@ func (s *statusLine) erase() {
 	}
 }
 
-// A besideStatus writes to the terminal that has a status line: the log, or messages beside it.
+// A besideStatus writes the log or messages to the terminal that has a status line.
 type besideStatus struct {
 	io.Writer
 	status *statusLine

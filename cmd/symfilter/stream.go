@@ -15,49 +15,56 @@ import (
 )
 
 const (
-	readBlock    = 256 << 10              // bytes; larger blocks leave the processor's caches
-	silence      = 100 * time.Millisecond // after it an unfinished line, such as a prompt, is passed on, and an unknown format is decided
+	readBlock = 256 << 10 // bytes; larger blocks leave the processor's caches
+	// after this time an unfinished line, such as a prompt, is passed on, and an unknown format is
+	// decided
+	silence      = 100 * time.Millisecond
 	standardName = "standard input"
 )
 
-// A stream filters inputs, one after the other, to out.
+// A stream filters inputs to out, one after the other.
 type stream struct {
-	out      *os.File
-	diag     *diagnostics
-	stop     *stopper
-	engine   func(in *os.File, label string, regular bool) engine // for one input
-	hints    bool                                                 // are printed for inputs of which nothing was resolved
-	isPort   func(name string) bool                               // reports whether an input is a serial port
-	portWait time.Duration                                        // for a serial port that is not there yet; -1: without a limit
-	rate     int                                                  // rate of serial ports, in baud
+	out    *os.File
+	diag   *diagnostics
+	stop   *stopper
+	engine func(in *os.File, label string, regular bool) engine // makes the engine for one input
+	// print hints about inputs in which nothing was resolved
+	hints  bool
+	isPort func(name string) bool // reports whether an input is a serial port
+	// how long to wait for a serial port that does not exist yet; -1: without a limit
+	portWait time.Duration
+	rate     int // rate of serial ports, in baud
 
-	contextSaver *contextSaver // of the context of standard input; nil: it is not kept
+	contextSaver *contextSaver // saves the context of standard input; nil: not saved
 
-	announces bool // standard error is a terminal: a port is named before its device sends something
+	// standard error is a terminal: ports are named before their devices send anything
+	announces bool
 
-	unresolved doctor.Sum // of the inputs that have ended
-	current    int        // index of the current input; unless files are followed
+	unresolved doctor.Sum // counts of the inputs that have ended
+	current    int        // index of the current input; unused if files are followed
 
 	unwritten bool // the output could not be written
-	unread    bool // the reader of the output is gone
-	port      bool // an input was a serial port, which only a signal ends
+	unread    bool // the reader of the output has closed it
+	port      bool // an input was a serial port, which never ends by itself
 }
 
-// An engine is what filters one input.
+// An engine filters one input.
 type engine struct {
 	io.WriteCloser
-	flush      func() error         // decides the format, and passes an unfinished line on; nil: nothing to flush
-	unfinished func() bool          // reports whether there is something to flush
-	end        func()               // called after Close; may be nil
-	cut        func()               // called before a Close that this program causes, not the end of the input; may be nil
-	counts     func() doctor.Counts // of what was filtered so far; may be nil
+	// decides the format, and passes on an unfinished line; nil: nothing to flush
+	flush      func() error
+	unfinished func() bool // reports whether there is something to flush
+	end        func()      // called after Close; may be nil
+	// called before Close if this program stops the input before its end; may be nil
+	cut    func()
+	counts func() doctor.Counts // counts of the input so far; may be nil
 
 	input   *input.Writer   // recognises the format; nil in the llvm style
-	sniffer *doctor.Sniffer // of the text; nil in the llvm style
+	sniffer *doctor.Sniffer // examines the text; nil in the llvm style
 }
 
-// files filters the named inputs, each with a context of its own, until the output fails, and
-// returns the exit code. An input that cannot be read does not keep the others from being filtered.
+// files filters the named inputs, each with its own context, until the output fails, and returns
+// the exit code. After an input that cannot be read, it continues with the next one.
 func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i
@@ -89,7 +96,7 @@ func (s *stream) files(names []string, stdin *os.File) (code int) {
 		switch {
 		case errors.Is(writeErr, syscall.EPIPE):
 			s.unread = true
-			return exitOK // the reader of the output has enough
+			return exitOK // the reader of the output has closed it
 		case errors.As(writeErr, &usage):
 			s.diag.line("%s: %v", label, usage)
 			code = exitUsage
@@ -126,7 +133,8 @@ func (s *stream) open(name string, stdin *os.File) (in *os.File, err error) {
 	if in != stdin {
 		in.Close()
 	}
-	return nil, fmt.Errorf("%s is also the output, and is not read", label) // it would grow while it is read
+	// otherwise it would grow while it is read
+	return nil, fmt.Errorf("%s is also the output, and is not read", label)
 }
 
 // sameRegular reports whether a and b are one regular file.
@@ -139,7 +147,7 @@ func sameRegular(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// exit ends the handling of signals, and returns the exit code of a run whose inputs ended with
+// exit stops the handling of signals, and returns the exit code of a run whose inputs ended with
 // code.
 func (s *stream) exit(code int) int {
 	sig := s.stop.end()
@@ -162,8 +170,8 @@ func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err 
 	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters what it reads from in by the engine, to its end, or until the stopper ends the
-// reading. Writers of a live input may be silent for a while.
+// run filters the text from in with the engine, until its end, or until the stopper ends reading.
+// Writers of a live input may be silent for a while.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
 	if s.contextSaver != nil {
@@ -192,8 +200,8 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 }
 
 // A pass filters one input. Three goroutines take turns at the filter under mu: the one that reads,
-// the timer's, which flushes, and the one that ends the pass, which must not wait for a read that
-// may never return.
+// the timer's, which flushes, and the one that ends the pass. The last one must not wait for a
+// read, which may never return.
 type pass struct {
 	mu sync.Mutex
 	engine
@@ -219,7 +227,8 @@ func (p *pass) read(in io.Reader) {
 	}
 }
 
-// write filters a block that was read together with err, and reports whether to continue.
+// write filters a block that was read together with err, and reports whether reading should
+// continue.
 func (p *pass) write(b []byte, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,7 +257,7 @@ func (p *pass) write(b []byte, err error) bool {
 	return true
 }
 
-// silent passes on an unfinished line, or the beginning of an input whose format is not known yet.
+// silent passes on an unfinished line, or the start of an input whose format is not known yet.
 func (p *pass) silent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,13 +8,14 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A suppressionsFlag is --supp-check: a file of suppressions that is compared with what was found.
+// A suppressionsFlag is --supp-check: a file of suppressions to compare with the findings.
 type suppressionsFlag struct {
 	path fileName
 	file *publish.SuppressionFile // nil without the flag
 }
 
-// load reads the file. The text of the run is then the list of what nothing needs.
+// load reads the file. The text output of the run then lists the suppressions that no finding
+// needs.
 func (s *suppressionsFlag) load() error {
 	if s.path == "" {
 		return nil
@@ -30,7 +31,7 @@ func (s *suppressionsFlag) load() error {
 	return nil
 }
 
-// check returns what is wrong with the flag and others.
+// check returns an error if the flag contradicts another one.
 func (s *suppressionsFlag) check(c *config) error {
 	if s.path == "" {
 		return nil

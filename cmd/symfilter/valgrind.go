@@ -50,7 +50,7 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 	return maps, nil
 }
 
-// valgrind returns the translator of a report of Valgrind.
+// valgrind returns the translator for a report of Valgrind.
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	o := valgrind.Options{ReportOptions: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, r.packed, o)
@@ -71,8 +71,8 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }
 
-// lookAhead reads what a report contains about its objects, if the report is a regular file. It
-// returns nil if not, or if reading fails: the translator then reports the error itself.
+// lookAhead reads the facts about objects in a report that is a regular file. It returns nil for
+// other inputs, or if reading fails: the translator then reports the error itself.
 func lookAhead(in *os.File, memory *unpack.Memory, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {
