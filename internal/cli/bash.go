@@ -2,9 +2,9 @@ package cli
 
 import "strings"
 
-// BashWords returns the function by which the script for bash gets the words of the line if the
-// bash-completion package is not loaded: the library's own calls a function of that package.
-// Readline separates words at = and : too; words that belong together are joined.
+// BashWords returns a function for bash that reads the words of the line without the
+// bash-completion package: the library's own script calls a function of that package. Readline
+// separates words at = and : too; the function joins words that belong together.
 func BashWords(program string) string {
 	return strings.ReplaceAll(bashWords, "PROGRAM", program)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Shells returns the shells for which Script has a script.
+// Shells returns the names of the shells that Script supports.
 func Shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
 
 // Script writes the script with which a shell completes the program.
@@ -31,8 +31,8 @@ func (p *Program[V]) Script(w io.Writer, shell string) error {
 	}
 }
 
-// Complete answers a shell that asks how the command line of cmd continues after args. asked is the
-// word by which it asks.
+// Complete answers a shell that asks how the command line of cmd may continue after args. asked is
+// the shell's request word.
 func (p *Program[V]) Complete(cmd *Command, asked string, args []string, stdout, stderr io.Writer) error {
 	root := p.completer(cmd)
 	root.SetArgs(append([]string{asked}, args...))
@@ -63,7 +63,7 @@ func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 }
 
 // completeArgument offers words for an argument: for the first word of a command line the commands
-// that it may become, and then the files. Other files are left to the shell.
+// that it may become, followed by files. It leaves other files to the shell.
 func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
 	case cmd.Words != nil && len(args) == 0:

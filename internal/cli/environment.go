@@ -45,8 +45,8 @@ func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (st
 	return err
 }
 
-// UnknownVariables returns a message for each variable of the environment that stands for a flag
-// that does not exist, with the flag of set that may have been meant.
+// UnknownVariables returns a message for each variable of the environment that has the form of a
+// flag but names none, with a suggestion from set.
 func (p *Program[V]) UnknownVariables(environment []string, set *pflag.FlagSet) (messages []string) {
 	for _, v := range environment {
 		name, value, _ := strings.Cut(v, "=")
@@ -68,7 +68,7 @@ func (p *Program[V]) UnknownVariables(environment []string, set *pflag.FlagSet) 
 }
 
 // isOfKubernetes reports whether word is the end of a variable that Kubernetes sets for a service
-// with the name of the program.
+// with the program's name.
 func isOfKubernetes(word string) bool {
 	first, _, _ := strings.Cut(word, "_")
 	return first == "SERVICE" || first == "PORT"

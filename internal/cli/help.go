@@ -7,7 +7,7 @@ import (
 
 // The layout of help pages.
 const (
-	helpColumn = 27 // where the text about a flag begins
+	helpColumn = 27 // column of the text about a flag
 	HelpWidth  = 80 // columns
 )
 
@@ -82,7 +82,7 @@ func (p *Program[V]) listFlags(b *strings.Builder, list func(*Group[V], *Flag[V]
 	}
 }
 
-// flagLine writes how a flag is spelled, and beside it what it does.
+// flagLine writes the spelling of a flag with its text beside it.
 func flagLine(b *strings.Builder, spelling, text string) {
 	line := "      " + spelling
 	if strings.HasPrefix(spelling, "-") && !strings.HasPrefix(spelling, "--") {
@@ -116,7 +116,7 @@ func (f *Flag[V]) Spelling() string {
 	return s
 }
 
-// FullText returns all that the help has about the flag.
+// FullText returns the complete text about the flag.
 func (f *Flag[V]) FullText() string {
 	if f.More == "" {
 		return f.Text
@@ -124,7 +124,7 @@ func (f *Flag[V]) FullText() string {
 	return f.Text + "; " + f.More
 }
 
-// remarks returns what follows the text: whether the flag is repeatable, and its default value.
+// remarks returns the text after that: whether the flag is repeatable, and its default value.
 func (f *Flag[V]) remarks() string {
 	var remarks []string
 	if isRepeated(f.Value(new(V)).Type()) {

@@ -36,8 +36,8 @@ func OneDash(args []string, set *pflag.FlagSet) error {
 	return nil
 }
 
-// NearFlag returns the flag of set that begins with name, or that a slip turns into name; "" if
-// there is none, or more than one.
+// NearFlag returns the flag of set that begins with name, or that differs from it by one slip; ""
+// if there is none, or more than one.
 func NearFlag(name string, set *pflag.FlagSet) string {
 	var heads, slips []string
 	set.VisitAll(func(f *pflag.Flag) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Reference renders the tables in Markdown, from the commands on. wrapped breaks the lines of a
-// paragraph, as documents have them.
+// Reference renders the tables in Markdown, starting with the commands. wrapped breaks the lines of
+// a paragraph, as in other documents.
 func (p *Program[V]) Reference(wrapped func(paragraph string) string) string {
 	var b strings.Builder
 	b.WriteString("## Commands\n")
@@ -56,8 +56,8 @@ func (p *Program[V]) commandsWith(f *Flag[V]) string {
 	return strings.Join(names, " ")
 }
 
-// markdownText returns paragraphs, which empty lines separate, in Markdown. Those that begin with
-// blanks are examples and lists, which stay as they are.
+// markdownText returns paragraphs, which are separated by empty lines, in Markdown. Paragraphs that
+// begin with blanks are examples and lists, and stay unchanged.
 func markdownText(text string, wrapped func(paragraph string) string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
@@ -74,7 +74,7 @@ func markdownText(text string, wrapped func(paragraph string) string) string {
 	return b.String()
 }
 
-// flagWord matches a flag in a text, and a word in which Markdown would see a style.
+// flagWord matches a flag in a text, and a word that Markdown would take for markup.
 var flagWord = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(<[^>]*>|--[a-z][a-z-]*(=[^\s,;)]*[^\s,;.:)])?|\S*[*<>_~{}\[\]]\S*[^\s,;.:)(]|\S*[*<>~{}\[\]])`)
 })

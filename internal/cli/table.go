@@ -1,9 +1,9 @@
 // Package cli renders the tables of a command line: commands, flags and topics as help pages, as
-// the manual page, for completion by shells, and as the reference in docs. Flags are parsed by the
-// same table.
+// the manual page, for completion by shells, and as the reference in docs. The same table parses
+// flags.
 //
-// A new flag is a row of the table. FlagsPage prints it, and Page that of a command in On; ManPage
-// and Reference contain it, Complete offers it, and Define has it parsed.
+// A new flag is a row of the table. FlagsPage prints it, and so does Page for a command in On;
+// ManPage and Reference contain it, Complete offers it, and Define registers it.
 package cli
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Program is the tables of a command line. V holds the values of the flags.
+// A Program holds the tables of a command line. V holds the values of the flags.
 type Program[V any] struct {
 	Name        string
 	About       string // a line for the manual page
@@ -24,57 +24,60 @@ type Program[V any] struct {
 	Environment string         // how flags are read from the environment
 	SeeAlso     []string       // pages of the manual, as in addr2line (1)
 
-	More     CommandSet // their help pages refer to the page of all flags
-	Texts    CommandSet // their only flag is --help
-	Mode     CommandSet // the bit of another set of flags
-	ModeName string     // the flag that chooses Mode
+	More     CommandSet // commands whose help pages refer to the page of all flags
+	Texts    CommandSet // commands whose only flag is --help
+	Mode     CommandSet // bit of another set of flags
+	ModeName string     // flag that selects Mode
 }
 
-// A CommandSet is a set of commands, a bit for each.
+// A CommandSet is a set of commands, with a bit for each.
 type CommandSet uint
 
-// A Command is what the first word of the command line names.
+// A Command is a word that may begin the command line.
 type Command struct {
 	Name  string     // empty for the program itself
 	In    CommandSet // its bit
 	Args  string     // the words after the name, in the help
 	Least int        // arguments
 	Most  int
-	Words func() []string // the arguments that it takes; nil: files
+	Words func() []string // the allowed arguments; nil: files
 	About string          // a line for the first screen
-	Text  string          // its help, before the flags: lines of at most HelpWidth
-	Whole bool            // its help has Flag.More of flags that other commands have, too
+	Text  string          // its help above the flags: lines of at most HelpWidth
+	Whole bool            // its help includes Flag.More of flags that other commands also have
 }
 
 // A Group is a group of flags under one heading of the help.
 type Group[V any] struct {
 	Title string
-	Topic string // the topic whose page lists the flags
-	Note  string // below the flags
+	Topic string // topic whose page lists the flags
+	Note  string // printed below the flags
 	Flags []Flag[V]
 }
 
 // A Flag is a row of the table of flags.
 type Flag[V any] struct {
 	Name, Short string
-	Metavar     string          // the name of the value in the help; empty for a switch
-	Alone       string          // for an optional value: what the flag alone means
-	Text        string          // what the flag does, for the first screen and completion
-	More        string          // what the other pages add to Text
-	Preset      string          // the default value, if the help shows it; it is set elsewhere
-	In          CommandSet      // the commands that have the flag
-	On          CommandSet      // the commands whose --help lists it, besides the only one in In
-	Words       func() []string // the values, if there are few
-	Field       func(*V) any    // a *bool, *string, *[]string, or a Setter; Define panics at others
+	Metavar     string // the name of the value in the help; empty for a switch
+	Alone       string // meaning of the flag without its optional value
+	Text        string // what the flag does, for the first screen and completion
+	More        string // what the other pages add to Text
+	// default value in the help, if it shows one; the program sets it elsewhere
+	Preset string
+	In     CommandSet      // the commands that have the flag
+	On     CommandSet      // commands whose --help lists it; not needed if In has one command
+	Words  func() []string // the allowed values, if there are few
+	// a *bool, *string, *[]string, or a Setter; Define panics for others
+	Field func(*V) any
 }
 
-// A Topic is a page of help that no command prints. Below its text, the page has the groups of
-// flags that name the topic.
+// A Topic is a help page that no command has. The page lists the groups of flags that name the
+// topic below its text.
 type Topic struct {
 	Name    string
 	About   string // for the list of topics
-	Section string // the title in the manual page; empty: the manual page has its content elsewhere
-	Text    string // lines of at most HelpWidth; those that begin with blanks are examples and lists
+	Section string // the title in the manual page; empty: the manual page has the content elsewhere
+	// lines of at most HelpWidth; lines that begin with blanks are examples and lists
+	Text string
 }
 
 // A Section is a section of the manual page and of the reference. Empty lines separate paragraphs.
@@ -96,7 +99,7 @@ func (p *Program[V]) Flags() iter.Seq[*Flag[V]] {
 	}
 }
 
-// Flag returns the first flag called name that one of the commands in has; nil if none has it.
+// Flag returns the first flag called name that a command of in has, or nil.
 func (p *Program[V]) Flag(name string, in CommandSet) *Flag[V] {
 	for f := range p.Flags() {
 		if f.Name == name && f.In&in != 0 {
@@ -133,12 +136,13 @@ func (p *Program[V]) topicNames() (names []string) {
 	return names
 }
 
-// Usage returns how the command is called.
+// Usage returns the synopsis of the command.
 func (p *Program[V]) Usage(cmd *Command) string {
 	return strings.Join(strings.Fields(p.Name+" "+cmd.Name+" "+cmd.Args), " ")
 }
 
-// CheckArgs returns an error if the command does not take so many arguments, or not these words.
+// CheckArgs returns an error if the command does not take this number of arguments, or one of these
+// words.
 func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	var words []string
 	if cmd.Words != nil {

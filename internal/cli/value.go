@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Setter is the field of a flag that parses its value itself. If it has a method Type, as Typed
-// has, that returns the type of the value: Switch, Repeated or EachLine.
+// A Setter is the field of a flag that parses its value itself. Its method Type, if it has one as
+// in Typed, returns the type of the value: Switch, Repeated or EachLine.
 type Setter interface{ Set(string) error }
 
 // Typed is a Setter with a type.
@@ -20,11 +20,13 @@ type Typed interface {
 	Type() string
 }
 
-// The types of values. Completion offers flags whose type ends in Array again.
+// The types of values. After a flag whose type ends in Array, completion offers the same flag
+// again.
 const (
 	Switch   = "bool"
-	Repeated = "stringArray" // a list; a variable of the environment separates the values as in PATH
-	EachLine = "lineArray"   // a list; a variable has one value on each line: a colon belongs to the value
+	Repeated = "stringArray" // a list; in the environment, separated as in PATH
+	// a list; in the environment, one value on each line, since values may contain colons
+	EachLine = "lineArray"
 )
 
 // isRepeated reports whether a flag whose value is of this type may be repeated.
@@ -44,7 +46,7 @@ func (p *Program[V]) Define(set *pflag.FlagSet, v *V, in CommandSet) {
 	}
 }
 
-// A value is a pflag.Value. It has no default value that pflag would print.
+// A value is a pflag.Value without a default value for pflag to print.
 type value struct {
 	set  func(string) error
 	kind string
@@ -86,7 +88,7 @@ func (f *Flag[V]) Value(v *V) pflag.Value {
 	panic("--" + f.Name + " has a value of no known type")
 }
 
-// check returns an error if s is not a value of the flag, whose field is a *string.
+// check returns an error if s is not an allowed value of the flag, whose field is a *string.
 func (f *Flag[V]) check(s string) error {
 	if f.Words != nil && !slices.Contains(f.Words(), s) {
 		words := f.Words()
