@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	maxRemember = 4096 // unresolved modules of all inputs
-	// bytes of the names of these modules together: a log may give each several KiB
+	maxRemember = 4096 // unresolved modules remembered for all inputs
+	// total bytes of the names of these modules: each name in a log may have several KiB
 	maxNameBytes = 1 << 20
 	maxListed    = 4  // modules that the closing line names
 	maxBases     = 16 // bases of files, of all inputs
 	maxShownName = 64 // bytes of a name in the closing line
 )
 
-// Counts are the addresses of one input, or of several.
+// Counts holds the counts of addresses in one or several inputs.
 type Counts struct {
-	Modules []symbolize.Unresolved // in which addresses stayed unresolved
-	Failed  int64                  // addresses that stayed unresolved, with those in no module
+	Modules []symbolize.Unresolved // modules with unresolved addresses
+	Failed  int64                  // unresolved addresses, including those outside of all modules
 	Asked   int64                  // all addresses
 
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
@@ -48,7 +48,7 @@ func CountsOf(f interface {
 	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode, bases: f.Bases()}
 }
 
-// CountsOfReport returns the counts of the addresses of a report that have no name.
+// CountsOfReport returns the counts of unresolved addresses in a report.
 func CountsOfReport(all []symbolize.Unresolved) (c Counts) {
 	for _, u := range all {
 		c.Failed += u.Frames
@@ -109,7 +109,7 @@ func (t *Sum) Add(c Counts) {
 	}
 }
 
-// Take notes that a file of --image was taken for a module.
+// Take notes that a file of --image was used as a module.
 func (t *Sum) Take(path string) { t.Add(Counts{taken: map[string]bool{path: true}}) }
 
 // All returns the sum of the added Counts.
@@ -124,8 +124,8 @@ func (t *Sum) All() Counts {
 	return sum
 }
 
-// sorted returns the modules with unresolved addresses, those with the most first, and the number
-// of addresses in no module.
+// sorted returns the modules with unresolved addresses, in descending order of their number, and
+// the number of addresses outside of all modules.
 func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 	modules = slices.SortedFunc(slices.Values(c.Modules), func(a, b symbolize.Unresolved) int {
 		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
@@ -137,8 +137,7 @@ func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 	return modules, outside
 }
 
-// String returns what stayed unresolved: 14 of 22 addresses stayed unresolved: inventory (9),
-// libc.so.6 (5).
+// String returns a summary: 14 of 22 addresses stayed unresolved: inventory (9), libc.so.6 (5).
 func (c Counts) String() string {
 	of := fmt.Sprintf("%d of %s", c.Failed, wording.Count(c.Asked, "address", "addresses"))
 	modules, outside := c.sorted()

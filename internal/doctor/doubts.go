@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Doubts returns the places of a configuration at which no debug file will be found, each with the
-// reason, as a sentence that begins with its path. The key of the configuration is in the stead of
-// a flag. Trees must have folders of build IDs; other places need only exist.
+// Doubts returns the places in a configuration that cannot provide debug files, each with the
+// reason, as a sentence that begins with its path. Place.Flag is the key of the configuration.
+// Trees must have folders of build IDs; other places need only exist.
 func (s *Search) Doubts() iter.Seq2[Place, string] {
 	return func(yield func(Place, string) bool) {
 		for _, list := range []struct {
@@ -33,7 +33,7 @@ func (s *Search) Doubts() iter.Seq2[Place, string] {
 	}
 }
 
-// doubt returns why no debug file will be found at path, or an empty string.
+// doubt returns why path cannot provide debug files, or an empty string.
 func doubt(path string, tree bool) string {
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -46,8 +46,8 @@ func doubt(path string, tree bool) string {
 	return ""
 }
 
-// isTree reports whether dir may hold debug files by build ID, in one of the layouts of
-// buildid.Tree. It is true if dir cannot be read.
+// isTree reports whether dir may be a tree of build IDs, in one of the layouts of buildid.Tree. It
+// is true if dir cannot be read.
 func isTree(dir string) bool {
 	if filepath.Base(dir) == ".build-id" {
 		return true
@@ -73,7 +73,7 @@ func isTree(dir string) bool {
 	}
 }
 
-// isDir tells the folders of a tree from programs such as dd.
+// isDir tells the folders of a tree from other entries, such as a program called dd.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

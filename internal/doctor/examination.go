@@ -17,15 +17,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// patienceOfDoctor is how long a place may take to answer while a person waits.
+// patienceOfDoctor is how long a place may take to answer, since a person is waiting.
 const patienceOfDoctor = 15 * time.Second
 
-// An Examination prints for each place whether debug files can be found there.
+// An Examination checks places, and prints for each whether it can provide debug files.
 type Examination struct {
 	*Search
 	W    io.Writer
-	Wait time.Duration // for debug files
-	Bad  int           // places that are out of order
+	Wait time.Duration // longest wait for debug files
+	Bad  int           // number of places that are out of order
 }
 
 func (x *Examination) head(title string) { fmt.Fprintln(x.W, title) }
@@ -48,7 +48,7 @@ func (x *Examination) Cache(client *debuginfod.Client) {
 	info := client.Cache().Info()
 	for _, problem := range info.Problems {
 		if info.Dir == "" {
-			break // reported below, and not a fault
+			break // reported below, and harmless
 		}
 		x.wrong("%s: %s", info.Dir, problem)
 	}
@@ -85,8 +85,8 @@ func creatable(dir string) error {
 	}
 }
 
-// Sandbox reports the restrictions of the process; whole is set if this system has all of them. One
-// that it does not have is not a fault.
+// Sandbox reports the restrictions of the process; whole is set if this system supports all of
+// them. An unsupported one is not a fault.
 func (x *Examination) Sandbox(restrictions string, whole bool) {
 	x.head("sandbox")
 	if whole {
@@ -124,13 +124,13 @@ func (x *Examination) Servers(ctx context.Context, client *debuginfod.Client, id
 	}
 }
 
-// CoreFile reports that a file is a core file.
+// CoreFile reports that the subject is a core file.
 func (x *Examination) CoreFile(about *Subject) {
 	x.head("file " + about.Word)
 	x.wrong("is a core file: gdb reads it")
 }
 
-// Program reports what the ELF file itself holds.
+// Program reports the contents of the ELF file itself.
 func (x *Examination) Program(ctx context.Context, about *Subject) {
 	x.head("file " + about.Word)
 	if about.ID.IsZero() {
@@ -154,7 +154,7 @@ func (x *Examination) Program(ctx context.Context, about *Subject) {
 	}
 }
 
-// Find searches for the file of a program as for a module of a log.
+// Find searches for the file of a program as if it were a module of a log.
 func (x *Examination) Find(ctx context.Context, about *Subject) {
 	if about.ID.IsZero() {
 		x.head("debug file")
@@ -189,7 +189,7 @@ func (x *Examination) Find(ctx context.Context, about *Subject) {
 	}
 }
 
-// Folders examines the places that flags name.
+// Folders examines the places in flags.
 func (x *Examination) Folders(ctx context.Context) {
 	x.head("folders and files")
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)

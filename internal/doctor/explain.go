@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Explain returns why each module of sum stayed unresolved, with the places that were searched, and
-// what to do, as lines. searched is set if texts were searched for addresses.
+// Explain returns lines about each module of sum: why it stayed unresolved, the places that were
+// searched, and what to do. searched is set if texts were searched for addresses.
 func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if searched && sum.Asked == 0 && sum.noCode.Frames == 0 {
@@ -36,8 +36,8 @@ func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	return lines
 }
 
-// Summary returns a line about the addresses that stayed unresolved, and what would help; empty if
-// all have names. With quick it takes little time, however slow the disk is.
+// Summary returns a line about the unresolved addresses with a remedy; empty if all addresses have
+// names. With quick it takes little time, even on a slow disk.
 func (s *Search) Summary(sum Counts, quick bool) string {
 	if sum.Failed == 0 {
 		return ""
@@ -47,7 +47,7 @@ func (s *Search) Summary(sum Counts, quick bool) string {
 	return strings.Join(parts, "; ") + "; symfilter --explain shows why"
 }
 
-// nameOf returns how a module is called in reports.
+// nameOf returns the name of a module in reports.
 func nameOf(u symbolize.Unresolved) string {
 	switch {
 	case u.Name == "" && u.ID.IsZero():
@@ -82,7 +82,7 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	return "no debug file; looked for at:"
 }
 
-// isReason reports whether err is more specific than that no finder has a file.
+// isReason reports whether err says more than that no finder has a file.
 func isReason(err error) bool {
 	_, missing := errors.AsType[*symbolize.NotFoundError](err)
 	return err != nil && !missing
@@ -118,7 +118,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 	case errors.As(u.Err, &missing) && missing.Err != nil && !s.Examining:
 		return "see the errors above; symfilter doctor " + u.ID.String() + " searches again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:
-		return "" // the attempts above show it
+		return "" // the attempts above already show it
 	}
 	if n := 2 * u.ID.Len(); n < usualID && u.Name == "" {
 		return fmt.Sprintf("is %s the beginning of a build ID? It has %d hex digits, and most have 40; otherwise %s", u.ID, n, s.elsewhere(u.ID))
@@ -129,7 +129,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 // usualID is the number of hex digits of the shortest build IDs that linkers make: xxHash, by lld.
 const usualID = 16
 
-// elsewhere returns from where else a debug file may come.
+// elsewhere returns other sources of a debug file.
 func (s *Search) elsewhere(id buildid.ID) string {
 	const name = "name the folder that holds the file with --symbol-path"
 	switch {

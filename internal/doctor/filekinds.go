@@ -7,14 +7,14 @@ import (
 	"github.com/symfilter/symfilter/internal/profile"
 )
 
-// A fileKind is a kind of file that is not a log, and that no reader of symfilter decodes.
+// A fileKind is a kind of file that is not a log and that symfilter does not decode.
 type fileKind struct {
 	begins  string
 	name    string
-	advice  string // FILE stands for the file's name
+	advice  string // FILE is replaced by the file's name
 	at      int    // offset of begins in the file
-	printed string // how the file was printed; empty: unchanged
-	program string // unpacks files of the kind; set for a file that symfilter could not unpack
+	printed string // printed form of the file; empty: unchanged
+	program string // program that unpacks the file, for kinds that symfilter could not unpack
 }
 
 var (
@@ -29,13 +29,16 @@ var fileKinds = []*fileKind{
 	zipFile,
 	{begins: "PK\x05\x06", name: "a zip file", advice: "it is empty"},
 	{begins: "ustar\x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
-	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"}, // of GNU tar
+	// GNU tar
+	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
 	{begins: "PERFILE2", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
-	{begins: "2ELIFREP", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"}, // of the other byte order
+	// in the other byte order
+	{begins: "2ELIFREP", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
 	{begins: "heap profile:", name: "a heap profile of gperftools", advice: profileAdvice},
 	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: profileAdvice},
 	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: profileAdvice},
-	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice}, // its first type of values
+	// starts with its first type of values
+	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice},
 	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
 	{begins: `{"app_name":"`, name: "a crash report of macOS or iOS in JSON", advice: "atos resolves its addresses"},
@@ -47,12 +50,13 @@ var fileKinds = []*fileKind{
 	{begins: "\xfd7zXZ\x00", name: "an xz file", program: "xz"},
 }
 
-// profileAdvice is the advice for what symfilter profile reads, compressed or not.
+// profileAdvice is the advice for input of symfilter profile, compressed or not.
 const profileAdvice = "write symfilter profile FILE"
 
 const (
-	tarMagic = 257     // offset of the magic of a tar file (POSIX, ustar)
-	kindSize = 1 << 10 // bytes that decide the kind of a file: three lines of Massif, of which one is a command
+	tarMagic = 257 // offset of the magic of a tar file (POSIX, ustar)
+	// bytes that decide the kind of a file: three lines of Massif, one of them a command line
+	kindSize = 1 << 10
 )
 
 // kindOf returns the kind of file that begins with b, or nil for a log.
@@ -73,7 +77,8 @@ func kindOf(b []byte) *fileKind {
 	return nil
 }
 
-// hint returns what to do with a file of the kind. packed is how the file is compressed, or empty.
+// hint returns the advice for a file of the kind. packed names the compression of the file, or is
+// empty.
 func (k *fileKind) hint(name, packed string) string {
 	if packed != "" && k.advice != profileAdvice {
 		name = "FILE"
@@ -92,8 +97,7 @@ func (k *fileKind) hint(name, packed string) string {
 	return "is " + k.name + ", " + printed + "; " + advice
 }
 
-// elfKind reports whether a file that begins with b is an ELF file, and whether that is a core
-// file.
+// elfKind reports whether a file that begins with b is an ELF file, and whether it is a core file.
 func elfKind(b []byte) (elf, core bool) {
 	const etCore = 4 // file type in either byte order
 	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"

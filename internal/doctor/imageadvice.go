@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// imageWord returns the value of --image, as a word of a shell, that names the candidate of u.
+// imageWord returns a value of --image for the candidate of u, quoted for a shell.
 func imageWord(u symbolize.Unresolved) string {
 	word := u.Candidate
 	if folder, err := os.Getwd(); err == nil {
@@ -30,7 +30,7 @@ func imageWord(u symbolize.Unresolved) string {
 	return shellWord(word)
 }
 
-// nameForImage returns the name of a module with which --image names it, or an empty string.
+// nameForImage returns the name of a module for use with --image, or an empty string.
 func nameForImage(u symbolize.Unresolved) string {
 	switch {
 	case u.Name == "":
@@ -41,7 +41,7 @@ func nameForImage(u symbolize.Unresolved) string {
 	return judge.ProgramName(u.Name)
 }
 
-// shellWord returns a word as it is written in a shell.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(word string) string {
 	const plain = "%+,-./:=@_"
 	special := func(r rune) bool {
@@ -53,10 +53,10 @@ func shellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// unusedImages returns the files of --image that were used for no frame, each as a part of a sentence.
-// modules stayed unresolved.
+// unusedImages returns the files of --image that no frame used, each as a part of a sentence.
+// modules are the unresolved modules.
 func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
-	var names []string // modules for which --image can name a file
+	var names []string // names of modules that --image can refer to
 	for _, u := range modules {
 		if name := nameForImage(u); name != "" && u.ID.IsZero() && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -87,8 +87,8 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// imageNamed returns the value of --image that names the file at path, which is written as file, for
-// one of the modules of these names: for the one whose name the file's begins with, or for the only one.
+// imageNamed returns the value of --image that assigns the file at path, spelled file, to one of
+// the modules in names: the one whose name begins the file's name, or the only one.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {
@@ -113,6 +113,6 @@ func fileID(path string) buildid.ID {
 		return buildid.ID{}
 	}
 	defer file.Close()
-	id, _ := buildid.Read(file, file.Size()) // without one, it is zero
+	id, _ := buildid.Read(file, file.Size()) // zero if it has no build ID
 	return id
 }

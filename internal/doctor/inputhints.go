@@ -8,30 +8,31 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// A Reading is the format in which inputs are read, and what on the command line chose it.
+// A Reading is the format of the inputs, and the part of the command line that selected it.
 type Reading struct {
 	Format  input.Format
-	Because string // --input=markup, or the command callgrind; empty if the format is recognized
-	Table   bool   // a profile is printed as a table, after the lines that are not of it
+	Because string // --input=markup, or the command callgrind; empty if the format is detected
+	Table   bool   // a profile is printed as a table, after lines that are not part of it
 }
 
-// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain text must cost nothing.
+// maxSniffed bounds the bytes of an input that a sniffer examines: plain text must cost nothing.
 const maxSniffed = 4 << 20
 
 // HeadSize is the number of bytes that decide the format of an input.
 const HeadSize = 4 << 10
 
-// A Sniffer finds out whether symfilter can resolve anything in the text of an input. Its methods
-// are safe for concurrent use.
+// A Sniffer finds out whether the text of an input has anything that symfilter can resolve. Its
+// methods are safe for concurrent use.
 type Sniffer struct {
 	Reading Reading
-	Lines   bool // the input is not unpacked, since its name is not that of a compressed file
+	// the input is not unpacked: its name does not have the suffix of a compressed file
+	Lines bool
 
 	mu     sync.Mutex
-	past   bool // an earlier run has printed the text that comes
+	past   bool // an earlier run has already printed the text that follows
 	seen   int
 	head   []byte       // the first kindSize bytes; HeadSize if the format is given
-	begins input.Format // recognized by the head, if the format is given
+	begins input.Format // format detected from the head, if a format is given
 	kind   *fileKind    // nil for a log
 	markup bool         // an element was seen
 }
@@ -47,7 +48,7 @@ func (s *Sniffer) Look(b []byte) {
 	s.markup = bytes.Contains(b, []byte("{{{"))
 }
 
-// lookHead examines the next bytes of the text if they belong to its beginning.
+// lookHead examines the next bytes of the text if they are part of its head.
 func (s *Sniffer) lookHead(b []byte) {
 	size := kindSize
 	if s.Reading.Because != "" {
@@ -64,15 +65,15 @@ func (s *Sniffer) lookHead(b []byte) {
 	}
 }
 
-// SetPast sets whether an earlier run has printed the text that comes.
+// SetPast sets whether an earlier run has already printed the text that follows.
 func (s *Sniffer) SetPast(past bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past = past
 }
 
-// Hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
-// report. packed is how the input is compressed, or empty.
+// Hint returns advice for an input in which nothing was resolved; "" if there is none. packed names
+// the compression of the input, or is empty.
 func (s *Sniffer) Hint(name, packed string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *Sniffer) Hint(name, packed string) string {
 		return s.kind.hint(name, packed)
 	case r.misread(s.begins):
 		return fmt.Sprintf("begins like %s, but is read as %s because of %s: leave that out", formatNames[s.begins], formatNames[r.Format], r.Because)
-	case s.markup && r.Format == input.Callgrind && r.Table: // lines that are not of the profile are filtered
+	case s.markup && r.Format == input.Callgrind && r.Table: // lines outside of the profile are filtered
 	case s.markup && r.Format == input.Callgrind:
 		return "has symbolizer markup, which is not a part of a profile and is left out because of " + r.Because + ": leave that out"
 	case s.markup && (r.Format == input.Valgrind || r.Format == input.RTrace):
@@ -92,8 +93,8 @@ func (s *Sniffer) Hint(name, packed string) string {
 	return ""
 }
 
-// NotProfile returns what a file is that begins with start and is not a profile; empty if it is not
-// known. name is its name in a command.
+// NotProfile describes a file that is not a profile and begins with start; empty if its kind is not
+// known. name is the file's name in a command.
 func NotProfile(start []byte, name string) string {
 	kind := kindOf(start)
 	switch begins := input.Recognise(start); {
@@ -105,8 +106,8 @@ func NotProfile(start []byte, name string) string {
 	return ""
 }
 
-// misread reports whether an input that begins like the format begins is read as something else.
-// The lines of a container may be read as any log.
+// misread reports whether an input with the beginning of the format begins is read in another
+// format. The lines of a container may be read as any log.
 func (r Reading) misread(begins input.Format) bool {
 	switch begins {
 	case input.Auto, input.Markup, r.Format:
@@ -117,7 +118,7 @@ func (r Reading) misread(begins input.Format) bool {
 	return r.Because != ""
 }
 
-// formatNames are the formats, as messages name them.
+// formatNames are the names of formats in messages.
 var formatNames = [input.RTrace + 1]string{
 	input.Markup:    "a log",
 	input.CRI:       "a container's log of CRI",

@@ -13,8 +13,8 @@ import (
 )
 
 // Log reports for each module that a log, report or profile names whether there is a debug file.
-// found counts what stayed unresolved in it; the hint is the advice for an input in which nothing
-// can be resolved.
+// found has the counts of its unresolved addresses; the hint is the advice for an input in which
+// nothing can be resolved.
 func (x *Examination) Log(ctx context.Context, label string, found Counts, hint string) {
 	modules, outside := found.sorted()
 	all := modulesOf(ctx, x.Opened.Symbolizer, modules)
@@ -61,8 +61,8 @@ func (m *examinedModule) hasDebugFile() bool {
 	return m.report.Path != "" && m.report.Holds == symbolize.DebugInfo && m.report.Fault == ""
 }
 
-// modulesOf returns the modules that sym was asked for, after the search for their files, and those
-// that stayed unresolved: the ones with the most unresolved addresses first.
+// modulesOf returns the modules in questions to sym, once the searches for their files have ended,
+// and the modules with unresolved addresses, in descending order of their number.
 func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symbolize.Unresolved) (all []examinedModule) {
 	for _, r := range sym.Reports() {
 		m := examinedModule{Unresolved: symbolize.Unresolved{ID: r.ID, Name: r.Name}}
@@ -116,13 +116,13 @@ func (x *Examination) module(m *examinedModule) {
 	}
 }
 
-// An advice lists texts with the modules that each would help. Equal texts are printed once.
+// An advice lists texts, each with the modules that it would help. It prints equal texts once.
 type advice struct {
 	texts   []string
-	modules [][]string // for each text
+	modules [][]string // modules for each text
 }
 
-// add adds what would help a module; an empty text is ignored.
+// add adds advice for a module; an empty text is ignored.
 func (a *advice) add(text, module string) {
 	if text == "" {
 		return

@@ -15,16 +15,16 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// useless returns the places that the user named and that could not help, each as a part of a
-// sentence, except those that were reported at the beginning. roots describe the symbol paths.
-// asked reports whether a module has the build ID.
+// useless returns the places named by the user that could not help, each as a part of a sentence,
+// except places that were reported at the start. roots describe the symbol paths. asked reports
+// whether a module has the build ID.
 func (s *Search) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
 		if p.Flag == systemPlace || p.Flag == imageFlag || p.problem() != nil {
 			continue
 		}
 		var problems []string
-		if i < len(roots) { // the places that are searched for build IDs are the first ones
+		if i < len(roots) { // the first places are the ones that are searched for build IDs
 			problems = rootProblems(&roots[i])
 			if id := roots[i].ID; len(problems) == 0 && !id.IsZero() && !asked(id) {
 				problems = []string{"has build ID " + id.String() + ", which no module here has"}
@@ -32,7 +32,7 @@ func (s *Search) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 		} else if err := p.contents(context.Background()); err != nil {
 			problems = []string{err.Error()}
 		}
-		const most = 2 // problems of a place that are listed
+		const most = 2 // problems listed for one place
 		text := strings.Join(problems[:min(len(problems), most)], ", and ")
 		if more := len(problems) - most; more > 0 {
 			text += fmt.Sprintf(", and %d more", more)
@@ -44,12 +44,12 @@ func (s *Search) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 	return all
 }
 
-// misfiled returns why the file at the path for a module's build ID, in a folder that the user
-// named, cannot be used. It is empty if there is no such file.
+// misfiled returns why a file cannot be used although it is at the path for a module's build ID, in
+// a folder that the user named. It is empty if there is no such file.
 func (s *Search) misfiled(r *symbolize.Report) string {
 	hex := r.ID.String()
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
-		return "" // reported on its own, or another file was found, or the path does not exist
+		return "" // reported separately, or another file was found, or the path does not exist
 	}
 	for _, a := range r.Attempts {
 		below := func(dir string) bool {
@@ -88,8 +88,8 @@ var (
 	errNoIDs  = errors.New("has no folders of build IDs: neither .build-id nor 00 to ff")
 )
 
-// contents returns why no debug file will be found at p, or nil. p has no problem, and is not a
-// symbol path.
+// contents returns why p cannot provide debug files, or nil. p has no problem, and is not a symbol
+// path.
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:
@@ -111,7 +111,7 @@ func (p Place) contents(ctx context.Context) error {
 	return nil
 }
 
-// cutOff returns an error with the size of the ELF file at path if its end is missing, or nil.
+// cutOff returns an error with the size of the ELF file at path if the file is truncated, or nil.
 func cutOff(path string) (err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {

@@ -21,33 +21,34 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// SystemURLs is the folder in which distributions name the servers of their debug files.
+// SystemURLs is the folder with the debug file servers of the distribution.
 const SystemURLs = "/etc/debuginfod"
 
-// dpkgLists is the folder of dpkg's lists: PACKAGE.list or PACKAGE:ARCHITECTURE.list has the path
-// of each file of a package on a line.
+// dpkgLists is the folder of dpkg's lists. PACKAGE.list or PACKAGE:ARCHITECTURE.list has the paths
+// of the files in a package, one on each line.
 const dpkgLists = "/var/lib/dpkg/info"
 
 const (
-	maxPackages  = 8192     // lists that are read: a full desktop has 5,000
-	maxListBytes = 64 << 20 // bytes of all lists together: 10 KiB each are usual
-	maxRemedied  = 4        // modules for which a package is looked for
-	maxOpened    = 64       // files of a module's name that are opened: each package may have a README
+	maxPackages  = 8192     // lists that are read; a full desktop has 5,000
+	maxListBytes = 64 << 20 // total bytes of the lists; 10 KiB each are usual
+	maxRemedied  = 4        // modules for which packages are searched
+	// files with a module's name that are opened: each package may have a README
+	maxOpened = 64
 )
 
-// A remedier finds out what would help to resolve addresses. It opens files only.
+// A remedier finds remedies for unresolved addresses. It only opens files.
 type remedier struct {
 	s      *Search
 	module func(id buildid.ID, name string) symbolize.Report
 	lists  string // folder of dpkg's lists; empty: not read
-	urls   string // folder in which the distribution names its servers
+	urls   string // folder with the distribution's servers
 
 	roots []buildid.Root        // contents of the symbol paths; nil if not known
-	asked func(buildid.ID) bool // whether a module has the ID
-	taken map[string]bool       // files of --image that were taken for modules
+	asked func(buildid.ID) bool // reports whether a module has the ID
+	taken map[string]bool       // files of --image that were used as modules
 }
 
-// remedier returns a remedier for a run with these counts. With quick it reads no lists of
+// remedier returns a remedier for a run with these counts. With quick it does not read the lists of
 // packages.
 func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	sym := s.Opened.Symbolizer
@@ -61,14 +62,14 @@ func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	if s.Opened.SymbolPath != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		// The error is that of ended, if no search has walked the paths: they are not walked for a
-		// remedy, and without roots there is one remedy less.
+		// Roots fails because of ended if no search has walked the paths. They are not walked for a
+		// remedy; without roots there is one remedy less.
 		r.roots, _ = s.Opened.SymbolPath.Roots(ended)
 	}
 	return r
 }
 
-// remedies returns what would help with the modules, which are sorted, as parts of a sentence.
+// remedies returns the remedies for the modules, which are sorted, as parts of a sentence.
 func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	var unused []string
 	if len(modules) > 0 {
@@ -89,12 +90,13 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 // needs are the files, flags and packages that modules need to be resolved.
 type needs struct {
 	without  []symbolize.Unresolved // modules with a build ID, without debug information
-	misfiled []string               // places of debug files that are named otherwise
-	packages []string               // with debug files of programs that say which package they are of
-	images   []string               // words of --image
+	misfiled []string               // places of debug files with wrong names
+	// packages with the debug files of programs that name their own package
+	packages []string
+	images   []string // values of --image
 
 	pending, elsewhere, kernel bool
-	reason                     string // with advice, of the module with the most addresses
+	reason                     string // reason with advice for the module with the most addresses
 }
 
 // needsOf returns what the modules, which are sorted, need.
@@ -127,7 +129,7 @@ func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 	return n
 }
 
-// imageFlags returns the flags for files that may be the ones that ran.
+// imageFlags returns flags for files that may be the ones that ran.
 func (n *needs) imageFlags() []string {
 	switch images := n.images[:min(len(n.images), maxRemedied)]; len(images) {
 	case 0:
@@ -153,13 +155,13 @@ func (n *needs) flags() (all []string) {
 	return all
 }
 
-// installs returns the packages to install.
+// installs returns remedies with packages to install.
 func (r *remedier) installs(n needs) []string {
 	packages := n.packages
 	if installed, err := installers(r.lists, n.without); err == nil {
 		packages = append(packages, installed...)
 	}
-	if len(packages) == 0 || r.s.NoDefaultDebugDirs { // their files are in the system's folder
+	if len(packages) == 0 || r.s.NoDefaultDebugDirs { // their files go to the system's folder
 		return nil
 	}
 	slices.Sort(packages)
@@ -167,7 +169,7 @@ func (r *remedier) installs(n needs) []string {
 	return []string{"install " + strings.Join(packages[:min(len(packages), maxRemedied)], " ")}
 }
 
-// servers returns which servers may have the debug files, and how they are asked.
+// servers returns servers that may have the debug files, and how to use them.
 func (r *remedier) servers(n needs) (all []string) {
 	if len(n.without) == 0 {
 		return nil
@@ -189,12 +191,13 @@ func (r *remedier) servers(n needs) (all []string) {
 	return all
 }
 
-// isKernel reports whether a module is the kernel, or no file of its kernel is here.
+// isKernel reports whether a module is the kernel or part of one whose files are not on this
+// machine.
 func isKernel(u symbolize.Unresolved) bool {
 	return u.Name == dialect.KernelImage || errors.Is(u.Err, judge.ErrKernel)
 }
 
-// isAdvice reports whether a reason contains advice, which is after a semicolon.
+// isAdvice reports whether a reason contains advice, after a semicolon.
 func isAdvice(reason error) bool {
 	return isReason(reason) && strings.Contains(reason.Error(), "; ")
 }
@@ -202,15 +205,15 @@ func isAdvice(reason error) bool {
 // noRemedy is the advice if nothing more precise is known.
 const noRemedy = "--debug-file-directory and --symbol-path name folders of debug files"
 
-// longWait is the time that lines of files wait for debug files.
+// longWait is how long lines of files wait for debug files.
 const longWait = "90s"
 
 // debugPackage returns the usual name of the package with the debug files of a distribution's
-// package; empty for distributions that are not known.
+// package; empty for unknown distributions.
 func debugPackage(kind, name string) string {
 	switch {
 	case name == "":
-	case kind == "deb" && (name == "libc6" || strings.HasPrefix(name, "linux-image-")): // made before -dbgsym packages were
+	case kind == "deb" && (name == "libc6" || strings.HasPrefix(name, "linux-image-")): // built before -dbgsym packages existed
 		return name + "-dbg"
 	case kind == "deb":
 		return name + "-dbgsym"
@@ -220,9 +223,8 @@ func debugPackage(kind, name string) string {
 	return ""
 }
 
-// installers returns the packages with the debug files of Debian packages that are installed and
-// have files with the build IDs of the first modules. It reads dpkg's lists for files that are
-// called as these modules.
+// installers returns the debug packages of installed Debian packages that have files with the build
+// IDs of the first modules. It searches dpkg's lists for files with the names of these modules.
 func installers(lists string, modules []symbolize.Unresolved) (packages []string, err error) {
 	var wanted [][]byte
 	var ids []buildid.ID // zero: found
@@ -268,13 +270,13 @@ func installers(lists string, modules []symbolize.Unresolved) (packages []string
 	return packages, nil
 }
 
-// listBuffer is the size of the blocks in which lists are read, in bytes: most lists are smaller,
-// and the longest path of Linux has 4,096 bytes.
+// listBuffer is the size in bytes of blocks of a list: most lists are smaller, and the longest path
+// on Linux has 4,096 bytes.
 const listBuffer = 64 << 10
 
 // eachBlock calls visit with the lines of a list, as many at a time as fit into buffer. It reads at
-// most left bytes, and returns how many of them are left. It reads no further after an error or a
-// line longer than buffer: one list that cannot be read is no reason to give up the others.
+// most left bytes, and returns the remainder of left. It stops at an error or a line longer than
+// buffer, since the other lists may still be readable.
 func eachBlock(path string, left int64, buffer []byte, visit func(text []byte)) int64 {
 	f, err := os.Open(path)
 	if err != nil {

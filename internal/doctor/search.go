@@ -1,7 +1,7 @@
 // Package doctor finds out why addresses have no names, and what would give them some.
 //
-// It knows what may be at fault: places that hold no debug files, files that are not logs, or not
-// those that ran, servers that do not answer; and what may help: flags, packages, other files.
+// It knows possible causes: places without debug files, files that are not logs or did not run, and
+// servers that do not answer; and possible remedies: flags, packages, and other files.
 package doctor
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Search describes how a run searches for debug files: the places in its flags, and the files
-// that were opened.
+// A Search describes how a run searches for debug files: the places in its flags, and the opened
+// files.
 type Search struct {
 	SymbolPaths, Objects             []string
 	Images                           []Image
 	BuildIDDirs, IDsFiles, DebugDirs []string
 	DWP, Sysroot                     string // empty: none
 
-	NoPaths            bool // no file is opened because a log names it
+	NoPaths            bool // files that a log names are not opened
 	NoDefaultDebugDirs bool
 
 	URLs []string // URLs of the servers that are asked
-	// the flag that keeps servers from being asked; empty if a server can be named
+	// flag that prevents requests to servers; empty if a server can be named
 	NoServers string
 
-	// Examining is set for symfilter doctor, which is not the advice for what it has just done.
+	// Examining is set for symfilter doctor, so that it is not recommended in its own output.
 	Examining bool
 
 	// Opened has the files that the Search has opened. Summary and Explain need it; Doubts does
@@ -43,13 +43,13 @@ type Search struct {
 // An Image is a value of --image.
 type Image struct {
 	filter.Image
-	Word string // as on the command line
+	Word string // as in the command line
 }
 
 // A Place is a path that a flag names, or the system's folder of debug files.
 type Place struct{ Flag, Path string }
 
-// The flags of places, and the name of the system's folder in their stead.
+// Flags of places, and the name of the system's folder, which has no flag.
 const (
 	symbolPathFlag = "--symbol-path"
 	objectFlag     = "--obj"
@@ -61,7 +61,7 @@ const (
 	systemPlace    = "the system's"
 )
 
-// Places returns the places in which debug files are searched, those of Scanned first.
+// Places returns the places that are searched for debug files, starting with Scanned.
 func (s *Search) Places() (places []Place) {
 	var images, dwp, sysroot []string
 	for i := range s.Images {
@@ -105,8 +105,8 @@ func (s *Search) Scanned() []string {
 	return paths
 }
 
-// Warnings returns messages about the places that the user named and that cannot hold debug files.
-// If no FILE is named, the log may have been taken for such a place.
+// Warnings returns messages about places named by the user that cannot hold debug files. If no FILE
+// is named, such a place may have been meant as the log.
 func (s *Search) Warnings(fromStdin bool) (all []string) {
 	for _, p := range s.Places() {
 		if p.Flag == systemPlace {
@@ -131,7 +131,7 @@ var (
 	errNoImage   = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
 )
 
-// problem returns why nothing can be found at p, or nil. It opens only regular files and folders,
+// problem returns why p cannot provide files, or nil. It opens only regular files and folders,
 // because opening a FIFO waits for its other end.
 func (p Place) problem() error {
 	info, err := os.Stat(p.Path)
@@ -154,12 +154,12 @@ func (p Place) problem() error {
 	if !info.IsDir() {
 		return errNoFolder
 	}
-	_, err = os.Stat(p.Path + "/.") // files in it may be found by name, even if it cannot be listed
+	_, err = os.Stat(p.Path + "/.") // files in it may be found by name even if it cannot be listed
 	return err
 }
 
-// CheckImage returns why the file at path cannot be one of --image, or nil: neither an ELF file,
-// nor a module of Linux that is compressed by xz, zstd or gzip.
+// CheckImage returns why the file at path cannot be a value of --image, or nil. It must be an ELF
+// file, or a module of Linux, compressed by xz, zstd or gzip.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -168,8 +168,8 @@ func CheckImage(path string) error {
 	return err
 }
 
-// begins returns other unless path, whose state is info, is a regular file that begins with one of
-// magics, or why it cannot be read.
+// begins returns other if path, whose state is info, is not a regular file that begins with one of
+// magics. It returns another error if the file cannot be read.
 func begins(path string, info fs.FileInfo, other error, magics ...string) error {
 	if !info.Mode().IsRegular() {
 		return other

@@ -12,9 +12,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Subject is the build ID or file that the argument of a command names.
+// A Subject is a build ID or file, named by an argument of a command.
 type Subject struct {
-	Word string     // as on the command line
+	Word string     // as in the command line
 	Path string     // absolute; empty: Word is a build ID, or standard input
 	ID   buildid.ID // build ID of a file, set by Examine; zero if it has none
 	ELF  bool       // after Examine: the file is an ELF file
@@ -25,8 +25,8 @@ type Subject struct {
 // A WordError reports that a word names neither a file nor a build ID.
 type WordError struct{ error }
 
-// SubjectOf returns the subject that word names, and reads nothing yet. A file of that name takes
-// precedence over a build ID.
+// SubjectOf returns the subject with the name word, without reading anything. A file with that name
+// takes precedence over a build ID.
 func SubjectOf(word string) (s Subject, err error) {
 	s.Word = word
 	info, err := os.Stat(word)
@@ -52,7 +52,7 @@ func SubjectOf(word string) (s Subject, err error) {
 	return s, err
 }
 
-// Examine finds out what kind of file the subject is. The process should be confined before.
+// Examine finds out what kind of file the subject is. The process should already be confined.
 func (s *Subject) Examine() error {
 	if info, err := os.Stat(s.Path); s.Path == "" || err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -75,8 +75,8 @@ func (s *Subject) Examine() error {
 	return nil
 }
 
-// NotProgram returns why the subject has no addresses that can be looked up, after Examine; nil if
-// it may have some.
+// NotProgram returns why addresses in the subject cannot be looked up; nil if it may have some. It
+// must be called after Examine.
 func (s *Subject) NotProgram() error {
 	const want = "not a program, library or debug file in ELF"
 	switch {
@@ -99,7 +99,7 @@ func (s *Subject) Location(addr uint64) symbolize.Location {
 	return symbolize.Location{ID: s.ID, Name: s.Path, Addr: addr}
 }
 
-// Unresolved returns the subject with n addresses that have no name because of err.
+// Unresolved returns the subject with n addresses that are unresolved because of err.
 func (s *Subject) Unresolved(n int64, err error) symbolize.Unresolved {
 	return symbolize.Unresolved{ID: s.ID, Name: s.Path, Frames: n, Err: err}
 }
@@ -114,14 +114,15 @@ func (s *Subject) Outside(sym *symbolize.Symbolizer, addr uint64) error {
 	return &OutsideError{addr, r.Low, r.High}
 }
 
-// An OutsideError reports that a file loads nothing at an address: it may be one of a process.
+// An OutsideError reports that a file loads nothing at an address, which may be an address of a
+// process.
 type OutsideError struct{ addr, low, high uint64 }
 
 func (e *OutsideError) Error() string {
 	return fmt.Sprintf("outside of the file, whose addresses are 0x%x to 0x%x", e.low, e.high-1)
 }
 
-// next returns advice: what kind of address it may be instead.
+// next returns advice about other kinds of address that it may be.
 func (e *OutsideError) next() string {
 	switch {
 	case e.addr < e.low:
