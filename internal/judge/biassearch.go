@@ -13,13 +13,13 @@ import (
 
 // The load bias of a module whose frames have only addresses of the process is found by trying all
 // possible ones: multiples of the page size for which every address is in code. Each call before a
-// return address, and each function that the log names at an address, is a fact for a bias. The
-// bias is taken if it has more facts than another bias or another file could have by chance.
+// return address, and each function that the log names at an address, is a fact for a bias. A bias
+// is accepted if it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (
 	maxSightings = 128     // addresses of a module that are compared
-	maxBiases    = 1 << 16 // biases of a module that are tried: those of 256 MiB of code
+	maxBiases    = 1 << 16 // biases tried for a module: enough for 256 MiB of code
 	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace: 50 ms at 50 ns each
 	biasStage    = 4       // addresses that are compared before the worst biases are dropped
 )
@@ -29,19 +29,21 @@ const (
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5
-	scoreTrampoline = 18 // its code is once or twice in a megabyte
-	scoreName       = 8  // at most: a function of 16 bytes in a page
-	scoreUsual      = 10 // the bias is the one at which such programs are usually loaded
+	scoreTrampoline = 18 // this code occurs once or twice in a megabyte
+	scoreName       = 8  // maximum, for a function of 16 bytes in a page
+	scoreUsual      = 10 // such programs are usually loaded at this bias
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	scoreMargin     = 8  // lead that the best bias needs over all others, and over the best of as many wrong ones
+	// lead of the best bias over all others, and over the best of as many wrong ones
+	scoreMargin = 8
 )
 
 // A sighting is an address of a module whose load bias is not known.
 type sighting struct {
-	addr   uint64
-	call   dialect.Call
-	inside []object.Symbol // the symbols that have the name, if the log names a function at the address
-	name   string          // the name of the symbols in inside
+	addr uint64
+	call dialect.Call
+	// symbols with the name of the function that the log has for the address, if any
+	inside []object.Symbol
+	name   string // name of the symbols in inside
 }
 
 // A bias is a load bias that a module may have.
@@ -79,14 +81,15 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// A searched is the result of a search: the distance of the load bias from the page of the first sighting.
+// A searched is the result of a search: the distance from the page of the first sighting to the
+// load bias.
 type searched struct {
 	distance uint64
 	found    bool
 }
 
-// search looks for the bias of v if there are enough new sightings since the last search. What an earlier
-// trace of the log has shown about the same file and sightings is not searched for again.
+// search looks for the bias of v if there are enough new sightings since the last search. It reuses
+// the result that an earlier trace of the log had for the same file and sightings.
 func (t *Trace) search(v *verdict) {
 	if v.biased || len(v.seen) == 0 || v.tried > 0 && len(v.seen) < v.tried+1+v.tried/4 {
 		return
@@ -117,8 +120,8 @@ func (t *Trace) search(v *verdict) {
 	}
 }
 
-// sightings returns the sum of the file and the sightings, which is the same wherever the file was loaded.
-// page is that of the first sighting.
+// sightings returns a hash of the file and the sightings. It is the same for each load address of
+// the file. page is the page of the first sighting.
 func (v *verdict) sightings(page uint64) sum {
 	q := about(v.image)
 	if _, high := v.image.span(); page <= high {
@@ -134,9 +137,8 @@ func (v *verdict) sightings(page uint64) sum {
 	return q.sum()
 }
 
-// search looks for the bias that the sightings show. complete is not set if the work has ended the search:
-// work is the number of comparisons that are left, which search reduces. first is the address of the
-// first sighting.
+// search looks for the bias that explains the sightings. It reduces work, the number of comparisons
+// that are left; complete is not set if none were left. first is the address of the first sighting.
 func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool) {
 	all, complete := v.possible(first, work)
 	tried := len(all)
@@ -161,8 +163,8 @@ func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool)
 	return b, found, true
 }
 
-// best returns the one of all biases that the facts prove. tried is the number of biases before the
-// worst were dropped.
+// best returns the bias that the facts prove. tried is the number of biases before the worst were
+// dropped.
 func (v *verdict) best(all []bias, tried int) (b bias, ok bool) {
 	others := math.Log2(float64(max(tried, 1)))
 	for i := range all {
@@ -196,9 +198,9 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases for which first, an address, is in an executable segment. It returns none if
-// they are too many, and complete is not set if they are more than the work that is left. It reduces work
-// by their number.
+// possible returns the biases for which first, an address, is in an executable segment. It returns
+// none if there are too many; complete is not set if their number exceeds work. It reduces work by
+// their number.
 func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) {
 	type biases struct{ low, number uint64 }
 	var ranges []biases
@@ -230,14 +232,14 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 			all = append(all, bias{at: r.low + i*pageSize})
 		}
 	}
-	if len(ranges) > 1 { // ranges may overlap, so that a bias is there twice
+	if len(ranges) > 1 { // ranges may overlap, and give a bias twice
 		slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
 		all = slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
 	}
 	return all, true
 }
 
-// worth returns the rank of a sighting: the ones that exclude most biases are compared first.
+// worth returns the rank of a sighting: sightings that exclude most biases are compared first.
 func (s *sighting) worth() int {
 	switch {
 	case len(s.inside) > 0:
@@ -263,7 +265,7 @@ func (s *sighting) agrees(m *Image, b *bias) bool {
 		return false
 	}
 	addr := s.lookup() - b.at
-	// the producer may have looked up the return address, at which another function may begin
+	// the producer may have looked up the return address, at which the next function may begin
 	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr) || isInside(s.inside, s.addr-b.at))
 }
 

@@ -9,9 +9,9 @@ import (
 
 const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
-// link adds what the call before the address of outer shows about the file of inner, the frame that
-// it has called: another file has the called function at the address of inner by chance only. The
-// smaller the function and the larger the code of the file, the more that proves.
+// link adds what the call before the address of outer shows about the file of inner, the called
+// frame: in another file the called function is at the address of inner only by chance. A smaller
+// function or a larger file makes that less likely.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -55,7 +55,8 @@ func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64)
 // callEnd returns the end of the call before addr.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
-		for _, less := range []uint64{1, 2, 4} { // all that machines with CallTarget and producers have
+		// the only distances of machines with CallTarget, and of producers
+		for _, less := range []uint64{1, 2, 4} {
 			if yes, known := m.File.CallEndsAt(addr + less); yes && known {
 				return addr + less
 			}

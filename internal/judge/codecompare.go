@@ -9,18 +9,18 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// How the code of a log and that of a file are compared. The kernel patches itself: see maskX86. These
-// figures were measured with the code of Debian's 6.1.0-56-amd64 on four processors, 3.6 million places
-// on each: of the bytes that count, at least 5/8 are those of the file, at all but 10 places 3/4. Of
-// 735,000 pairs of different places of the file, no two have 5/8.
+// How the code in a log and the code of a file are compared. The kernel patches itself: see
+// maskX86. The bounds were measured with the code of Debian's 6.1.0-56-amd64 on four processors, at
+// 3.6 million places each: at least 5/8 of the compared bytes equal the file's, and 3/4 at all but
+// 10 places. Of 735,000 pairs of different places of the file, no two agree in 5/8.
 const (
-	minCompared = 16 // bytes that must count
-	minWords    = 4  // instructions of AArch64 that must count; a kernel lists five
+	minCompared = 16 // bytes that must be comparable
+	minWords    = 4  // instructions of AArch64 that must be comparable; a kernel lists five
 )
 
-// compareCode compares the listing with the code of the file around addr. matches is set if the
-// file has that code, other if it has other code there. If too little of the code counts, neither
-// is.
+// compareCode compares the listing with the code of the file around addr. It sets matches if the
+// file has that code, other if it has different code there, and neither if too little of the code
+// can be compared.
 func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, other bool) {
 	code, start := file.Code(addr)
 	want, before := c.Bytes(file.Order), uint64(c.At*c.Width)
@@ -43,8 +43,8 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, othe
 	return false, false
 }
 
-// compareX86 compares code of a file with that of a log. At least three quarters of the bytes that
-// count must be the same; if half of them are not, the file has other code.
+// compareX86 compares code of a file with code of a log. If at least three quarters of the compared
+// bytes are equal, it matches; if less than half are, the file has other code.
 func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
 	count, equal := 0, 0
@@ -69,11 +69,11 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	return 4*equal >= 3*count, 2*equal < count
 }
 
-// maskX86 marks the bytes of x86-64 code that may be others in a running kernel: calls and jumps with
-// all that the kernel makes of them (tracing, static calls and keys, return thunks, retpolines, and
-// calls of paravirt), the prefix of locks, padding, addresses that move with the kernel, and in files
-// that were not linked, the fields of relocations. It looks for them at each byte, since the beginning
-// of the first instruction is not known: more bytes than needed may be marked.
+// maskX86 marks the bytes of x86-64 code that may differ in a running kernel: calls and jumps, and
+// everything that the kernel replaces them by (tracing, static calls and keys, return thunks,
+// retpolines, and calls of paravirt), the prefix of locks, padding, addresses that move with the
+// kernel, and in files that were not linked, the fields of relocations. It checks each byte, since
+// the start of the first instruction is unknown, so it may mark more bytes than needed.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {
@@ -89,7 +89,7 @@ func maskX86(code []byte, unlinked bool) []bool {
 				break
 			}
 		}
-		if b == 0x0f && len(rest) > 1 && rest[1]&0xf0 == 0x80 { // a jump on a condition
+		if b == 0x0f && len(rest) > 1 && rest[1]&0xf0 == 0x80 { // a conditional jump
 			mark(i, 6)
 		}
 		if b == 0x65 { // relative to the processor's own data
@@ -106,13 +106,13 @@ func maskX86(code []byte, unlinked bool) []bool {
 	return mask
 }
 
-// The low halves of the addresses of a kernel of x86-64.
+// The low halves of kernel addresses on x86-64.
 const (
 	kernelLow  = 0x81000000
 	kernelSize = 0x04000000
 )
 
-// A patched is the beginning of code that a kernel may patch, and the number of its bytes.
+// A patched is the beginning of code that a kernel may patch, with the number of patched bytes.
 type patched struct {
 	code string
 	size int
@@ -124,8 +124,9 @@ var patchedX86 = []patched{
 	{"\xf3\x0f\x1e\xfa", 4}, {"\xf0", 1}, {"\x3e", 1}, {"\x90", 1}, {"\xcc", 1},
 }
 
-// relativeToX86 returns the offset of the four bytes of an address relative to the instruction, which
-// begins with the prefix of a segment; an offset after all code if it has none.
+// relativeToX86 returns the offset of the four bytes of an address relative to the instruction,
+// which begins with a segment prefix. If there is no such address, it returns an offset after all
+// code.
 func relativeToX86(code []byte) int {
 	at := 1
 	if at < len(code) && code[at]&0xf0 == 0x40 { // REX
@@ -140,9 +141,9 @@ func relativeToX86(code []byte) int {
 	return len(code)
 }
 
-// compareArm64 compares code of a file with that of a log: five instructions as a rule; four of
-// them must be the same. Other code has no instruction in common with the log, apart from
-// instructions that kernels patch: nop, branches and calls.
+// compareArm64 compares code of a file with code of a log: usually five instructions, four of which
+// must be equal. Different code has no instruction in common with the log, except instructions that
+// kernels patch: nop, branches and calls.
 func compareArm64(code, want []byte) (matches, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32
@@ -170,7 +171,7 @@ func compareArm64(code, want []byte) (matches, other bool) {
 
 const arm64Nop = 0xd503201f
 
-// compareListed compares the code that the log lists around f's instruction with that of the file.
+// compareListed compares the code that the log lists around f's instruction with the file's code.
 func (c *check) compareListed(f *Frame) {
 	if f.Listed == nil || len(f.Listed.Units) == 0 || c.of.identifies(f) {
 		return

@@ -27,7 +27,7 @@ func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address in the file of an offset in the mapping of an executable segment. The
+// inCode returns the address in the file for an offset in the mapping of an executable segment. The
 // mapping has size bytes.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
@@ -44,8 +44,8 @@ func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// crashed locates the frame of a process that died, by the listing of its code, and reports whether
-// there is a listing.
+// crashed locates the frame of a crashed process by its listed code. It reports whether there is a
+// listing.
 func (t *Trace) crashed(f *Frame) bool {
 	c := f.Crash
 	if c == nil || f.Place.Verified != "" {
@@ -100,8 +100,8 @@ func (m *Image) showsCrash(f *Frame) bool {
 	return false
 }
 
-// listed compares the code that f's line lists with that of the file. Code of few different bytes
-// refutes a file, but does not prove it.
+// listed compares the code listed in f's line with the file's code. Code with few different bytes
+// can refute a file, but not prove it.
 func (c *check) listed(f *Frame) {
 	if len(f.Code) == 0 {
 		return

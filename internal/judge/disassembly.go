@@ -8,12 +8,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// maxDisassembled is the number of bytes of a function that are disassembled for an address, a step
-// each.
+// maxDisassembled bounds the bytes of a function that are disassembled for an address. Each costs
+// one step.
 const maxDisassembled = 4 << 10
 
-// isWithinInstruction reports whether addr is after the first byte of an instruction of x86-64, so
-// that no fault can be there. It returns false if that is not known.
+// isWithinInstruction reports whether addr is after the first byte of an instruction of x86-64,
+// where no fault can occur. It returns false if this is unknown.
 func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	start, end, ok := f.UnwindRange(addr)
 	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().Left() <= 0 {
@@ -31,11 +31,12 @@ func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
 }
 
-// maxJumps is the number of functions through which a called function may jump to another.
+// maxJumps bounds the functions through which a called function may jump to another.
 const maxJumps = 16
 
-// leadsElsewhere reports whether the function that begins at target is not the one that addr is in,
-// and jumps to that one neither itself nor through others. It returns false if that is not known.
+// leadsElsewhere reports whether the function at target does not contain addr, and reaches the
+// function that does neither by its own jumps nor through others. It returns false if this is
+// unknown.
 func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
 	from, to, ok := m.File.UnwindRange(addr)
 	if !ok || m.File.Machine != elf.EM_X86_64 {
@@ -62,14 +63,14 @@ func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
 	return true
 }
 
-// jumps are the addresses to which a function may jump beyond itself.
+// jumps are the addresses outside of a function to which it may jump.
 type jumps struct {
 	to    []uint64 // at most maxJumps
-	known bool     // these are all
+	known bool     // to is complete
 }
 
-// jumpsFrom returns the jumps of the function at addr. They are kept: a log repeats its frames, and
-// to decode a function takes 4 µs.
+// jumpsFrom returns the jumps of the function at addr. It caches them, since a log repeats its
+// frames and decoding a function takes 4 µs.
 func (t *Trace) jumpsFrom(m *Image, addr uint64) (found jumps) {
 	start, end, ok := m.File.UnwindRange(addr)
 	if !ok || end-start > maxDisassembled || t.quota().Left() <= 0 {

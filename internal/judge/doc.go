@@ -3,9 +3,9 @@
 // A [Trace] judges the frames of one trace together: it finds load biases from maps, from frames
 // that have two numbers, and from calls before return addresses, and checks that the file on this
 // machine is the one that ran. A frame that fails a check, or that no check can prove, is not
-// located: its line stays as it is. What the frames show about a file is its [Evidence]; it decides
-// for all frames of a process.
+// located: its line stays as it is. The frames of a process provide [Evidence] for or against a
+// file, which decides for all of them.
 //
-// The lines are read by package dialect, the files are opened by the caller. A log and the files
-// that it names are hostile: the work for the traces of a log is bounded by its [dialect.Quota].
+// Package dialect reads the lines, and the caller opens the files. A log and the files that it
+// names may be hostile: the work for the traces of a log is bounded by its [dialect.Quota].
 package judge

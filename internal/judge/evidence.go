@@ -2,41 +2,50 @@ package judge
 
 import "slices"
 
-// The weights of what frames show about a file, in bits: a fact of n bits is true of one in 2^n files
-// that did not run.
+// Weights of the evidence for a file, in bits: a fact of n bits is true by chance for one in 2^n
+// files that did not run.
 const (
-	callBits       = 5  // a call before the address: at most one of 32 places in code, measured in libraries and small programs
+	// a call before the address: true for at most one of 32 places in code, as measured in
+	// libraries and small programs
+	callBits       = 5
 	failureBits    = 6  // a failure among up to 64 frames multiplies the chances of another file by their number
 	symbolBits     = 20 // a symbol at its distance; it outweighs a failure
-	trampolineBits = 18 // its code is once or twice in a megabyte
-	proofBits      = 14 // a file that did not run has them in one of 16,384 traces
+	trampolineBits = 18 // this code occurs once or twice in a megabyte
+	proofBits      = 14 // a file that did not run reaches this in one of 16,384 traces
 )
 
-// guessedCalls is the number of return addresses after a call that prove a file that was found by
-// its name alone. No address may refute it.
+// guessedCalls is the number of return addresses after a call that prove a file found only by its
+// name. No address may refute it.
 const guessedCalls = 4
 
 // unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
-// calls could link to its neighbours in the same file, and do not: see [check.link].
-// unlinkedFaultCalls is that for a frame that no call precedes either, as the place of a fault.
+// calls could link to its neighbours in the same file, but do not: see [check.link].
+// unlinkedFaultCalls is that number if the frame does not follow a call either, as at a fault.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
-// youngerCalls is the number of return addresses after a call, and youngerLinks that of frames to
-// which such a call leads, that a stack needs in a file that was changed after the log was written.
+// youngerCalls is the number of return addresses after a call, and youngerLinks the number of
+// frames that such a call leads to, which a stack needs in a file that was changed after the log
+// was written.
 const youngerCalls, youngerLinks = 4, 2
 
-const maxEvidence = 64 // addresses of a kind that are counted for a module
+const maxEvidence = 64 // addresses counted for a module, of each kind
 
-// An Evidence counts what frames show about a file. Each address counts once.
+// An Evidence counts facts for and against a file. Each address counts once.
 type Evidence struct {
-	Called       []uint64 `json:"called,omitempty"`       // addresses with a call before them
-	Failed       []uint64 `json:"failed,omitempty"`       // return addresses without one, or addresses outside the code
-	Stray        uint64   `json:"stray,omitempty"`        // address outside the code of a stack's last frame, which does not count
-	Contradicted int      `json:"contradicted,omitempty"` // frames whose code is another in the file, of those in Failed
-	Symbols      int      `json:"symbols,omitempty"`      // frames that agree with symbols or listed code
-	Trampolines  int      `json:"trampolines,omitempty"`  // frames at the code to which a signal handler returns
-	Links        int      `json:"links,omitempty"`        // frames that a call leads to, whose file is also that of the call
-	Linked       int      `json:"linked,omitempty"`       // bits, of a frame in the function that it names, or that the next frame calls
+	Called []uint64 `json:"called,omitempty"` // addresses with a call before them
+	// return addresses without a call before them, and addresses outside the code
+	Failed []uint64 `json:"failed,omitempty"`
+	// address of a stack's last frame outside the code, which does not count
+	Stray uint64 `json:"stray,omitempty"`
+	// number of Failed frames at which the file has different code
+	Contradicted int `json:"contradicted,omitempty"`
+	Symbols      int `json:"symbols,omitempty"` // frames that agree with symbols or listed code
+	// frames in a signal trampoline, the code to which a signal handler returns
+	Trampolines int `json:"trampolines,omitempty"`
+	// frames reached by a call in the same file
+	Links int `json:"links,omitempty"`
+	// bits of frames in the function that they name, or that the next frame calls
+	Linked int `json:"linked,omitempty"`
 }
 
 // addOnce adds addr to a list of addresses.
@@ -70,7 +79,8 @@ func (e *Evidence) refutes(m *Image) bool {
 	}
 	bits := e.bits()
 	if e.Contradicted > 0 && !m.Given {
-		bits -= callBits*len(e.Called) + e.Linked // the frames that agree may be in the parts that are as they were
+		// the agreeing frames may be in parts that did not change
+		bits -= callBits*len(e.Called) + e.Linked
 	}
 	return bits < proofBits && (!m.Given || len(e.Failed) > 1)
 }
@@ -81,7 +91,7 @@ func (e *Evidence) placesInYounger() bool {
 	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }
 
-// bounded returns a copy of e, which may come from a file, within its bounds.
+// bounded returns a copy of e, which may come from a file, with its bounds enforced.
 func (e *Evidence) bounded() Evidence {
 	return Evidence{
 		Called: slices.Clone(e.Called[:min(len(e.Called), maxEvidence)]), Failed: slices.Clone(e.Failed[:min(len(e.Failed), maxEvidence)]),
@@ -89,20 +99,21 @@ func (e *Evidence) bounded() Evidence {
 	}
 }
 
-// A StackState tells the stacks of a Trace apart.
+// A StackState separates the stacks of a Trace.
 type StackState struct {
 	Stack   int    `json:"stack,omitempty"` // the number of the current stack
 	Process uint64 `json:"process,omitempty"`
 	Last    int    `json:"last,omitempty"` // Frame.Number of its last frame
-	Down    bool   `json:"down,omitempty"` // the numbers of its frames fall
+	Down    bool   `json:"down,omitempty"` // the numbers of its frames decrease
 }
 
-// next sets the stack of f, the next frame. Numbers rise within a stack, or they fall to 0.
+// next sets the stack of f, the next frame. Numbers increase within a stack, or decrease to 0.
 func (s *StackState) next(f *Frame) {
 	rises, falls := s.Last >= 0 && f.Number > s.Last, f.Number == s.Last-1 && (f.Number > 0 || s.Down)
 	oneStack := rises || falls
 	if f.Number < 0 {
-		oneStack = s.Last <= 0 && !f.Apart // the first may have a number, as the place of a fault
+		// the first frame may have a number if it is the place of a fault
+		oneStack = s.Last <= 0 && !f.Apart
 	}
 	if !oneStack || f.Process != s.Process {
 		s.Stack++

@@ -7,25 +7,26 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A verdict holds what the frames of a trace show about one module.
+// A verdict holds the evidence of a trace about one module.
 type verdict struct {
-	first   dialect.Frame // the fields about the module, of the first frame that named it; see verdictOf
-	unnamed string        // path of the file that was tried for frames without a module, before any named it
+	first dialect.Frame // module fields of the first frame that named the module; see verdictOf
+	// path of a file that was tried for frames without a module, until a frame named it
+	unnamed string
 	image   *Image
-	file    sum // of the image
+	file    sum // identity of the image
 	bias    uint64
 	biased  bool // bias is known
-	moved   bool // frames show different biases: several processes write to the log
+	moved   bool // frames have different biases: several processes write to the log
 	proved  bool
 	refuted error
-	all     Evidence  // of all frames
-	here    *Evidence // of the frames of the current stack
-	stack   int       // the number of that stack
+	all     Evidence  // evidence of all frames
+	here    *Evidence // evidence of the current stack
+	stack   int       // number of that stack
 	load    int       // see moduleKey
 
-	seen  []sighting // addresses that the bias must explain, as long as it is not known
+	seen  []sighting // addresses that the bias must explain, until it is known
 	tried int        // length of seen at the last search
-	cut   bool       // the Quota has ended the search
+	cut   bool       // the Quota ended the search
 	usual uint64     // a bias that is likely; 0 if unknown
 
 	voted     int       // return addresses of the last inference of the bias
@@ -41,7 +42,7 @@ type verdict struct {
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
 
-// evidence returns what the frames of a stack show about the file.
+// evidence returns the evidence of a stack about the file.
 func (v *verdict) evidence(stack int) *Evidence {
 	if v.here == nil || v.stack != stack {
 		v.here, v.stack = new(Evidence), stack
@@ -49,7 +50,7 @@ func (v *verdict) evidence(stack int) *Evidence {
 	return v.here
 }
 
-// verdictOf returns the verdict of f's module. It is nil if f has no module, or if the trace has
+// verdictOf returns the verdict on f's module. It is nil if f has no module, or if the trace has
 // too many.
 func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
@@ -76,7 +77,8 @@ func keyOf(f *dialect.Frame) moduleKey {
 	}
 	key.name = f.Module
 	if f.Kernel != nil {
-		key.name += " of " + f.Kernel.Named().Release // a module of another release is another file
+		// a module of another release has another file
+		key.name += " of " + f.Kernel.Named().Release
 	}
 	return key
 }
@@ -112,8 +114,8 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 	return v
 }
 
-// address returns the address of f as the file has it, not adjusted. derived is set if it is
-// computed from f's symbol, because the line has no other number.
+// address returns the unadjusted address of f in the file. derived is set if it was computed from
+// f's symbol, because the line has no other number.
 func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	if addr, ok := numbered(v.image, f); ok {
 		return addr, false, nil
@@ -139,10 +141,10 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	return syms[0].Addr + uint64(f.Symbol.Offset), true, nil
 }
 
-// runtime returns the address, as the file has it, of a frame with an address in the process, whose
-// symbol is one of syms. The symbol takes precedence over the bias, which may be that of another
-// process that writes to the same log. If the address is not a whole number of pages away from the
-// symbol, the file is not the one that ran.
+// runtime returns the address in the file for a frame with an address in the process, whose symbol
+// is one of syms. The symbol takes precedence over the bias, which another process that writes to
+// the same log may have. If the distance from the symbol is not a whole number of pages, the file
+// did not run.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		switch {
@@ -173,8 +175,8 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	return 0, ErrManySym
 }
 
-// judgeGiven refutes v, a file that the operator has named, if the only return addresses of the trace
-// have no call before them.
+// judgeGiven refutes v, a file that the operator has named, if the trace has return addresses but
+// none follows a call.
 func (v *verdict) judgeGiven() {
 	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall

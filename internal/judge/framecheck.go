@@ -9,40 +9,47 @@ import (
 
 // A check compares one frame with the file of its module.
 type check struct {
-	of         *verdict
-	here       *Evidence // of the frame's stack
-	stack      int       // the number of that stack
-	returns    uint64    // the return address, if a call is before it; otherwise 0
-	corrected  bool      // see Trace
-	called     bool      // a call must be before the address, because the frame before is not a trampoline
-	exact      bool      // the frame was interrupted by a signal
-	mayFault   bool      // the frame before may be a trampoline, whose file is not here or not proved
-	noLibrary  bool      // that file is not here
-	faults     bool      // so the address, which no call is before, is exact if the file is proved
-	trampoline bool      // its code is that to which a signal handler returns
-	strays     bool      // the address is outside the code, as the last frame of an unwinder that follows frame pointers may be
-	mixed      bool      // frames of several processes may be mixed
-	addr       uint64    // as the file has it, not adjusted
-	lookup     uint64
-	verified   string
-	err        error
+	of        *verdict
+	here      *Evidence // evidence of the frame's stack
+	stack     int       // number of that stack
+	returns   uint64    // the return address if it follows a call; otherwise 0
+	corrected bool      // see Trace
+	// the address must follow a call, because the previous frame is not a trampoline
+	called bool
+	exact  bool // the frame was interrupted by a signal
+	// the previous frame may be a trampoline; its file is missing or not proved
+	mayFault  bool
+	noLibrary bool // that file is missing
+	// therefore the address, which follows no call, is exact if the file is proved
+	faults     bool
+	trampoline bool // the frame is in a signal trampoline, to which a signal handler returns
+	// the address is outside the code, which is normal for the last frame of a frame-pointer
+	// unwinder
+	strays   bool
+	mixed    bool   // frames of several processes may be mixed
+	addr     uint64 // unadjusted address in the file
+	lookup   uint64
+	verified string
+	err      error
 
-	call    dialect.Call // what the address is, beyond f.Call, by the machine and the frames around it
-	derived bool         // the address is computed from the symbol, so that the symbol proves nothing
-	follows bool         // a call is before the address
-	known   bool         // follows is known
-	signal  bool         // the next frame was interrupted by a signal
+	// kind of the address according to the machine and the neighbouring frames; refines f.Call
+	call    dialect.Call
+	derived bool // the address was computed from the symbol, which therefore proves nothing
+	follows bool // the address follows a call
+	known   bool // follows is known
+	signal  bool // the next frame was interrupted by a signal
 
-	linked  bool // the call to the frame leads to its function, or its own call to that of the frame before
+	// the call to the frame leads to its function, or its own call to the previous frame's function
+	linked  bool
 	astray  bool // one of these calls leads to another function
-	beside  bool // such a call is there, in the same file
+	beside  bool // there is such a call, in the same file
 	run     run
 	runs    bool // run is set
-	refuted bool // for all of run
+	refuted bool // all frames of run are refuted
 }
 
-// comparison are the steps of compare, in their order. A step returns false if the ones after it
-// have nothing to compare: the frame is refuted, or all is known of it.
+// comparison lists the steps of compare in order. A step returns false if the next ones have
+// nothing to compare: the frame is refuted, or everything is known.
 var comparison = []func(c *check, t *Trace, f *Frame) bool{
 	(*check).findAddress,
 	(*check).adjustToMachine,
@@ -69,7 +76,7 @@ func (c *check) compare(t *Trace, f *Frame) (interrupts bool) {
 	return c.signal
 }
 
-// findAddress sets the address of f as the file has it.
+// findAddress sets the address of f in the file.
 func (c *check) findAddress(_ *Trace, f *Frame) bool {
 	if f.Kind == dialect.Offsetted {
 		c.addr, c.err = c.of.readAddress(f, c.corrected)
@@ -87,7 +94,7 @@ func (c *check) findAddress(_ *Trace, f *Frame) bool {
 		return true
 	}
 	if file.Machine == elf.EM_ARM && f.Symbol.Name == "" {
-		c.addr &^= 1 // the bit of a call of Thumb code
+		c.addr &^= 1 // bit 0 marks Thumb code
 	}
 	if f.Machine != 0 && file.Machine != f.Machine {
 		c.err = ErrNotCode
@@ -96,7 +103,7 @@ func (c *check) findAddress(_ *Trace, f *Frame) bool {
 	return true
 }
 
-// adjustToMachine sets what the address is in code of the file's machine.
+// adjustToMachine adjusts the kind of the address to the file's machine.
 func (c *check) adjustToMachine(_ *Trace, f *Frame) bool {
 	c.call = f.Call
 	file := c.of.image.File
@@ -115,7 +122,7 @@ func (c *check) adjustToMachine(_ *Trace, f *Frame) bool {
 	return c.err == nil
 }
 
-// compareWithoutFile ends the comparison if there is only a build ID, which identifies the file.
+// compareWithoutFile ends the comparison if only a build ID, which identifies the file, is known.
 func (c *check) compareWithoutFile(_ *Trace, f *Frame) bool {
 	m := c.of.image
 	if m.File != nil {
@@ -128,7 +135,7 @@ func (c *check) compareWithoutFile(_ *Trace, f *Frame) bool {
 	return false
 }
 
-// findSignal sets whether the address is the code to which a signal handler returns.
+// findSignal finds out whether the address is in a signal trampoline.
 func (c *check) findSignal(_ *Trace, _ *Frame) bool {
 	m := c.of.image
 	c.signal = c.call != dialect.Adjusted && m.isTrampoline(c.addr)
@@ -186,13 +193,13 @@ func (c *check) isInCode(_ *Trace, f *Frame) bool {
 	return false
 }
 
-// compareListing compares the code that f's line lists with that of the file.
+// compareListing compares the code listed in f's line with the file's code.
 func (c *check) compareListing(_ *Trace, f *Frame) bool {
 	c.listed(f)
 	return c.err == nil
 }
 
-// compareSymbol compares the symbol that the log has for f with those of the file.
+// compareSymbol compares the symbol in the log with the file's symbols.
 func (c *check) compareSymbol(_ *Trace, f *Frame) bool {
 	m := c.of.image
 	var differs bool
@@ -236,7 +243,7 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether the address of f says the same with and without a call before it.
+// needsNoCall reports whether f's address means the same with and without a call before it.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:
@@ -247,10 +254,10 @@ func (c *check) needsNoCall(f *Frame) bool {
 	return !c.known
 }
 
-// missCall notes that no call is before the return address of f.
+// missCall notes that the return address of f follows no call.
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
-	// A symbol whose distance is only right modulo the page size proves less than one at the very
+	// A symbol whose distance is right only modulo the page size proves less than one at the exact
 	// distance: linkers align functions, so one in 256 other builds has it there by chance.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
@@ -266,20 +273,20 @@ func (c *check) missCall(f *Frame) {
 	}
 }
 
-// agree notes that the file has the frame's symbol, or its code, where the log has it.
+// agree notes that the file has the frame's symbol or code at the logged place.
 func (c *check) agree() {
 	c.of.all.Symbols++
 	c.here.Symbols++
 }
 
-// weigh adds the bits of a fact, of which only the greatest of a file counts.
+// weigh adds the bits of a fact. Only the greatest of these counts for a file.
 func (c *check) weigh(bits int) {
 	c.of.all.Linked = max(c.of.all.Linked, bits)
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
 // stray notes that the file has no code at the address. Once, the last frame of a stack counts
-// neither for nor against it: the calls before the other frames have to prove the file.
+// neither for nor against the file: then calls before the other frames have to prove it.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -288,19 +295,19 @@ func (c *check) stray(last bool) {
 	c.of.all.Stray = c.addr
 }
 
-// fail notes that the file has no call before the address, or no code there.
+// fail notes that the address follows no call, or is outside the file's code.
 func (c *check) fail() {
 	addOnce(&c.of.all.Failed, c.addr)
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol or code, whatever the other
-// frames show.
+// agreesAlone reports whether the file has the frame's own symbol or code; other frames do not
+// matter.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
 }
 
-// contradict notes that the file has other code at the address.
+// contradict notes that the file has different code at the address.
 func (c *check) contradict() {
 	c.fail()
 	c.here.Contradicted++
@@ -309,7 +316,7 @@ func (c *check) contradict() {
 // located reports whether the code of the frame was found.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
-// identifies reports whether the file has the build ID that the log has for f.
+// identifies reports whether the file has the build ID in the log.
 func (v *verdict) identifies(f *Frame) bool {
 	return !f.ID.IsZero() && v.image.ID == f.ID || f.Prefix.Len() >= sureID
 }
@@ -351,13 +358,14 @@ func withoutModule(f *Frame) error {
 // hasID reports whether the log has the build ID of f's module.
 func (f *Frame) hasID() bool { return !f.ID.IsZero() || f.Prefix.Len() >= sureID }
 
-// isBuildOf reports whether v's file has the build ID that the log has for f, or stands for it.
+// isBuildOf reports whether v's file has the build ID that the log has for f, or replaces the file
+// with that ID.
 func (v *verdict) isBuildOf(f *Frame) bool {
 	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
 }
 
-// failure returns the reason why f is not located even if the log has the build ID of the file; nil
-// if there is none.
+// failure returns why f is not located although the log has the build ID of the file; nil if there
+// is no reason.
 func (c *check) failure(f *Frame) error {
 	v := c.of
 	switch {
@@ -368,7 +376,7 @@ func (c *check) failure(f *Frame) error {
 	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.Prefix.Bytes()):
 		return ErrOtherID
 	case c.err == ErrNotCode && v.refuted == nil && v.all.proves(v.image) && !v.all.refutes(v.image) && !c.here.refutes(v.image):
-		return ErrStray // such as garbage of an unwinder that follows frame pointers
+		return ErrStray // for example garbage of a frame-pointer unwinder
 	case c.err != nil:
 		return c.err
 	case c.faults && !f.hasID() && !v.image.Given && !c.here.proves(v.image):
@@ -377,7 +385,7 @@ func (c *check) failure(f *Frame) error {
 	return nil
 }
 
-// proof returns what proves the place of f without a build ID, or the reason why nothing does.
+// proof returns the proof of f's place without a build ID, or why there is none.
 func (c *check) proof(f *Frame) (verified string, err error) {
 	v := c.of
 	switch {
@@ -403,20 +411,20 @@ func (c *check) proof(f *Frame) (verified string, err error) {
 	return "", ErrUnproven
 }
 
-// isRefuted reports whether the file is not the one that ran.
+// isRefuted reports whether the file did not run.
 func (c *check) isRefuted() bool {
 	v := c.of
 	return c.refuted || (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced
 }
 
-// isTooYoung reports whether the file was changed after the log was written, and the stack proves
-// too little for that.
+// isTooYoung reports whether the file was changed after the log was written, and the stack does not
+// prove it nevertheless.
 func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call leads to f or from it, though one could. Footnotes have
-// each address of many stacks once: the next one is no caller.
+// isUnconnected reports whether no call leads to f or from it, though one could. Footnotes list
+// each address of many stacks once: there, the next address is not a caller.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

@@ -14,52 +14,52 @@ import (
 
 const pageSize = dialect.PageSize
 
-// An Image is a file on this machine that may be the module of a trace.
+// An Image is a file on this machine that may be a module of a trace.
 type Image struct {
 	Path  string
 	ID    buildid.ID // zero if the file has none
-	State string     // differs for files that have Path one after the other, if ID is zero
+	State string     // if ID is zero: distinguishes successive files at Path
 	File  *object.File
-	Err   error // why there is no file; then all other fields but Path may be zero
+	Err   error // why there is no file; then only Path may be set
 
 	// Segments are the program headers of the file, and Fixed is set if its load address is its
 	// link address. File is nil if only these are known: then the build ID in the log identifies
-	// the file, and the trace checks nothing but how Offsetted numbers are read.
+	// the file, and the trace only decides how Offsetted numbers are read.
 	Segments []object.Segment
 	Fixed    bool
 
-	// Visit, set if File is nil, calls examine with the file while it is open. It does not call it
-	// if the file cannot be used at the moment.
+	// Visit is set if File is nil. It opens the file, calls examine with it, and closes it. It does
+	// not call examine if the file cannot be used at the moment.
 	Visit func(examine Examination)
 
 	// Given is set if the operator has named the file for the module. Base is the address of its
-	// first page in the process, if the operator gave that too.
+	// first page in the process, if the operator gave it too.
 	Given   bool
 	Base    uint64
 	HasBase bool
 
-	// Guessed is set if the file was found by its name alone. Then the trace must prove more than
-	// for a file at a path: see guessedCalls.
+	// Guessed is set if the file was found only by its name. Then it needs a stronger proof than a
+	// file at a path: see guessedCalls.
 	Guessed bool
 
-	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits, empty if it
-	// cannot be read. Forced is set if nothing that the log shows refutes the file.
+	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits; empty if the
+	// file cannot be read. Forced is set if no evidence in the log refutes the file.
 	Hash   func() string
 	Forced bool
 
-	// Younger is set if the file was changed after the log was written. Then each stack must prove
-	// more: see youngerCalls.
+	// Younger is set if the file was changed after the log was written. Then each stack needs a
+	// stronger proof: see youngerCalls.
 	Younger bool
 
-	// ByName is set if the file of a library was found by its name, in the folders where libraries are.
+	// ByName is set if the file is a library that was found by name in the folders of libraries.
 	ByName bool
 
 	names names
 }
 
-// ProgramName returns the name of the program in the title of a process, which may begin with the
-// path or the name that it was called by: "redis-server *:6379", "postgres: shop ledger [local]
-// idle".
+// ProgramName returns the name of the program in the title of a process. The title may begin with
+// the program's path, or with the name under which it was called: "redis-server *:6379", "postgres:
+// shop ledger [local] idle".
 func ProgramName(title string) string {
 	word, _, _ := strings.Cut(title, " ")
 	return path.Base(strings.TrimSuffix(word, ":"))
@@ -68,7 +68,7 @@ func ProgramName(title string) string {
 // An Examination reads an open file. It must not keep the file.
 type Examination func(*object.File)
 
-// lowest returns the link address of the first page that is loaded.
+// lowest returns the link address of the first loaded page.
 func (m *Image) lowest() uint64 {
 	low, found := uint64(0), false
 	for _, s := range m.Segments {
@@ -79,8 +79,7 @@ func (m *Image) lowest() uint64 {
 	return low &^ (pageSize - 1)
 }
 
-// atOffset returns the address, as the file has it, of an offset in the file, in an executable
-// segment.
+// atOffset returns the address for an offset in the file that is in an executable segment.
 func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && offset-s.Offset < s.FileSize {
@@ -101,9 +100,9 @@ func (m *Image) knownBias() (bias uint64, ok bool) {
 	return 0, false
 }
 
-// biasOfMap returns the load bias of the file if the mapping is one of it. The page with which a
-// segment of code begins may have the end of the segment before it, which has another address: so
-// lld lays out files.
+// biasOfMap returns the load bias of the file if the mapping belongs to it. The first page of a
+// code segment may also contain the end of the previous segment, which has another address: lld
+// lays out files like this.
 func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	if entry.Code {
 		if bias, ok = m.biasOfMapIn(entry, elf.PF_X); ok {
@@ -113,7 +112,7 @@ func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	return m.biasOfMapIn(entry, 0)
 }
 
-// biasOfMapIn is biasOfMap for a mapping of a segment with these flags.
+// biasOfMapIn is biasOfMap for a segment with these flags.
 func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&flags != flags {
@@ -131,7 +130,7 @@ func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64
 	return 0, false
 }
 
-// biasOfText returns the load bias of the file if its section .text is at an address.
+// biasOfText returns the load bias at which the file's section .text is at an address.
 func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	if m.File == nil {
 		return 0, false
@@ -141,7 +140,7 @@ func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	return bias, ok && bias%pageSize == 0
 }
 
-// systemCalls returns the instructions of system calls.
+// systemCalls returns the encodings of the system call instruction.
 func systemCalls(m elf.Machine) []string {
 	switch m {
 	case elf.EM_X86_64:
@@ -154,7 +153,7 @@ func systemCalls(m elf.Machine) []string {
 	return nil
 }
 
-// followsSystemCall reports whether the instruction of a system call is before addr.
+// followsSystemCall reports whether addr follows a system call instruction.
 func (m *Image) followsSystemCall(addr uint64) bool {
 	for _, code := range systemCalls(m.File.Machine) {
 		if bytes.HasPrefix(m.File.Loaded(addr-uint64(len(code))), []byte(code)) {
@@ -168,12 +167,13 @@ func (m *Image) followsSystemCall(addr uint64) bool {
 func (m *Image) isCode(addr uint64) bool { return m.File.ExecCovers(addr) }
 
 // followsCall reports whether a call may end at addr. If the producer has subtracted from the
-// address, it tries the distances that producers subtract.
+// address, followsCall tries the usual differences.
 func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	if kind != dialect.Adjusted {
 		return m.File.CallEndsAt(addr)
 	}
-	distances := []uint64{1, 2, 4, 8} // RISC-V and Thumb: 2; AArch64 and Arm: 4; MIPS: 8; some subtract 1 on all
+	// RISC-V and Thumb: 2; AArch64 and Arm: 4; MIPS: 8; some producers subtract 1 on all machines
+	distances := []uint64{1, 2, 4, 8}
 	switch m.File.Machine {
 	case elf.EM_X86_64, elf.EM_386:
 		distances = distances[:1]
@@ -190,8 +190,8 @@ func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	return yes, known
 }
 
-// trampoline returns the code to which a signal handler returns, which makes the system call
-// rt_sigreturn. It has no symbol with a size, and no call is before it.
+// trampoline returns the code to which a signal handler returns. It makes the system call
+// rt_sigreturn, has no symbol with a size, and follows no call.
 func trampoline(m elf.Machine) string {
 	switch m {
 	case elf.EM_X86_64:
@@ -202,14 +202,14 @@ func trampoline(m elf.Machine) string {
 	return ""
 }
 
-// isTrampoline reports whether addr is the beginning of the code to which a signal handler returns.
+// isTrampoline reports whether a signal trampoline begins at addr.
 func (m *Image) isTrampoline(addr uint64) bool {
 	code := trampoline(m.File.Machine)
 	return code != "" && bytes.HasPrefix(m.File.Loaded(addr), []byte(code))
 }
 
-// symbolAt reports whether the file has a symbol of this name such that addr is offset bytes from
-// its beginning. known is false if it has no symbol of the name.
+// symbolAt reports whether the file has a symbol of this name that is offset bytes before addr.
+// known is false if it has no symbol of the name.
 func (m *Image) symbolAt(s dialect.Symbol, addr uint64) (yes, known bool) {
 	for _, sym := range m.symbols(s.Name) {
 		known = true
@@ -218,7 +218,7 @@ func (m *Image) symbolAt(s dialect.Symbol, addr uint64) (yes, known bool) {
 	return yes, known
 }
 
-// symbols returns the symbols of a name: mangled, with or without a version, or demangled.
+// symbols returns the symbols with a name: mangled, with or without a version, or demangled.
 func (m *Image) symbols(name string) []object.Symbol {
 	if m.File == nil || name == "" {
 		return nil
@@ -238,7 +238,7 @@ func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
 	return m.symbolsNamed(file, plain)
 }
 
-// symbolsNamed returns the symbols of a file whose names are name, within the Quota.
+// symbolsNamed returns the symbols of a file named name, within the Quota.
 func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	if cost := file.SearchCost(); cost > 0 && !m.names.spend(cost) {
 		return nil
@@ -246,8 +246,8 @@ func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	return file.SymbolsNamed(name)
 }
 
-// visitedSymbols is symbols for a file that is open only during a visit. Their names are not valid
-// after it.
+// visitedSymbols is symbols for a file that is open only during a visit. Their names are invalid
+// afterwards.
 func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
 	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
 	for i := range all {

@@ -8,33 +8,34 @@ import (
 
 // A Trace judges the frames of one trace. It keeps its verdicts about modules for later frames.
 type Trace struct {
-	// Open returns the file for the module of a frame, never nil. It is called once for a module.
+	// Open returns the file for the module of a frame, never nil. It is called once for each
+	// module.
 	Open func(f *dialect.Frame) *Image
 
-	// Named returns the files of this machine with the name, which has no folders, in all folders
-	// that are searched. It may be nil.
+	// Named returns the files on this machine with this name, which has no folders, from all
+	// searched folders. It may be nil.
 	Named func(name string) []*Image
 
-	// Unnamed returns the files that may hold the address of a frame without a module: the files
-	// that the operator names, and those that the log names apart from its frames. It may be nil.
+	// Unnamed returns files that may contain the addresses of frames without a module: files that
+	// the operator names, and files that the log names outside of frames. It may be nil.
 	Unnamed func() []*Image
 
-	// Demangle returns the name that programs show for a mangled name. It may be nil.
+	// Demangle returns the demangled name as programs show it. It may be nil.
 	Demangle func(name string) string
 
-	// Complete returns the build ID that begins with these bytes, or zero unless exactly one is
-	// known. It may be nil.
+	// Complete returns the only known build ID that begins with these bytes, or zero. It may be
+	// nil.
 	Complete  func(prefix buildid.ID) buildid.ID
 	completed map[buildid.ID]buildid.ID
 
-	// Quota is that of the log, which its traces share. If it is nil, the trace has its own.
+	// Quota is the log's quota, which its traces share. If it is nil, the trace has its own.
 	Quota *dialect.Quota
 
-	// Memory is that of the log, which its traces share. If it is nil, the trace has its own.
+	// Memory is the log's memory, which its traces share. If it is nil, the trace has its own.
 	Memory *Memory
 
-	// Doubt is called for a file that a stack refutes after frames of its process were located in
-	// it. It may be nil.
+	// Doubt is called for a file that a stack refutes although frames of its process were located
+	// in it before. It may be nil.
 	Doubt func(m *Image)
 
 	// Inferred is called if calls alone show the base of a file, the address of its first page in
@@ -46,41 +47,42 @@ type Trace struct {
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork
 	mapped  mapped
 
-	apart bool // frames have the number of their process
+	apart bool // frames name their process by number
 	known known
 
 	stack     StackState      // the current stack
 	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
-	corrected bool            // numbers of a module are not addresses: see Trace.read
+	corrected bool            // the numbers in a module are not addresses: see Trace.read
 	inGiven   bool            // a frame was located in a file that the operator has named
 }
 
-// A moduleKey identifies a module of a process.
+// A moduleKey identifies a module in a process.
 type moduleKey struct {
 	process uint64
-	name    string     // of the module; empty if its build ID is known
-	id      buildid.ID // of the module
+	name    string     // name of the module; empty if its build ID is known
+	id      buildid.ID // build ID of the module
 	prefix  buildid.ID // see Frame
-	load    int        // tells the processes apart that have it at different addresses; see verdict.elsewhere
+	// distinguishes processes with the module at different addresses; see verdict.elsewhere
+	load int
 }
 
-// sureID is the number of bytes of a build ID that identify a file as the whole ID does. Fewer only
-// refute other files.
+// sureID is the number of bytes of a build ID that identify a file like the whole ID. Fewer bytes
+// can only refute other files.
 const sureID = 8
 
-const maxModules = 1024 // modules of a trace; further ones stay unresolved
+const maxModules = 1024 // modules in a trace; further ones stay unresolved
 
-// The steps of work that is not counted one by one.
+// Costs in steps of work that is not counted step by step.
 const (
-	stepsPerFrame    = 10  // to judge a frame of a module that is known
-	stepsPerModule   = 200 // to find the file of a module that an earlier trace has opened
+	stepsPerFrame    = 10  // judging a frame in a known module
+	stepsPerModule   = 200 // finding the file of a module that an earlier trace has opened
 	stepsPerDemangle = 40
-	bytesPerStep     = 128 // of a file that is searched for a text
+	bytesPerStep     = 128 // bytes of a file searched for a text
 )
 
-// Judge locates the frames, which are in the order of the log, and sets the Place of each. facts
-// are those of the log about the process.
+// Judge locates the frames, which are in log order, and sets the Place of each. facts are the log's
+// facts about the process.
 func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	t.quota().Spend(len(frames) * stepsPerFrame)
 	if t.quota().Exhausted() {
@@ -105,8 +107,7 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	t.concludeAll(frames, checks)
 }
 
-// assignModules sets the fields of frames about their modules, and places the frames that need no
-// others.
+// assignModules sets the module fields of frames, and places the frames that need nothing else.
 func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 	for _, f := range frames {
 		t.apart = t.apart || f.Process != 0
@@ -150,7 +151,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 		t.stack.next(f)
 		c.stack, c.corrected, c.mixed, c.of = t.stack.Stack, t.corrected, mixed, of[i]
 		if c.of == nil || c.of.image.Err != nil {
-			t.setSignal(f.Process, f.Symbol.Name == "__restore_rt") // the trampoline of x86-64, by its name in glibc
+			// the name of x86-64's trampoline in glibc
+			t.setSignal(f.Process, f.Symbol.Name == "__restore_rt")
 			continue
 		}
 		c.here, c.exact = c.of.evidence(c.stack), t.signals[f.Process] && f.Number != 0
@@ -167,7 +169,7 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets what before, the check of the frame before f, shows about f.
+// follow transfers what before, the check of the previous frame, shows about f.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -175,8 +177,8 @@ func (c *check) follow(f *Frame, before *check, of *Frame) {
 	}
 }
 
-// linkAll adds what the order of the frames shows about their files: which is the last one of its
-// stack, and which calls lead to the frames.
+// linkAll adds the evidence from the order of the frames: which frame is the last one of its stack,
+// and which calls lead to the frames.
 func (t *Trace) linkAll(frames []*Frame, checks []check) {
 	for i := range checks {
 		if c := &checks[i]; c.strays {
@@ -209,12 +211,12 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 }
 
-// mapped counts the frames that only old maps locate: those that agree with the files of the maps,
-// and those that do not.
+// mapped counts the frames that only old maps locate: the frames that agree with the files of the
+// maps, and the others.
 type mapped struct{ agree, fail int }
 
-// weighMaps refuses the frames whose module only maps of an earlier trace give, unless so many
-// agree with the maps that these are not of another process.
+// weighMaps refuses frames whose module is known only from maps of an earlier trace, unless enough
+// frames agree with the maps to exclude that these are from another process.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
 		return
@@ -251,14 +253,14 @@ func (t *Trace) setSignal(process uint64, signal bool) {
 	}
 }
 
-// EndStack ends the stack of the last frame: the next one begins another stack.
+// EndStack ends the current stack: the next frame begins another one.
 func (t *Trace) EndStack() {
 	clear(t.signals)
 	t.stack.Stack++
 }
 
-// Lasts returns the number of lines after its last frame for which a trace is kept. It is larger if
-// frames have the number of their process, as in reports of Valgrind, whose errors are far apart.
+// Lasts returns the number of lines for which a trace is kept after its last frame. It is larger if
+// frames name their process, as in reports of Valgrind, whose errors are far apart.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
 		return dialect.FactLines
@@ -266,11 +268,11 @@ func (t *Trace) Lasts() int64 {
 	return dialect.WindowLines
 }
 
-// Apart reports whether frames have the number of their process. Such a trace may be long: it has
-// all errors of a process.
+// Apart reports whether frames name their process. Such a trace may be long: it has all errors of a
+// process.
 func (t *Trace) Apart() bool { return t.apart }
 
-// assign sets the fields of f about its module from the facts of the lines around it.
+// assign sets the module fields of f from facts in the lines around it.
 func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	if f.Kernel != nil {
 		if f.Module == dialect.KernelImage {
@@ -297,7 +299,7 @@ func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	}
 }
 
-// complete sets the build ID of f's module. The log has only its first bytes.
+// complete sets the build ID of f's module, of which the log has only the first bytes.
 func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	if prefix.IsZero() || !f.ID.IsZero() {
 		return
@@ -323,7 +325,7 @@ func (t *Trace) quota() *dialect.Quota {
 	return t.Quota
 }
 
-// refuse locates no frame but those with a build ID and an address of the file.
+// refuse locates only frames with a build ID and an address in the file.
 func refuse(frames []*Frame) {
 	for _, f := range frames {
 		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {

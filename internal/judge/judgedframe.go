@@ -11,10 +11,10 @@ import (
 type Frame struct {
 	*dialect.Frame
 	Place  Place
-	mapped bool // only maps of the log give the module
+	mapped bool // the module is known only from maps in the log
 }
 
-// Unplaced appends frames, which are not located yet, to all. The result refers to them.
+// Unplaced appends frames, not yet located, to all. The result refers to frames.
 func Unplaced(all []Frame, frames []dialect.Frame) []Frame {
 	for i := range frames {
 		all = append(all, Frame{Frame: &frames[i]})
@@ -24,11 +24,11 @@ func Unplaced(all []Frame, frames []dialect.Frame) []Frame {
 
 // A Place is the place of a frame: a file and an address in it.
 type Place struct {
-	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil, it
-	// is the file that was refuted, or nil.
+	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil,
+	// Image is the refuted file, or nil.
 	Image *Image
 
-	// Addr is the address to look up, as the file has it: within the call for a return address.
+	// Addr is the address to look up in the file: for a return address, it is within the call.
 	Addr     uint64
 	Verified string // the proof of the place: ByBuildID, …
 	Err      error  // why the frame is not located; nil if it is
@@ -37,14 +37,15 @@ type Place struct {
 // The proofs of an answer: the values of Place.Verified.
 const (
 	ByBuildID = "build-id" // the log has the build ID of the file
-	BySymbol  = "symbol"   // the file has the symbol of the log at that distance
-	ByCall    = "call"     // in the file, a call is before the return address
-	ByCode    = "code"     // the log lists the code around the address, and the file has it there
+	BySymbol  = "symbol"   // the file has the symbol in the log, at that distance
+	ByCall    = "call"     // in the file, the return address follows a call
+	ByCode    = "code"     // the file has the code that the log lists around the address
 	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
 )
 
 // PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
-// file. It reports whether it has set the Place, or f is Named or never located.
+// file. It reports whether it has set the Place, or the Place is not needed because f is Named or
+// never located.
 func (f *Frame) PlaceByID() bool {
 	if f.Named {
 		return true
@@ -63,24 +64,24 @@ func (f *Frame) PlaceByID() bool {
 	return true
 }
 
-// isOfProgram reports whether f has an address of an ELF file and names no file: then it is in the
-// program itself.
+// isOfProgram reports whether f has an address in an ELF file but names no file: then the file is
+// the program itself.
 func (f *Frame) isOfProgram() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Vaddr
 }
 
-// isUnnamed reports whether f has an address, but does not name its module in any way.
+// isUnnamed reports whether f has an address but does not identify its module in any way.
 func (f *Frame) isUnnamed() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Runtime && f.Addr != 0
 }
 
-// NamesSymbolAt returns an Examination that sets named if the file has a symbol with the name of f
-// that covers addr: an alias of the name that the file's answer has.
+// NamesSymbolAt returns an Examination that sets named if the file has a symbol with f's name that
+// covers addr. The name may be an alias of the name in the file's answer.
 func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
 	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
 }
 
-// Clone returns a copy of frames that stays valid when their Line is used again.
+// Clone returns a copy of frames that remains valid when their Line is reused.
 func Clone(frames []Frame) []Frame {
 	if len(frames) == 0 {
 		return nil

@@ -9,31 +9,32 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The reasons why an address of a kernel is not located.
+// Reasons why an address in a kernel is not located.
 var (
 	ErrNoOffset = errors.New("the log does not show where the kernel was loaded: it needs \"Kernel Offset:\", which a panic logs, a line with an address and its function, the code around the instruction, or four return addresses")
 	ErrNoReturn = errors.New("no call is before this address: it is another value on the stack, or the file is not the one that ran")
 	ErrOutKnown = errors.New("the kernel has no code at this address: it may be in a module, and the log does not have where that was loaded")
 )
 
-// The distances by which kernels are moved are multiples of these.
+// Kernels are moved by multiples of these distances.
 const (
 	moveStep     = 2 << 20  // bytes; x86-64 and RISC-V
 	moveStepAny  = 64 << 10 // bytes; other machines
-	maxMoves     = 1024     // distances that are tried for an address
-	maxMoveTries = 8        // addresses of a trace for which distances are tried
-	sureCalls    = 4        // return addresses that must follow a call for a distance that nothing else shows
+	maxMoves     = 1024     // distances tried for an address
+	maxMoveTries = 8        // addresses in a trace for which distances are tried
+	// return addresses that must follow a call if nothing else shows the distance
+	sureCalls = 4
 )
 
-// A moved is what a trace shows about where a kernel was loaded.
+// A moved is the evidence in a trace about the load address of a kernel.
 type moved struct {
 	bias    uint64
 	known   bool
-	several bool     // the trace shows several: it has logs of several boots
-	returns []uint64 // return addresses, as long as the bias is not known
+	several bool     // the trace shows several biases: its log has several boots
+	returns []uint64 // return addresses, until the bias is known
 }
 
-// moveOf returns what the trace shows about where f's kernel was loaded.
+// moveOf returns the evidence about the load address of f's kernel.
 func (v *verdict) moveOf(f *Frame) *moved {
 	k := v.loads[f.Load]
 	if k == nil {
@@ -46,8 +47,8 @@ func (v *verdict) moveOf(f *Frame) *moved {
 	return k
 }
 
-// findKernelBiases finds where kernels were loaded: by lines with an address and a function, by the
-// distance that a panic logs, by the code that the log lists, or by calls before return addresses.
+// findKernelBiases finds the load biases of kernels: by lines with an address and a function, by
+// the distance that a panic logs, by code in the log, or by calls before return addresses.
 func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {
@@ -96,7 +97,7 @@ func (m *Image) firstCode() uint64 {
 	return first
 }
 
-// loadedAt notes that a frame shows this bias.
+// loadedAt notes that a frame has this bias.
 func (k *moved) loadedAt(bias uint64) {
 	switch {
 	case bias%moveStepAny != 0:
@@ -107,9 +108,9 @@ func (k *moved) loadedAt(bias uint64) {
 	}
 }
 
-// tryMoves tries all biases for which f is in the code of the file. One is taken if the log lists the
-// code that the file has there, or if it is the only one for which all return addresses in the code,
-// and enough of them, follow a call.
+// tryMoves tries all biases for which f is in the file's code. It accepts a bias if the file then
+// has the code listed in the log, or if it is the only bias for which all return addresses in the
+// code, and enough of them, follow a call.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
@@ -165,7 +166,7 @@ func (k *moved) fits(file *object.File, bias uint64) bool {
 	return calls >= sureCalls
 }
 
-// runAtAddress checks f, an address of a kernel.
+// runAtAddress checks f, a frame with an address in a kernel.
 func (c *check) runAtAddress(f *Frame) {
 	k := c.of.moveOf(f)
 	if !k.known || k.several {
@@ -199,7 +200,7 @@ func (c *check) runAtAddress(f *Frame) {
 	}
 }
 
-// ofSeveral returns the function that the frame's own address selects among several of its name and size.
+// ofSeveral returns the function at the frame's own address among several with its name and size.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

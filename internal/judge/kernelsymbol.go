@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// maxGap is the number of bytes that may be between the end of a function and the next one:
-	// they are aligned to 16 or 32 bytes.
+	// maxGap bounds the bytes between the end of a function and the next one: functions are aligned
+	// to 16 or 32 bytes.
 	maxGap = 32
 
-	maxSized = 1 << 16 // names and sizes of functions that are cached for a file; a kernel has 60,000 functions
+	// names and sizes of functions cached for a file; a kernel has 60,000 functions
+	maxSized = 1 << 16
 )
 
-// A sizedName is the name of a function and the distance to the next one.
+// A sizedName is the name of a function and its distance to the next one.
 type sizedName struct {
 	name string
 	size uint64
@@ -25,16 +26,16 @@ type sizedName struct {
 
 // A sized is the function of a sizedName in a file.
 type sized struct {
-	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
+	addr, size uint64 // place of its code in the file; size is 0 if unknown
 	unsure     bool   // its size proves nothing
 	machine    elf.Machine
 	err        error
 }
 
-// maxKnown is the number of frames of kernels whose places are remembered.
+// maxKnown bounds the frames of kernels whose places are remembered.
 const maxKnown = 1 << 12
 
-// known are the places of frames of one kernel, by Frame.Key.
+// known has the places of frames of one kernel, by Frame.Key.
 type known struct {
 	release string
 	id      buildid.ID
@@ -53,10 +54,10 @@ func (t *Trace) PlaceKnown(f *Frame) bool {
 	return ok
 }
 
-// identifyModules sets the build IDs of modules of kernels in frames without one: a kernel prints them
-// in a call trace only, not on the line with RIP. Another frame of the trace has it.
+// identifyModules sets the build IDs of kernel modules in frames without one: a kernel prints them
+// only in a call trace, not on the line with RIP. Another frame of the trace has the ID.
 func identifyModules(frames []*Frame) {
-	var ids map[string]buildid.ID // zero: of several builds
+	var ids map[string]buildid.ID // zero for a module with several builds
 	for _, f := range frames {
 		if f.Kernel == nil || f.Module == dialect.KernelImage || f.ID.IsZero() {
 			continue
@@ -88,21 +89,21 @@ func (t *Trace) rememberPlace(f *Frame) {
 		return
 	}
 	if f.Place.Err == ErrUnproven {
-		return // a later frame may be the proof
+		return // a later frame may provide the proof
 	}
 	k := &t.known
 	if f.Kernel.Release != k.release || f.Kernel.ID != k.id || len(k.places) >= maxKnown {
 		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
 	}
 	if err := f.Place.Err; (err == ErrSize || err == ErrCode || err == ErrRefuted) && !k.refuted {
-		clear(k.places) // they were not sure either
+		clear(k.places) // the places in it were not certain either
 		k.refuted = true
 	}
 	k.places[f.Key] = f.Place
 }
 
-// runInKernel checks f, a function of a kernel or a module. The proof is that the file has a
-// function of this name and size.
+// runInKernel checks f, a function in a kernel or a module. The proof is a function of this name
+// and size in the file.
 func (c *check) runInKernel(f *Frame) {
 	if f.Kind == dialect.InKernel {
 		c.runAtAddress(f)
@@ -124,7 +125,7 @@ func (c *check) runInKernel(f *Frame) {
 	value, call := f.Value, f.Call
 	switch s.machine {
 	case elf.EM_ARM:
-		value &^= 1 // the bit of a return address in Thumb code
+		value &^= 1 // bit 0 of a return address marks Thumb code
 		fallthrough
 	case elf.EM_MIPS:
 		if call == dialect.Either { // see isWarning
@@ -133,7 +134,7 @@ func (c *check) runInKernel(f *Frame) {
 	}
 	offset := value
 	if call == dialect.Return {
-		if offset == 0 { // the address of a function, not a return address in it
+		if offset == 0 { // the address of a function itself, not a return address in it
 			c.err = ErrPadding
 			return
 		}
@@ -154,16 +155,16 @@ func (c *check) runInKernel(f *Frame) {
 	c.compareListed(f)
 }
 
-// endsInCall reports whether the code before c.addr, the end of a function, may be a call: of a
-// function that does not return. Otherwise the address is that of the next function.
+// endsInCall reports whether the code before c.addr, the end of a function, may be a call to a
+// function that does not return. Otherwise the address belongs to the next function.
 func (c *check) endsInCall() bool {
 	yes, known := false, false
 	c.of.image.visit(func(file *object.File) { yes, known = file.CallEndsAt(c.addr) })
 	return yes || !known
 }
 
-// isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no
-// file has it.
+// isMadeAtRun reports whether functions of this name are made while the kernel runs, so that they
+// are in no file.
 func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
 
 // sizedSymbol returns the function of this name and size.
@@ -182,7 +183,7 @@ func (v *verdict) sizedSymbol(s *dialect.Symbol) (found sized) {
 	return found
 }
 
-// sizedIn returns the function of this name and size in a file. all are the symbols of its name.
+// sizedIn returns the function of this name and size in a file. all are the symbols with its name.
 func sizedIn(file *object.File, s *dialect.Symbol, all []object.Symbol) (found sized) {
 	found.err = ErrNoSym
 	if len(all) > 0 {
@@ -202,10 +203,10 @@ func sizedIn(file *object.File, s *dialect.Symbol, all []object.Symbol) (found s
 	return found
 }
 
-// isOfSize reports whether a function of a kernel may have the name of sym and the next one be size
-// bytes after it. unsure is set if that proves nothing. For the last function of a section any size is
-// possible: the file does not show which section follows. The kernel may have left out the next symbol
-// of the file, a label, so that a later one is the next.
+// isOfSize reports whether sym may be the function of a kernel that is followed by the next one
+// after size bytes. unsure is set if that proves nothing. For the last function of a section any
+// size is possible: the file does not show which section follows. The kernel may have omitted the
+// next symbol of the file, a label, so that a later one is the next.
 func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, unsure bool) {
 	if !file.ExecCovers(sym.Addr) {
 		return false, false

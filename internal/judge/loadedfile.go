@@ -2,26 +2,26 @@ package judge
 
 import "github.com/symfilter/symfilter/internal/dialect"
 
-// A run is a file that a process has loaded, as far as the log shows the process. A stack of the
-// run that refutes the file refutes it for all of them, also in later traces: if one part of a file
-// was built again, the other parts are where they were, and the frames in them agree.
+// A run is a file that a process has loaded, as far as the log identifies the process. A stack that
+// refutes the file refutes it for the whole run, including later traces: if part of a file was
+// rebuilt, the other parts may not have moved, and frames in them agree.
 type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
-	bias    uint64 // the page that the module was loaded at, less that of the file
+	bias    uint64 // page at which the module was loaded, minus its page in the file
 	trace   int    // number of the trace, if the log shows neither
 }
 
-// A usage holds what the traces have shown about a run.
+// A usage holds the evidence about a run.
 type usage struct {
 	named   bool // frames were located in the file
 	refuted bool
 }
 
-const maxRuns = 1 << 10 // runs of a Memory, of which twice as many may be kept
+const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file:
-// its build ID or the operator does.
+// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file,
+// because its build ID or the operator does.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {
@@ -69,7 +69,7 @@ func (t *Trace) refuteRuns(frames []*Frame, checks []check) {
 	}
 }
 
-// useRun notes that the frame of c was located.
+// useRun notes that c's frame was located.
 func (t *Trace) useRun(c *check) {
 	if used, _ := t.Memory.runs.get(c.run, maxRuns); !used.named {
 		t.Memory.runs.put(c.run, usage{true, used.refuted}, maxRuns)

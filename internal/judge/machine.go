@@ -8,9 +8,9 @@ import (
 
 const espRustLess = 4 // bytes that are subtracted on RISC-V
 
-// espOnRISCV returns what the address of a frame of ESP-IDF is in code of RISC-V, where the
-// addresses of a backtrace are as they were on the stack. That of abort is a return address without
-// 3 bytes: an odd address, which no instruction has.
+// espOnRISCV returns the kind of the address in a frame of ESP-IDF on RISC-V, where backtraces have
+// addresses as they were on the stack. The address for abort is a return address minus 3 bytes: it
+// is odd, unlike the address of any instruction.
 func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	switch {
 	case call != dialect.Adjusted:
@@ -22,8 +22,8 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	return dialect.Either
 }
 
-// espRust returns the kind of an address in a frame of esp-backtrace: that of the call after which
-// the frame returns.
+// espRust returns the kind of an address in a frame of esp-backtrace, which is the address of the
+// call to which the frame returns.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {
@@ -35,10 +35,9 @@ func (c *check) espRust() dialect.Call {
 	return dialect.Return
 }
 
-// onAVR decides whether the address of a frame counts bytes, as in the ELF file, or words of two
-// bytes, as return addresses and pointers to functions do in the program. Only a call before the
-// address shows which: most values are addresses of code in both ways. The address becomes one in
-// bytes.
+// onAVR decides whether a frame's address counts bytes, as in the ELF file, or words of two bytes,
+// as return addresses and function pointers in the program do. Only a call before the address can
+// decide this: most values are code addresses in both units. onAVR converts the address to bytes.
 func (c *check) onAVR(call dialect.Call) dialect.Call {
 	file := c.of.image.File
 	inBytes, _ := file.CallEndsAt(c.addr)
@@ -52,7 +51,7 @@ func (c *check) onAVR(call dialect.Call) dialect.Call {
 	return dialect.Return
 }
 
-// covers reports whether code is loaded at addr, in bytes or in words.
+// covers reports whether code is loaded at addr, which counts bytes or words.
 func (m *Image) covers(addr uint64) bool {
 	return m.isCode(addr) || m.File.Machine == elf.EM_AVR && m.isCode(2*addr)
 }

@@ -23,7 +23,7 @@ func (t *Trace) findBias(f *Frame, facts *dialect.Facts) {
 	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
 }
 
-// showsOther reports whether f shows that the load bias is not bias.
+// showsOther reports whether f contradicts the load bias.
 func showsOther(m *Image, f *Frame, bias uint64) bool {
 	if f.Symbol.Inside {
 		return false
@@ -35,7 +35,7 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
-// searchBiases looks for the load biases of modules for which no frame and no map shows one. The
+// searchBiases searches for the load biases of modules that no frame and no map determines. The
 // bias of a library may show that a frame is a signal trampoline, so that the next frame, in
 // another module, was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
@@ -74,7 +74,7 @@ func (t *Trace) searchBiases(frames []*Frame) {
 	}
 }
 
-// biasBy returns the load bias of m that f, or a map around it, shows.
+// biasBy returns the load bias of m according to f, or a map around it.
 func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	if bias, ok = m.knownBias(); ok {
 		return bias, true
@@ -90,7 +90,8 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 		return m.biasOfText(fact.Text)
 	}
 	if addr, ok := numbered(m, f); ok {
-		for _, less := range []uint64{0, 1, 2, 4} { // a producer may subtract from the number and not from the address
+		// a producer may subtract from the number but not from the address
+		for _, less := range []uint64{0, 1, 2, 4} {
 			if bias = f.Addr - less - addr; bias%pageSize == 0 {
 				return bias, true
 			}
@@ -107,21 +108,21 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	return 0, false
 }
 
-// isOf reports whether a mapping that covers the address of f is one of f's module, whose file is m: the
-// mapping may be that of another process. Links to libraries and the versions in their names differ.
+// isOf reports whether a mapping that covers the address of f belongs to f's module, whose file is
+// m: the mapping may be another process's. Links to libraries and versions in names differ.
 func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
 	name := Stem(path.Base(entry.Path))
 	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))
 }
 
-// Stem returns the name of a library without its versions, which links to it leave out.
+// Stem returns the name of a library without its versions, which links to it omit.
 func Stem(name string) string {
 	name, _, _ = strings.Cut(name, ".so")
 	return name
 }
 
-// numbered returns the address, as the file has it, of a frame whose number does not depend on the
-// load bias.
+// numbered returns the address in the file of a frame whose number does not depend on the load
+// bias.
 func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 	switch f.Kind {
 	case dialect.Vaddr:
@@ -131,7 +132,7 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 			return f.Addr, true // an offset from the first page, as callers of dladdr print it
 		}
 		if m.Fixed && f.Value >= m.lowest() {
-			return f.Value, true // glibc prints the address itself: the bias of such a file is 0
+			return f.Value, true // glibc prints the address itself: such a file has bias 0
 		}
 		return f.Value + m.lowest(), true
 	case dialect.FileOffset:

@@ -3,7 +3,7 @@ package judge
 import "strings"
 
 // plainName returns a demangled name without return type, parameters, template arguments,
-// qualifiers and suffixes: producers leave out different ones of these.
+// qualifiers and suffixes: each producer omits some of these.
 func plainName(name string) string {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "{anonymous}")
 	var b strings.Builder
@@ -40,7 +40,7 @@ func plainName(name string) string {
 // isWord reports whether c may be in an identifier.
 func isWord(c byte) bool { return c == '_' || c-'0' < 10 || c|0x20-'a' < 26 }
 
-// operatorAt returns the length of "operator" and its sign at name[at:], or 0.
+// operatorAt returns the length of "operator" with its symbol at name[at:], or 0.
 func operatorAt(name string, at int) int {
 	const word = "operator"
 	if !strings.HasPrefix(name[at:], word) || at > 0 && isWord(name[at-1]) {

@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-const maxLoads = 16 // processes of one trace that have a module at different addresses
+const maxLoads = 16 // processes in one trace with a module at different addresses
 
 // span returns the lowest address of the file's segments, and the address after the highest.
 func (m *Image) span() (low, high uint64) {
@@ -18,9 +18,9 @@ func (m *Image) span() (low, high uint64) {
 	return m.lowest(), high
 }
 
-// elsewhere reports whether the address of f, a frame of the module, is so far from those of the other
-// frames that another process has the module there: a program that was restarted, or one that logs at
-// the same time.
+// elsewhere reports whether the address of f, a frame in the module, is so far from the other
+// frames' addresses that another process must have loaded the module there: a restarted program, or
+// one that logs at the same time.
 func (v *verdict) elsewhere(f *Frame) bool {
 	if f.Kind != dialect.Runtime || f.Addr == 0 || v.image.Err != nil || v.image.Fixed || v.first.Addr == 0 && !v.biased {
 		return false
@@ -36,8 +36,8 @@ func (v *verdict) elsewhere(f *Frame) bool {
 	return min(distance, -distance) >= high-low
 }
 
-// mixesLoads reports whether frames of an earlier process follow those of a later one. loads has the
-// latest process of each module so far.
+// mixesLoads reports whether frames of an earlier process follow frames of a later one. loads has
+// the latest process of each module so far.
 func mixesLoads(loads map[string]int, v *verdict) bool {
 	latest := loads[v.first.Module]
 	loads[v.first.Module] = max(latest, v.load)

@@ -11,18 +11,17 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The reasons why a file is not the program of the device.
+// Reasons why a file is not the program on the device.
 var (
 	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
 	ErrBuild   = errors.New("the log has the build ID of another file; --force-image takes this one nevertheless")
 	ErrVersion = errors.New("the log has the version of another build of Zephyr, which is not in the file; --force-image takes the file nevertheless")
 )
 
-// IsOtherProgram reports whether err, of a Place, is one of the reasons that the device runs another
-// program.
+// IsOtherProgram reports whether err, from a Place, means that the device runs another program.
 func IsOtherProgram(err error) bool { return err == ErrHash || err == ErrBuild || err == ErrVersion }
 
-// programEvidence lists, for each fact about the program, how a file is compared with it. known is
+// programEvidence lists the facts about the program, and how each is compared with a file. known is
 // false if the file shows nothing about the fact.
 var programEvidence = []struct {
 	err   error
@@ -46,8 +45,8 @@ var programEvidence = []struct {
 	}},
 }
 
-// judgePrograms refutes the files that the operator has named if the log shows that another program
-// runs. If one of them is that program, the others may be its boot loader or the code in its ROM.
+// judgePrograms refutes the files named by the operator if the log shows that another program runs.
+// If one of them is that program, the others may be its boot loader or the code in its ROM.
 func (t *Trace) judgePrograms(p dialect.Program) {
 	if p == (dialect.Program{}) {
 		return
@@ -76,7 +75,7 @@ func (t *Trace) judgePrograms(p dialect.Program) {
 		case err != nil:
 			v.refuted = err
 		case IsOtherProgram(v.refuted):
-			v.refuted = nil // the device runs another program than before
+			v.refuted = nil // the device no longer runs the earlier program
 		}
 	}
 }
@@ -84,8 +83,8 @@ func (t *Trace) judgePrograms(p dialect.Program) {
 // A textFound is the result of hasText.
 type textFound struct{ yes, known bool }
 
-// hasText reports whether text is in the file, apart from its debug information. known is false if the
-// file has no code, as separate debug files have none.
+// hasText reports whether text is in the file outside of its debug information. known is false if
+// the file has no code, like separate debug files.
 func (m *Image) hasText(text string) (yes, known bool) {
 	key := about(m).text(text).sum()
 	if found, ok := m.names.memory.texts.get(key, maxTexts); ok {
@@ -104,7 +103,7 @@ func (m *Image) hasText(text string) (yes, known bool) {
 			search(m.File.Loaded(s.Addr))
 		}
 	}
-	for i, s := range sections { // Zephyr can leave the texts of messages out of the memory of the device
+	for i, s := range sections { // Zephyr can omit the texts of messages from the device's memory
 		if known && !yes && s.Flags&elf.SHF_ALLOC == 0 && s.Type == elf.SHT_PROGBITS && !strings.HasPrefix(s.Name, ".debug") {
 			data, _ := m.File.DataOf(i)
 			search(data)

@@ -8,32 +8,32 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// ErrReading is the reason why a number of the kind Offsetted is not located.
+// ErrReading is the reason why an Offsetted number is not located.
 var ErrReading = errors.New("neither as an address nor as an offset does the number lead to calls in the file, or both do")
 
-// A reading is a meaning that the numbers of the kind Offsetted of a module may have.
+// A reading is a possible meaning of a module's Offsetted numbers.
 type reading uint8
 
 const (
 	asVaddr      reading = iota // Android 11 and newer
 	asFileOffset                // Android 10
-	asMapOffset                 // Android 9 and older: from the beginning of the executable mapping
+	asMapOffset                 // Android 9 and older: offset in the executable mapping
 	readings
 )
 
-// A weighing counts how the frames of a module agree with a reading.
+// A weighing counts the frames of a module for and against a reading.
 type weighing struct {
-	calls  int    // frames with a call before them
-	failed int    // frames without a call before them, or outside the code
-	addr   uint64 // of the last frame, as the file has it
+	calls  int    // frames after a call
+	failed int    // frames that follow no call, or are outside the code
+	addr   uint64 // address of the last frame in the file
 }
 
-// agrees reports whether more frames agree with the reading than refute it: a frame that a signal
-// interrupted may have no call before it.
+// agrees reports whether more frames support the reading than refute it: a frame that a signal
+// interrupted may follow no call.
 func (w *weighing) agrees() bool { return w.calls > w.failed }
 
-// read returns the address, as the file has it, of a number of the kind Offsetted. ok is false if
-// it is not in an executable segment.
+// read returns the address in the file for an Offsetted number. ok is false if it is not in an
+// executable segment.
 func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 	if as == asFileOffset {
 		return m.atOffset(value)
@@ -55,12 +55,12 @@ func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// read decides for each module of frames how its numbers of the kind Offsetted are read.
+// read decides for each module how to read its Offsetted numbers.
 func (t *Trace) read(frames []*Frame) {
 	changed := make(map[*verdict]bool)
 	for _, f := range frames {
-		// Unless the frame before has the number before, the missing frame may be a trampoline:
-		// then no call is before this address.
+		// The previous frame may be missing unless the numbers are consecutive. A missing frame may
+		// be a trampoline, after which this address follows no call.
 		called := f.Number > 0 && f.Number == t.number+1
 		t.number = f.Number
 		v := t.verdictOf(f)
@@ -78,8 +78,8 @@ func (t *Trace) read(frames []*Frame) {
 	}
 }
 
-// weigh compares f with the file of its module, for each reading. called is set if a call must be
-// before its address.
+// weigh compares f with the file of its module, for each reading. called is set if its address must
+// follow a call.
 func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	code := Image{File: file}
 	for as := range readings {
@@ -95,8 +95,8 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	}
 }
 
-// choose sets the reading. It is that of newer versions unless more frames refute it than agree
-// with it: other programs correct without need, and so make right addresses wrong.
+// choose sets the reading. It prefers that of newer versions unless more frames refute it than
+// support it: other programs correct addresses that need no correction, and make them wrong.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
@@ -113,7 +113,7 @@ func (v *verdict) choose() {
 	}
 }
 
-// readAddress returns the address, as the file has it, of a frame of the kind Offsetted.
+// readAddress returns the address in the file of an Offsetted frame.
 func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	addr, ok := v.image.read(f.Value, v.reading)
 	switch {
@@ -124,8 +124,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	case !corrected || v.weighed[v.reading].calls > 0:
 		return addr, nil
 	}
-	// The numbers of other modules are offsets, and no frame shows what the numbers of this one
-	// are.
+	// The numbers of other modules are offsets, and no frame shows the meaning of this module's
+	// numbers.
 	for as := range readings {
 		if other, ok := v.image.read(f.Value, as); ok && other != addr {
 			return 0, ErrReading
@@ -134,11 +134,10 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	return addr, nil
 }
 
-// trampolineNames are the symbols at the code to which a signal handler returns, in glibc and musl.
+// trampolineNames are the symbols of signal trampolines in glibc and musl.
 var trampolineNames = []string{"__restore_rt", "__restore"}
 
-// visited reports whether the file, which may have no code, has the code to which a signal handler
-// returns at addr.
+// visited reports whether the file, which may have no code, has a signal trampoline at addr.
 func (m *Image) visited(addr uint64) (trampoline bool) {
 	m.visit(func(file *object.File) {
 		trampoline = (&Image{File: file}).isTrampoline(addr)
@@ -151,7 +150,7 @@ func (m *Image) visited(addr uint64) (trampoline bool) {
 	return trampoline
 }
 
-// visit calls examine with the file while it is open, and reports whether the file could be opened.
+// visit calls examine with the open file, and reports whether the file could be opened.
 func (m *Image) visit(examine Examination) (done bool) {
 	err := object.Guard(func() {
 		if m.Visit == nil {

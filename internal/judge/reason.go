@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// The reasons why a frame is not located.
+// Reasons why a frame is not located.
 var (
 	ErrOtherID   = errors.New("the file has another build ID than the log has for the module")
 	ErrNoModule  = errors.New("the trace does not name the module of the address; give --image FILE, for the program, or log /proc/self/maps with the trace, for libraries, too")
@@ -40,23 +40,23 @@ var (
 	ErrSigned    = errors.New("the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)")
 )
 
-// ErrBudget is the reason why a frame is not located whose file was not searched.
+// ErrBudget is the reason why a frame is not located if its file was not searched.
 var ErrBudget = errors.New("the file was not searched, because the backtraces of the log have taken the time that it allows (0.4 s for each MiB, and 0.2 s); log /proc/self/maps or build IDs, or give --image FILE@BASE, so that there is nothing to search")
 
-// neverLocated returns the reason why f is not located, whatever else the log has; nil if it may be.
+// neverLocated returns why f is never located, with any log; nil if it may be.
 func neverLocated(f *Frame) error {
 	if f.Unread != nil {
 		return f.Unread
 	}
-	const kernel = 0xff // the upper bits of its addresses
+	const kernel = 0xff // upper bits of kernel addresses
 	if upper := f.Addr >> 48; f.Kind == dialect.Runtime && upper != 0 && upper>>8 != kernel {
 		return ErrSigned
 	}
 	return notELF(f.Module)
 }
 
-// notELF returns the reason why frames of a module of this name are not located; nil if it may be
-// an ELF file.
+// notELF returns why frames of a module with this name are not located; nil if it may be an ELF
+// file.
 func notELF(module string) error {
 	switch {
 	case strings.HasSuffix(module, ".dylib"), strings.Contains(module, ".framework/"), strings.Contains(module, ".app/Contents/MacOS/"):

@@ -9,18 +9,20 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A TraceState holds what a Trace remembers apart from its Verdicts.
+// A TraceState is the state of a Trace without its Verdicts.
 type TraceState struct {
 	Number  int      `json:"number,omitempty"`  // number of the last frame
 	Signals []uint64 `json:"signals,omitempty"` // processes whose last frame was a signal's trampoline
 	StackState
-	Corrected bool `json:"corrected,omitempty"` // numbers of the kind Offsetted are not read as addresses
-	Worked    int  `json:"worked,omitempty"`    // comparisons that the search for biases has made
-	Agree     int  `json:"agree,omitempty"`     // frames that only old maps locate, and that agree with them
-	Fail      int  `json:"fail,omitempty"`      // those that do not
+	Corrected bool `json:"corrected,omitempty"` // Offsetted numbers are not read as addresses
+	Worked    int  `json:"worked,omitempty"`    // comparisons made by the search for biases
+	// frames located only by old maps that agree with the maps
+	Agree int `json:"agree,omitempty"`
+	// frames located only by old maps that contradict the maps
+	Fail int `json:"fail,omitempty"`
 }
 
-// State returns the state of t apart from its Verdicts.
+// State returns the state of t without its Verdicts.
 func (t *Trace) State() TraceState {
 	s := TraceState{Number: t.number, StackState: t.stack, Corrected: t.corrected, Worked: t.worked, Agree: t.mapped.agree, Fail: t.mapped.fail}
 	for process := range t.signals {
@@ -40,35 +42,38 @@ func (t *Trace) SetState(s TraceState) {
 	}
 }
 
-// A Verdict holds what the frames of a Trace have shown so far about one module. The first fields
-// are those of the first frame that named it.
+// A Verdict holds the evidence about one module so far. The first fields describe the first frame
+// that named the module.
 type Verdict struct {
 	Module  string     `json:"-"`
 	ID      buildid.ID `json:"-"` // zero if it is not known
-	Prefix  buildid.ID `json:"-"` // first bytes of the build ID, if the log has no more
+	Prefix  buildid.ID `json:"-"` // first bytes of the build ID, if the log has only these
 	Refuted error      `json:"-"`
-	Process uint64     `json:"process,omitempty"` // the process that has the module
+	Process uint64     `json:"process,omitempty"` // process with the module
 	Addr    uint64     `json:"addr,omitempty"`
 	Program bool       `json:"program,omitempty"`
 	Deleted bool       `json:"deleted,omitempty"`
 
-	// Path is set for a file that is tried for frames without a module. Then the fields above are
+	// Path is set for a file that was tried for frames without a module. Then the fields above are
 	// zero.
 	Path string `json:"-"`
 
-	Bias   uint64     `json:"bias,omitempty"`
-	Biased bool       `json:"biased,omitempty"` // Bias is known
-	Moved  bool       `json:"moved,omitempty"`  // frames show different biases: several processes write to the log
-	Proved bool       `json:"proved,omitempty"`
-	All    Evidence   `json:"all,omitzero"`
-	Here   Evidence   `json:"here,omitzero"`   // of the current stack
-	Stack  int        `json:"stack,omitempty"` // the number of that stack
-	Load   int        `json:"load,omitempty"`  // tells the processes apart that have the module at different addresses
-	Seen   []Sighting `json:"-"`               // addresses that the bias must explain, as long as it is not known
-	Tried  int        `json:"tried,omitempty"` // length of Seen at the last search
-	Usual  uint64     `json:"usual,omitempty"` // a likely bias
+	Bias   uint64 `json:"bias,omitempty"`
+	Biased bool   `json:"biased,omitempty"` // Bias is known
+	// frames have different biases: several processes write to the log
+	Moved  bool     `json:"moved,omitempty"`
+	Proved bool     `json:"proved,omitempty"`
+	All    Evidence `json:"all,omitzero"`
+	Here   Evidence `json:"here,omitzero"`   // evidence of the current stack
+	Stack  int      `json:"stack,omitempty"` // number of that stack
+	// distinguishes processes with the module at different addresses
+	Load int `json:"load,omitempty"`
+	// addresses that the bias must explain, until it is known
+	Seen  []Sighting `json:"-"`
+	Tried int        `json:"tried,omitempty"` // length of Seen at the last search
+	Usual uint64     `json:"usual,omitempty"` // a likely bias
 
-	Weighed [3]Weighing `json:"weighed,omitzero"` // how frames of the kind Offsetted are read
+	Weighed [3]Weighing `json:"weighed,omitzero"` // weights of the readings of Offsetted frames
 	Reading int         `json:"reading,omitempty"`
 	Unread  bool        `json:"unread,omitempty"`
 	Unseen  bool        `json:"unseen,omitempty"`
@@ -78,20 +83,20 @@ type Verdict struct {
 type Sighting struct {
 	Addr   uint64       `json:"addr"`
 	Call   dialect.Call `json:"call,omitempty"`
-	Symbol []byte       `json:"symbol,omitempty"` // symbol that the log has for the address
+	Symbol []byte       `json:"symbol,omitempty"` // symbol in the log at the address
 }
 
-// A Weighing counts the frames that agree with one way to read their numbers.
+// A Weighing counts the frames for and against one way to read their numbers.
 type Weighing struct {
 	Calls  int    `json:"calls,omitempty"`
 	Failed int    `json:"failed,omitempty"`
 	Addr   uint64 `json:"addr,omitempty"`
 }
 
-// Verdicts returns the verdicts about the modules of t, sorted by name.
+// Verdicts returns the verdicts on the modules of t, sorted by name.
 func (t *Trace) Verdicts() (all []Verdict) {
 	for key, v := range t.modules {
-		if v.first.Kernel != nil { // its next frames prove it again
+		if v.first.Kernel != nil { // the next frames of a kernel prove it again
 			continue
 		}
 		of := Verdict{
@@ -146,7 +151,7 @@ func (t *Trace) Resume(verdicts []Verdict) {
 	}
 }
 
-// unnamedByPath returns the files in which the addresses of frames without a module may be.
+// unnamedByPath returns the files that may contain the addresses of frames without a module.
 func (t *Trace) unnamedByPath() map[string]*Image {
 	all := make(map[string]*Image)
 	if t.Unnamed != nil {
@@ -167,7 +172,8 @@ func (v *verdict) resume(s *Verdict) {
 	v.tried, v.usual = max(s.Tried, 0), s.Usual
 	for _, seen := range s.Seen[:min(len(s.Seen), maxSightings)] {
 		to := sighting{addr: seen.Addr, call: min(seen.Call, dialect.System), name: string(seen.Symbol)}
-		_ = object.Guard(func() { to.inside = v.image.symbols(to.name) }) // without them the address shows less
+		// without symbols the address only proves less
+		_ = object.Guard(func() { to.inside = v.image.symbols(to.name) })
 		v.seen = append(v.seen, to)
 	}
 	for i, w := range s.Weighed {

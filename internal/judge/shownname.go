@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxDemangled = 1 << 12 // symbols of a file that a trace demangles for the look-ups, 2 µs each
-	maxSameName  = 64      // symbols of one demangled name
+	maxDemangled = 1 << 12 // symbols of a file that a trace demangles for lookups, 2 µs each
+	maxSameName  = 64      // symbols with one demangled name
 )
 
 // A names finds the symbols of a file by name, within the Quota of the log. The zero value has no bound.
@@ -20,7 +20,7 @@ type names struct {
 	memory    *Memory
 	quota     *dialect.Quota
 	demangled int  // symbols demangled so far
-	over      bool // symbols were not searched for, because the Quota is spent
+	over      bool // symbols were not searched, because the Quota is spent
 }
 
 // spend takes n steps, and reports whether steps were left. Without a Quota it takes none.
@@ -36,9 +36,9 @@ func (n *names) spend(steps int) bool {
 	return true
 }
 
-// shownSymbols returns the symbols of f, the file of m, that programs show as name: demangled, with or
-// without parameters. It returns nil if there are more than maxSameName, or if a limit of the work is
-// reached.
+// shownSymbols returns the symbols of f, the file of m, whose demangled name, with or without
+// parameters, programs show as name. It returns nil if there are more than maxSameName, or if a
+// limit on the work is reached.
 func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	n := &m.names
 	word := []byte(lastWord(name))
@@ -59,8 +59,8 @@ func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	return all
 }
 
-// shown finds the symbols of f that programs show as name, whose last word is word. complete is not set
-// if a limit of the work is reached.
+// shown finds the symbols of f that programs show as name, whose last word is word. complete is not
+// set if a limit on the work is reached.
 func (n *names) shown(f *object.File, name string, word []byte) (all []object.Symbol, complete bool) {
 	name = withoutCrateIDs(name)
 	hash := rustHash(name)
@@ -85,8 +85,9 @@ func (n *names) shown(f *object.File, name string, word []byte) (all []object.Sy
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
 		if hash != "" || shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
-			if !slices.ContainsFunc(all, func(o object.Symbol) bool { return o.Addr == s.Addr }) { // in both tables
-				s.Name = nil // it is not valid after the file is closed
+			// the symbol is in both tables
+			if !slices.ContainsFunc(all, func(o object.Symbol) bool { return o.Addr == s.Addr }) {
+				s.Name = nil // the name is invalid after the file is closed
 				all = append(all, s)
 			}
 		}
@@ -94,8 +95,8 @@ func (n *names) shown(f *object.File, name string, word []byte) (all []object.Sy
 	return all, true
 }
 
-// rustHash returns the hash at the end of a name of Rust, of which no two symbols have the same: hb4f9496a9a3f4b05
-// in ledger::settle::hb4f9496a9a3f4b05; "" if there is none.
+// rustHash returns the hash at the end of a Rust name, which is unique among symbols:
+// hb4f9496a9a3f4b05 in ledger::settle::hb4f9496a9a3f4b05; "" if there is none.
 func rustHash(name string) string {
 	const digits = 16
 	at := len(name) - digits
@@ -105,11 +106,11 @@ func rustHash(name string) string {
 	return name[at-1:]
 }
 
-// afterHex returns s without the hexadecimal digits that it begins with.
+// afterHex returns s without its leading hexadecimal digits.
 func afterHex(s string) string { return strings.TrimLeft(s, "0123456789abcdefABCDEF") }
 
-// withoutCrateIDs returns name without the hashes of crates, which Rust's full backtraces have:
-// core::fmt::write for core[c1f1a4ba060b9bfa]::fmt::write.
+// withoutCrateIDs returns name without the crate hashes in Rust's full backtraces: core::fmt::write
+// for core[c1f1a4ba060b9bfa]::fmt::write.
 func withoutCrateIDs(name string) string {
 	from := 0
 	for {
@@ -133,8 +134,8 @@ func closed(name string) string {
 	return name
 }
 
-// lastWord returns the identifier of the function in a demangled name, which its mangled name also
-// has. It returns "" if there is none, as for operators.
+// lastWord returns the identifier of the function in a demangled name, which also occurs in the
+// mangled name. It returns "" if there is none, as for operators.
 func lastWord(name string) string {
 	if strings.Contains(name, "operator") {
 		return ""

@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Memory keeps what the traces of a log have shown about the files of its modules, beyond the end of
-// each trace: a trace that was judged once is not searched again, wherever its modules were loaded. All
-// traces of a log share its Memory. It keeps facts about files, by their [Image.identity], so that a file
-// that was replaced has none. It takes at most 1 MiB. The zero value is that of a new log.
+// A Memory keeps facts about the files of a log's modules beyond the end of each trace: a trace
+// that was judged once is not searched again, even if its modules were loaded elsewhere. All traces
+// of a log share its Memory. Facts are stored by [Image.identity], so that a replaced file has
+// none. A Memory takes at most 1 MiB. The zero value is for a new log.
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	inferred recent[sum, inferred]        // by file and return addresses
@@ -22,7 +22,7 @@ type Memory struct {
 	traces   int // traces so far
 }
 
-// remembered returns the Memory of t.
+// remembered returns t's Memory.
 func (t *Trace) remembered() *Memory {
 	if t.Memory == nil {
 		t.Memory = new(Memory)
@@ -30,7 +30,7 @@ func (t *Trace) remembered() *Memory {
 	return t.Memory
 }
 
-// Bounds of a Memory: entries of each kind, of which twice as many may be kept.
+// Bounds of a Memory: entries of each kind; up to twice as many may be kept.
 const (
 	maxSearched = 1 << 10
 	maxShown    = 1 << 8
@@ -38,7 +38,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map of at least the last most entries that were put or found, and at most twice as many.
+// A recent is a map with at least the last most entries that were added or found, and at most twice
+// as many.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 // get returns the value of k.
@@ -63,10 +64,10 @@ func (r *recent[K, V]) put(k K, v V, most int) {
 	r.young[k] = v
 }
 
-// A sum is a hash of a file's identity and of a question about the file.
+// A sum is a hash of a file's identity and a question about the file.
 type sum [sha256.Size]byte
 
-// A question is the text of which a sum is made.
+// A question is the text that is hashed into a sum.
 type question []byte
 
 // about begins a question about the file m.
@@ -74,7 +75,7 @@ func about(m *Image) question {
 	return question{}.text(m.identity())
 }
 
-// text appends s, with its length, so that no other texts make the same question.
+// text appends s with its length, so that different texts never make the same question.
 func (q question) text(s string) question {
 	return append(q.number(uint64(len(s))), s...)
 }
@@ -85,7 +86,7 @@ func (q question) number(n uint64) question { return binary.LittleEndian.AppendU
 // sum returns the hash of the question.
 func (q question) sum() sum { return sha256.Sum256(q) }
 
-// identity returns a text that differs for files that differ.
+// identity returns a text that is different for different files.
 func (m *Image) identity() string {
 	if !m.ID.IsZero() {
 		return m.Path + "\x00" + m.ID.String()

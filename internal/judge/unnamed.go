@@ -98,9 +98,9 @@ func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	return of, nil
 }
 
-// unnamedVerdict returns the verdict of m, a file in which the addresses of frames without a module
-// may be. If a frame names a module at the same path, it is the verdict of that module. It is nil
-// if there are too many.
+// unnamedVerdict returns the verdict on m, a file that may contain the addresses of frames without
+// a module. If a frame names a module at the same path, it returns the verdict on that module. It
+// returns nil if there are too many.
 func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
 		v.unnamed = m.Path
@@ -108,7 +108,7 @@ func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	})
 }
 
-// biasOfUnnamed finds the load bias of v's file by the addresses of frames, of which only some are
+// biasOfUnnamed finds the load bias of v's file by the addresses of frames; only some of these are
 // in the file.
 func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	if v.biased {
@@ -135,8 +135,8 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	}
 }
 
-// mayHave reports whether the addresses of frames, as the file has them, can be in v's file: all
-// but one of them follow a call.
+// mayHave reports whether the addresses of frames may be in v's file: all but one of them follow a
+// call.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {

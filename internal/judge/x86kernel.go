@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// IsX86Kernel reports whether the file at path is a kernel of Linux for x86-64 or a module of one. It reads
-// the headers. A file that cannot be read, or has to be unpacked, is not one.
+// IsX86Kernel reports whether the file at path is a kernel or kernel module of Linux for x86-64. It
+// reads the headers. It returns false for a file that cannot be read, or is compressed.
 func IsX86Kernel(path string) (yes bool) {
 	file, err := buildid.OpenRegular(path, "images")
 	if err != nil {
