@@ -8,15 +8,15 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// tabStop is the distance of the tab stops of terminals, in columns.
+// tabStop is the distance between tab stops on terminals, in columns.
 const tabStop = 8
 
-// spaces are the most by which a line is indented.
+// spaces is the largest indentation of a line.
 const spaces = "                                                                "
 
 // breakLine continues the current line of output, at the end of buf, on further lines at break
-// points, if it is wider than the terminal. What is wider than a whole line is left to the
-// terminal.
+// points, if it is wider than the terminal. The terminal wraps a part that is wider than a whole
+// line.
 func (k *Display) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
@@ -48,18 +48,20 @@ func (k *Display) breakLine(buf []byte) []byte {
 	}
 }
 
-// A breaker adds the parts of a line, and line ends between parts that do not fit on one line.
+// A breaker adds the parts of a line. It adds a line end before each part that does not fit on the
+// current line.
 type breaker struct {
 	dst    []byte
 	start  int // offset of the line in dst
 	width  int // columns
-	indent int // of the lines after the first
+	indent int // indent of the lines after the first
 	col    int // the current column
 	state  sgr.State
 }
 
-// add adds a part. If it does not fit into a line of its own, it is broken at points of its name,
-// which are offsets from the byte base bytes before it: at commas only if that is not enough.
+// add adds a part. A part that does not fit on a line of its own is broken at points in its name,
+// and at commas only if that is not enough. The points are offsets from the byte that is base bytes
+// before the part.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {
@@ -78,7 +80,7 @@ func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int
 		b.append(part, next)
 		return
 	}
-	at, first := 0, 0 // part[:at] and points[:first] are done
+	at, first := 0, 0 // part[:at] and points[:first] have been added
 	for i := 0; i <= len(points); i++ {
 		if i < len(points) && points[i].kind != level {
 			continue
@@ -92,14 +94,14 @@ func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int
 	}
 }
 
-// fits reports whether part fits into a line of its own.
+// fits reports whether part fits on a line of its own.
 func (b *breaker) fits(part []byte) bool {
 	n, _ := columns(part, 0)
 	return n <= b.width
 }
 
-// breakBefore adds part on a line of its own, into which it fits. Colours end with a line, because
-// pagers show a line without the ones before it.
+// breakBefore adds part, which fits on a line of its own, on a new line. It ends colours with the
+// line, because pagers show a line without the lines before it.
 func (b *breaker) breakBefore(part []byte) {
 	n, _ := columns(part, 0)
 	in := min(b.indent, b.width-n)
@@ -112,7 +114,7 @@ func (b *breaker) breakBefore(part []byte) {
 	b.append(part, in+n)
 }
 
-// append adds part, after which the column is col.
+// append adds part, which ends in column col.
 func (b *breaker) append(part []byte, col int) {
 	b.dst = append(b.dst, part...)
 	for at := bytes.IndexByte(part, esc); at >= 0; {
@@ -168,12 +170,12 @@ func columns(text []byte, col int) (end int, visible bool) {
 	return col, visible
 }
 
-// maxLink bounds the bytes of a link that are looked at for its end, so that the time for a line
-// with many beginnings stays linear. The URI of a link has at most 2,000.
+// maxLink bounds the bytes in which the end of a link is searched, so that the time for a line with
+// many starts of links is linear. The URI of a link has at most 2,000.
 const maxLink = 4 << 10
 
-// sequence returns the length of the control sequence that b begins with: a colour (ESC [ ... m) or
-// a link (ESC ] ... ESC \). For any other sequence it is 1: the ESC alone.
+// sequence returns the length of the control sequence at the start of b: a colour (ESC [ ... m) or
+// a link (ESC ] ... ESC \). For any other sequence it is 1: only the ESC.
 func sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1
@@ -195,8 +197,8 @@ func sequence(b []byte) int {
 	return 1
 }
 
-// runeWidth returns the number of columns that terminals give to a printable rune: by the ranges of
-// wide characters in Unicode's East Asian Width, without the seldom ones.
+// runeWidth returns the number of columns of a printable rune on terminals: the wide ranges are
+// those of East Asian Width in Unicode, without rare ones.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:

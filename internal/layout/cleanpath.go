@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// buildPrefixes are what the paths of source files begin with that were compiled in a folder of a
-// build system: no reader has these folders. An element is a pattern of [path.Match]. In /build a
-// folder such as glibc-6V9RKT, reproducible-path or hello-2.12 is a build system's; others, such as
-// src, may be the program's own.
+// buildPrefixes begin the paths of source files that were compiled in a folder of a build system:
+// no reader has these folders. An element is a pattern of [path.Match]. In /build, folders such as
+// glibc-6V9RKT, reproducible-path or hello-2.12 belong to a build system; others, such as src, may
+// belong to the program.
 var buildPrefixes = []string{
 	"/build/*-*/",                 // Debian, Ubuntu and Nix
 	"/build/source/",              // Nix
@@ -22,9 +22,8 @@ var buildPrefixes = []string{
 	"/usr/local/cargo/registry/src/*/",
 }
 
-// CleanPath returns the path of a source file without build prefixes, and without elements . and
-// .. : ./csu/../sysdeps/x86/start.S is sysdeps/x86/start.S. A path that begins with .. loses that,
-// too.
+// CleanPath returns the path of a source file without build prefixes, and without the elements .
+// and .. : ./csu/../sysdeps/x86/start.S is sysdeps/x86/start.S. A leading .. is removed, too.
 func CleanPath(file string) string {
 	if file == "" || file[0] != '/' && file[0] != '.' && !strings.Contains(file, "/.") && !strings.Contains(file, "//") {
 		return file
@@ -66,8 +65,7 @@ func WithoutDots(path string) string {
 	return clean
 }
 
-// withoutPrefix returns the rest of an absolute path after a prefix, or "" if it does not begin
-// with it.
+// withoutPrefix returns the part of an absolute path after a prefix, or "" without that prefix.
 func withoutPrefix(full, prefix string) string {
 	rest := full[1:]
 	for pattern := range strings.SplitSeq(strings.Trim(prefix, "/"), "/") {

@@ -7,9 +7,8 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Display breaks and folds the lines of output for people: the parts of the current line are
-// marked while it is laid out. The methods that mark do nothing for a nil Display, that of an
-// output for programs.
+// A Display breaks and folds lines of output for people. Its callers mark the parts of the current
+// line during its layout. On a nil Display, which is for programs, the marking methods do nothing.
 type Display struct {
 	Style
 	fold fold
@@ -17,29 +16,30 @@ type Display struct {
 	// Of the current line of output:
 	start   int          // its offset in the text
 	frame   int          // offset of the frame in it; negative: none
-	indent  int          // columns by which the further lines of the frame are indented
+	indent  int          // columns of indentation of the frame's further lines
 	breaks  []breakPoint // in order
-	kept    bool         // the line is not broken
-	folded  FoldFrame    // set if the line is that of a frame
-	parts   []linePart   // the lines of output before it, of the current line of the log
+	kept    bool         // do not break the line
+	folded  FoldFrame    // set if the line is a frame's
+	parts   []linePart   // earlier lines of output for the current line of the log
 	scratch []byte
 }
 
-// A Style is how a Display shows lines.
+// A Style selects how a Display shows lines.
 type Style struct {
-	// Width is the number of columns of the terminal. What does not fit into a line is continued on
-	// another one, at one of the marks. 0: no line is broken.
+	// Width is the number of columns of the terminal. A longer line continues on the next one at
+	// one of the marks. 0: no line is broken.
 	Width int
 
-	// Fold replaces runs of two or more frames of the system by one line that counts them, in
+	// Fold replaces each run of two or more system frames with a line that counts them, in
 	// backtraces that have an own frame.
 	Fold bool
 
 	Colors     bool // answers have colours
-	KeepsColor bool // the colours of the log are printed as they are: they may last longer than a line
+	KeepsColor bool // colours of the log are printed unchanged, and may last longer than a line
 }
 
-// NewDisplay returns a Display with a Style, or nil if it neither breaks nor folds lines.
+// NewDisplay returns a Display with a Style. It returns nil if the Style neither breaks nor folds
+// lines.
 func NewDisplay(s Style) *Display {
 	if s.Width <= 0 && !s.Fold {
 		return nil
@@ -47,53 +47,55 @@ func NewDisplay(s Style) *Display {
 	return &Display{Style: s, frame: -1, indent: textIndent}
 }
 
-// A breakPoint is an offset at which a line of output may be continued on another one.
+// A breakPoint is an offset at which a line of output may continue on the next one.
 type breakPoint struct {
 	at   int
 	kind breakKind
 }
 
-// A breakKind is what begins at a breakPoint.
+// A breakKind is the kind of text after a breakPoint.
 type breakKind uint8
 
 const (
-	anyPart   breakKind = iota // a function, its file and line, a module
-	logText                    // text of the log: the line is not broken here
-	namePart                   // the arguments of a function: broken here only if the function is wider than a line
-	commaPart                  // the text after a comma in a name: if the arguments, or the name before them, are
+	anyPart breakKind = iota // a function, its file and line, a module
+	logText                  // text of the log: never broken here
+	// arguments of a function: broken here only if the function is wider than a line
+	namePart
+	// text after a comma in a name: broken here if the arguments, or the name before them, are
+	// wider than a line
+	commaPart
 )
 
-// A linePart is one of the lines of output for a line of the log.
+// A linePart is one of several lines of output for a line of the log.
 type linePart struct {
-	end int // offset of its end in the text, its line end included
+	end int // offset of its end in the text, after its line end
 	FoldFrame
 }
 
-// FrameBegins marks the beginning of a frame in the current line of output. It is continued the
-// given number of columns after it.
+// FrameBegins marks the start of a frame in the current line of output. Further lines of the frame
+// are indented by the given number of columns from there.
 func (k *Display) FrameBegins(at, indent int) {
 	if k != nil {
 		k.frame, k.indent = at, indent
 	}
 }
 
-// Breakable marks an offset at which the current line of output may be broken. A blank after the
-// offset is left out if the line is broken.
+// Breakable marks an offset at which the current line of output may be broken. A break removes a
+// blank after the offset.
 func (k *Display) Breakable(at int) {
 	if k != nil {
 		k.addBreak(at, anyPart)
 	}
 }
 
-// addBreak is not inlined, so that the methods that call it are: a nil Display costs nothing.
+// addBreak is not inlined, so that its callers are: then a nil Display costs nothing.
 //
 //go:noinline
 func (k *Display) addBreak(at int, kind breakKind) {
 	k.breaks = append(k.breaks, breakPoint{at, kind})
 }
 
-// BreakableName marks the commas of a part of a function's name, which was laid out at the offset
-// at.
+// BreakableName marks the commas in a part of a function's name, which starts at the offset at.
 func (k *Display) BreakableName(at int, name string) {
 	if k == nil {
 		return
@@ -108,28 +110,27 @@ func (k *Display) BreakableName(at int, name string) {
 	}
 }
 
-// BreakableArguments marks the beginning of the arguments of a function.
+// BreakableArguments marks the start of a function's arguments.
 func (k *Display) BreakableArguments(at int) {
 	if k != nil {
 		k.addBreak(at, namePart)
 	}
 }
 
-// TextBegins marks the place at which an answer has ended and text of the log begins.
+// TextBegins marks the end of an answer, where text of the log begins.
 func (k *Display) TextBegins(at int) {
 	if k != nil {
 		k.addBreak(at, logText)
 	}
 }
 
-// FrameEnds marks the current line of output, at the end of buf, as that of a frame, which may be
-// folded.
+// FrameEnds marks the current line of output, at the end of buf, as a frame that may be folded.
 func (k *Display) FrameEnds(buf []byte, fr FoldFrame) {
 	if k == nil || !k.Fold {
 		return
 	}
 	if k.frame < 0 || k.KeepsColor && bytes.IndexByte(buf[k.start:], esc) >= 0 {
-		fr.Whole = false // colours of the log would be lost with the line
+		fr.Whole = false // folding the line would lose colours of the log
 	}
 	fr.kind = frameLine
 	if k.frame >= 0 {
@@ -138,22 +139,22 @@ func (k *Display) FrameEnds(buf []byte, fr FoldFrame) {
 	k.folded = fr
 }
 
-// Attach marks the current line of output as one that belongs to the frame on the line before.
+// Attach marks the current line of output as part of the frame on the line before.
 func (k *Display) Attach() {
 	if k != nil {
 		k.folded = FoldFrame{kind: attachedLine}
 	}
 }
 
-// Keep leaves the current line of output unbroken: its parts move.
+// Keep keeps the current line of output from being broken, because its parts move.
 func (k *Display) Keep() {
 	if k != nil {
 		k.kept = true
 	}
 }
 
-// SourceColumns returns the number of columns of a source line that fit after the text before it,
-// which ends buf.
+// SourceColumns returns the number of columns for a source line after the text before it, which
+// ends buf.
 func (k *Display) SourceColumns(buf []byte) int {
 	if k == nil || k.Width <= 0 {
 		return maxSourceColumns
@@ -162,7 +163,7 @@ func (k *Display) SourceColumns(buf []byte) int {
 	return min(max(k.Width-before-sourceMargin, leastSource), maxSourceColumns)
 }
 
-const leastSource = 20 // columns of a source line that are shown, however narrow a terminal is
+const leastSource = 20 // minimum number of columns of a source line, even on a narrow terminal
 
 // EndLine ends a line of output at the end of buf: it breaks the line if it is too long.
 func (k *Display) EndLine(buf []byte) []byte {
@@ -173,8 +174,7 @@ func (k *Display) EndLine(buf []byte) []byte {
 	return buf
 }
 
-// textIndent is the number of columns by which a line without a frame at its beginning is
-// continued.
+// textIndent is the indentation in columns of further lines without a frame at their start.
 const textIndent = 4
 
 // BeginLine begins the next line of output for the same line of the log at the offset at, after the

@@ -1,5 +1,5 @@
-// Package layout is how a line of output looks: text of the log, and in place of its elements and
-// frames the answers, each part in its colour ([Line]). For people it has what programs do not
-// read: shorter names and paths, lines that are broken where they fit and runs of frames of the
-// system as one line ([Display]), and source lines.
+// Package layout formats a line of output: text of the log, with answers in place of its elements
+// and frames, each part in its colour ([Line]). Output for people also has shorter names and paths,
+// line breaks at suitable places and runs of system frames on one line ([Display]), and source
+// lines. Programs get none of these.
 package layout

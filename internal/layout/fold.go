@@ -8,56 +8,58 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// Limits of the frames of a backtrace that are held back before its first own frame. Others are
-// printed as they come. A backtrace of a crash has less than 30 there.
+// Limits of the frames of a backtrace that are held back before its first own frame. Frames beyond
+// these limits are printed at once. A backtrace of a crash has fewer than 30 there.
 const (
 	MaxFoldFrames  = 256
 	MaxFoldBytes   = 64 << 10
-	maxFoldModules = 3  // names of modules in the line for a run; further ones are "others"
-	maxFoldName    = 40 // characters of a function in it, without … for the rest
+	maxFoldModules = 3  // module names in the line for a run; further modules are "others"
+	maxFoldName    = 40 // characters of a function's name in that line; … replaces the rest
 )
 
-// A lineKind is what a line of output is to a run of frames.
+// A lineKind is the role of a line of output in a run of frames.
 type lineKind uint8
 
 const (
 	otherLine    lineKind = iota // ends the backtrace
 	frameLine                    // a frame
-	attachedLine                 // belongs to the frame on the line before
+	attachedLine                 // part of the frame on the line before
 )
 
 // A FoldFrame is a line of output that may be a frame. Its strings are printable.
 type FoldFrame struct {
-	System   bool   // the frame is one of the system
-	Whole    bool   // nothing follows the frame in its line
+	System   bool   // the frame is a system frame
+	Whole    bool   // the frame is the last part of its line
 	Numbered bool   // Number is set
-	Number   uint64 // in the log
-	Indent   int    // blanks with which the frame begins
+	Number   uint64 // number in the log
+	Indent   int    // number of blanks before the frame
 	Module   string // without folders
-	Function string // as shown; empty if it has none
+	Function string // as displayed; empty if the frame has none
 
 	kind   lineKind
 	prefix int // bytes of the line before the frame
 }
 
-// A fold holds back the frames of a run of the system until its end.
+// A fold holds back a run of system frames until its end.
 type fold struct {
-	inTrace bool      // a backtrace has begun
-	own     bool      // it has had an own frame
-	passing bool      // too many frames of the system were before the first own frame: they are printed as they come
-	line    int64     // number of the last frame's line in the log
+	inTrace bool // a backtrace has begun
+	own     bool // the backtrace has had an own frame
+	// too many system frames came before the first own frame: they are printed at once
+	passing bool
+	line    int64     // line number of the last frame in the log
 	last    FoldFrame // the last frame
 	prefix  []byte    // the text before each frame of the backtrace
 
-	n        int    // frames of the run that are held back
-	text     []byte // their lines; if own is set, that of the first frame
-	eol      []byte // of the run
-	modules  []string
-	more     bool      // there are further modules
-	function [2]string // of the first frame with a function and of the last one, without arguments
+	n       int    // number of frames in the run that are held back
+	text    []byte // their lines; if own is set, only the first frame's
+	eol     []byte // line end of the run
+	modules []string
+	more    bool // there are further modules
+	// names, without arguments, of the first frame with a function and of the last one
+	function [2]string
 }
 
-// Held returns the number of bytes that are held back.
+// Held returns the number of bytes held back.
 func (l *Display) Held() int {
 	if l == nil {
 		return 0
@@ -66,7 +68,7 @@ func (l *Display) Held() int {
 }
 
 // Print appends the lines of output in buf, which ends with eol, for a line of the log, except for
-// those that it holds back. If the line of the log continues, another part of it follows.
+// those that it holds back. continues means that another part of the line of the log follows.
 func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	if !l.Fold {
 		l.Forget()
@@ -87,8 +89,8 @@ func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte
 	return dst
 }
 
-// printPart appends a line of output, or holds it back. text includes the line end unless eol is
-// its line end.
+// printPart appends a line of output, or holds it back. text includes the line end unless it ends
+// with eol's.
 func (l *Display) printPart(dst, text, eol []byte, line int64, fr *FoldFrame) []byte {
 	k := &l.fold
 	switch {
@@ -149,7 +151,7 @@ func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 	}
 }
 
-// names reports whether the modules of the run have the name.
+// names reports whether the run has a module with this name.
 func (k *fold) names(module string) bool {
 	for _, m := range k.modules {
 		if m == module {
@@ -159,7 +161,7 @@ func (k *fold) names(module string) bool {
 	return false
 }
 
-// EndTrace ends the current backtrace, and appends its frames that are held back. They are folded
+// EndTrace ends the current backtrace, and appends the frames that are held back. They are folded
 // if the backtrace has an own frame.
 func (l *Display) EndTrace(dst []byte) []byte {
 	if l == nil || !l.fold.inTrace {
@@ -175,12 +177,12 @@ func (l *Display) endTrace(dst []byte) []byte {
 	return dst
 }
 
-// Release appends the frames that are held back, folded if the backtrace has an own frame. It
-// continues.
+// Release appends the frames that are held back, folded if the backtrace has an own frame. The
+// backtrace continues.
 func (l *Display) Release(dst []byte) []byte { return l.release(dst, l.fold.own) }
 
-// release appends the frames that are held back: as one line if folded is set and there are two or
-// more.
+// release appends the frames that are held back. It appends one line for two or more frames if
+// folded is set.
 func (l *Display) release(dst []byte, folded bool) []byte {
 	k := &l.fold
 	switch {
@@ -199,8 +201,8 @@ func (l *Display) release(dst []byte, folded bool) []byte {
 	return dst
 }
 
-// appendFolded appends the text for a run, such as
-// 3 frames of libc.so.6, libstdc++.so.6: raise … std::terminate.
+// appendFolded appends the text for a run, for example: 3 frames of libc.so.6, libstdc++.so.6:
+// raise … std::terminate.
 func (l *Display) appendFolded(dst []byte) []byte {
 	k := &l.fold
 	look := sgr.State{Attrs: sgr.Faint}
@@ -223,8 +225,8 @@ func (l *Display) appendFolded(dst []byte) []byte {
 	return dst
 }
 
-// appendNames appends the functions of the run to its line, whose text begins at the offset start
-// of dst: as many as fit into width columns, or all if width is 0.
+// appendNames appends function names of the run to its line, whose text begins at the offset start
+// of dst. It appends as many as fit into width columns, or all if width is 0.
 func (k *fold) appendNames(dst []byte, start, width int) []byte {
 	first, last := k.function[0], k.function[1]
 	forms := []string{first + " … " + last, first + " …"}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// UnknownFunction is printed for a function whose name is not known.
+// UnknownFunction is printed for a function without a known name.
 const UnknownFunction = "??"
 
-// Frame is one frame, with control characters escaped.
+// A Frame holds the texts of one frame, with control characters escaped.
 type Frame struct {
-	Name   string // of the function, with +0x12 if it is from a symbol; "??" if unknown
+	Name   string // name of the function, with +0x12 if it is from a symbol; "??" if unknown
 	File   string // empty if the frame has no line
 	Line   string // decimal
 	Column string // decimal; empty if unknown
@@ -20,7 +20,7 @@ type Frame struct {
 	Inlined bool // the function is inlined into the next frame
 }
 
-// Function returns the name of the function without the distance from its beginning.
+// Function returns the name of the function without the offset.
 func (t *Frame) Function() string {
 	if t.File == "" {
 		if i := strings.LastIndex(t.Name, "+0x"); i > 0 {
@@ -30,8 +30,7 @@ func (t *Frame) Function() string {
 	return t.Name
 }
 
-// decimal returns the name of the function, with a decimal distance from its beginning if the
-// answer is from a symbol.
+// decimal returns the name of the function, with a decimal offset if the answer is from a symbol.
 func (t *Frame) decimal() string {
 	name := t.Function()
 	if len(name) == len(t.Name) {
@@ -44,8 +43,7 @@ func (t *Frame) decimal() string {
 	return name + "+" + strconv.FormatUint(n, 10)
 }
 
-// spaced returns the name of the function, with blanks around the "+" before the distance from its
-// beginning.
+// spaced returns the name of the function, with blanks around the "+" of the offset.
 func (t *Frame) spaced() string {
 	name := t.Function()
 	if distance := t.Name[len(name):]; distance != "" {
@@ -54,8 +52,8 @@ func (t *Frame) spaced() string {
 	return name
 }
 
-// bareFunction returns the name of the function that name, an interceptor of a sanitizer, stands
-// for: sanitizers print that. For other functions it returns name.
+// bareFunction returns the name of the intercepted function if name is an interceptor of a
+// sanitizer: sanitizers print that name. It returns other names unchanged.
 func bareFunction(name string) string {
 	if !strings.HasPrefix(name, "__") {
 		return name
@@ -86,9 +84,9 @@ func (l *Line) Address(addr uint64) {
 	l.Dim(string(b[:]))
 }
 
-// AppendHead appends the part of a frame before the answer: its number, of at most four digits, the
-// depth of an inlined call, 0 for the frame itself, and the address. It is for text without colour,
-// because a log may have millions of frames.
+// AppendHead appends the part of a frame before the answer: its number, padded to four digits, the
+// depth of an inlined call (0 for the frame itself), and the address. It writes text without colour
+// directly, because a log may have millions of frames.
 func AppendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)
@@ -119,7 +117,7 @@ func digits(n uint64) int {
 	return 4
 }
 
-// AppendSmall appends a number that is often of one digit.
+// AppendSmall appends a number, which often has one digit.
 func AppendSmall(dst []byte, n uint64) []byte {
 	if n < 10 {
 		return append(dst, '0'+byte(n))
@@ -135,13 +133,13 @@ func putAddress(b []byte, addr uint64) {
 	binary.BigEndian.PutUint64(b[11:], HexDigits(uint32(addr)))
 }
 
-// HexDigits returns the eight digits of v as the bytes of a big-endian word. It makes all at once,
-// because every frame has sixteen digits.
+// HexDigits returns the eight digits of v as the bytes of a big-endian word. It computes all at
+// once, because each frame has sixteen digits.
 func HexDigits(v uint32) uint64 {
 	x := uint64(v)
 	x = (x<<16 | x) & 0x0000ffff0000ffff
 	x = (x<<8 | x) & 0x00ff00ff00ff00ff
-	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f // one digit a byte
+	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f // one digit in each byte
 	letters := (x + 0x0606060606060606) >> 4 & 0x0101010101010101
 	return x + 0x3030303030303030 + letters*('a'-'0'-10)
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// ShortName returns a demangled name with … in place of the arguments of each template:
+// ShortName returns a demangled name with the arguments of each template replaced by …:
 // std::vector<…>::at(unsigned long) for std::vector<int, std::allocator<int>>::at(unsigned long).
-// Operators, such as operator<, and the brackets of Rust's <A as B>::c, are kept. A name whose
-// brackets do not match is returned as it is.
+// It keeps operators, such as operator<, and the brackets of Rust's <A as B>::c. It returns a name
+// with unbalanced brackets unchanged.
 func ShortName(name string) string {
 	if strings.IndexByte(name, '<') < 0 {
 		return name
@@ -44,9 +44,10 @@ func ShortName(name string) string {
 	return b.String()
 }
 
-// operator returns the length of an operator at name[i:], such as operator<< or operator(), with
-// the blank that demanglers print between operator< and the arguments of a template. It is 0 if
-// there is none. Operators that are words, such as operator new, are names like others.
+// operator returns the length of an operator at name[i:], such as operator<< or operator(),
+// including the blank that demanglers print between operator< and the arguments of a template. It
+// is 0 if there is none. Operators that are words, such as operator new, are treated as ordinary
+// names.
 func operator(name string, i int) int {
 	const word = "operator"
 	if name[i] != 'o' || !strings.HasPrefix(name[i:], word) || i > 0 && isNameByte(name[i-1]) {
@@ -77,21 +78,22 @@ func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= utf8First || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// utf8First is the first byte of a rune that is not ASCII.
+// utf8First is the smallest first byte of a rune outside of ASCII.
 const utf8First = 0x80
 
-// argumentsOf returns the place of the arguments in a demangled name, with their parentheses:
-// (int, long) of ns::f<int>(int, long) const. It is empty if there are none.
+// argumentsOf returns the range of the arguments in a demangled name, including their parentheses:
+// (int, long) in ns::f<int>(int, long) const. The range is empty if there are none.
 func argumentsOf(name string) (from, to int) {
 	end := len(name)
-	if i := strings.LastIndex(name, "+0x"); i > 0 { // from a symbol
+	if i := strings.LastIndex(name, "+0x"); i > 0 { // offset from a symbol
 		end = i
 	}
 	if i := strings.Index(name[:end], " [clone "); i > 0 {
 		end = i
 	}
 	to = strings.LastIndexByte(name[:end], ')') + 1
-	if to == 0 || to < end && name[to] != ' ' || strings.ContainsAny(name[to:end], ":>}]") { // of (anonymous namespace)::f
+	// for example (anonymous namespace)::f
+	if to == 0 || to < end && name[to] != ' ' || strings.ContainsAny(name[to:end], ":>}]") {
 		return end, end
 	}
 	depth := 0
@@ -112,9 +114,9 @@ func argumentsOf(name string) (from, to int) {
 	return from, to
 }
 
-// briefName returns the name of a function without its arguments, return type and distance, and
-// with … for the arguments of templates. A name of more than maxFoldName characters loses outer
-// scopes; if that is not enough, its end is cut.
+// briefName returns the name of a function without its arguments, return type and offset, and with
+// … for the arguments of templates. If the name has more than maxFoldName characters, briefName
+// removes outer scopes and, if necessary, cuts off the end.
 func briefName(name string) string {
 	if i := strings.LastIndex(name, "+0x"); i > 0 {
 		name = name[:i]
@@ -133,8 +135,8 @@ func briefName(name string) string {
 	return name
 }
 
-// withoutReturnType returns the part of a name after its last blank that is not in brackets. The
-// name of an operator may have blanks of its own.
+// withoutReturnType returns the part of a name after its last blank outside of brackets. The name
+// of an operator may itself contain blanks.
 func withoutReturnType(name string) string {
 	depth := 0
 	for i := operatorIndex(name) - 1; i >= 0; i-- {
@@ -152,8 +154,8 @@ func withoutReturnType(name string) string {
 	return name
 }
 
-// withoutScopes returns a name with … for as many of its outer scopes as it needs to have
-// maxFoldName characters, or for all of them.
+// withoutScopes returns a name with … in place of outer scopes: as many as necessary for
+// maxFoldName characters, or all of them.
 func withoutScopes(name string) string {
 	depth, last := 0, 0
 	for i := range operatorIndex(name) {
@@ -177,8 +179,8 @@ func withoutScopes(name string) string {
 	return "…" + name[last:]
 }
 
-// operatorIndex returns the index of the word operator at the end of a name, such as X::operator(),
-// or the length of a name without it.
+// operatorIndex returns the index of the word operator in the last part of a name, such as
+// X::operator(), or the length of a name without one.
 func operatorIndex(name string) int {
 	const word = "operator"
 	i := strings.LastIndex(name, word)

@@ -11,35 +11,35 @@ const esc = 0x1b
 
 var markupOpen = []byte("{{{")
 
-// Colors is what becomes of the colour sequences of the log, and whether answers have colours.
+// Colors selects how the log's colour sequences are treated, and whether answers have colours.
 type Colors uint8
 
 const (
-	Kept     Colors = iota // printed as they are; answers have no colours
-	Followed               // restored after coloured answers, ended with each line
-	Removed                // answers have no colours
-	Separate               // as Removed, but those of the log stay in the text, none of them joined by an answer
+	Kept     Colors = iota // printed unchanged; answers have no colours
+	Followed               // restored after coloured answers, and ended with each line
+	Removed                // removed; answers have no colours either
+	// kept in the text but never completed by an answer; answers have no colours
+	Separate
 )
 
-// MaxRepeat is the number of bytes of text around a frame that inlined calls repeat.
+// MaxRepeat bounds the bytes of text around a frame that are repeated for inlined calls.
 const MaxRepeat = 4 << 10
 
-// A Line is the text of the current line so far: text of the log, and answers in place of
-// elements.
+// A Line is the text of the current line so far: text of the log, and answers in place of elements.
 //
-// If colours are followed, it has two: the colour that the log has set, and that of the output so
-// far. A sequence is printed only before text, and only if these differ.
+// If colours are followed, it has two colours: the one that the log has set, and the current one of
+// the output. It prints a sequence only before text, and only if they differ.
 type Line struct {
-	Buf      []byte // the caller may add text without colours
+	Buf      []byte // text so far; the caller may add text without colours
 	Colors   Colors
 	Terminal bool // control characters of the log are escaped
 	Visible  visible
-	Between  []byte // line end within the output for one line of the log; nil: the line's own
+	Between  []byte // line end between lines of output for one line of the log; nil: the line's own
 	Links    bool   // files and lines have links, if their frames have URLs
 
-	Display *Display // nil: the output is for programs
+	Display *Display // nil: output for programs
 
-	State   sgr.State // the log's; not followed unless Colors is Followed
+	State   sgr.State // colour set by the log; used only if Colors is Followed
 	Current sgr.State // the output's
 }
 
@@ -66,15 +66,15 @@ func (l *Line) NextLine(eol []byte) {
 	l.Display.BeginLine(len(l.Buf))
 }
 
-// Pen changes the colour of the output to to. If colours are not followed, it does nothing; only
-// LogToken, and callers that add text without colours at once, depend on that too.
+// Pen changes the colour of the output. If colours are not followed, it does nothing; then only
+// LogToken, and callers that append text without colours directly, need to handle that.
 func (l *Line) Pen(to sgr.State) {
 	if l.Colors == Followed {
 		l.penTo(to)
 	}
 }
 
-// penTo is Pen if colours are followed. It is not inlined, so that Pen is.
+// penTo is Pen for followed colours. It is not inlined, so that Pen is.
 //
 //go:noinline
 func (l *Line) penTo(to sgr.State) {
@@ -92,7 +92,7 @@ func (l *Line) highlight() sgr.State {
 	return l.State.WithForeground(sgr.Blue)
 }
 
-// LogToken lays out text or a colour sequence of the log.
+// LogToken appends text or a colour sequence of the log.
 func (l *Line) LogToken(t *markup.Token) {
 	if t.Kind == markup.SGR {
 		switch l.Colors {
@@ -117,7 +117,7 @@ func (l *Line) LogToken(t *markup.Token) {
 	}
 }
 
-// LogBytes lays out bytes of the log, which may hold colour sequences. Elements in b are text.
+// LogBytes appends bytes of the log, which may contain colour sequences. Elements in b are text.
 func (l *Line) LogBytes(b []byte) {
 	if !l.Terminal && (l.Colors == Kept || l.Colors != Followed && bytes.IndexByte(b, esc) < 0) {
 		l.Buf = append(l.Buf, b...)
@@ -130,8 +130,8 @@ func (l *Line) LogBytes(b []byte) {
 	}
 }
 
-// WithoutColor returns b without its colour sequences, including those within elements. If leaving
-// out one would join the bytes around it to another sequence, the ESC of that is escaped.
+// WithoutColor returns b without its colour sequences, including those within elements. If the
+// bytes around a removed sequence would form another one, its ESC is escaped.
 func WithoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b
@@ -142,7 +142,8 @@ func WithoutColor(b []byte) []byte {
 	for t, ok := s.Next(); ok; t, ok = s.Next() {
 		if t.Kind == markup.Elem {
 			l.LogBytes(t.Raw[:len(markupOpen)])
-			l.LogBytes(t.Raw[len(markupOpen):]) // not an element without its braces: colours in it are found
+			// the text is not an element without its braces, so colours in it are found
+			l.LogBytes(t.Raw[len(markupOpen):])
 		} else {
 			l.LogToken(&t)
 		}
@@ -150,9 +151,9 @@ func WithoutColor(b []byte) []byte {
 	return l.Buf
 }
 
-// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text, because
-// the text that is laid out next does not follow it in the log: an answer that begins with "m", or
-// text after a colour sequence that is left out, would complete it.
+// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. The text
+// that is appended next does not follow it in the log, and could complete it: an answer that begins
+// with "m", or text after a removed colour sequence.
 func (l *Line) BreakSequence() {
 	if n := markup.UnfinishedSGR(l.Buf); n > 0 {
 		rest := string(l.Buf[len(l.Buf)-n+1:])
@@ -160,26 +161,26 @@ func (l *Line) BreakSequence() {
 	}
 }
 
-// Mark lays out text that is the same in all answers of a kind, in the colour of elements.
+// Mark appends text that all answers of a kind share, in the colour of elements.
 func (l *Line) Mark(s string) {
 	l.Pen(l.highlight())
 	l.Buf = append(l.Buf, s...)
 }
 
-// Value lays out a part of an answer, in green.
+// Value appends a part of an answer, in green.
 func (l *Line) Value(s string) {
 	l.Pen(l.State.WithForeground(sgr.Green))
 	l.Buf = append(l.Buf, s...)
 }
 
-// EndColor ends the log's colour, since a dangling colour ends with its line.
+// EndColor ends the log's colour, because an open colour must end with its line.
 func (l *Line) EndColor() {
 	l.State = sgr.State{}
 	l.Pen(l.State)
 }
 
-// Blank reports whether a token that is not an element has no visible output. A colour sequence
-// that is printed as it is is not blank: the colour continues after the line.
+// Blank reports whether a token other than an element has no visible output. A colour sequence that
+// is printed unchanged is not blank: the colour continues after the line.
 func (l *Line) Blank(t *markup.Token) bool {
 	return t.Kind == markup.SGR && l.Colors != Kept || len(bytes.Trim(t.Raw, " \t")) == 0
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// LogFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no
-// colours of its own, the part of the frame in it gets a look.
+// LogFrame appends text[from:to] of a line of the log with the frame fr. If the line has no
+// colours, the part inside the frame gets the look.
 func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
 		l.LogBytes(text[from:to])
@@ -26,8 +26,8 @@ func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.Sta
 	l.State = before
 }
 
-// Beside returns the look of the log's text beside an answer: dim in a numbered frame. A frame
-// without a number may be words of a sentence.
+// Beside returns the look of log text beside an answer: dim in a numbered frame. A frame without a
+// number may be part of a sentence.
 func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	if fr.Number < 0 {
 		return l.State
@@ -35,8 +35,8 @@ func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	return l.faint()
 }
 
-// LogGroups is LogFrame for the rest of the line, which may be broken before a path, an object and
-// a build ID.
+// LogGroups is LogFrame for the rest of the line. The line may be broken before a path, an object
+// and a build ID.
 func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	if l.Display != nil && fr.Number >= 0 && !InObject(fr) {
 		for _, group := range []string{" /", " (/", " (BuildId"} {
@@ -50,9 +50,9 @@ func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	l.LogFrame(text, at, len(text), fr, look)
 }
 
-// LogKernel is LogFrame for a frame of a kernel up to its first edit: the line may be broken before
-// the function and before its module. It returns the offset after the text that it has laid out:
-// at, if the frame is not one of a kernel.
+// LogKernel is LogFrame for a kernel frame up to its first edit. The line may be broken before the
+// function and before its module. LogKernel returns the offset after the appended text: at, if the
+// frame is not a kernel frame.
 func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
 	if l.Display == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at
@@ -68,8 +68,8 @@ func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) i
 	return end
 }
 
-// EndsFrame reports whether rest, the text of the log after the last answer in a line with a frame,
-// belongs to the frame: only groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId: aabb).
+// EndsFrame reports whether rest, the log's text after the last answer in a line, belongs to the
+// frame: it must consist of groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId: aabb).
 func EndsFrame(rest []byte) bool {
 	depth := 0
 	for _, c := range rest {
@@ -95,13 +95,13 @@ func InJSON(p dialect.Part) bool {
 	return p == dialect.Strings || p == dialect.JSONFunc || p == dialect.JSONSource
 }
 
-// InObject reports whether the answer for a frame is a member of an object of JSON in its line.
+// InObject reports whether the answer for a frame becomes a member of a JSON object in its line.
 func InObject(fr *judge.Frame) bool {
 	return len(fr.Edits) > 0 && InJSON(fr.Edits[0].Part)
 }
 
-// BreakAtBlank lets the current line of output be broken after its text so far, if the text ends
-// with a blank or next begins with one.
+// BreakAtBlank allows a line break after the text so far, if the text ends with a blank or next
+// begins with one.
 func (l *Line) BreakAtBlank(next string) {
 	if l.Display != nil && (bytes.HasSuffix(l.Buf, []byte(" ")) || strings.HasPrefix(next, " ")) {
 		l.Display.Breakable(len(l.Buf))

@@ -2,9 +2,9 @@ package layout
 
 import "github.com/symfilter/symfilter/sgr"
 
-// The parts of answers, each in its own look if colours are followed: functions are bold;
-// arguments, addresses and modules are dim, because a reader looks for them last; what stayed
-// unresolved is yellow. Everything else keeps the attributes of the log around it.
+// The parts of answers, each with its own look if colours are followed: functions are bold;
+// arguments, addresses and modules are dim, because readers need them last; unresolved parts are
+// yellow. Everything else keeps the attributes of the log around it.
 
 // bold returns the look of functions.
 func (l *Line) bold() sgr.State {
@@ -13,14 +13,14 @@ func (l *Line) bold() sgr.State {
 	return s
 }
 
-// faint returns the look of what a reader looks for last.
+// faint returns the look of parts that readers need last.
 func (l *Line) faint() sgr.State {
 	s := l.State
 	s.Attrs = s.Attrs&^sgr.Bold | sgr.Faint
 	return s
 }
 
-// Dim lays out an address, a module, or another part that a reader looks for last.
+// Dim appends an address, a module, or another part that readers need last.
 func (l *Line) Dim(s string) {
 	if s == "" {
 		return
@@ -31,13 +31,13 @@ func (l *Line) Dim(s string) {
 	l.Buf = append(l.Buf, s...)
 }
 
-// Unresolved lays out a part of the answer for an address without a name.
+// Unresolved appends a part of the answer for an address without a name.
 func (l *Line) Unresolved(s string) {
 	l.Pen(l.State.WithForeground(sgr.Yellow))
 	l.Buf = append(l.Buf, s...)
 }
 
-// Function lays out the name of a function or variable, bold, with dim arguments.
+// Function appends the name of a function or variable, bold, with dim arguments.
 func (l *Line) Function(name string) {
 	if l.Colors != Followed && l.Display == nil {
 		l.Buf = append(l.Buf, name...)
@@ -63,8 +63,8 @@ func (l *Line) Function(name string) {
 	}
 }
 
-// FileLine lays out the source file and line of a frame as file:line, or as file, between and line.
-// file is the form of t.File to show. With column it appends the column, if that is known.
+// FileLine appends the source file and line of a frame as file:line, or as file, between and line.
+// file is the form of t.File to show. If column is set, it appends the column, if known.
 func (l *Line) FileLine(t *Frame, file, between string, column bool) {
 	if t.Link != "" && l.Links {
 		l.Buf = append(append(append(l.Buf, "\x1b]8;;"...), t.Link...), "\x1b\\"...)

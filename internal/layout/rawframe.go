@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// Part lays out a part of an answer.
+// Part appends a part of an answer.
 func (l *Line) Part(p dialect.Part, t *Frame) {
 	switch p {
 	case dialect.Nothing, dialect.NothingInCalls:
@@ -40,16 +40,16 @@ func (l *Line) Part(p dialect.Part, t *Frame) {
 	}
 }
 
-// Number lays out the number of a frame, or a depth, without an allocation.
+// Number appends the number of a frame, or a depth, without an allocation.
 func (l *Line) Number(n int) {
 	var digits [20]byte
 	l.Dim(string(strconv.AppendInt(digits[:0], int64(n), 10)))
 }
 
-// LocatedIndent is the number of columns by which the further lines of a raw frame are indented.
+// LocatedIndent is the indentation in columns of a raw frame's further lines.
 const LocatedIndent = 4
 
-// InlinedCall lays out a line for one of the functions at the address of a frame. It repeats the
+// InlinedCall appends a line for one of the functions at the address of a frame. It repeats the
 // text before the frame.
 func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, between, after string) {
 	l.Beneath(text, fr, 0)
@@ -66,8 +66,7 @@ func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, betwee
 	l.EndBeneath(text, fr)
 }
 
-// NumberedCall lays out the line of ClickHouse for the depth-th inlined call at the address of a
-// frame.
+// NumberedCall appends ClickHouse's line for the depth-th inlined call at the address of a frame.
 func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
 	l.Beneath(text, fr, 0)
 	l.Display.FrameBegins(len(l.Buf), LocatedIndent)
@@ -85,9 +84,9 @@ func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
 	l.EndBeneath(text, fr)
 }
 
-// PlaceBelow lays out a line with file and line of a call, in the column in which Rust prints them.
+// PlaceBelow appends a line with file and line of a call, indented as Rust indents it.
 func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
-	if t.File == "" || t.Line == "0" { // Rust prints no place without a line
+	if t.File == "" || t.Line == "0" { // Rust omits the place of a call without a line
 		return
 	}
 	l.NextLine(eol)
@@ -97,7 +96,7 @@ func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
 	l.EndBeneath(text, fr)
 }
 
-// Beneath lays out the text before a frame, and n blanks.
+// Beneath begins a line with the text before a frame, and n blanks.
 func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	if fr.Start <= MaxRepeat {
 		l.LogBytes(text[Ended(text[:fr.Start]):fr.Start])
@@ -105,17 +104,17 @@ func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	l.Mark(strings.Repeat(" ", min(max(n, 0), MaxRepeat)))
 }
 
-// EndBeneath ends a line that Beneath has begun: a colour that the text before the frame has begun
-// ends as it does in the line of the frame.
+// EndBeneath ends a line that Beneath has begun. A colour begun in the text before the frame ends
+// as in the frame's line.
 func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	if len(fr.Edits) > 0 && fr.Start <= MaxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
 		l.Sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
 	}
 }
 
-// Ended returns the end of the colours with which a line begins if the last one ends them all
-// before there is text: they end the colour of the line before, and are not for lines that are
-// added.
+// Ended returns the end of the colour sequences at the start of a line if the last of them resets
+// all colours before any text: they end the colour of the line before, and must not be repeated on
+// added lines.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {
@@ -129,8 +128,8 @@ func Ended(text []byte) (end int) {
 	return 0
 }
 
-// AroundAnswer returns the colours within text that an answer replaces: those that are to be before
-// the answer, and the last one, which ends the others.
+// AroundAnswer splits the colour sequences within text that an answer replaces: sequences for the
+// start of the answer, and the last one, which ends them.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {
@@ -139,7 +138,7 @@ func AroundAnswer(text []byte) (begin, end [][]byte) {
 	return all, nil
 }
 
-// Sequences lays out escape sequences of the log.
+// Sequences appends escape sequences of the log.
 func (l *Line) Sequences(all [][]byte) {
 	for _, s := range all {
 		l.LogBytes(s)

@@ -11,15 +11,15 @@ import (
 
 // How source lines are shown below frames.
 const (
-	numberColumns = 6 // of the number of a source line, with the blanks before it
+	numberColumns = 6 // width of a source line's number, with the blanks before it
 	tabColumns    = 8
 
-	// maxSourceColumns are the columns of a source line that are shown if the width of the output
-	// is not known. Generated lines have megabytes.
+	// maxSourceColumns bounds the columns of a source line if the width of the output is not known.
+	// Generated lines may have megabytes.
 	maxSourceColumns = 160
 
 	// sourceMargin is the number of columns beside the text of a source line: its number, and the
-	// dots that stand for the rest of a long line.
+	// dots in place of the rest of a long line.
 	sourceMargin = numberColumns + len(" | ") + len("...")
 )
 
@@ -28,13 +28,12 @@ func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ 
 	return appendSourceColumns(dst, number, line, column, maxSourceColumns)
 }
 
-// appendSourceColumns appends a line of a source file as people read it, after its number: the
-// number and the line with its tabs as blanks, and everything visible that a terminal may obey or
-// that is not UTF-8. Of the line at most the first most columns are shown; a character counts as
-// one. An element of markup in it is not one any more.
+// appendSourceColumns appends the number and text of a source line for people. Tabs become blanks;
+// control characters and bytes that are not UTF-8 become visible. It appends at most the first most
+// columns; a character counts as one. Elements of markup in the text become plain text.
 //
-// caret is the number of blanks before a caret below byte column of the line, which counts from 1;
-// negative if column is 0, or its byte is not shown.
+// caret is the number of blanks before a caret below the byte at column, which counts from 1. It is
+// negative if column is 0, or its byte is not appended.
 func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, most int) (_ []byte, caret int) {
 	digits := strconv.FormatUint(uint64(number), 10)
 	dst = appendBlanks(dst, numberColumns-len(digits))
@@ -89,25 +88,26 @@ func appendBlanks(dst []byte, n int) []byte {
 	return dst
 }
 
-// SourceLines are the source lines below frames.
+// SourceLines appends source lines below frames.
 type SourceLines struct {
-	shownLine uint32          // the source line that was laid out last
-	shownFile string          // its file; empty: none
-	shownAt   int64           // number of the log's line with the frame that it belongs to
-	reader    *dialect.Reader // finds source lines that look like frames
+	shownLine uint32          // last appended source line
+	shownFile string          // its file; empty if there is none
+	shownAt   int64           // log line number of the frame that it belongs to
+	reader    *dialect.Reader // detects source lines that look like frames
 	scratch   []byte
 }
 
-// Repeats reports whether the source line of the frame in the log's line with the number at was
-// laid out for the frame directly before it.
+// Repeats reports whether a frame's source line was already appended for the frame directly before
+// it. at is the frame's line number in the log.
 func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	again := p.shownFile == file && p.shownLine == line && at-p.shownAt <= 1
 	p.shownFile, p.shownLine, p.shownAt = file, line, at
 	return again
 }
 
-// Below lays out the text of a source line below a frame, whose line and column it marks. Each line
-// comes after eol and what begin lays out, the text before the frame; end ends it.
+// Below appends the source line at a frame's line and column, with a mark, below the frame. Each
+// line of output follows eol, and the text that begin appends, which is the text before the frame;
+// end ends it.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)
@@ -132,9 +132,9 @@ func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column ui
 	}
 }
 
-// sourceLine returns a source line as it is shown, and the place of a caret: see
-// [appendSourceColumns]. A line with a frame of a backtrace in it is made to have none, so that
-// another filter changes nothing. The result is valid until the next call.
+// sourceLine returns the displayed form of a source line, and the place of a caret: see
+// [appendSourceColumns]. If the line looks like a frame of a backtrace, it is changed so that
+// another filter leaves it alone. The result is valid until the next call.
 func (p *SourceLines) sourceLine(number uint32, line []byte, column uint32, most int) (shown []byte, caret int) {
 	p.scratch, caret = appendSourceColumns(p.scratch[:0], number, line, column, most)
 	if p.reader == nil {

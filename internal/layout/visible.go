@@ -3,14 +3,14 @@ package layout
 import "github.com/symfilter/symfilter/internal/escape"
 
 // visible escapes control characters of the log's text, such as \x1b or \u202e, which a terminal
-// would obey. It does not escape TAB. Colour sequences are tokens of their own and do not come
-// here.
+// would obey. It does not escape TAB. Colour sequences are separate tokens, and never part of this
+// text.
 type visible struct {
-	Cut []byte // the first bytes of a rune whose last bytes are in the next part of the line
+	Cut []byte // first bytes of a rune that continues in the next part of the line
 }
 
-// Append appends text to dst. Unless text is whole, append keeps an incomplete rune at its end for
-// the next call.
+// Append appends text to dst. Unless whole is set, it keeps an incomplete rune at the end of text
+// for the next call.
 func (v *visible) Append(dst, text []byte, whole bool) []byte {
 	if len(v.Cut) > 0 {
 		text = append(v.Cut, text...)
