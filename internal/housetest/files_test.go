@@ -362,7 +362,7 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// What belongs to one package is in its comment, and what was decided in docs/decisions.
+// Details of one package belong in its comment, decisions in docs/decisions.
 func TestTheDesignIsShort(t *testing.T) {
 	if n := len(read(t, "ARCHITECTURE.md")); n > maxDesign {
 		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d", n, maxDesign)
