@@ -10,61 +10,69 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An ahead resolves the frames of a block on other processors: from the end of the block backwards,
-// while the Filter filters it from its beginning, until they meet. It prints nothing; the Filter finds
-// the answers in the Cache. It asks only questions that the symbolizer answers at once. About the
-// module that the Filter asks for at the moment it asks only what does not keep the Filter waiting for
-// longer than a lookup in the same unit.
+// An ahead resolves the frames of a block on other processors. It works from the end of the block
+// backwards, while the Filter works from the start, until they meet. It prints nothing; the Filter
+// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. While
+// the Filter asks about a module, the ahead asks only questions about it that delay the Filter by
+// no more than a lookup in the same unit.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
 	filter  *asker // the Filter's
 	workers []*aheadWorker
 
-	block []byte // the Filter's; nil: nothing may be resolved ahead
-	begun bool   // the ahead runs, or has run, for the block in the present space
-	fresh int    // answers of the Filter in the block before the ahead began
+	block []byte // block of the Filter; nil: nothing may be resolved ahead
+	begun bool   // the ahead runs, or has run, for the block in the current space
+	fresh int    // answers by the Filter in the block before the ahead began
 
-	left  atomic.Int64 // bytes of block, from its beginning, that no worker has taken
-	part  int64        // bytes that a worker takes
+	left  atomic.Int64 // bytes that no worker has taken, from the start of block
+	part  int64        // bytes that a worker takes at a time
 	at    atomic.Int64 // offset in the block that the Filter has reached
 	size  atomic.Int64 // bytes of answers for the block
 	stop  atomic.Bool
 	ended sync.WaitGroup
 
-	faults int64 // of the symbolizer when the ahead began; see discard
+	faults int64 // the symbolizer's faults when the ahead began; see discard
 
-	before int // new answers before the current block, of the Filter and the workers
+	before int // new answers before the current block, by the Filter and the workers
 }
 
-// An aheadWorker is one goroutine of an ahead. Nobody reads its answers before it has put them into
-// the Cache.
+// An aheadWorker is one goroutine of an ahead. Its answers are private until it puts them into the
+// Cache.
 type aheadWorker struct {
 	asker // its own
 	of    *ahead
 	space *space
 	near  interval // the last interval found
 
-	found generation // the answers that are not in the Cache yet
-	keys  []cacheKey // of found, in its order
-	given []cacheKey // of the answers for the block that the Cache has got
+	found generation // answers that are not in the Cache yet
+	keys  []cacheKey // keys of found, in its order
+	given []cacheKey // keys of the answers for the block that are in the Cache
 	size  int64      // bytes of found
-	since time.Time  // when the Cache got the last ones
+	since time.Time  // time at which the last answers were put into the Cache
 	marks []int      // offsets in the block of the elements of a part
 }
 
 const (
-	aheadStep   = 1 << 10                // bytes between offsets that the Filter stores; each line: 5 % of a frame
-	aheadPart   = 8 << 10                // most bytes that a worker takes at a time
-	aheadLeast  = 256                    // least bytes: some five frames
-	aheadNew    = 256                    // new answers in a block; then the next one is expected to have many, too
-	aheadFresh  = 8                      // new answers in a block after which the rest of it is worth another goroutine
-	aheadSlow   = 100 * time.Microsecond // a new answer that takes longer is enough
-	aheadSoon   = 500 * time.Microsecond // after which answers are put into the Cache, if they are few
-	aheadVain   = 32                     // addresses in a part without a new answer; then the worker gives up
-	aheadShare  = 4                      // a block may take this fraction of the Cache's budget: 1/4
-	aheadCopied = 64                     // answers that are copied into the Cache; it takes over the memory of more
-	aheadMost   = 4 << 10                // answers that a worker keeps
+	// distance in bytes between stored offsets of the Filter; storing one for each line costs 5 %
+	// of a frame
+	aheadStep  = 1 << 10
+	aheadPart  = 8 << 10 // maximum bytes that a worker takes at a time
+	aheadLeast = 256     // minimum bytes: some five frames
+	// new answers in a block that make many new ones likely in the next block, too
+	aheadNew = 256
+	// new answers in a block that make the rest of it worth another goroutine
+	aheadFresh = 8
+	// a single new answer is enough if it takes longer than this
+	aheadSlow = 100 * time.Microsecond
+	// answers are put into the Cache after this time, even if they are few
+	aheadSoon = 500 * time.Microsecond
+	// addresses in a part without a new answer after which the worker gives up
+	aheadVain  = 32
+	aheadShare = 4 // a block may take 1/4 of the Cache's budget
+	// the Cache copies up to this many answers; it takes over the memory of more
+	aheadCopied = 64
+	aheadMost   = 4 << 10 // answers that a worker holds
 )
 
 // errNotAtOnce is returned if the symbolizer has no answer without waiting.
@@ -94,8 +102,8 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 }
 
-// noteAnswer begins to resolve the rest of the block ahead if the Filter has asked for several
-// answers in it, or for one that took long.
+// noteAnswer starts resolving the rest of the block ahead if the Filter has asked for several
+// answers in it, or for a slow one.
 func (a *ahead) noteAnswer(took time.Duration, s *space) {
 	if a.fresh++; a.fresh >= aheadFresh || took >= aheadSlow {
 		a.begin(s)
@@ -128,8 +136,9 @@ func (a *ahead) begin(of *space) {
 	}
 }
 
-// check discards what was found ahead if a file has broken its reader meanwhile, or cost too much:
-// from then on the symbolizer may answer otherwise, and the Filter has not come to these frames yet.
+// check discards the answers found ahead if a file has since broken its reader or cost too much:
+// from then on the symbolizer may answer differently, and the Filter has not reached these frames
+// yet.
 func (a *ahead) check() {
 	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
 		return
@@ -142,21 +151,21 @@ func (a *ahead) check() {
 	a.block = nil // the next block may be resolved ahead
 }
 
-// end stops the workers and waits for their end.
+// end stops the workers and waits for them.
 func (a *ahead) end() {
 	a.stop.Store(true)
 	a.ended.Wait()
 	a.begun, a.fresh = false, 0
 }
 
-// changeSpace returns the space of f's process for a change of it, when nobody reads it any longer: an
-// ahead that a frame before the element in the same line has begun, too.
+// changeSpace returns the space of f's process for a change. It first stops all other readers,
+// including an ahead started by a frame in the same line before the element.
 func changeSpace(f *lineFilter) *space {
 	f.endAhead()
 	return &f.process.space
 }
 
-// endAhead stops the ahead and waits for its end.
+// endAhead stops the ahead and waits for it.
 func (f *lineFilter) endAhead() {
 	if a := f.ahead; a != nil && a.begun {
 		a.end()
@@ -171,7 +180,7 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether the Filter has passed an offset, or does not want more.
+// met reports whether the Filter has passed an offset, or wants no more answers.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }
@@ -238,8 +247,9 @@ func (w *aheadWorker) resolve(e *frameFields) {
 	}
 }
 
-// newPortion returns a generation for the answers of a worker. Its pieces are small, since the worker
-// keeps the first ones, and the Cache counts only what is used of those that it takes over.
+// newPortion returns a generation for a worker's answers. Its pieces of memory are small, since the
+// worker keeps the first ones, and the Cache counts only the used part of pieces that it takes
+// over.
 func newPortion() generation {
 	g := newGeneration(0)
 	g.text.piece, g.cuts.piece = 16<<10, 256

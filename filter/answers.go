@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// frameIndent is the distance from the text of a frame, which begins with four blanks, to its
-// address. A frame that does not fit into its line is continued there.
+// frameIndent is the distance from the start of a frame, which begins with four blanks, to its
+// address. A frame that does not fit on its line continues in that column.
 const frameIndent = len("    #0.1 ")
 
 // frame lays out the i-th frame of the answer for e as in a backtrace line:
@@ -58,16 +58,16 @@ func (f *lineFilter) frame(e *frameFields, a *answer, i int) {
 	}
 }
 
-// place lays out the module and the address in it of an answer that has a name, as
-// (module+0x1196) after a blank.
+// place lays out the module of a named answer, and the address in it, as (module+0x1196) after a
+// blank.
 func (f *lineFilter) place(a *answer) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Dim(" (")
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out the module and the address in it of an answer without a name, between before and
-// after, and the module's build ID, by which another tool can find its debug file.
+// unknown lays out, for an answer without a name, the module and the address in it between before
+// and after, and the module's build ID, with which another tool can find its debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)
@@ -109,12 +109,13 @@ func (f *lineFilter) frameInSentence(e *frameFields, a *answer) {
 	}
 }
 
-// noAddress is the answer for an empty frame.
+// noAddress is the answer for a frame without an address.
 const noAddress = "(no address)"
 
 // message lays out the message of a backtrace element after its frame.
 func (f *lineFilter) message(message []byte) {
-	if len(message) > 0 { // checked apart so that the check is inlined: few frames have one
+	// checked separately so that the check is inlined: few frames have a message
+	if len(message) > 0 {
 		f.someMessage(message)
 	}
 }
@@ -147,14 +148,15 @@ func (f *lineFilter) variable(a *answer, p *piece) {
 	}
 }
 
-// rawElement lays out an element as it is in the log.
+// rawElement lays out an element unchanged.
 func (f *lineFilter) rawElement(p *piece) {
 	raw := p.Raw
 	if p.elem != nil {
 		raw = p.appendRaw(nil)
 	}
 	f.layout.LogToken(&markup.Token{Raw: raw[:len(markupOpen)]})
-	f.layout.LogBytes(raw[len(markupOpen):]) // not an element without its braces: colours in it are found
+	// the text is not an element without its braces, so colours in it are found
+	f.layout.LogBytes(raw[len(markupOpen):])
 }
 
 // bracketedElement lays out an element without an answer as LLVM's filter does: [[[pc:0x1234]]].
@@ -163,7 +165,7 @@ func (f *lineFilter) bracketedElement(p *piece) {
 	f.layout.Unresolved("[[[" + escape.Clean(string(raw[3:len(raw)-3])) + "]]]")
 }
 
-// rawPieces lays out pieces as they are in the log.
+// rawPieces lays out pieces unchanged.
 func (f *lineFilter) rawPieces(pieces []piece) {
 	for i := range pieces {
 		if p := &pieces[i]; p.Kind == markup.Elem {

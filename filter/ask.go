@@ -18,11 +18,12 @@ type asker struct {
 	opt      *Options
 	cached   *Cache
 	patience *report.Patience
-	aheadOf  *asker                 // set in an ahead: the asker of the Filter
+	aheadOf  *asker                 // set in an ahead: the Filter's asker
 	asked    atomic.Pointer[module] // the module of the current or last question
-	expired  context.Context        // done: a question with it does not wait
-	until    time.Time              // nothing waits from then on, and others do what takes long; zero: no bound
-	frames   []symbolize.Frame      // scratch
+	expired  context.Context        // a context that is done: questions with it do not wait
+	// after this time nothing waits, and other goroutines do slow work; zero: no bound
+	until    time.Time
+	frames   []symbolize.Frame // scratch
 	renderer renderer
 	rendered int // number of answers so far
 }
@@ -44,8 +45,8 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	return cacheKey{rel, n, form}
 }
 
-// render asks the symbolizer. If it has no answer, ok is false and err the reason, nil if no symbol
-// covers the address. The draft is valid until the next one.
+// render asks the symbolizer. If there is no answer, ok is false, and err is the reason, or nil if
+// no symbol covers the address. The draft is valid until the next call.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
@@ -85,8 +86,8 @@ func (r *asker) observe() (end func()) {
 	return func() { r.opt.Patience.Asked(time.Since(began)) }
 }
 
-// chooseFrames asks for the frames at l or one byte before it, as form requires. back reports
-// which.
+// chooseFrames asks for the frames at l or one byte before it, as form requires. back reports which
+// it chose.
 func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
 	if form == exactAddress {
 		frames, err = r.askFrames(m, l)
@@ -97,7 +98,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	frames, err = r.askFrames(m, prior)
 	if err != nil {
 		if r.never() && errors.Is(err, symbolize.ErrPending) {
-			r.codeAtOnce(l) // so that both are known when the address comes again
+			r.codeAtOnce(l) // so that both are known when the address occurs again
 		}
 		return nil, false, err
 	}
@@ -108,7 +109,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	frames = slices.Clone(frames)
 	here, err := r.askFrames(m, l)
 	switch {
-	case err == errNotAtOnce: // the Filter may choose the other one
+	case err == errNotAtOnce: // the Filter may choose the other address
 		return nil, false, err
 	case err != nil || len(here) == 0:
 		return frames, true, nil
@@ -179,9 +180,9 @@ func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err
 	return segments, fixed, err
 }
 
-// examine calls do with the file of m, if it was found before.
+// examine calls do with the file of m if it has been found.
 func (r *asker) examine(m *module, do judge.Examination) {
-	// An error means that the file is not open: do is not called, which Image.Visit allows.
+	// An error means that the file is not open; then do is not called, which Image.Visit allows.
 	within, end := r.within()
 	defer end()
 	_ = r.opt.symbolFiles().Examine(r.expired, within, m.buildID(), m.asked(), do)
@@ -192,8 +193,8 @@ func (r *asker) never() bool {
 	return r.opt.Patience.Never || !r.until.IsZero() && !time.Now().Before(r.until)
 }
 
-// within returns the context that ends questions at r.until; nil: nothing ends them. The caller calls
-// end.
+// within returns the context that ends questions at r.until, or nil without a bound. The caller
+// calls end.
 func (r *asker) within() (ctx context.Context, end func()) {
 	if r.until.IsZero() {
 		return nil, func() {}
@@ -201,8 +202,8 @@ func (r *asker) within() (ctx context.Context, end func()) {
 	return context.WithDeadline(context.Background(), r.until)
 }
 
-// question has ask called for a location in the file of m: first without waiting for the file, and,
-// if that is pending, once more when the file has come or the patience has ended.
+// question calls ask for a location in the file of m: first without waiting for the file, and, if
+// the answer is pending, once more when the file arrives or the patience ends.
 func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within context.Context) error) (err error) {
 	within, end := r.within()
 	defer end()
@@ -218,11 +219,11 @@ func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within c
 	return err
 }
 
-// codeAtOnce is askCode without waiting. It starts a background search for what is not known yet.
+// codeAtOnce is askCode without waiting. It starts a background search for unknown answers.
 func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err error) {
 	frames, err = r.opt.Symbolizer.Ask(r.expired, r.frames[:0], l, symbolize.Policy{Wait: symbolize.Now})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil // frames by symbols are the best answer for now; they expire
+		err = nil // frames from symbols are the best answer for now; they expire
 	}
 	return frames, err
 }
@@ -238,7 +239,7 @@ func (r *asker) prefetch(m *module) {
 	}
 }
 
-// awaitFile begins the patience for the debug file of m, unless it has begun.
+// awaitFile starts the patience for the debug file of m, unless it has started.
 func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
 		m.awaited = r.patience.Name(m.buildID(), time.Now())

@@ -7,23 +7,23 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A bare line is a backtrace element and a line end. Nearly all lines of a log of markup are: for
-// one whose answer is among the last ones, bareLines takes a third of the time of the general way.
+// A bare line is a backtrace element and a line end. Nearly all lines of a markup log are bare. If
+// its answer is among the last ones, bareLines takes a third of the time of the general code.
 
 // bareDigits is the number of digits of a frame number in a bare line: layout.AppendHead has room
 // for them.
 const bareDigits = 4
 
 // takesBare reports whether bareLines may filter the next lines: no earlier line is held back, and
-// the output is only their text.
+// the output is just their text.
 func takesBare(f *Filter) bool {
 	return f.bare && f.openDicts == 0 && f.open == nil && f.process.hex == nil && f.flushed.laid == 0 &&
 		len(f.layout.Buf) == 0 && f.recent.slots != nil && isIdle(f.tracer)
 }
 
-// bareLines filters the lines at the beginning of b, up to one that begins at limit or later, that is
-// not bare, or whose answer is not among the last ones. It returns their length. The lines end up as
-// lineOf prints and counts them.
+// bareLines filters the lines at the start of b, up to the first line that begins at limit or
+// later, is not bare, or whose answer is not among the last ones. It returns their length. It
+// prints and counts the lines as lineOf does.
 func bareLines(f *Filter, b []byte, limit int) (n int) {
 	limit = min(limit, len(b))
 	for n < limit {
@@ -66,8 +66,8 @@ func bareLines(f *Filter, b []byte, limit int) (n int) {
 	return n
 }
 
-// bareFrame returns the frame of the line at the beginning of b, and the line's length; 0 if it is not
-// bare, or has another form than usual.
+// bareFrame returns the frame of the line at the start of b, and the line's length; 0 if the line
+// is not bare, or has an unusual form.
 func bareFrame(b []byte) (e frameFields, size int) {
 	const head, least, most = "{{{bt:", len("{{{bt:0:0x0}}}\n"), len("{{{bt:9999:0x0123456789abcdef:ra}}}\n")
 	if len(b) < least || string(b[:len(head)]) != head {
@@ -75,7 +75,7 @@ func bareFrame(b []byte) (e frameFields, size int) {
 	}
 	b = b[:min(len(b), most)]
 	i := len(head)
-	for ; b[i]-'0' <= 9; i++ { // a line ends before b: see least
+	for ; b[i]-'0' <= 9; i++ { // see least: the line ends within b
 		if i == len(head)+bareDigits {
 			return e, 0
 		}
@@ -109,7 +109,7 @@ func bareFrame(b []byte) (e frameFields, size int) {
 	return e, 0
 }
 
-// hexDigit has the values of hexadecimal digits, and 0xff for other bytes.
+// hexDigit maps hexadecimal digits to their values, and other bytes to 0xff.
 var hexDigit = [256]uint8{
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,

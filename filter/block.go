@@ -18,8 +18,8 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// block filters b, which ends with a line end. Lines without a mark are not read one by one. A mark
-// is "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
+// block filters b, which ends with a line end. It does not read lines without a mark one by one. A
+// mark is "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -30,7 +30,7 @@ func (f *Filter) block(b []byte) {
 	}
 	at, from := 0, 0 // b[:at] is filtered; b[at:from] is plain, and not printed yet
 	lines := 0       // line ends in b[at:from]
-	nextStep := 0    // from this offset on, the ahead gets the next one
+	nextStep := 0    // offset at which the ahead is next told the Filter's position
 	for from < len(b) {
 		if f.ahead != nil && from >= nextStep {
 			f.ahead.at.Store(int64(from))
@@ -86,7 +86,7 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
-// takeLine filters a line. means has the frames and the map of the line.
+// takeLine filters a line. means holds the frames and the map in the line.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {
 		f.tracer.take(b, means)
@@ -100,17 +100,18 @@ type blockMarks struct {
 	of     *Filter
 	b      []byte
 	search marks.Search
-	open   int // offset of the next mark but ESC; less than from if it is not known
-	esc    int // offset of the next ESC, in the same way
-	// number is the offset of the next number of firmware, in the same way.
+	open   int // offset of the next mark except ESC; unknown if less than from
+	esc    int // offset of the next ESC; unknown if less than from
+	// number is the offset of the next firmware number; unknown if less than from.
 	number   int
 	programs dialect.ProgramSearch
-	counters marks.Search // used in place of programs if Reader.OnX86 is set
-	base     int          // offset from which lines are counted
+	counters marks.Search // replaces programs if Reader.OnX86 is set
+	base     int          // offset at which the counting of lines starts
 	lines    int          // line ends from base to open
 }
 
-// after returns the offset of the first mark from from on, and the number of line ends before it.
+// after returns the offset of the first mark at from or later, and the number of line ends before
+// it.
 func (m *blockMarks) after(from int) (mark, lines int) {
 	f := m.of
 	if f.openDicts > 0 || f.tracer.wants() {
@@ -140,8 +141,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first mark but ESC from from on that a dialect may match or
-// that is markup, and the number of line ends between. from is the beginning of a line.
+// nextOpen returns the offset of the first mark except ESC, at from or later, that is markup or
+// that a dialect may match, and the number of line ends before it. from is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -150,9 +151,9 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	return m.search.NextOf(from)
 }
 
-// nextNumber returns the offset of the next number of firmware from from on, or len(m.b) if there
-// is none. For kernels of x86 it is that of the register's name, which is searched ten times as
-// fast.
+// nextNumber returns the offset of the next firmware number at from or later, or len(m.b) if there
+// is none. For x86 kernels it is the offset of the register's name, which can be searched ten times
+// as fast.
 func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {
 		return dialect.NextFirmware(m.b, from)
@@ -169,7 +170,7 @@ func (m *blockMarks) nextNumber(from int) int {
 	}
 }
 
-// nextEscape returns the offset of the first ESC in b from at on, or len(b) if there is none.
+// nextEscape returns the offset of the first ESC in b at at or later, or len(b) if there is none.
 func nextEscape(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], esc); i >= 0 {
 		return at + i
@@ -198,9 +199,9 @@ func (f *Filter) plain(b []byte, lines int) {
 	f.write(b)
 }
 
-// longPart prints a line that is too long to be interpreted, or a part of one. The text is
-// unchanged, except that colours are left out if they are removed. A part for a page ends with
-// whole colours and characters.
+// longPart prints a line that is too long to be interpreted, or a part of one. It changes the text
+// only to remove colours, if they are removed. A part for a page ends with whole colours and
+// characters.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {
@@ -227,7 +228,7 @@ func (f *Filter) longPart(b []byte) {
 }
 
 // unfinishedSequences returns the length of the unfinished colour sequences at the end of b. There
-// may be several: each but the last becomes whole if the ones after it are left out.
+// may be several: each except the last becomes whole if the later ones are removed.
 func unfinishedSequences(b []byte) (n int) {
 	for n < maxLongCut {
 		more := markup.UnfinishedSGR(b[:len(b)-n])
@@ -239,7 +240,7 @@ func unfinishedSequences(b []byte) (n int) {
 	return n
 }
 
-// endLong prints the bytes that longPart has kept, at the end of the line.
+// endLong prints the bytes that longPart has held back, at the end of the line.
 func (f *Filter) endLong() {
 	if b := f.longCut; len(b) > 0 {
 		f.longCut = nil
@@ -247,8 +248,8 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for printers and terminals, for which plain lines are changed. The first line
-// of b has the number first. A LogPrinter gets all lines at once, when it takes them.
+// plainLines is plain for printers and terminals, which need changes in plain lines. The first line
+// of b has the number first. A LogPrinter may take all lines at once.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)

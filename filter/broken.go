@@ -12,19 +12,19 @@ const maxStack = 4 << 10 // bytes of a stack trace in a diagnostic, about 20 cal
 // currentLine is the line that lineOf is filtering.
 type currentLine struct {
 	text []byte // nil between lines
-	end  int    // offset of the line's end in its block, 0 if it is not in a block
+	end  int    // offset of the line's end in its block; 0 if it is not in a block
 }
 
-// guardedBlock is block, except that a line whose filtering panics is printed as it is, and
-// filtering continues after it. There is one deferred call for each block, because one for each
-// line would add 6 % to the time of a hot frame.
+// guardedBlock is block, except that it prints a line unchanged if filtering it panics, and
+// continues with the next line. It uses one deferred call for each block, because one for each line
+// would add 6 % to the time of a hot frame.
 func (f *Filter) guardedBlock(b []byte) {
 	for len(b) > 0 {
 		b = b[f.survive(func() { f.block(b) }, len(b)):]
 	}
 }
 
-// guardedLine is lineOf, except that a line whose filtering panics is printed as it is.
+// guardedLine is lineOf, except that it prints the line unchanged if filtering it panics.
 func (f *Filter) guardedLine(b []byte) {
 	f.survive(func() {
 		means, _ := meaning(&f.lineFilter, nil, b, -1, 0)
@@ -32,14 +32,13 @@ func (f *Filter) guardedLine(b []byte) {
 	}, 0)
 }
 
-// survive calls do and returns all. If the filtering of a line panics, by a fault in this package
-// or in a function of the Options, survive prints the line as it is and returns the offset of its
-// end. The symbolizer recovers panics of the readers of debug files itself: only their answer is
-// lost.
+// survive calls do and returns all. If filtering a line panics, because of a fault in this package
+// or in a function of the Options, survive prints the line unchanged and returns the offset of its
+// end. The symbolizer itself recovers panics in readers of debug files: only their answer is lost.
 //
 // A line longer than outputChunk may have been printed in part when the panic occurs; that part
-// then appears twice. A panic outside of a line, or while the line is printed as it is, comes from
-// the writer and is not recovered.
+// then appears twice. A panic outside of a line, or during the unchanged printing, comes from the
+// writer and is not recovered.
 func (f *Filter) survive(do func(), all int) (end int) {
 	defer func() {
 		line := f.current

@@ -15,26 +15,26 @@ const DefaultCacheSize = 32 << 20
 // is bounded in bytes. Many Filters whose Options have equal Paths, and a Display with equal Own
 // and ShortNames, may use it at the same time.
 //
-// An answer that may get better is kept until then, and for two seconds that no symbol covers an
-// address. Errors are not kept.
+// A provisional answer is kept until a better one may exist. The result that no symbol covers an
+// address is kept for two seconds. Errors are not kept.
 type Cache struct {
-	budget int64 // bytes of both generations together
+	budget int64 // bytes of both generations
 
-	mu         sync.Mutex // held for so short a time that an RWMutex would be slower
-	young, old generation // an answer used in old is copied to young
+	mu         sync.Mutex // held so briefly that an RWMutex would be slower
+	young, old generation // using an answer in old copies it to young
 	size       int64      // bytes of young
 	oldSize    int64      // bytes of old
 	hits       int64      // questions with an answer
-	misses     int64      // questions without one
-	numbers    uint32     // the last number given to a module; each is given once
+	misses     int64      // questions without an answer
+	numbers    uint32     // last number given to a module; numbers are not reused
 
 	// turns counts changes of generation. A reference to an answer of an older generation keeps large
 	// pieces of memory alive.
 	turns atomic.Uint32
 }
 
-// A generation is the answers used in some stretch of time. There may be a million, so the garbage
-// collector must not find pointers for each.
+// A generation holds the answers used during some period. There may be a million, so they must not
+// contain pointers, which the garbage collector would follow.
 type generation struct {
 	modules map[cacheModule]uint32
 	frames  map[cacheKey]uint32 // in answers
@@ -50,7 +50,7 @@ type keptAnswer struct {
 	until      int64
 	system     uint32
 	none, back bool
-	ahead      bool // found ahead, and not asked for yet
+	ahead      bool // found ahead, and not used yet
 }
 
 // newGeneration returns a generation with room for n answers.
@@ -90,8 +90,8 @@ func (g *generation) put(k cacheKey, r *draft) rendered {
 	return g.answer(i)
 }
 
-// adopt adds the answers of o, whose keys are keys, and takes over their memory: o must not be used
-// any more.
+// adopt adds the answers of o, with the keys in keys, and takes over their memory: o must not be
+// used afterwards.
 func (g *generation) adopt(keys []cacheKey, o *generation) {
 	n, text, cuts := uint32(len(g.answers)), uint32(len(g.text.pieces)), uint32(len(g.cuts.pieces))
 	g.text.pieces = append(g.text.pieces, o.text.pieces...)
@@ -101,7 +101,7 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 		p.text.piece += text
 		p.cuts.piece += cuts
 		g.answers = append(g.answers, p)
-		if _, ok := g.frames[k]; !ok { // else the Filter, or another one, was faster
+		if _, ok := g.frames[k]; !ok { // otherwise this or another Filter was faster
 			g.frames[k] = n + uint32(i)
 		}
 	}
@@ -113,7 +113,7 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 	}
 }
 
-// reset drops the answers, and keeps the memory for others.
+// reset drops the answers, and keeps the memory for new ones.
 func (g *generation) reset() {
 	clear(g.frames)
 	g.answers = g.answers[:0]
@@ -122,17 +122,18 @@ func (g *generation) reset() {
 	g.sources = nil
 }
 
-// An arena holds slices of any length in few pieces of memory. A slice in an arena does not move.
+// An arena stores slices of any length in a few pieces of memory. A slice in an arena does not
+// move.
 type arena[T any] struct {
-	piece  int // length of a piece; a longer slice has one of its own
+	piece  int // length of a piece; a longer slice gets its own
 	pieces [][]T
-	open   int // index of the piece that is filled; adopted ones may follow it
+	open   int // index of the piece being filled; adopted pieces may follow
 }
 
-// A span is the place of a slice in an arena.
+// A span is the location of a slice in an arena.
 type span struct{ piece, start, n uint32 }
 
-// room returns the piece that is filled, which has room for n more.
+// room returns the piece being filled, which has room for n more.
 func (a *arena[T]) room(n int) *[]T {
 	if len(a.pieces) == 0 || cap(a.pieces[a.open])-len(a.pieces[a.open]) < n {
 		a.open = len(a.pieces)
@@ -141,7 +142,7 @@ func (a *arena[T]) room(n int) *[]T {
 	return &a.pieces[a.open]
 }
 
-// reset empties a, which keeps its first piece.
+// reset empties a, which retains its first piece.
 func (a *arena[T]) reset() {
 	if len(a.pieces) > 0 {
 		a.pieces = a.pieces[:1]
@@ -163,12 +164,11 @@ func (a *arena[T]) at(s span) []T {
 	return a.pieces[s.piece][s.start : s.start+s.n : s.start+s.n]
 }
 
-// A cacheModule is a binary with the name that a process has for it, which is part of the rendered
-// text.
+// A cacheModule is a binary with a process's name for it, which is part of the rendered text.
 type cacheModule struct {
 	id    buildid.ID
 	name  string
-	state string // of a file without a build ID; see report.NameOf
+	state string // state of a file without a build ID; see report.NameOf
 }
 
 type cacheKey struct {
@@ -248,7 +248,7 @@ func (c *Cache) keep(k cacheKey, r draft) rendered {
 	return c.young.put(k, &r)
 }
 
-// adopt adds the answers of g, whose keys are keys, and takes over their memory of size bytes.
+// adopt adds the answers of g, with the keys in keys, and takes over size bytes of their memory.
 func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,20 +256,20 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.young.adopt(keys, g)
 }
 
-// copyOf adds copies of the answers of g, whose keys are keys.
+// copyOf adds copies of the answers of g, with the keys in keys.
 func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, k := range keys {
 		if _, ok := c.young.frames[k]; ok {
-			continue // the Filter, or another one, was faster
+			continue // this or another Filter was faster
 		}
 		c.keep(k, g.draft(uint32(i)))
 		c.young.answers[len(c.young.answers)-1].ahead = true
 	}
 }
 
-// withdraw drops those of the answers found ahead that nobody has asked for.
+// withdraw drops the answers found ahead that are still unused.
 func (c *Cache) withdraw(keys []cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

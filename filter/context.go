@@ -19,20 +19,20 @@ type Context struct {
 
 	facts *dialect.Facts // facts from the records so far; nil if none
 
-	by    *Lines // the Lines that used it last; nil if none has
+	by    *Lines // the last Lines that used it; nil if none has
 	cache *Cache // the Cache that module.cached refers to
 }
 
-// Bytes of memory that the parts of a Context take, about.
+// Approximate bytes of memory of the parts of a Context.
 const (
 	contextBytes = 400
 	mapBytes     = 60
-	moduleBytes  = 100 // without its binary
+	moduleBytes  = 100 // without the binary
 )
 
-// Size returns about how many bytes of memory c takes. Contexts share the names and build IDs of
-// the binaries that they have in common; each counts the names, and none the some 200 bytes of a
-// binary's entry in the shared table.
+// Size returns the approximate bytes of memory of c. Contexts share the names and build IDs of
+// binaries that they have in common; each Context counts the names, and none counts the entry of a
+// binary in the shared table, of some 200 bytes.
 func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {
@@ -53,9 +53,9 @@ func (c *Context) MarshalJSON() ([]byte, error) {
 	return checkpoint.Append(nil, versioned{checkpoint.Version, c.saved()}), nil
 }
 
-// UnmarshalJSON sets c from the output of MarshalJSON. The data are not trusted: whatever they
-// hold, c stays within its bounds. The error reports whether they are torn, of another version of
-// symfilter, or damaged; then c is unchanged.
+// UnmarshalJSON sets c from the output of MarshalJSON. The data are not trusted: with any content,
+// c stays within its bounds. The error reports whether the data are torn, damaged or from another
+// version of symfilter; then c is unchanged.
 func (c *Context) UnmarshalJSON(data []byte) error {
 	var saved versioned
 	if err := checkpoint.Decode(data, &saved); err != nil {
@@ -74,7 +74,7 @@ type versioned struct {
 	savedContext
 }
 
-// A savedContext is the form of a Context in JSON.
+// A savedContext is the JSON form of a Context.
 type savedContext struct {
 	Modules checkpoint.List[savedModule] `json:"modules,omitempty"`
 	Maps    checkpoint.List[savedMap]    `json:"maps,omitempty"` // by address; they are disjoint
@@ -86,7 +86,7 @@ type savedModule struct {
 	ID       uint64          `json:"id"`
 	Name     checkpoint.Text `json:"name"`
 	BuildID  string          `json:"build_id,omitempty"`
-	Replaced bool            `json:"replaced,omitempty"` // another binary has its ID now
+	Replaced bool            `json:"replaced,omitempty"` // another binary now has its ID
 }
 
 type savedMap struct {
@@ -109,7 +109,7 @@ type savedDict struct {
 
 func (v interval) saved() savedRange { return savedRange{v.start, v.end, v.rel, v.mode} }
 
-// saved returns the form of c in JSON.
+// saved returns the JSON form of c.
 func (c *Context) saved() (to savedContext) {
 	s := &c.space
 	index := make(map[*module]int, len(s.modules))
@@ -137,7 +137,7 @@ func (c *Context) saved() (to savedContext) {
 	return to
 }
 
-// context returns the Context of c, or an error if it is not within the bounds.
+// context returns the Context in c, or an error if it exceeds the bounds.
 func (c *savedContext) context() (to Context, err error) {
 	modules := make([]*module, len(c.Modules))
 	replaced := 0
@@ -191,7 +191,7 @@ func (c *savedContext) context() (to Context, err error) {
 	return to, nil
 }
 
-// restore adds maps of these modules to the space, which is empty.
+// restore adds maps of these modules to an empty space.
 func (s *space) restore(maps []savedMap, modules []*module) error {
 	if len(maps) > maxMaps {
 		return checkpoint.Damaged("%v", errTooManyMap)

@@ -8,12 +8,12 @@ import (
 )
 
 // contexts holds the Contexts of the logs whose records [Lines] filter, by key, for
-// [access.Contexts]. They stay within the limits: the ones idle longest are dropped. One goroutine
+// [access.Contexts]. At its limits it drops the Contexts that have been idle longest. One goroutine
 // at a time may use contexts.
 type contexts struct{ all processes }
 
-// newContexts returns empty contexts within the limits l. evicted is called as [Options.Evicted]
-// is; it may be nil.
+// newContexts returns empty contexts within the limits l. It calls evicted like [Options.Evicted];
+// evicted may be nil.
 func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	none := new(process)
 	return &contexts{processes{
@@ -22,8 +22,8 @@ func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	}}
 }
 
-// Of returns the Context with the given key, which is empty if there was none. It is valid until the
-// next call of Of.
+// Of returns the Context with the given key, or an empty one if there is none. It is valid until
+// the next call of Of.
 func (c *contexts) Of(key []byte) *Context {
 	a := &c.all
 	if key = shortKey(key); a.process.key != string(key) {
@@ -34,8 +34,8 @@ func (c *contexts) Of(key []byte) *Context {
 	return &a.process.Context
 }
 
-// shortKey returns key if it has at most maxKey bytes, otherwise its beginning with a hash of the
-// whole: logs of different keys must not share a Context.
+// shortKey returns key if it has at most maxKey bytes, otherwise its start with a hash of the whole
+// key, so that logs with different keys never share a Context.
 func shortKey(key []byte) []byte {
 	if len(key) <= maxKey {
 		return key
@@ -50,8 +50,8 @@ func (c *contexts) AppendProcesses(dst []byte) []byte {
 	return checkpoint.Append(dst, savedFilter{Version: checkpoint.Version, Turn: a.turn, Process: a.process.saved(), Idle: a.savedIdle()})
 }
 
-// Restore sets c, which must be new, to the output of an AppendProcesses. It fails as
-// [Filter.Restore] does; then c is unchanged.
+// Restore sets c, which must be new, from the output of AppendProcesses. It fails like
+// [Filter.Restore]; then c is unchanged.
 func (c *contexts) Restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {

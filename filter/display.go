@@ -9,30 +9,29 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// A Display sets how frames are shown to people. The zero value is the form for programs. Width and
-// Fold have no effect on other forms of output than text, and with Options.Emit.
+// Display selects how frames are shown to people. The zero value selects the form for programs.
+// Width and Fold have no effect on output other than text, and with Options.Emit.
 type Display struct {
-	// Own tells the program's own frames from those of its system, for Fold and [Resolved.Own]:
-	// function is a linkage name, file the path of a source file, and object that of an object
+	// Own distinguishes the program's own frames from system frames, for Fold and [Resolved.Own]:
+	// function is a linkage name, file the path of a source file, and object the path of an object
 	// file; each is empty if it is unknown. If Own is nil, every frame is own.
 	Own interface {
 		Is(function, file, object string) bool
 	}
 
-	// ShortNames shows … in place of the arguments of templates in the names of functions.
+	// ShortNames replaces the arguments of templates in function names with ….
 	ShortNames bool
 
-	// Width is the number of columns of the terminal. What does not fit into a line is continued on
-	// another one, before a function, before its file and line, or before its module. 0: no line is
-	// broken.
+	// Width is the number of columns of the terminal. A longer line continues on the next one,
+	// before a function, before its file and line, or before its module. 0: no line is broken.
 	Width int
 
-	// Fold replaces runs of two or more frames of the system by one line that counts them, in
+	// Fold replaces each run of two or more system frames with a line that counts them, in
 	// backtraces that have an own frame. Only frames that are alone on their lines are folded. The
 	// frames of a run are held back until its end, or until Flush.
 	Fold bool
 
-	// AtOnce holds no frame back when Write returns: runs end with it.
+	// AtOnce ends a run of system frames when Write returns, so that no frame is held back.
 	AtOnce bool
 }
 
@@ -48,8 +47,8 @@ func newDisplay(o *Options) *layout.Display {
 // baseModule returns the last part of a module's name, printable.
 func baseModule(name string) string { return escape.Clean(name[strings.LastIndexByte(name, '/')+1:]) }
 
-// markFrame marks the current line of output as that of the i-th frame of the answer for e. whole
-// reports whether nothing follows it in its line.
+// markFrame marks the current line of output as the line of the i-th frame of the answer for e.
+// whole reports whether nothing follows the frame in its line.
 func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 	if !f.layout.Display.Fold {
 		return

@@ -10,7 +10,7 @@
 //
 // Lines without markup are unchanged. Elements have the layout of LLVM's filter, but nothing is
 // lost: text around an element stays, a frame without symbols keeps its module, offset and build
-// ID, and a malformed element stays as it was. See the symbolizer markup format, "Presentation
+// ID, and a malformed element is unchanged. See the symbolizer markup format, "Presentation
 // elements" and "Contextual elements".
 //
 // # Concurrency

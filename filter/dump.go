@@ -2,8 +2,8 @@ package filter
 
 import "github.com/symfilter/symfilter/markup"
 
-// A Dump is a dump file that a dumpfile element announces, with the context that is needed to read
-// it. Its JSON is that of Fuchsia's symbolizer.
+// A Dump is a dump file that a dumpfile element announces, with the context for reading it. Its
+// JSON is the JSON of Fuchsia's symbolizer.
 type Dump struct {
 	Modules  []DumpModule  `json:"modules"`
 	Segments []DumpSegment `json:"segments"`
@@ -27,8 +27,8 @@ type DumpSegment struct {
 	Rel    uint64 `json:"mod_rel_addr"`
 }
 
-// dump calls Options.DumpFile for a dumpfile element. It builds the context only if that wants it,
-// because this takes longer than to read the element.
+// dump calls Options.DumpFile for a dumpfile element. It builds the context only if DumpFile wants
+// it, because this takes longer than reading the element.
 func (f *lineFilter) dump(e markup.DumpFile) {
 	if f.o.DumpFile == nil || f.dumped {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// edited lays out the line text with the i-th frame of the answer a in the places of the frame's
-// edits, or unchanged if a is nil. number replaces the frame's number.
+// edited lays out the line text with the i-th frame of the answer a at the frame's edits, or
+// unchanged if a is nil. number replaces the frame's number.
 func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
@@ -37,7 +37,8 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 		return
 	}
 	t := a.text.frame(i)
-	if t.File == "" && fr.Symbol.Name != "" && t.Function() == fr.Symbol.Name && !layout.InObject(fr) { // the line has it already
+	// the line already has it
+	if t.File == "" && fr.Symbol.Name != "" && t.Function() == fr.Symbol.Name && !layout.InObject(fr) {
 		f.layout.LogBytes(text[at:])
 		return
 	}
@@ -77,7 +78,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 	}
 }
 
-// unanswered lays out text from at on, the rest of a line whose frame has no answer.
+// unanswered lays out text from at on. It is the rest of a line whose frame has no answer.
 func (c *locator) unanswered(text []byte, at int, fr *judge.Frame) {
 	l := &c.f.layout
 	look := l.State
@@ -96,8 +97,8 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	return text
 }
 
-// edits lays out text from at on up to the last edit of a frame, with the i-th frame of the answer
-// a, and returns the offset after the last edit.
+// edits lays out text from at up to the last edit of a frame, with the i-th frame of the answer a,
+// and returns the offset after the last edit.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -142,22 +143,22 @@ func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) 
 	return at
 }
 
-// simple reports whether simpleCalls may lay out the calls of a frame: the frame is that of a
-// sanitizer, and nothing in its line is coloured or escaped.
+// simple reports whether simpleCalls may lay out the calls of a frame: it is a sanitizer's frame,
+// and nothing in its line is coloured or escaped.
 func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)
 }
 
-// isPlain reports whether answers in the line text are laid out as they are, and the text around them too.
+// isPlain reports whether the line text and the answers in it are laid out unchanged.
 func isPlain(f *lineFilter, text []byte) bool {
 	l := &f.layout
 	return l.Display == nil && !f.o.Dialects.KeepRaw && !l.Terminal && !l.Links &&
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleCalls is a fast path of framePerCall: a log may have millions of such frames. It lays out
-// answers with a function and a line, and leaves others to edited.
+// simpleCalls is a fast path of framePerCall, since a log may have millions of such frames. It lays
+// out answers with a function and a line, and leaves others to edited.
 func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, r := c.f, &a.text
 	name, at := &fr.Edits[0], &fr.Edits[1]
@@ -187,8 +188,8 @@ func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int,
 	}
 }
 
-// simpleCall returns the function and the line of the i-th call if they are laid out as they are,
-// but for a "./" before the file, and "" otherwise.
+// simpleCall returns the function and the line of the i-th call if they are laid out unchanged,
+// except for a "./" before the file, and "" otherwise.
 func (r *rendered) simpleCall(i int) string {
 	cut := &r.cuts[i]
 	if cut.file == cut.name || r.text[cut.file+1] == '0' {
@@ -201,8 +202,8 @@ func (r *rendered) simpleCall(i int) string {
 	return call
 }
 
-// simpleMarked is a fast path of markedCalls if nothing is coloured and all calls have a line: a
-// log may have many frames of a kernel. For others it returns false and lays out nothing.
+// simpleMarked is a fast path of markedCalls for lines without colours if all calls have a line: a
+// log may have many kernel frames. For others it returns false and lays out nothing.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
@@ -233,7 +234,7 @@ func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rende
 	return true
 }
 
-// callers lays out the calls around the innermost one.
+// callers lays out the callers of the innermost call.
 func (c *locator) callers(a *answer) {
 	f := c.f
 	for i := 1; i < len(a.text.cuts); i++ {
@@ -242,8 +243,8 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// callNamed returns the index of the call in a that an object of JSON with a name of its own is about, and
-// of the innermost one if it has none. It returns false if the name is that of another function.
+// callNamed returns the index in a of the call that a JSON object describes by name, or of the
+// innermost call if the object has no name. It returns false if the name is another function's.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {
@@ -261,8 +262,8 @@ func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	return last, ok
 }
 
-// json lays out a part of an answer in JSON, without colours. n is the index of the call that the object
-// is about.
+// json lays out a part of an answer in JSON, without colours. n is the index of the call that the
+// object describes.
 func (c *locator) json(p dialect.Part, a *answer, n int) {
 	b := c.f.layout.Buf
 	switch t := a.text.frame(n); p {
@@ -283,8 +284,8 @@ func (c *locator) json(p dialect.Part, a *answer, n int) {
 	c.f.layout.Buf = b
 }
 
-// calls appends the calls at an address from the i-th up to the end-th, innermost first, as strings of
-// JSON.
+// calls appends the calls at an address, from the i-th up to but excluding the end-th, innermost
+// first, as JSON strings.
 func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	for first := i; i < end; i++ {
 		t := a.text.frame(i)
@@ -300,8 +301,8 @@ func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	return b
 }
 
-// namesFunction reports whether logged, a name that the producer has found, is that of the function
-// t: mangled, with a version, or as an earlier run has printed it.
+// namesFunction reports whether logged, a name that the producer has found, is the name of the
+// function in t: mangled, with a version, or as an earlier run has printed it.
 func (c *locator) namesFunction(logged []byte, t *layout.Frame) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.Name == layout.UnknownFunction || string(logged) == t.Name || name == t.Function() || c.f.o.Symbolizer.Demangle(name) == t.Function()

@@ -61,7 +61,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			// Others have no prefix; to look for one for each would take quadratic time.
+			// Other elements have no prefix; searching one for each would take quadratic time.
 			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] {
 				d.prefix = f.prefixOf(p)
 			}
@@ -91,8 +91,8 @@ func (f *lineFilter) demangle(name string) string {
 	return escape.Clean(name)
 }
 
-// backtraceLine prints a line whose only presentation element is bt: one line for each inlined call
-// and one for the frame itself, each with the text before and after the element.
+// backtraceLine prints a line whose only presentation element is bt. It prints one line for each
+// inlined call and one for the frame itself, each with the text around the element.
 func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	at := 0
 	for &f.pieces[at] != bt {
@@ -187,8 +187,8 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	}
 }
 
-// endsAt reports whether nothing follows the frame of a backtrace element with this message, except
-// for f.pieces[after:], which are blank.
+// endsAt reports whether only blanks in f.pieces[after:] follow the frame of a backtrace element
+// with this message.
 func endsAt(f *lineFilter, after int, message []byte) bool {
 	return len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
 		return p.Kind == markup.Elem || !f.layout.Blank(&p.Token)

@@ -16,18 +16,18 @@ import (
 //
 // A Filter cuts the stream into lines and passes lines without markup on. Its lineFilter filters
 // the others: the splitter cuts a line into pieces, the resolver finds the answers for their
-// addresses in the context of the process, the layout makes text of pieces and answers, and the
-// printer makes a line of the output of that.
+// addresses in the context of the process, the layout makes text from pieces and answers, and the
+// printer turns the text into a line of output.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
 	bare bool     // the options allow bareLines
 
-	inBlocks bool // the clock is read once for each block of the Sink methods; see inner.EndBlock
+	inBlocks bool // the clock is read once per block of the Sink methods; see inner.EndBlock
 
 	longCut []byte     // the unfinished colour sequence or character at the end of the last longPart
-	whole   LogPrinter // the printer, if it is one; otherwise nil
+	whole   LogPrinter // the printer, if it is a LogPrinter; otherwise nil
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
@@ -77,7 +77,7 @@ func New(w io.Writer, o Options) *Filter {
 // Write filters p. When it returns, every complete line in p has been written, except two kinds: a
 // module line that is still collecting its maps, which is written before the next line that is not
 // part of it, and the lines of a raw backtrace, whose frames are judged together. Flush and Close
-// write them. The error is the writer's: a log cannot cause one.
+// write them. Write returns only errors of the writer: a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -108,8 +108,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wholeLines filters b, which ends with a line end. If Flush has printed the beginning of b's first
-// line, b is that line alone.
+// wholeLines filters b, which ends with a line end. If Flush has printed the start of a line, b is
+// only that line.
 func (f *Filter) wholeLines(b []byte) {
 	if f.flushed.text > 0 {
 		f.lastLine(b)
@@ -127,15 +127,14 @@ func (f *Filter) lastLine(b []byte) {
 		f.tracer.release()
 	}
 	f.guardedLine(b)
-	if f.flushed.text > 0 { // nothing may be left out of the next line
+	if f.flushed.text > 0 { // nothing may be omitted from the next line
 		f.tracer.release()
 		f.send()
 	}
 	f.flushed = flushed{}
 }
 
-// ReadFrom filters r to its end, in blocks of 256 KiB. Close, not ReadFrom, finishes an unfinished
-// last line.
+// ReadFrom filters r to its end, in blocks of 256 KiB. It leaves an unfinished last line for Close.
 func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	block := make([]byte, readBlock)
 	for {
@@ -181,7 +180,8 @@ func (f *Filter) Flush() error {
 		start = done.text
 	}
 	f.tokens(tail[start:])
-	if done.pieces += len(f.pieces); done.pieces >= maxPieces { // the rest of the line is one text
+	// the rest of the line is plain text
+	if done.pieces += len(f.pieces); done.pieces >= maxPieces {
 		done.held = true
 		return nil
 	}
@@ -195,11 +195,12 @@ func (f *Filter) Flush() error {
 		f.layout.LogToken(&f.pieces[i].Token)
 	}
 	done.state, done.cur = f.layout.State, f.layout.Current
-	f.layout.State, f.layout.Current = before, sgr.State{} // the finished line is laid out again, from its beginning
+	// the finished line is laid out again from its start
+	f.layout.State, f.layout.Current = before, sgr.State{}
 	if done.resumes {
 		f.ready = append(f.ready, f.layout.Buf...)
 		done.laid += len(f.layout.Buf)
-	} else { // after a restart, the beginning is laid out once more
+	} else { // after a restart, the start is laid out once more
 		f.ready = append(f.ready, f.layout.Buf[min(done.laid, len(f.layout.Buf)):]...)
 		done.laid = len(f.layout.Buf)
 	}
@@ -210,8 +211,7 @@ func (f *Filter) Flush() error {
 }
 
 // holdsElement reports whether the unfinished line tail has an element, or its end may become part
-// of one or of a line end. Of the bytes that an earlier call has seen, it reads at most the
-// length of an element again.
+// of an element or a line end. It rereads at most the length of one element from earlier calls.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true

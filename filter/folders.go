@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-const maxFolders = 128 // folders that are searched for a name
+const maxFolders = 128 // folders searched for a name
 
 // systemFolders are the folders in which distributions install programs and libraries.
 var systemFolders = []string{
@@ -17,8 +17,8 @@ var systemFolders = []string{
 	"/usr/lib/arm-linux-gnueabihf", "/usr/lib/riscv64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu",
 }
 
-// byName returns the files of this name in the folders that are searched, and the files at the
-// paths that the log has for the name. Callers must prove which one of them ran.
+// byName returns the files of this name in the searched folders, and the files at paths in the log
+// that end with the name. Callers must prove which of them ran.
 func (t *tracer) byName(name string) (found []*judge.Image) {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return nil
@@ -35,7 +35,7 @@ func (t *tracer) byName(name string) (found []*judge.Image) {
 		}
 		seen[path] = true
 		if !isFile(t, path) {
-			continue // as in most folders: it does not count towards maxImages
+			continue // most folders have no such file: this one does not count towards maxImages
 		}
 		if m := t.imageAt(path); m.Err == nil {
 			found = append(found, m)

@@ -10,12 +10,12 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// maxHashed is the size of the largest file that is compared with a hash in the log, in bytes. Firmware
-// has a few megabytes, and its debug information some tens.
+// maxHashed is the size in bytes of the largest file that is compared with a hash in the log.
+// Firmware has a few megabytes, and some tens with debug information.
 const maxHashed = 512 << 20
 
-// A givenFile describes a file that the operator names: its SHA-256 when it had this size and time,
-// the last reported reason why the device runs another program, and whether it was taken for a module.
+// A givenFile describes an operator's file: its SHA-256 for this size and time, the last reported
+// reason why the device runs another program, and whether it was used for a module.
 type givenFile struct {
 	size    int64
 	time    time.Time
@@ -24,8 +24,8 @@ type givenFile struct {
 	taken   bool
 }
 
-// hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if it cannot be read. It
-// reads the file again if that has changed.
+// hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if the file cannot be
+// read. It rereads a changed file.
 func hashOf(t *tracer, path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func hashOf(t *tracer, path string) string {
 	return sum
 }
 
-// keepGiven keeps g for the file at path. There is one for each image of the operator.
+// keepGiven stores g for the file at path. There is one for each of the operator's images.
 func keepGiven(t *tracer, path string, g givenFile) {
 	if t.files.givenFiles == nil {
 		t.files.givenFiles = make(map[string]givenFile)
@@ -58,7 +58,7 @@ func keepGiven(t *tracer, path string, g givenFile) {
 	t.files.givenFiles[path] = g
 }
 
-// reportTaken reports the file of a frame if the operator has named it, once.
+// reportTaken reports the file of a frame once, if it is the operator's.
 func reportTaken(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Taken == nil {
@@ -71,8 +71,8 @@ func reportTaken(t *tracer, f *judge.Frame) {
 	}
 }
 
-// reportRefused reports the file of a frame if the log shows that the device runs another program. The
-// same reason is reported again only after the file was right.
+// reportRefused reports the file of a frame if the log shows that the device runs another program.
+// It repeats the same reason only if the file was right in between.
 func reportRefused(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Refused == nil {

@@ -9,29 +9,31 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// openDict is a hexdict whose end has not come yet. Its lines are printed as they are, and kept for
-// the footnotes.
+// openDict is a hexdict whose end has not arrived yet. Its lines are printed unchanged, and kept
+// for the footnotes.
 type openDict struct {
 	body   []byte
 	lines  int
 	prefix []byte // log prefix before it; nil if there is none
 }
 
-// A longer hexdict is closed at the limit. There are no footnotes for the rest.
+// A longer hexdict is closed at the limit; its rest has no footnotes.
 const (
 	maxDict      = 64 << 10 // bytes
 	maxDictLines = 256
 )
 
-// Limits of all hexdicts that end in one line. A register dump of any processor has less than 100
-// values, and a log prefix less than 100 bytes.
+// Limits of all hexdicts that end in one line. A register dump has fewer than 100 values on any
+// processor, and a log prefix fewer than 100 bytes.
 const (
-	maxNotes      = 4 * maxDictLines // values that are looked up; further ones are numbers
-	maxNotePrefix = 64 << 10         // bytes of all footnotes' prefixes; with more, none has a prefix
+	// values that are looked up; further ones are treated as numbers
+	maxNotes = 4 * maxDictLines
+	// bytes of all footnotes' prefixes; beyond this, no footnote has a prefix
+	maxNotePrefix = 64 << 10
 )
 
-// findDict opens a hexdict if one begins in the current line and does not end there. The rest of
-// the line is not interpreted, except for colours.
+// findDict opens a hexdict if one begins in the current line and does not end there. Only colours
+// in the rest of the line are interpreted.
 func (f *lineFilter) findDict(text []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
@@ -57,17 +59,17 @@ func (f *lineFilter) findDict(text []byte) {
 	}
 }
 
-// dictLine cuts text, a line during an open hexdict, into pieces.
+// dictLine cuts text, a line within an open hexdict, into pieces.
 func (f *lineFilter) dictLine(text []byte) {
 	belongs := f.extendDict(text)
-	f.tokens(text) // the part that belongs to the hexdict has no "{{{": text and colours
+	f.tokens(text) // the hexdict's part has no "{{{", only text and colours
 	if !belongs {
 		f.findDict(text)
 	}
 }
 
-// extendDict adds a line to the open hexdict. It returns whether the line, or its beginning,
-// belongs to the hexdict. If not, the text so far was not a hexdict, and extendDict closes it.
+// extendDict adds a line to the open hexdict. It reports whether the line, or its start, belongs to
+// the hexdict. If not, the text so far was not a hexdict, and extendDict closes it.
 func (f *lineFilter) extendDict(text []byte) bool {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
@@ -132,13 +134,15 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 }
 
 // valueAnswer resolves a value that may be an address: a code address if it is in an executable
-// map, a data address in another map. mapped is false if no map covers the value: it is a number.
+// map, a data address if it is in another map. mapped is false if no map covers the value, which is
+// then a number.
 func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	v := r.space.find(value)
 	if v.mod == nil {
 		return a, false
 	}
-	failed, counted := r.failed, r.answerCounts // a number like an address does not count as unresolved
+	// a number that looks like an address does not count as unresolved
+	failed, counted := r.failed, r.answerCounts
 	r.uncounted = true
 	defer func() { r.failed, r.answerCounts, r.uncounted = failed, counted, false }()
 	if v.mode&markup.Exec != 0 {
@@ -149,8 +153,8 @@ func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	return a, true
 }
 
-// printFootnotes prints the footnotes of the hexdicts that end in the current line, each on a line
-// of its own:
+// printFootnotes prints the footnotes of the hexdicts that end in the current line, each on its own
+// line:
 //
 //	[1] RIP 0x6ee17076fb80 → main main.c:7
 func (f *lineFilter) printFootnotes(eol []byte) {

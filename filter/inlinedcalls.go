@@ -6,12 +6,12 @@ import (
 )
 
 // frameLines lays out the current line, whose frame has the answer a, and a line for each inlined
-// call, in the order and form of the frame's producer.
+// call, in the order and form that the frame's producer uses.
 func (c *locator) frameLines(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, last := c.f, len(a.text.cuts)-1
 	switch fr.Inline {
 	case dialect.InlineFrames:
-		if !f.printsSources && c.simple(text, fr) { // checked here, for hot frames
+		if !f.printsSources && c.simple(text, fr) { // checked here for the speed of hot frames
 			c.simpleCalls(text, between, fr, number, a)
 			return
 		}
@@ -45,7 +45,7 @@ func (c *locator) frameLines(text, between []byte, fr *judge.Frame, number int, 
 	}
 }
 
-// markedCalls lays out a line for each of the inlined calls, marked as one, and the current line.
+// markedCalls lays out a marked line for each inlined call, and the current line.
 func (c *locator) markedCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, last := c.f, len(a.text.cuts)-1
 	for i := range last {
@@ -57,16 +57,16 @@ func (c *locator) markedCalls(text, between []byte, fr *judge.Frame, number int,
 	c.loggedFrame(text, between, fr, number, a, last)
 }
 
-// loggedFrame lays out the current line with the i-th call of the answer, and the source lines of
-// that.
+// loggedFrame lays out the current line with the i-th call of the answer, followed by its source
+// lines.
 func (c *locator) loggedFrame(text, between []byte, fr *judge.Frame, number int, a *answer, i int) {
 	c.f.records.addFrame(len(c.f.layout.Buf), i)
 	c.edited(text, fr, number, a, i)
 	c.source(text, between, fr, a, i)
 }
 
-// framePerCall lays out the current line once for each call, as a frame whose number is by step
-// larger than that of the call before it.
+// framePerCall lays out the current line once for each call, as frames whose numbers increase by
+// step.
 func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, step int, a *answer) {
 	f, n := c.f, len(a.text.cuts)
 	for i := range n {
@@ -84,8 +84,8 @@ func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, st
 	}
 }
 
-// callsBelow lays out the current line, and after it the function of each further call in the
-// column of the first, each with its file on a line of its own.
+// callsBelow lays out the current line, followed by the function of each further call, in the
+// column of the first one, each with its file on the next line.
 func (c *locator) callsBelow(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f := c.f
 	for i := range a.text.cuts {
@@ -107,8 +107,8 @@ func (c *locator) callsBelow(text, between []byte, fr *judge.Frame, number int, 
 	}
 }
 
-// callsAfter lays out the current line, and after it a line for each further call if the producer
-// has such lines.
+// callsAfter lays out the current line, followed by a line for each further call if the producer
+// prints such lines.
 func (c *locator) callsAfter(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, n := c.f, len(a.text.cuts)
 	f.records.addFrame(len(f.layout.Buf), 0)

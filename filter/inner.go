@@ -20,8 +20,8 @@ func init() {
 	access.Contexts = func(l any, evicted func(key, reason string)) any { return newContexts(l.(Limits), evicted) }
 }
 
-// The methods of inner are for the packages of this module: see [access.Filter]. Like the Filter's,
-// they are for one goroutine.
+// The methods of inner are for the packages of this module: see [access.Filter]. Like a Filter's
+// methods, they must be called by one goroutine at a time.
 type inner Filter
 
 // Line returns the number of lines so far.
@@ -32,14 +32,14 @@ func (i *inner) Line() int64 {
 	return i.line
 }
 
-// HeldTrace returns the number of last lines that are held back because they belong to a raw
-// backtrace. They are printed in their order, after all lines before them.
+// HeldTrace returns the number of lines at the end of the log that are held back because they
+// belong to a raw backtrace. They are printed in order, after all earlier lines.
 func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 
 // HeldModule returns the number of the module line that is still collecting its maps, or of the
-// first line of a raw backtrace that is held back, or 0 if there is neither. Lines that merge into
-// a module line have no output of their own. Its output comes in one piece, before the output of
-// later lines.
+// first line of a held raw backtrace, or 0 if there is neither. Lines that merge into a module line
+// have no separate output. The module line's output comes in one piece, before the output of later
+// lines.
 func (i *inner) HeldModule() int64 {
 	if i.open == nil {
 		return i.tracer.firstBuffered()
@@ -47,15 +47,15 @@ func (i *inner) HeldModule() int64 {
 	return i.open.line
 }
 
-// Unfinished reports whether the last line so far has no line end and was not printed yet, or
-// frames are held back, so that Flush may print them.
+// Unfinished reports whether Flush may print something: an unfinished last line that was not
+// printed yet, or frames that are held back.
 func (i *inner) Unfinished() bool {
 	tail, _ := i.cut.Unfinished()
 	return len(tail) > i.flushed.text || i.tracer.isBuffering() || i.layout.Display.Held() > 0
 }
 
-// Release prints the lines that are held back because they belong to a raw backtrace, and the
-// module line that is still collecting its maps.
+// Release prints the held lines of a raw backtrace, and the module line that is still collecting
+// its maps.
 func (i *inner) Release() error {
 	i.tracer.release()
 	i.closeModule()
@@ -64,11 +64,11 @@ func (i *inner) Release() error {
 	return i.err
 }
 
-// EndBlock ends a block of the lines that Text and Element print. From the first call on, the clock
-// is read once for a block, and not for each line.
+// EndBlock ends a block of lines for Text and Element. After the first call, the clock is read once
+// for each block, not for each line.
 func (i *inner) EndBlock() { i.inBlocks, i.now = true, 0 }
 
-// InDict reports whether a process has an open hexdict. Then any next line may be part of it.
+// InDict reports whether a process has an open hexdict. If so, any next line may be part of it.
 func (i *inner) InDict() bool { return i.openDicts > 0 }
 
 // Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
@@ -76,7 +76,7 @@ func (i *inner) InDict() bool { return i.openDicts > 0 }
 func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
 
 // HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
-// around which a frame of the dialects may be.
+// near which a frame of the dialects may be.
 func (i *inner) HasMark(b []byte) bool {
 	if i.tracer == nil {
 		at, _ := marks.FindOpen(b)
@@ -89,8 +89,8 @@ func (i *inner) HasMark(b []byte) bool {
 
 // Enter names the process of the next lines by its key; [Options.ProcessKey] is not used from then
 // on. Callers call it between lines, the first time before the first line and before
-// [Filter.Restore]. If the key differs from that of the current process, the lines of that process
-// that are held back are printed first.
+// [Filter.Restore]. If the key differs from the current process's, the held lines of the current
+// process are printed first.
 func (i *inner) Enter(key []byte) {
 	i.entered, i.o.ProcessKey = true, nil
 	if key = shortKey(key); i.process.key != string(key) {
@@ -100,8 +100,8 @@ func (i *inner) Enter(key []byte) {
 	enterKey(&i.lineFilter, key)
 }
 
-// AddPackages adds the build IDs in text, the field COREDUMP_PACKAGE_JSON of an entry of
-// systemd-coredump in the journal, to the facts for the raw backtraces around the current line.
+// AddPackages adds the build IDs in text to the facts for the raw backtraces around the current
+// line. text is the field COREDUMP_PACKAGE_JSON of an entry of systemd-coredump in the journal.
 // Other text has no effect.
 func (i *inner) AddPackages(text []byte) {
 	if i.tracer != nil {
@@ -119,8 +119,8 @@ func (i *inner) AddProgram(path string) {
 
 // AppendProcesses appends the context of the processes so far, in a form that Restore reads:
 // modules, maps, open hexdicts, and facts about modules of raw backtraces. It leaves out the
-// unfinished last line, lines that are held back, and line numbers. So it is for a log whose next
-// part is a stream of its own, as of a pipe whose reader is started again.
+// unfinished last line, lines that are held back, and line numbers. It is for logs whose next part
+// is a separate stream, such as a pipe with a restarted reader.
 func (i *inner) AppendProcesses(dst []byte) []byte {
 	s := savedFilter{
 		Version: checkpoint.Version,
@@ -135,7 +135,7 @@ func (i *inner) AppendProcesses(dst []byte) []byte {
 }
 
 // ProcessesChanged reports whether the output of AppendProcesses has changed since the last call of
-// ProcessesChanged, other than by the order in which processes were used. It costs little.
+// ProcessesChanged, ignoring the order in which processes were used. It costs little.
 func (i *inner) ProcessesChanged() bool {
 	changed := i.changed
 	i.changed = false
@@ -150,9 +150,9 @@ func (i *inner) ProcessesChanged() bool {
 // Restore is [Filter.Restore].
 func (i *inner) Restore(context []byte) error { return (*Filter)(i).Restore(context) }
 
-// Weigh returns the number of processes that have modules, maps or an open hexdict, and about how
-// many bytes of memory their contexts and the facts about raw backtraces take. It looks at all
-// processes.
+// Weigh returns the number of processes that have modules, maps or an open hexdict, and the
+// approximate bytes of memory of their contexts and of the facts about raw backtraces. It examines
+// all processes.
 func (i *inner) Weigh() (processes int, bytes int64) {
 	count := func(p *process) {
 		if p.space.n > 0 || len(p.space.modules) > 0 || p.hex != nil {
@@ -173,9 +173,9 @@ func (i *inner) Weigh() (processes int, bytes int64) {
 	return processes, bytes
 }
 
-// SetLimits replaces [Options.Limits] for the processes that come from now on.
+// SetLimits replaces [Options.Limits] for processes that appear from now on.
 func (i *inner) SetLimits(l Limits) { i.limits = l.orDefault() }
 
-// Patience returns the Patience of the Filter, for a reader of reports that writes to it: the two
-// do not wait one after the other.
+// Patience returns the Filter's Patience, for a reader of reports that writes to the Filter, so
+// that the two do not wait one after the other.
 func (i *inner) Patience() *report.Patience { return i.patience }

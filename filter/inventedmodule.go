@@ -17,13 +17,13 @@ const (
 	inventedID   = 1 << 32               // ID of the first module
 	inventedBase = 0xfff0_0000_0000_0000 // address of its map
 	inventedSize = 1 << 39               // bytes of a map, which begins with address 0 of the file
-	maxInvented  = 4096                  // modules; frames of further ones stay as they are
+	maxInvented  = 4096                  // modules; frames in further ones stay unchanged
 )
 
-// inventedMark is the beginning of a pc that was made of a frame.
+// inventedMark begins each pc that was made from a frame.
 var inventedMark = []byte("{{{pc:0xfff")
 
-// inventedModules are the modules that were made up since the last reset of the log.
+// inventedModules are the made-up modules since the last reset of the log.
 type inventedModules map[cacheModule]uint64
 
 // identity returns the name and the build ID of the module of a located frame.
@@ -33,7 +33,8 @@ func (c *locator) identity(fr *judge.Frame) cacheModule {
 	case m == nil:
 		return cacheModule{id: fr.ID, name: fr.Module}
 	case m.ID.IsZero() || m.File != nil:
-		return cacheModule{m.ID, m.Path, m.State} // the frame may have the title of a process, or a path of another machine
+		// the frame may have a process title, or a path from another machine
+		return cacheModule{m.ID, m.Path, m.State}
 	}
 	return cacheModule{id: m.ID, name: fr.Module}
 }
@@ -57,8 +58,8 @@ func (f *lineFilter) unchangedLine(text, eol []byte) {
 	f.endLine(eol)
 }
 
-// place returns the made-up address of a frame, and whether it has one. For a new module it prints
-// the module and its map on a line of their own, so the current line must be empty.
+// place returns the made-up address of a frame, and whether it has one. For a new module it first
+// prints a line with the module and its map, so the current line must be empty.
 func (c *locator) place(fr *judge.Frame, eol []byte) (addr uint64, ok bool) {
 	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= inventedSize {
 		return 0, false
@@ -104,10 +105,11 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 		f.endLine(eol)
 		return
 	}
-	// whether such an address was that of a pc or of a data element is not known
+	// it is not known whether the address was in a pc or a data element
 	unframed := func(fr judge.Frame) bool { return fr.Unframed }
 	if slices.ContainsFunc(frames, unframed) {
-		frames = slices.DeleteFunc(slices.Clone(frames), unframed) // the caller keeps its frames
+		// the caller's frames must stay unchanged
+		frames = slices.DeleteFunc(slices.Clone(frames), unframed)
 	}
 	for i := range frames {
 		c.place(&frames[i], eol)
@@ -154,14 +156,15 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 	f.endLine(eol)
 }
 
-// isBT reports whether a bt replaces a frame, as an answer would replace its module.
+// isBT reports whether a bt replaces a frame, at the place where an answer would replace its
+// module.
 func isBT(text []byte, fr *judge.Frame) bool {
 	last := len(fr.Edits) - 1
 	return fr.Inline == dialect.InlineFrames && fr.Digits.To > 0 && fr.Number >= 0 && last >= 0 &&
 		fr.Edits[last].Part == dialect.AtSource && !bytes.HasSuffix(text[:fr.Start], []byte("{"))
 }
 
-// elementNote is note with an element in place of an answer.
+// elementNote is note with an element instead of an answer.
 func (c *locator) elementNote(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	f.layout.NextLine(between)

@@ -7,12 +7,12 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// maxObject bounds the text of one object in bytes. A longer line becomes several objects, all but
-// the last with "continues".
+// maxObject bounds the bytes of text in one object. A longer line becomes several objects; all
+// except the last have "continues".
 const maxObject = 1 << 20
 
-// maxElements bounds the elements of one object in bytes, except for the last one, in the same way.
-// An element takes about 150 bytes without its names, but may have only 10 in the log.
+// maxElements similarly bounds the bytes of elements in one object, except for the last one. An
+// element takes about 150 bytes without its names, but may have only 10 in the log.
 const maxElements = 4 << 20
 
 // A jsonPrinter prints JSON Lines: an object for each line of the log, with its text, its elements
@@ -109,7 +109,7 @@ func appendLocated(b *jsonout.Buffer, r *Resolved) {
 	appendFound(b, r)
 }
 
-// appendAnswer appends the members for the answer of an address, resolved or not.
+// appendAnswer appends the members for the answer to an address, resolved or not.
 func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	b.Hex("lookup", r.Lookup)
 	if r.Err == ErrNoModule {
@@ -139,7 +139,7 @@ func appendFound(b *jsonout.Buffer, r *Resolved) {
 	}
 }
 
-// appendModule appends the members for a module, or for maps that were added to one.
+// appendModule appends the members for a module, or for further maps of one.
 func appendModule(b *jsonout.Buffer, m *ElementModule) {
 	b.Uint("id", m.Number)
 	b.String("module", m.Name)
@@ -169,7 +169,7 @@ func (m *moduleLine) element() *Element {
 	return e
 }
 
-// sortMaps sorts maps by address. The sort is stable.
+// sortMaps stably sorts maps by address.
 func sortMaps(maps []interval) {
 	slices.SortStableFunc(maps, func(a, b interval) int {
 		switch {

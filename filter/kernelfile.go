@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// kernelFile returns the file of a kernel or of one of its modules. It is found by its build ID, or
-// the operator names it, or it is found by the release of the kernel.
+// kernelFile returns the file of a kernel or kernel module. It is found by its build ID, the
+// operator's choice, or the release of the kernel.
 func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	var m *judge.Image
 	if !f.ID.IsZero() {
@@ -18,7 +18,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	}
 	for i := range t.opt.Images {
 		if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
-			// the build ID in a compressed module is known only now
+			// the build ID of a compressed module is known only now
 			if given := t.imageOfOperator(g); f.ID.IsZero() || given.Err == nil && given.ID == f.ID {
 				return given
 			}
@@ -49,8 +49,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	return m
 }
 
-// kernelPlaces returns the paths at which the file of a module of the kernel with this release may
-// be.
+// kernelPlaces returns possible paths of the file of a module for the kernel with this release.
 func kernelPlaces(t *tracer, module, release string) (places []string) {
 	if module == dialect.KernelImage {
 		return []string{

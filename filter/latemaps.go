@@ -10,29 +10,30 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// lateMaps keeps the frames of a trace for which the program prints its maps so much later that
-// the frames cannot be held back for them. After the last map, the frames that the maps locate
-// are printed as footnotes:
+// lateMaps keeps the frames of a trace whose program prints its maps too late to hold the frames
+// back until then. After the last map, the frames that the maps locate are printed as footnotes:
 //
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {
-	frames     []judge.Frame   // frames of the trace that were printed
-	copies     []dialect.Frame // that frames refer to: those of the last block
+	frames     []judge.Frame   // printed frames of the trace
+	copies     []dialect.Frame // frames that Frames in frames refer to: the last block of them
 	bytes      int             // approximate memory of frames
-	unresolved int             // number of frames without an answer
+	unresolved int             // number of frames without answers
 
-	noted map[uint64]bool // addresses of frames that are only footnotes
+	noted map[uint64]bool // addresses of frames that occur only in footnotes
 
-	buffered bool // the last line that is held back is a map of the process
-	start    int  // offset at which the map begins in that line
-	complete bool // the maps were read: the next frame is that of another process
-	tries    int  // lists of maps, or parts of one, after which the frames were judged again
+	buffered bool // the last held line is a map of the process
+	start    int  // offset of the map in that line
+	complete bool // all maps were read: the next frame is from another process
+	// number of complete or partial lists of maps after which the frames were judged again
+	tries int
 }
 
 const (
-	maxLateFrames = 4096    // a heap profile has some thousands of addresses
+	maxLateFrames = 4096    // a heap profile has several thousand addresses
 	maxLateBytes  = 1 << 20 // bytes of frames
-	maxLateTries  = 64      // lines of other processes may divide a list of maps; 4 ms each with 4096 frames
+	// lines of other processes may split a list of maps; a try takes 4 ms with 4096 frames
+	maxLateTries = 64
 )
 
 // keep keeps frames that were printed.
@@ -44,11 +45,13 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 			continue
 		}
 		m.bytes += size
-		if n := len(m.frames); n == cap(m.frames) && n >= maxLateFrames/16 { // growing in small steps would copy them often
+		// growing in small steps would copy the frames often
+		if n := len(m.frames); n == cap(m.frames) && n >= maxLateFrames/16 {
 			m.frames = slices.Grow(m.frames, maxLateFrames-n)
 		}
 		if len(m.copies) == cap(m.copies) {
-			m.copies = make([]dialect.Frame, 0, min(max(2*cap(m.copies), 16), 512)) // frames refer to the ones before
+			// earlier blocks must not move, since frames refer to them
+			m.copies = make([]dialect.Frame, 0, min(max(2*cap(m.copies), 16), 512))
 		}
 		m.copies = append(m.copies, *f.Frame)
 		kept := *f
@@ -62,8 +65,8 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 	}
 }
 
-// await reports whether the line of frames must not change. If so it keeps the frames, each address
-// once.
+// await reports whether the line of frames must stay unchanged. If so, it keeps the frames, one for
+// each address.
 func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]
@@ -79,7 +82,7 @@ func (m *lateMaps) await(frames []judge.Frame) bool {
 	return len(frames) > 0
 }
 
-// note marks the address of a frame that is only a footnote.
+// note marks the address of a frame that occurs only in a footnote.
 func (m *lateMaps) note(addr uint64) {
 	if m.noted == nil {
 		m.noted = make(map[uint64]bool)
@@ -87,7 +90,7 @@ func (m *lateMaps) note(addr uint64) {
 	m.noted[addr] = true
 }
 
-// isNote reports whether b, the line after the last map, is a footnote, or the module of one.
+// isNote reports whether b, the line after the last map, is a footnote or the module line of one.
 func (m *lateMaps) isNote(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("{{{module:")) {
 		return true
@@ -100,7 +103,7 @@ func (m *lateMaps) isNote(b []byte) bool {
 // forget forgets all frames.
 func (m *lateMaps) forget() { *m = lateMaps{} }
 
-// note lays out the footnote for a frame, which is located.
+// note lays out the footnote for a located frame.
 func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	if f.o.Dialects.Elements {

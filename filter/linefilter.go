@@ -18,10 +18,10 @@ type lineFilter struct {
 	current        currentLine // set while a line is filtered
 	open           *moduleLine // the module line that is collecting its maps; nil if there is none
 	dumped         bool        // Options.DumpFile has returned false
-	footnotes      []footnote  // of the current line
+	footnotes      []footnote  // footnotes of the current line
 	footnotePrefix []byte      // printed before each footnote
 	dictLookups    int         // values in the hexdicts that end in the current line
-	factsAt        int         // Changes of the tracer's facts at the last call of ProcessesChanged
+	factsAt        int         // the tracer's Facts.Changes at the last call of ProcessesChanged
 }
 
 // lineOf filters b, a line with or without its line end.
@@ -50,7 +50,7 @@ func (f *lineFilter) lineOf(b []byte) {
 	}
 	f.sendLarge()
 	if cap(f.pieces) > 4096 {
-		f.pieces = nil // the memory for a line of a million elements is not kept
+		f.pieces = nil // frees the memory of a line with a million elements
 	}
 	f.current.text = nil
 }
@@ -93,7 +93,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 }
 
 // printPieces prints the current line, which has no contextual elements. frame is its backtrace
-// element, if it has no other presentation elements.
+// element if this is the only presentation element.
 func (f *lineFilter) printPieces(frame *piece, eol []byte) {
 	if frame != nil && f.standsAlone(frame) {
 		f.layOutInPlace()
@@ -103,7 +103,7 @@ func (f *lineFilter) printPieces(frame *piece, eol []byte) {
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
 			if p.Tag == markup.TagBT && i > 0 && f.pieces[i-1].Tag == markup.TagBT && f.pieces[i-1].Kind == markup.Elem {
-				f.layout.Mark(" ") // two frames without text between them
+				f.layout.Mark(" ") // separates two frames without text between them
 			}
 			f.presentation(p)
 			f.printLarge()

@@ -9,19 +9,19 @@ import (
 
 // Lines filters records of many logs, each with the Context of its log, which the caller keeps. No
 // part of a record is held back for the next one. One goroutine at a time may use Lines; several
-// Lines may share a Cache. Lines take about 150 KiB of memory for recent answers, however many
-// Contexts there are.
+// Lines may share a Cache. Lines take about 150 KiB of memory for recent answers, for any number of
+// Contexts.
 type Lines struct {
 	f       *Filter
 	dst     []byte
-	process process  // of the current record
-	last    *Context // of the last record
+	process process  // process of the current record
+	last    *Context // context of the last record
 	stats   Stats
 }
 
 // An Outcome is the result of filtering one record.
 type Outcome struct {
-	Elements   int  // well-formed elements, and frames of raw backtraces
+	Elements   int  // well-formed elements and raw backtrace frames
 	Resolved   int  // addresses with a name
 	Unresolved int  // addresses without a name
 	Pending    int  // unresolved addresses whose debug file is still being searched
@@ -30,9 +30,9 @@ type Outcome struct {
 	InDict     bool // a hexdict is open: any next record of the log may be part of it
 }
 
-// NewLines returns Lines with the options o. It ignores ProcessKey, since each Context is that of
-// one process, and Emit, since Append returns the output. It prints text instead of
-// calling a LogPrinter: a record is not a log.
+// NewLines returns Lines with the options o. It ignores ProcessKey, since each Context is for one
+// process, and Emit, since Append returns the output. It prints text instead of calling a
+// LogPrinter, since a record is not a log.
 func NewLines(o Options) *Lines {
 	l := new(Lines)
 	o.ProcessKey = nil
@@ -49,9 +49,9 @@ func NewLines(o Options) *Lines {
 
 // Append appends a record, symbolized, to dst and returns the extended slice. The record has one
 // line or several; if the last has no line end, neither has the output. Maps that follow a module
-// in the same record are printed with it, maps in a later record on a line of their own. Append
-// reads and changes c, which must not be copied while it is in use. Line numbers in diagnostics
-// count from the beginning of the record.
+// in the same record are printed with it; maps in a later record get their own line. Append reads
+// and changes c, which must not be copied while it is in use. Line numbers in diagnostics count
+// from the beginning of the record.
 func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) {
 	f := l.f
 	l.enterContext(c)
@@ -92,14 +92,13 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	return dst, got
 }
 
-// Until bounds the time of the next records: they wait for no debug file from t on, and Append itself
-// opens, inflates and parses none. Other goroutines do; an address without their answer at t stays
-// unresolved, and its answer is searched for later records. The zero time, at first, is no bound: see
-// [Patience].
+// Until bounds the time for the next records: after t they wait for no debug file. Append itself
+// opens, inflates and parses none: other goroutines do. An address without their answer at t stays
+// unresolved, and its answer is searched for later records. The zero time, at first, is no bound:
+// see [Patience].
 func (l *Lines) Until(t time.Time) { l.f.until, l.f.patience.Until = t, t }
 
-// keepFacts keeps the maps and the build IDs of modules in the lines of the current record, in its
-// Context.
+// keepFacts stores the maps and build IDs of modules in the current record in its Context.
 func (l *Lines) keepFacts() {
 	t := l.f.tracer
 	if t == nil || t.reader.Facts().Empty() {
@@ -123,7 +122,7 @@ func (l *Lines) enterContext(c *Context) {
 	f := l.f
 	l.process.Context = *c
 	p := &l.process.Context
-	if p.by != l { // the modules refer to the waits and the cache of others
+	if p.by != l { // the modules refer to the waits and the cache of the previous Lines
 		keep := p.cache == f.cached
 		p.space.each(func(m *module) {
 			m.awaited = nil

@@ -8,16 +8,16 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A listing is the code that a line of Linux lists around an instruction, disassembled.
+// A listing is the disassembly of the code that a line of Linux lists around an instruction.
 type listing struct {
-	before int      // bytes of the line before the listing, which are repeated on each line
-	lines  []string // none if the line has no listing
+	before int      // bytes before the listing in the line, which each line repeats
+	lines  []string // empty if the line has no listing
 }
 
-// mayList reports whether the line b may have a listing that the operator asks for.
+// mayList reports whether the line b may have a listing, and the operator requests listings.
 func mayList(d *Dialects, b []byte) bool { return d.Code && bytes.Contains(b, []byte("Code: ")) }
 
-// listingOf returns the listing of the line b, if the operator asks for listings.
+// listingOf returns the listing of the line b, if the operator requests listings.
 func listingOf(d *Dialects, b []byte) (l listing) {
 	if !mayList(d, b) {
 		return l
@@ -33,8 +33,8 @@ func listingOf(d *Dialects, b []byte) (l listing) {
 	return listing{code.Before, disasm.Lines(machine, code.Bytes, code.At)}
 }
 
-// isListed reports whether next, the line after line, has the first line of its listing: the log was
-// filtered before.
+// isListed reports whether next, the line after line, already has the first line of its listing,
+// because the log was filtered before.
 func isListed(d *Dialects, line, next []byte) bool {
 	l := listingOf(d, line)
 	if len(l.lines) == 0 {
@@ -44,7 +44,7 @@ func isListed(d *Dialects, line, next []byte) bool {
 	return string(text) == string(line[:l.before])+l.lines[0]
 }
 
-// printListing prints a line and its listing after it.
+// printListing prints a line followed by its listing.
 func printListing(f *lineFilter, text, eol []byte, l listing) {
 	between := eol
 	if len(between) == 0 {

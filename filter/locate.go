@@ -14,26 +14,26 @@ import (
 // A locator lays out lines with frames of raw backtraces.
 type locator struct {
 	f       *lineFilter
-	modules map[cacheModule]*module // by name and build ID, so that each is known to the Cache
+	modules map[cacheModule]*module // by name and build ID, so that the Cache knows each one
 
 	recent        recent           // answers by Frame.Key
-	stacks        [maxStacks]stack // stacks whose frames are renumbered, by the text before the frames
+	stacks        [maxStacks]stack // stacks with renumbered frames, by the text before the frames
 	invented      inventedModules  // for Dialects.Elements
-	firstInvented uint64           // the number that the first invented module gets
-	frames        []judge.Frame    // of the current line
+	firstInvented uint64           // number of the first invented module
+	frames        []judge.Frame    // frames of the current line
 	scratch       []byte
 }
 
-// A stack is a list of frames whose producer would count inlined calls as frames.
+// A stack is a list of frames whose producer counts inlined calls as frames.
 type stack struct {
 	before uint64 // hash of the text before its frames; see textBefore
 	number int    // number of its last frame, as logged
-	added  int    // frames that inlined calls have added
+	added  int    // frames added by inlined calls
 }
 
-const maxStacks = 16 // stacks of processes whose lines are interleaved; a power of two
+const maxStacks = 16 // stacks of processes with interleaved lines; a power of two
 
-const maxLocated = 4096 // modules of raw backtraces that are kept
+const maxLocated = 4096 // modules in raw backtraces that are remembered
 
 // line prints the current line, which has frames.
 func (c *locator) line(text, eol []byte, frames []judge.Frame) {
@@ -82,7 +82,7 @@ func (c *locator) answer(fr *judge.Frame) *answer {
 	return a
 }
 
-// locatedAnswer returns the answer for a frame that is located.
+// locatedAnswer returns the answer for a located frame.
 func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	f, p := c.f, &fr.Place
 	if fr.Key != 0 && (p.Image == nil || fr.Kernel != nil) {
@@ -98,8 +98,8 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	return a
 }
 
-// keyed is locatedAnswer for a frame whose line has its module, build ID and address. For a hot frame it
-// does not lock the shared Cache.
+// keyed is locatedAnswer for a frame whose line has its module, build ID and address. It does not
+// lock the shared Cache for a hot frame.
 func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
@@ -122,14 +122,14 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 	return a
 }
 
-// countProof counts the proof of the answer for a frame, if it is not a build ID in the line.
+// countProof counts the proof of the answer for a frame, unless it is a build ID in the line.
 func (c *locator) countProof(fr *judge.Frame) {
 	if fr.Kernel != nil {
 		c.f.proofs.count(fr.Place.Verified)
 	}
 }
 
-// forget forgets the answers that depend on the files of a trace.
+// forget drops the answers that depend on the files of a trace.
 func (c *locator) forget() {
 	if c.recent.slots != nil {
 		c.recent = recent{epoch: 1, turns: c.recent.turns}
@@ -194,9 +194,9 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// keptCall returns the index of the call of a with which the current line ends, because the log was
-// filtered with KeepRaw before: the lines around have its other calls. It returns -1 if there is
-// none.
+// keptCall returns the index of the call in a that ends the current line, because the log was
+// filtered with KeepRaw before: the neighbouring lines have the other calls. It returns -1 if there
+// is none.
 func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1
@@ -210,8 +210,7 @@ func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	return -1
 }
 
-// stackOf returns the stack of a frame. A stack whose frames are not renumbered has no added
-// frames.
+// stackOf returns the stack of a frame. A stack without renumbered frames has no added frames.
 func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	if fr.Digits.To == 0 {
 		c.stacks[0] = stack{}
@@ -227,7 +226,7 @@ func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 }
 
 // textBefore returns a hash of the text before a frame that is the same for all frames of a stack.
-// It leaves out digits and blanks, because times change, and numbers are padded.
+// It skips digits and blanks, because times change, and numbers are padded.
 func textBefore(b []byte) (hash uint64) {
 	for _, c := range b {
 		if c != ' ' && (c < '0' || c > '9') {
@@ -237,7 +236,7 @@ func textBefore(b []byte) (hash uint64) {
 	return hash
 }
 
-// sentence lays out a line with several frames, with the answers in their places.
+// sentence lays out a line with several frames, with an answer at each.
 func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f := c.f
 	at := 0
@@ -266,8 +265,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of an address of code or data, in the form of the
-// element that it was. It returns that end, or at if there is no answer.
+// nameUnframed lays out the text from at to the end of a code or data address, in the form of the
+// element that it replaced. It returns that end, or at if there is no answer.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
@@ -283,7 +282,8 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	*a = address
 	f.lookUp(a, exactAddress)
 	data := false
-	if !a.hasText || a.text.frame(0).File == "" { // no code, or code of which only the symbol is known
+	// not code, or code for which only the symbol is known
+	if !a.hasText || a.text.frame(0).File == "" {
 		other := address
 		f.lookUp(&other, dataAddress)
 		if data = other.hasText; data {
@@ -311,7 +311,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame of a list on lines of its own.
+// below lays out the answer for a frame in a list on its own lines.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)
@@ -337,8 +337,8 @@ func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f.recordLocated(start, fr, a)
 }
 
-// variable lays out a line with the address of a variable in mod, in the form of a sanitizer that has
-// found the name: 'NAME' of size SIZE at 0xSTART.
+// variable lays out a line with the address of a variable in mod in the form that a sanitizer uses
+// for a known name: 'NAME' of size SIZE at 0xSTART.
 func (c *locator) variable(text []byte, fr *judge.Frame, mod *module) {
 	f := c.f
 	f.elements++

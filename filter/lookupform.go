@@ -4,17 +4,20 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A lookup is the way in which the address of an element is looked up. The log leaves it
-// unspecified unless the element has the kind of its address.
+// A lookup is the way to look up the address of an element. The log leaves it unspecified unless
+// the element gives the kind of its address.
 type lookup uint8
 
 const (
-	exactAddress     lookup = iota // the address is the code location, in a raw frame that of the call
-	returnAddress                  // the call is one byte before the logged address
-	unspecified                    // one byte before, or exact if only that has a line
-	unspecifiedFirst               // of a first frame: exact, or one byte before if only that has a line
-	dataAddress                    // a data address
-	wholeVariable                  // the variable that a data address is in, for a report of a race
+	// the address is the code location; in a raw frame, it is within the call
+	exactAddress  lookup = iota
+	returnAddress        // the call is one byte before the logged address
+	unspecified          // one byte before, or exact if only the exact address has a line
+	// for a first frame: exact, or one byte before if only that has a line
+	unspecifiedFirst
+	dataAddress // a data address
+	// the variable that contains a data address, for a report of a race
+	wholeVariable
 )
 
 func lookupOf(k markup.PCKind) lookup {
@@ -28,9 +31,9 @@ func lookupOf(k markup.PCKind) lookup {
 }
 
 // lookupOfFrame is lookupOf for a frame of a backtrace. If the log does not give the kind of an
-// address, exact and one byte before have different answers only at the beginning of a line, an
-// inlined call or a function. At such an address, a first frame is the place of a fault: sanitizers
-// log that one exactly, and addresses within the call for all other frames.
+// address, the exact address and the byte before have different answers only at the start of a
+// line, an inlined call or a function. At such an address, a first frame is the place of a fault:
+// sanitizers log its exact address, and addresses within the call for all other frames.
 func lookupOfFrame(e *frameFields) lookup {
 	if l := lookupOf(e.kind); l != unspecified || e.number > 0 {
 		return l
@@ -38,10 +41,10 @@ func lookupOfFrame(e *frameFields) lookup {
 	return unspecifiedFirst
 }
 
-// chooseAddress returns the address to look up and the form that remains to be chosen. The logged
-// address addr is in the interval here, and the address before it is in back. If form leaves a
-// choice, but the two addresses are not neighbours in one module, chooseAddress chooses the logged
-// one: no call ends at the beginning of a module.
+// chooseAddress returns the address to look up, and the choice that remains. The interval here
+// contains the logged address addr, and back contains the address before it. If form leaves a
+// choice but the two addresses are not neighbours in one module, chooseAddress chooses the logged
+// one: no call ends at the start of a module.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {
@@ -59,7 +62,7 @@ func chooseAddress(here, back interval, addr uint64, form lookup) (answer, looku
 		a.rel = here.at(a.addr)
 	}
 	if form == returnAddress {
-		form = exactAddress // a.addr is adjusted already
+		form = exactAddress // a.addr is already adjusted
 	}
 	return a, form
 }

@@ -25,23 +25,23 @@ import (
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
-	adds   bool  // the module's own line is printed already
+	adds   bool  // the module's own line was already printed
 	maps   []interval
-	shown  map[interval]bool // the set of maps; nil until the log repeats one
-	at     int               // offset of the brackets in layout.buf, while the line is there
+	shown  map[interval]bool // set of printed maps; nil until the log repeats one
+	at     int               // offset of the brackets in layout.buf until the line is printed
 	end    int               // offset after the brackets, once they are printed
 	raw    []byte            // text of the log before the first element of the line
-	merges bool              // later lines may merge into it
+	merges bool              // later lines may still merge into it
 	before []byte            // as printed
 	after  []byte            // as printed
 	eol    []byte
-	state  sgr.State // the log's colour at the brackets
+	state  sgr.State // colour of the log at the brackets
 
 	process string
-	records []record // of all elements of the line
+	records []record // records of all elements in the line
 }
 
-// maxMerged bounds the maps that one line collects, in case a log adds maps without end.
+// maxMerged bounds the maps collected in one line, in case a log adds maps forever.
 const maxMerged = 1024
 
 // contextualLine filters a line with reset, module or mmap elements.
@@ -54,7 +54,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 		return
 	}
 	f.closeModule()
-	shown := false // the line has something other than blanks to show
+	shown := false // the line has more to show than blanks
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
@@ -106,7 +106,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 	f.endContextual(shown, eol)
 }
 
-// rawContextualLine is contextualLine for ModuleLinesRaw: the line is printed as it is.
+// rawContextualLine is contextualLine for ModuleLinesRaw: it prints the line unchanged.
 func (f *lineFilter) rawContextualLine(eol []byte) {
 	f.closeModule() // restored from a checkpoint of a Filter with another ModuleLines
 	for i := range f.pieces {
@@ -155,7 +155,7 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	}
 }
 
-// bufferedBytes returns the bytes of output that wait for further maps of m.
+// bufferedBytes returns the bytes of output that are held back until all maps of m are known.
 func (m *moduleLine) bufferedBytes() int {
 	n := len(m.before) + len(m.after)
 	for _, r := range m.records {
@@ -167,11 +167,11 @@ func (m *moduleLine) bufferedBytes() int {
 	return n
 }
 
-// recordSize returns about how many bytes m takes as JSON.
+// recordSize returns the approximate bytes of m in JSON.
 func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name()) + 96*len(m.maps) }
 
-// showsText reports whether the current line shows something if its modules are left out: another
-// element, or text after its first element. A log prefix alone is not worth a line.
+// showsText reports whether the current line would still show something without its modules:
+// another element, or text after its first element. A log prefix alone does not justify a line.
 func (f *lineFilter) showsText() bool {
 	if f.flushed.text > 0 {
 		return true
@@ -193,7 +193,7 @@ func (f *lineFilter) showsText() bool {
 	return false
 }
 
-// hidesModule reports whether elements with this tag are left out.
+// hidesModule reports whether elements with this tag are omitted.
 func (f *lineFilter) hidesModule(tag markup.Tag) bool {
 	switch f.o.ModuleLines {
 	case ModuleLinesShort:
@@ -204,14 +204,14 @@ func (f *lineFilter) hidesModule(tag markup.Tag) bool {
 	return false
 }
 
-// dropLine removes the current line, which has nothing to show, from the output.
+// dropLine removes the current line from the output, since it has nothing to show.
 func (f *lineFilter) dropLine() {
 	f.layout.Drop()
 	f.records.reset()
 }
 
-// mergeLine adds the maps of the current line to the open module line, if the line merges into it.
-// It reports whether it does; then the line has no output of its own.
+// mergeLine adds the maps of the current line to the open module line if the lines merge, and
+// reports whether they do; then the current line has no separate output.
 func (f *lineFilter) mergeLine() bool {
 	m := f.open
 	if m == nil || !m.merges || f.flushed.text > 0 || len(m.maps)+len(f.pieces) > maxMerged {
@@ -272,7 +272,7 @@ func (m *moduleLine) mayContinue(text []byte) bool {
 	return len(t) == 0
 }
 
-// equalButDigits reports whether a and b are equal apart from their numbers. The numbers in colour
+// equalButDigits reports whether a and b are equal except for their numbers. Numbers in colour
 // sequences must be equal.
 func equalButDigits(a, b []byte) bool {
 	for len(a) > 0 && len(b) > 0 {
@@ -305,9 +305,9 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.records.addModule(m)
 }
 
-// settleModule lays out the brackets of the open module of the current line, because an element
-// follows that is not one of its maps. It moves only the text since the module, since a line of
-// many modules must not be copied for each. It prints the text if there is much.
+// settleModule lays out the brackets of the open module in the current line, because an element
+// other than one of its maps follows. It moves only the text after the module, since a line with
+// many modules must not be copied for each. It prints a long text.
 func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {
@@ -323,7 +323,7 @@ func (f *lineFilter) settleModule() {
 	f.printLarge()
 }
 
-// bufferModule holds the current line back until m has all its maps.
+// bufferModule holds the current line back until all maps of m are known.
 func (f *lineFilter) bufferModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.layout.Buf))
 	m.before, m.after, m.eol = bytes.Clone(f.layout.Buf[:m.at]), bytes.Clone(f.layout.Buf[m.at:]), bytes.Clone(eol)
@@ -337,12 +337,12 @@ func (f *lineFilter) bufferModule(m *moduleLine, eol []byte) {
 			break
 		}
 		raw := f.pieces[i].Raw
-		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // more does not merge
+		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // longer text does not merge
 	}
 }
 
-// add adds a map to m. If it is repeated, the space had it already; then add adds it only if m does
-// not show it yet.
+// add adds a map to m. repeated means that the space already had the map; then add adds it only if
+// m does not show it yet.
 func (m *moduleLine) add(v interval, repeated bool) {
 	if repeated && m.shown == nil {
 		m.shown = make(map[interval]bool, len(m.maps))
@@ -359,8 +359,8 @@ func (m *moduleLine) add(v interval, repeated bool) {
 	}
 }
 
-// closeModule prints the open module line, if there is one. It is called when something follows
-// that is not part of it.
+// closeModule prints the open module line, if any. It is called when something follows that is not
+// part of it.
 func (f *lineFilter) closeModule() {
 	m := f.open
 	if m == nil {
@@ -383,8 +383,8 @@ func (f *lineFilter) closeModule() {
 	f.sendLarge()
 }
 
-// printModule lays out the brackets of m, in m's own colour. It does not change the colour of the
-// current line.
+// printModule lays out the brackets of m in m's colour. The colour of the current line stays the
+// same.
 func (f *lineFilter) printModule(m *moduleLine) {
 	sortMaps(m.maps)
 	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
@@ -434,7 +434,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	f.layout.State, f.layout.Current = state, cur
 }
 
-// briefModule lays out the short form of m for a terminal, which fits into its line.
+// briefModule lays out the short form of m, which fits on a terminal's line.
 func briefModule(f *layout.Line, m *moduleLine, name string) {
 	f.Dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + escape.Clean(name))
 	if m.adds {
@@ -445,7 +445,7 @@ func briefModule(f *layout.Line, m *moduleLine, name string) {
 }
 
 // defineModule adds the module of a module element to the address space. It returns false if the
-// element has to be printed as it is.
+// element must be printed unchanged.
 func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	e, bad := p.module()
 	if bad != nil {
@@ -470,8 +470,8 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	return mod, true
 }
 
-// addMap adds the map of an mmap element to the address space. repeated reports whether the map was
-// there already. It returns false if the element has to be printed as it is.
+// addMap adds the map of an mmap element to the address space. repeated reports whether the space
+// already had the map. It returns false if the element must be printed unchanged.
 func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 	e, bad := p.mmap()
 	if bad != nil {

@@ -13,23 +13,25 @@ import (
 )
 
 const (
-	maxReleases   = 8       // kernels whose folders of modules are remembered
-	maxModuleDirs = 1 << 16 // entries of a folder of modules that are read; Debian's kernel has 4,500
-	maxDepFile    = 8 << 20 // bytes of modules.dep that are read; Debian's has 500,000
+	maxReleases   = 8       // kernels whose module folders are remembered
+	maxModuleDirs = 1 << 16 // entries read from a module folder; Debian's kernel has 4,500
+	maxDepFile    = 8 << 20 // bytes read of modules.dep; Debian's has 500,000
 )
 
-// kernelModules are the paths of the modules of kernels.
+// kernelModules has the paths of kernel modules.
 type kernelModules struct {
-	releases map[string]map[string][]string // paths by the release and the name that the kernel gives to the module
+	// paths, by release and by the kernel's name for the module
+	releases map[string]map[string][]string
 }
 
-// moduleFolders returns the folders of the modules of a kernel, those with debug information first.
+// moduleFolders returns the module folders of a kernel, starting with the folders of debug
+// information.
 func moduleFolders(release string) []string {
 	return []string{"/usr/lib/debug/lib/modules/" + release, "/lib/modules/" + release}
 }
 
-// places returns the paths of the files of a module, as the log would name them. here returns the
-// path on this machine for such a path.
+// places returns the paths of a module's files, in the form of paths in the log. here translates
+// such a path to a path on this machine.
 func (k *kernelModules) places(here func(string) string, module, release string) []string {
 	all, known := k.releases[release]
 	if !known {
@@ -52,8 +54,8 @@ func (k *kernelModules) places(here func(string) string, module, release string)
 	return all[moduleName(module)]
 }
 
-// listModules adds the modules that modules.dep in folder lists, with their debug files, and
-// reports whether there is such a list.
+// listModules adds the modules listed in folder's modules.dep, with their debug files, and reports
+// whether there is such a list.
 func listModules(all map[string][]string, here func(string) string, folder string) bool {
 	f, err := buildid.OpenRegular(here(path.Join(folder, "modules.dep")), "modules.dep")
 	if err != nil {
@@ -95,9 +97,9 @@ func addModule(all map[string][]string, place string) {
 	all[name] = append(all[name], place)
 }
 
-// isForKernel reports whether the operator has named g for a module of a kernel. If g has no name,
-// the name of its file decides: vmlinux-6.1.0 or arm.vmlinux is for the kernel itself, snd-pcm.ko.xz
-// for snd_pcm.
+// isForKernel reports whether the operator has named g for a kernel or kernel module. If g has no
+// name, the name of its file decides: vmlinux-6.1.0 or arm.vmlinux is for the kernel itself,
+// snd-pcm.ko.xz for snd_pcm.
 func (g *Image) isForKernel(module string) bool {
 	if g.Name != "" {
 		return moduleName(g.Name) == moduleName(module)
@@ -109,8 +111,8 @@ func (g *Image) isForKernel(module string) bool {
 	return moduleName(base) == moduleName(module)
 }
 
-// moduleName returns the name that a kernel gives to the module in a file: without the suffixes of
-// the file, and with underscores.
+// moduleName returns the kernel's name for the module in a file: without file suffixes, and with
+// underscores.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(file, ".ko")
 	return strings.ReplaceAll(name, "-", "_")

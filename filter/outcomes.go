@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An Origin is the kind of the element, or raw frame, that has an address of a log.
+// An Origin is the kind of element, or a raw frame, that contains an address.
 type Origin uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	OriginPC                 // a pc element
 	OriginData               // a data element
 	OriginRaw                // a frame of a raw backtrace
-	Origins                  // the number of Origins
+	Origins                  // number of Origins
 )
 
 // String returns the tag of the element, or "raw".
@@ -32,10 +32,10 @@ const (
 	ResultSymbolOnly               // the name of a function, without a line
 	ResultNoSymbol                 // the module's file has no name for the address
 	ResultNoFile                   // the module has no file
-	ResultNoModule                 // the module, or the place in it, is not known
+	ResultNoModule                 // the module, or the place in it, is unknown
 	ResultPending                  // the file is still being searched
 	ResultFault                    // the file cannot be used
-	Results                        // the number of Results
+	Results                        // number of Results
 )
 
 // String returns the result as a word: "resolved", "symbol_only".
@@ -43,8 +43,8 @@ func (r Result) String() string {
 	return [Results]string{"resolved", "symbol_only", "no_symbol", "no_file", "no_module", "pending", "fault"}[r]
 }
 
-// Outcomes count lookups of addresses by origin and result. Values of hexdicts are not counted: they
-// may be numbers.
+// Outcomes count address lookups by origin and result. They do not include values of hexdicts,
+// which may be numbers.
 type Outcomes [Origins][Results]int64
 
 // Add adds the counts of p.
@@ -87,8 +87,8 @@ func (r *resolver) countCode(from Origin, addr uint64, kind markup.PCKind, a *an
 	}
 }
 
-// resultOf returns the result of a lookup that has failed with err, nil if the file has no name for
-// the address. It returns other for an error that has no result of its own.
+// resultOf returns the result of a lookup that failed with err, which is nil if the file has no
+// name for the address. It returns other for an error without a specific result.
 func resultOf(err error, other Result) Result {
 	switch _, fault := errors.AsType[*symbolize.FaultError](err); {
 	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):
@@ -103,8 +103,8 @@ func resultOf(err error, other Result) Result {
 	return other
 }
 
-// countPlace counts a frame of a raw backtrace that was not located. A wild address is not counted:
-// there is no code at it.
+// countPlace counts a raw frame that was not located. It does not count a wild address, where there
+// is no code.
 func (r *resolver) countPlace(err error) {
 	if err != judge.ErrNoCode {
 		r.outcomes[OriginRaw][resultOf(err, ResultNoModule)]++

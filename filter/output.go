@@ -6,13 +6,13 @@ import "io"
 type output struct {
 	w     io.Writer
 	emit  func(line int64, out []byte) error // Options.Emit
-	of    int64                              // number of the line that is being printed
+	of    int64                              // number of the line being printed
 	ready []byte                             // not written yet
 	err   error                              // first error of the writer
 }
 
-// printOf sets the number of the line to which the following output belongs. With Options.Emit it
-// first sends the output of the previous line.
+// printOf sets the line number of the following output. With Options.Emit it first sends the output
+// of the previous line.
 func (o *output) printOf(line int64) {
 	if o.of == line {
 		return
@@ -56,7 +56,7 @@ func (o *output) write(b []byte) {
 	}
 }
 
-// diagnose reports what is wrong with the element at offset off of the current line.
+// diagnose reports a fault in the element at offset off of the current line.
 func (f *lineFilter) diagnose(off int, message string) {
 	if f.o.Diagnose != nil {
 		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})

@@ -2,9 +2,9 @@ package filter
 
 import "bytes"
 
-// past keeps the last lines of the log: the header of a trace may be before its first frame.
+// past keeps the last lines of the log, since the header of a trace may precede its first frame.
 type past struct {
-	tail  []byte // last lines of the blocks before the current one
+	tail  []byte // last lines of earlier blocks
 	block []byte // the current block up to the current line
 	both  []byte // scratch
 
@@ -12,9 +12,9 @@ type past struct {
 	opened []byte                         // scratch: lines without envelopes
 }
 
-const maxPast = 16 << 10 // bytes of lines that are kept
+const maxPast = 16 << 10 // bytes of lines in memory
 
-// keepPast keeps the end of b, a block of whole lines that was filtered.
+// keepPast keeps the end of b, a filtered block of whole lines.
 func (t *tracer) keepPast(b []byte) {
 	if t == nil {
 		return
@@ -31,13 +31,13 @@ func (t *tracer) keepPast(b []byte) {
 	p.tail = append(p.tail, b...)
 }
 
-// last returns the last n lines before the current one, or as many of them as are kept.
+// last returns the last n lines before the current one, or fewer if fewer are in memory.
 func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// An entry of a journal has a text of one line, and many other lines. The first text may be the
-	// empty line that ends an entry.
+	// A journal entry has a text of one line, and many other lines. The first text may be the empty
+	// line at the end of an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)
@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw, or last if a text of a journal may be an array of bytes: there nothing of the text
-// is found in its envelope.
+// searched is raw, or last if the text of a journal may be an array of bytes, in which a search of
+// the envelope finds nothing.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {
@@ -80,7 +80,8 @@ func (p *past) texts(b []byte) []byte {
 	return p.opened
 }
 
-// lastLines returns the last n lines of b, which ends with a line end. Its first line may be cut.
+// lastLines returns the last n lines of b, which ends with a line end. Its first line may be
+// incomplete.
 func lastLines(b []byte, n int64) []byte {
 	at := len(b)
 	for ; n > 0 && at > 0; n-- {

@@ -5,20 +5,21 @@ import "github.com/symfilter/symfilter/markup"
 // A piece is a part of a line: a token of its text, or a typed element from the Sink methods.
 type piece struct {
 	markup.Token
-	elem   markup.Element // typed; nil if the fields of the token are to be parsed
-	frame  frameFields    // of a backtrace element, if parsed is true; Fields is its message then
-	parsed bool           // see frame
+	elem markup.Element // typed element; nil if the token's fields must be parsed
+	// fields of a backtrace element, if parsed is true; Fields then has its message
+	frame  frameFields
+	parsed bool // see frame
 }
 
-// frameFields are the fields of a backtrace element but its message. A piece with a markup.BT would
-// be longer than two cache lines.
+// frameFields are the fields of a backtrace element except its message. A piece that contains a
+// markup.BT would be longer than two cache lines.
 type frameFields struct {
 	number, addr uint64
 	kind         markup.PCKind
 }
 
-// shownAddr returns the address that the frame shows. For one without a kind it is the logged
-// address, since nothing in the log calls it a return address, whatever was looked up.
+// shownAddr returns the address shown for the frame. It is the logged address if the element has no
+// kind, even if another one was looked up, since nothing in the log calls it a return address.
 func (f *frameFields) shownAddr(a *answer) uint64 {
 	if f.kind == markup.Ambiguous {
 		return f.addr
@@ -26,8 +27,8 @@ func (f *frameFields) shownAddr(a *answer) uint64 {
 	return a.addr
 }
 
-// empty reports whether the frame has no address: the sanitizers log 0, without a kind, if they do
-// not know where the program was.
+// empty reports whether the frame has no address: sanitizers log 0, without a kind, if they do not
+// know the place in the program.
 func (f *frameFields) empty(a *answer) bool {
 	return f.addr == 0 && f.kind == markup.Ambiguous && a.mod == nil
 }
@@ -40,8 +41,8 @@ func (p *piece) appendRaw(dst []byte) []byte {
 	return append(dst, p.Raw...)
 }
 
-// typed returns the element of p as a T. It parses the fields of a token; it cannot fail, since the
-// scanner has checked them.
+// typed returns the element of p as a T, parsing the fields of a token if necessary. It cannot
+// fail, since the scanner has checked them.
 func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxError)) (T, *markup.SyntaxError) {
 	if e, ok := p.elem.(T); ok {
 		return e, nil
@@ -57,7 +58,7 @@ func (p *piece) dict() (markup.HexDict, *markup.SyntaxError)  { return typed(p, 
 func (p *piece) dump() (markup.DumpFile, *markup.SyntaxError) { return typed(p, markup.ParseDumpFile) }
 func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) { return typed(p, markup.ParseSymbol) }
 
-// bt returns the fields of a backtrace element; p.Fields is its message from then on.
+// bt returns the fields of a backtrace element. Afterwards p.Fields is its message.
 func (p *piece) bt() (e *frameFields, ok bool) {
 	return &p.frame, p.parsed || p.parseBT()
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Printer makes the output for lines that are laid out. Text and JSON have Printers of their own;
-// [Options.Printer] sets another one. It has a method for elements because the answers of a line,
-// which may have a million elements, are not kept until the end of the line.
+// A Printer makes the output for laid-out lines. Text and JSON have built-in Printers;
+// [Options.Printer] sets another one. It has a method for elements because a line may have a
+// million of them, whose answers are not kept until the end of the line.
 //
 // A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must
 // not call the Filter. It prints every line of the log, including lines without elements; Flush
 // does not print unfinished lines.
 type Printer interface {
 	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
-	// the extended slice. It is called in the order of the elements, but for a module or its maps
-	// when the line is printed. e and the memory that it refers to are valid until AppendElement
-	// returns.
+	// the extended slice. It is called in the order of the elements, except that it is called for a
+	// module or its maps when the line is printed. e and the memory that it refers to are valid
+	// until AppendElement returns.
 	AppendElement(dst []byte, e *Element) []byte
 
 	// AppendLine appends the output for a line, including its end, and returns the extended slice.
@@ -29,53 +29,54 @@ type Printer interface {
 	AppendLine(dst []byte, l *Line) []byte
 }
 
-// A LogPrinter has the methods of a Printer that can take lines without elements at once, and
-// prints more when the log ends.
+// A LogPrinter is a Printer that can also take lines without elements in bulk, and print more at
+// the end of the log.
 type LogPrinter interface {
 	// Begin is called by New. It may change the options of the Filter.
 	Begin(o *Options)
 
 	// AppendLines is AppendLine for whole lines without elements. If ok is false, it has taken
-	// none: AppendLine is called for the first one.
+	// none, and AppendLine is called for the first one.
 	AppendLines(dst, lines []byte) (_ []byte, ok bool)
 
 	// AppendEnd appends the output after the last line of the log.
 	AppendEnd(dst []byte) []byte
 }
 
-// A Line is one line of the log that is laid out, or a part of a line that is too long. Its text
-// has at most about 1 MiB, and its elements have at most about 4 MiB.
+// A Line is a laid-out line of the log, or a part of a line that is too long. Its text has at most
+// about 1 MiB, and its elements at most about 4 MiB.
 type Line struct {
 	Number  int64  // from 1; lines that merged into a module line have no output
-	Process string // key of its process, if Options.ProcessKey is set
+	Process string // key of the line's process, if Options.ProcessKey is set
 
 	// Text is the line with answers in place of elements, without its end. Inlined calls and the
 	// footnotes of a hexdict are further lines within it, each after a "\n". It has the colours
-	// that Options.Color sets. With Options.Terminal it has no other control characters but TAB;
-	// otherwise it may hold any bytes of the log.
+	// that Options.Color sets. With Options.Terminal it has no other control characters except TAB;
+	// otherwise it may contain any bytes of the log.
 	Text []byte
 	EOL  []byte // "\n", "\r\n", or nothing
 
 	Elements  []LineElement // in the order of the log
-	Frames    []LineFrame   // the parts of Text that are lines of a backtrace, in order
-	Continues bool          // another part of the line follows
+	Frames    []LineFrame   // parts of Text that are lines of a backtrace, in order
+	Continues bool          // the next Line continues this one
 }
 
-// A LineFrame is a line within the Text of a Line that shows a frame.
+// A LineFrame is a frame's line within the Text of a Line.
 type LineFrame struct {
-	At    int // offset of the frame, or of its line, in Text
-	Frame int // index in Answer.Frames of the element around At; NoFrame if that has no answer
+	At int // offset of the frame, or of its line, in Text
+	// index in Answer.Frames of the element around At; NoFrame if that element has no answer
+	Frame int
 }
 
-// NoFrame is the Frame of a line of a backtrace that was symbolized when it was logged.
+// NoFrame is the Frame of a backtrace line that was already symbolized in the log.
 const NoFrame = -1
 
-// A LineElement is an element of a Line in the form of its Printer.
+// A LineElement is an element of a Line in its Printer's form.
 type LineElement struct {
-	Appended []byte // the bytes that AppendElement has appended
+	Appended []byte // bytes appended by AppendElement
 
 	// Text[Start:End] is the text of the element. For a backtrace element that is alone on its
-	// line, it reaches from the first frame to the last. It is empty if the element has no text.
+	// line, it extends from the first frame to the last. It is empty if the element has no text.
 	Start, End int
 }
 
@@ -83,10 +84,10 @@ type LineElement struct {
 type Element struct {
 	Tag    markup.Tag
 	Answer *Resolved      // set for bt, pc and data elements, nil otherwise
-	Name   string         // as logged, of a symbol or a dump file
+	Name   string         // logged name of a symbol or dump file
 	Shown  string         // demangled name of a symbol
-	Type   string         // of a dump file
-	Values []DictValue    // of a hexdict
+	Type   string         // type of a dump file
+	Values []DictValue    // values of a hexdict
 	Module *ElementModule // set for a module (TagModule) or maps (TagMMap), nil otherwise
 }
 
@@ -105,21 +106,22 @@ type ElementModule struct {
 	Maps   []Mapping // by address
 }
 
-// A Mapping is a range of addresses that is mapped to a module.
+// A Mapping is an address range mapped to a module.
 type Mapping struct {
-	Start, End uint64 // the first and the last address
+	Start, End uint64 // first and last address
 	Offset     uint64 // module-relative address of Start
 	Mode       markup.Mode
 }
 
-// A record is an element of the current line in the form of its printer.
+// A record is an element of the current line in its printer's form.
 type record struct {
 	appended   []byte
-	start, end int         // offsets in the text; end is negative until it is known
-	module     *moduleLine // set for a module or its maps: appended is set when all maps are known
+	start, end int // offsets in the text; end is negative until known
+	// set for a module or its maps; then appended is set when all maps are known
+	module *moduleLine
 }
 
-// A textPrinter prints the log with answers in place of elements.
+// A textPrinter prints the log with answers instead of elements.
 type textPrinter struct{}
 
 func (textPrinter) AppendLine(dst []byte, l *Line) []byte {
@@ -131,46 +133,45 @@ func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 // printing makes the output for the current line.
 type printing struct {
 	layout       layout.Line
-	quick        bool   // neither colours nor links are printed, and there is no Display
-	before       []byte // scratch: text that is repeated on the lines of inlined calls
+	quick        bool   // neither colours nor links nor a Display are used
+	before       []byte // scratch: text that lines of inlined calls repeat
 	printer      Printer
 	records      *elementRecords // records of the line's elements; nil if the printer needs none
-	part         int             // bytes of text; a longer line is printed in parts
+	part         int             // bytes of text after which a longer line is printed in parts
 	flushed      flushed
 	inPlace      bool   // buf is the space after ready
 	spare        []byte // buf, while inPlace is set
-	processKey   string // of the line's process
+	processKey   string // key of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved
 	own          ownFrames       // Display.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
 
-	sourceOf      func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
-	printsSources bool                                                         // source lines are printed below frames
+	sourceOf func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
+	// source lines are printed below frames
+	printsSources bool
 	snippets      layout.SourceLines
 	output
 }
 
-// flushed is the part of the unfinished line that Flush has printed. When the line is finished it
-// is laid out again from its beginning, because its text may be repeated, or belong to a module
-// line.
+// flushed is the part of the unfinished line that Flush has printed. The finished line is laid out
+// again from its start, because its text may be repeated, or belong to a module line.
 type flushed struct {
-	text int // bytes of the line
-	laid int // bytes of output for them that the finished line still has to leave out
+	text int // bytes of the line that were printed
+	laid int // bytes of output for them, which the finished line must omit
 
-	// The part of the line that Flush has read, so that it reads each byte once or twice, however
-	// often it is called. A checkpoint does not hold these: after a restart the line is read once
-	// more.
-	resumes    bool      // state, cur and pieces are those at the end of text
+	// The part of the line that Flush has read. It lets Flush read each byte at most twice, for any
+	// number of calls. A checkpoint omits these fields: after a restart the line is read once more.
+	resumes    bool      // state, cur and pieces are valid for the end of text
 	state, cur sgr.State // see layout
 	pieces     int
-	checked    int  // bytes of the line in which there is no element
-	held       bool // Flush prints no more of the line, since it has an element
+	checked    int  // bytes of the line that were found to have no element
+	held       bool // Flush prints no more of the line, since the line has an element
 }
 
-// recordElement adds a record of an element of the current line, whose text begins at start and has
-// been laid out.
+// recordElement adds a record of an element in the current line; the element's text starts at start
+// and has been laid out.
 func (p *printing) recordElement(start int, e Element) {
 	if p.records != nil {
 		p.records.add(p.printer, start, len(p.layout.Buf), &e)
@@ -180,11 +181,11 @@ func (p *printing) recordElement(start int, e Element) {
 // elementRecords are the records of the elements of the current line.
 type elementRecords struct {
 	records []record
-	frames  []LineFrame   // of the text so far
+	frames  []LineFrame   // frames in the text so far
 	size    int           // bytes, about
-	element Element       // the last one
-	line    []LineElement // of the line that is being printed
-	made    []byte        // memory of what the printer made
+	element Element       // last element
+	line    []LineElement // elements of the line being printed
+	made    []byte        // memory for the printer's output
 }
 
 func (n *elementRecords) add(p Printer, start, end int, e *Element) {
@@ -193,7 +194,7 @@ func (n *elementRecords) add(p Printer, start, end int, e *Element) {
 	made := p.AppendElement(space, &n.element)
 	if cap(made) == cap(space) {
 		n.made = n.made[:len(n.made)+len(made)]
-	} else { // it was too large for the space, and has moved
+	} else { // it outgrew the space and has moved
 		n.made = made
 	}
 	r := record{appended: made[:len(made):len(made)], start: start, end: end}
@@ -209,7 +210,7 @@ func (n *elementRecords) addModule(m *moduleLine) {
 	}
 }
 
-// addFrame adds the line at the offset at, which shows the i-th frame of its element.
+// addFrame adds a line at the offset at, which shows the i-th frame of its element.
 func (n *elementRecords) addFrame(at, i int) {
 	if n != nil {
 		n.frames = append(n.frames, LineFrame{at, i})
@@ -233,7 +234,7 @@ func (n *elementRecords) reset() {
 	}
 }
 
-// takeRecords removes the records and returns them; they belong to the caller.
+// takeRecords removes the records and returns them; the caller owns them.
 func (n *elementRecords) takeRecords() (records []record) {
 	if n != nil {
 		records, n.records = n.records, nil
@@ -252,10 +253,10 @@ func (n *elementRecords) grow(bytes int) {
 	}
 }
 
-// full reports whether the records have reached their limit and have to be printed.
+// full reports whether the records have reached their limit and must be printed.
 func (n *elementRecords) full() bool { return n != nil && n.size >= maxElements }
 
-// elements returns the elements of a line whose text has the length text. They are valid until the
+// elements returns the elements of a line with a text of the given length. They are valid until the
 // next line.
 func (n *elementRecords) elements(p Printer, records []record, text int) []LineElement {
 	n.line = n.line[:0]
@@ -271,10 +272,10 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 	return n.line
 }
 
-// print prints the text and records of the current line so far. If it continues, another part of
-// the line follows.
+// print prints the text and records of the current line so far. continues means that another part
+// of the line follows.
 func (p *printing) print(eol []byte, continues bool) {
-	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
+	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without a call
 		if p.layout.Display != nil {
 			p.ready = p.layout.Display.Print(p.ready, p.layout.Buf, eol, p.of, continues)
 			p.layout.Buf = p.layout.Buf[:0]
@@ -305,9 +306,9 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 }
 
-// layOutInPlace lets the current line be laid out in the free space after the output that is ready,
-// so that print copies nothing. Nothing else may add to that output before print. If the printer
-// needs more than the text, it does nothing.
+// layOutInPlace makes the layout of the current line use the free space after the finished output,
+// so that print copies nothing. Nothing else may be added to that output before print. If the
+// printer needs more than the text, layOutInPlace does nothing.
 func (p *printing) layOutInPlace() {
 	n := len(p.ready)
 	if p.records == nil && p.flushed.laid == 0 && len(p.layout.Buf) == 0 && p.layout.Display == nil && cap(p.ready) > n {
@@ -315,7 +316,7 @@ func (p *printing) layOutInPlace() {
 	}
 }
 
-// leavePlace takes the current line, which is dropped, out of the place that layOutInPlace gave it.
+// leavePlace undoes layOutInPlace for the current line, which is dropped.
 func (p *printing) leavePlace() {
 	if p.inPlace {
 		p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false
@@ -327,7 +328,7 @@ func (p *printing) takePlace() {
 	n := len(p.ready)
 	if cap(p.layout.Buf) == cap(p.ready)-n {
 		p.ready = p.ready[:n+len(p.layout.Buf)]
-	} else { // it was too long for the space, and has moved
+	} else { // it outgrew the space and has moved
 		p.ready = append(p.ready, p.layout.Buf...)
 	}
 	p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false

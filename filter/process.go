@@ -11,23 +11,24 @@ import (
 // A process is a process of the stream.
 type process struct {
 	key  string
-	used uint64 // processes.turn at its last line
+	used uint64 // processes.turn at the process's last line
 	Context
 }
 
 // processes are the processes of one stream.
 type processes struct {
-	process    *process            // of the current line
-	all        map[string]*process // by key; nil while the stream has only one
-	turn       uint64              // number of lines so far, counted only with a process key
-	began      int                 // weight of the current process when it became the current one
-	grown      int                 // weight that all have gained since the last call of evict
-	openDicts  int                 // number of processes with an open hexdict
+	process *process            // process of the current line
+	all     map[string]*process // by key; nil while the stream has only one
+	turn    uint64              // number of lines so far; counted only with a process key
+	began   int                 // weight of the current process when it became current
+	// weight that all processes have gained since the last call of evict
+	grown      int
+	openDicts  int // number of processes with an open hexdict
 	limits     Limits
 	evictions  int64                    // processes dropped by evict
 	keyedLines int64                    // lines with a key
 	evicted    func(key, reason string) // Options.Evicted
-	entered    bool                     // the caller names the process of each line: see inner.Enter
+	entered    bool                     // the caller names each line's process: see inner.Enter
 }
 
 // weight returns the size of p in units of weight.
@@ -45,29 +46,30 @@ func (f *lineFilter) setProcess(p *process) {
 	f.space = &p.space
 	changed := f.changed
 	f.forgetRecent()
-	f.changed = changed // forgetRecent sets it, but no process has changed
+	f.changed = changed // forgetRecent sets it, although no process has changed
 }
 
 // Limits of the processes of one stream. The markup format requires a context for each process.
 const (
-	maxProcesses = 1024     // contexts; beyond it, those idle longest are dropped
-	maxHeld      = 64 << 20 // bytes of all contexts but the current one, up to a quarter more
-	weightBytes  = 64       // bytes of a unit of weight
-	maxKey       = 256      // bytes of a key; the rest is ignored
+	maxProcesses = 1024 // maximum number of contexts; beyond it, the longest idle are dropped
+	// bytes of all contexts except the current one, which may be exceeded by a quarter
+	maxHeld     = 64 << 20
+	weightBytes = 64  // bytes in a unit of weight
+	maxKey      = 256 // bytes used of a key
 )
 
-// Limits bound the contexts of a stream with several processes. If one is exceeded, the processes
-// idle longest are dropped, down to three quarters of the limit. Later frames of a dropped process
-// have no module until the log defines its modules again.
+// Limits bound the contexts of a stream with several processes. If a limit is exceeded, the longest
+// idle processes are dropped, down to three quarters of the limit. Later frames of a dropped
+// process have no module until the log defines its modules again.
 type Limits struct {
-	Processes    int   // number of contexts, including the one of lines without a key; 0: 1,024
-	ContextBytes int64 // bytes of all contexts but the current one, about; 0: 64 MiB
+	Processes    int   // number of contexts, including the context of lines without a key; 0: 1,024
+	ContextBytes int64 // approximate bytes of all contexts except the current one; 0: 64 MiB
 }
 
-// Reasons of calls of Options.Evicted.
+// Reasons for calls of Options.Evicted.
 const (
-	EvictedForNumber = "processes" // there are more than Limits.Processes
-	EvictedForSize   = "bytes"     // they take more than Limits.ContextBytes
+	EvictedForNumber = "processes" // more than Limits.Processes
+	EvictedForSize   = "bytes"     // more than Limits.ContextBytes
 )
 
 // orDefault returns l with its zero fields set.
@@ -97,8 +99,8 @@ var processKeys = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// ProcessKey returns the expression for [Options.ProcessKey]: that of a preset if s is fuchsia,
-// logcat or syslog, otherwise s itself, which needs a group.
+// ProcessKey returns the expression for [Options.ProcessKey]: a preset if s is fuchsia, logcat or
+// syslog, otherwise s itself, which needs a group.
 func ProcessKey(s string) (*regexp.Regexp, error) {
 	if preset, ok := processKeys()[s]; ok {
 		s = preset
@@ -117,7 +119,7 @@ func ProcessKey(s string) (*regexp.Regexp, error) {
 func (f *lineFilter) enterProcess(text []byte) {
 	var key []byte
 	if m := f.o.ProcessKey.FindSubmatchIndex(text); m != nil {
-		for i := 2; i+1 < len(m); i += 2 { // the first group that matched
+		for i := 2; i+1 < len(m); i += 2 { // first group that matched
 			if m[i] >= 0 {
 				key = text[m[i]:m[i+1]]
 				break
@@ -127,7 +129,7 @@ func (f *lineFilter) enterProcess(text []byte) {
 	enterKey(f, key)
 }
 
-// enterKey makes the process with the given key the current one, and counts a line of it.
+// enterKey makes the process with the given key current, and counts a line for it.
 func enterKey(f *lineFilter, key []byte) {
 	key = key[:min(len(key), maxKey)]
 	if f.turn++; len(key) > 0 {
@@ -139,8 +141,8 @@ func enterKey(f *lineFilter, key []byte) {
 	f.process.used = f.turn
 }
 
-// change makes the process with the given key, which is another one, the current one. The first
-// process of a stream has no key: lines without a key belong to it.
+// change makes the process with the given key, which is not the current one, current. The first
+// process of a stream has no key, and owns lines without a key.
 func (f *processes) change(key []byte) *process {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}
@@ -159,8 +161,8 @@ func (f *processes) change(key []byte) *process {
 	return p
 }
 
-// evict drops the processes idle longest if there are too many, or if they hold too much. It drops
-// down to three quarters of the limits, because each call looks at all processes.
+// evict drops the longest idle processes if there are too many, or if they hold too much memory. It
+// drops down to three quarters of the limits, because each call examines all processes.
 func (f *processes) evict() {
 	idle := make([]*process, 0, len(f.all))
 	held := 0

@@ -13,26 +13,26 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// rendered is the answer for an address with its text. The memory that it refers to does not
-// change, and is shared by the Filters of a Cache.
+// rendered is the answer for an address with its text. Its memory does not change, and the Filters
+// of a Cache share it.
 type rendered struct {
-	text string // as in a draft
+	text string // like the text of a draft
 	renderedParts
 }
 
-// A draft is an answer whose text and cuts are overwritten by the next one. A Cache keeps a copy.
+// A draft is an answer whose text and cuts the next draft overwrites. A Cache keeps a copy.
 type draft struct {
-	// text holds, for a code address, the frames without colour, innermost first, each as it
-	// follows the address in a backtrace line; for a data address, a name such as name+0x18.
+	// text holds, for a code address, the frames without colour, innermost first, each in the form
+	// that follows the address in a backtrace line; for a data address, a name such as name+0x18.
 	text []byte
 	renderedParts
 }
 
 type renderedParts struct {
 	cuts     []frameCuts // offsets in text of the frames and their parts; empty for a data address
-	until    int64       // Unix nanoseconds, when there may be a better debug file; 0: never
-	system   uint32      // bit i: the i-th frame is one of the system; see systemBit
-	none     bool        // no symbol covers the address: there is no text
+	until    int64       // Unix nanoseconds after which there may be a better debug file; 0: never
+	system   uint32      // bit i: the i-th frame is a system frame; see systemBit
+	none     bool        // no symbol covers the address, and there is no text
 	back     bool        // the address has no kind, and the byte before it was looked up
 	*sources             // nil unless the Filter needs them
 }
@@ -40,27 +40,27 @@ type renderedParts struct {
 // sources are the symbolizer's answers, for printers of elements and for Options.Resolved.
 type sources struct {
 	frames   []symbolize.Frame
-	recorded []string            // files of frames, as debug information has them
+	recorded []string            // files of frames, in the form of debug information
 	links    []string            // URLs of the source lines of frames; nil without Paths.Link
 	variable *symbolize.Variable // set for data addresses, nil otherwise
 }
 
 // frameCuts are the offsets at which the parts of a frame end in the text of its answer. There may
-// be a million, so they have no pointers. Each part but the first begins one byte after the end of
-// the part before. If the frame has no line, name, file, line and col are equal; if it has no
-// column, line and col are.
+// be a million, so they have no pointers. Each part except the first begins one byte after the
+// previous part. If the frame has no line, name, file, line and col are equal; if it has no column,
+// line and col are equal.
 type frameCuts struct {
 	start, name, file, line, col, end uint32
 }
 
-// systemBit returns the bit of the i-th frame in renderedParts.system. Frames from the 32nd on, which
-// are calls inlined 31 deep, share one.
+// systemBit returns the bit of the i-th frame in rendered.system. All frames from the 32nd on,
+// which are deeply inlined, share one bit.
 func systemBit(i int) uint32 { return 1 << min(i, 31) }
 
-// ofSystem reports whether the i-th frame is one of the system.
+// ofSystem reports whether the i-th frame is a system frame.
 func (r *rendered) ofSystem(i int) bool { return r.system&systemBit(i) != 0 }
 
-// allOfSystem reports whether all frames are those of the system.
+// allOfSystem reports whether all frames are system frames.
 func (r *rendered) allOfSystem() bool {
 	for i := range r.cuts {
 		if !r.ofSystem(i) {
@@ -89,7 +89,7 @@ func (r *rendered) frame(i int) layout.Frame {
 // functionAndLine returns the text that layout.functionAndLine lays out for the i-th frame.
 func (r *rendered) functionAndLine(i int) string { return r.text[r.cuts[i].start:r.cuts[i].col] }
 
-// tail returns the text that follows the address of the i-th frame.
+// tail returns the text after the address of the i-th frame.
 func (r *rendered) tail(i int) string { return r.text[r.cuts[i].start:r.cuts[i].end] }
 
 // data returns the name of a data address, with its member or offset; "" for a code address.
@@ -100,7 +100,7 @@ func (r *rendered) data() string {
 	return r.text
 }
 
-// size returns the approximate number of bytes that r takes in a Cache.
+// size returns the approximate bytes of r in a Cache.
 func (r *draft) size() int64 {
 	n := int64(96 + len(r.text) + len(r.cuts)*24)
 	if r.sources == nil {
@@ -128,9 +128,9 @@ type ownFrames = interface {
 // A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
-	own     ownFrames // nil: frames are not judged
+	own     ownFrames // nil: frames are not classified
 	short   bool      // Options.ShortNames
-	sources bool      // drafts have their sources
+	sources bool      // drafts include their sources
 
 	// Scratch, valid until the next answer is rendered.
 	text  []byte
@@ -198,7 +198,7 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 	return draft{text, parts}
 }
 
-// sourcesOf returns the sources of frames, which are those at l.
+// sourcesOf returns the sources of frames at l.
 func (w *renderer) sourcesOf(frames []symbolize.Frame, l symbolize.Location) *sources {
 	all := &sources{frames: slices.Clone(frames), recorded: make([]string, len(frames))}
 	for i := range frames {
@@ -231,7 +231,7 @@ func (w *renderer) variable(v symbolize.Variable) draft {
 	return draft{w.text, parts}
 }
 
-// whole renders a variable for [rendered.whole]: its size, the distance of the address, its name.
+// whole renders a variable for [rendered.whole]: its size, the offset of the address, and its name.
 func (w *renderer) whole(v symbolize.Variable) draft {
 	d := w.variable(symbolize.Variable{Name: v.Name, Until: v.Until})
 	w.text = fmt.Appendf(w.text[:0], "%d %d %s", v.Size, v.Offset, escape.Clean(v.Name))
@@ -242,8 +242,8 @@ func (w *renderer) whole(v symbolize.Variable) draft {
 	return d
 }
 
-// whole returns the name and the size in bytes of the variable of an answer of the form
-// wholeVariable, and the distance of the address from its beginning.
+// whole returns, for an answer of the form wholeVariable, the variable's name, its size in bytes,
+// and the offset of the address in it.
 func (r *rendered) whole() (name string, size, offset uint64) {
 	digits, rest, _ := strings.Cut(r.text, " ")
 	distance, name, _ := strings.Cut(rest, " ")

@@ -13,7 +13,7 @@ import (
 // stream, from the symbolizer.
 type resolver struct {
 	asker
-	space   *space // of the current process
+	space   *space // space of the current process
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*symbolize.Unresolved
@@ -21,13 +21,14 @@ type resolver struct {
 	missed  *symbolize.Unresolved // the last one of missing that was counted, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
-	uncounted bool // misses are not counted for their module: the value of a hexdict may be a number
+	// misses do not count for their module, since the value of a hexdict may be a number
+	uncounted bool
 	changed   bool // the context of the process has changed
 	recent    recent
 	last      answer
 }
 
-// init prepares r. If sources is set, its answers have the symbolizer's frames or variable.
+// init prepares r. If sources is set, its answers include the symbolizer's frames or variable.
 func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.opt, r.cached, r.expired = o, c, expired()
 	r.renderer = renderer{paths: &o.Paths, own: o.Display.Own, short: o.Display.ShortNames, sources: sources}
@@ -44,7 +45,7 @@ func (f *Filter) Unresolved() (modules []symbolize.Unresolved, elements int64) {
 	return modules, f.failed
 }
 
-// answerCounts counts the answers for the log, or for the current record of Lines.
+// answerCounts counts answers in the log, or in the current record of Lines.
 type answerCounts struct {
 	answered int // addresses with a name
 	pending  int // addresses without a name whose debug file is still being searched
@@ -57,19 +58,20 @@ type answerCounts struct {
 // An answer is the result of the lookup of one address.
 type answer struct {
 	mod     *module // nil: no map covers the address
-	addr    uint64  // as looked up
-	rel     uint64  // module-relative, of addr
+	addr    uint64  // address looked up
+	rel     uint64  // module-relative form of addr
 	text    rendered
 	hasText bool  // text is set; otherwise only the module is known
-	err     error // the reason if text is not set; nil if no symbol covers the address
+	err     error // reason why text is not set; nil if no symbol covers the address
 }
 
 // recent holds the last answers of a Filter by logged address, so that a hot frame needs neither a
-// search of the space nor the lock of the shared Cache. Every change of the space empties it.
+// search in the space nor the lock of the shared Cache. Every change of the space clears it.
 type recent struct {
 	epoch uint32
-	turns uint32                       // of the Cache when the answers were taken from it
-	slots *[1 << recentBits]recentSlot // nil until the first lookup: a thousand streams may have none
+	turns uint32 // the Cache's turns when the answers were copied from it
+	// nil until the first lookup, which many of a thousand streams never make
+	slots *[1 << recentBits]recentSlot
 }
 
 type recentSlot struct {
@@ -89,7 +91,7 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
-// codeAnswer returns the answer for a code address of the process. It is valid until the next
+// codeAnswer returns the answer for a code address in the process. It is valid until the next
 // answer.
 func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	slot := r.recent.slot(addr, form)
@@ -108,7 +110,7 @@ func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	return &r.last
 }
 
-// stillBest reports whether there can be no better answer yet.
+// stillBest reports whether there cannot be a better answer yet.
 func (r *resolver) stillBest(text *rendered) bool {
 	return text.until == 0 || r.unixNow() < text.until
 }
@@ -121,7 +123,7 @@ func (r *resolver) unixNow() int64 {
 	return r.now
 }
 
-// forgetRecent empties recent, because the space has changed.
+// forgetRecent clears recent, because the space has changed.
 func (r *resolver) forgetRecent() {
 	r.changed = true
 	if r.recent.epoch++; r.recent.epoch == 0 {
@@ -129,7 +131,7 @@ func (r *resolver) forgetRecent() {
 	}
 }
 
-// newCodeAnswer is codeAnswer for an address that is not in recent.
+// newCodeAnswer is codeAnswer for an address outside of recent.
 func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	space := r.space
 	here, back := space.find(addr), interval{}
@@ -151,7 +153,7 @@ func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	return a
 }
 
-// dataAnswer returns the answer for a data address of the process. It is valid until the next
+// dataAnswer returns the answer for a data address in the process. It is valid until the next
 // answer.
 func (r *resolver) dataAnswer(addr uint64) *answer {
 	a := &r.last
@@ -172,7 +174,7 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 	r.countLookup(a)
 }
 
-// lookUp is completeAnswer for an address that may be looked up again: it does not count the answer.
+// lookUp is completeAnswer without counting the answer, for an address that may be looked up again.
 func (r *resolver) lookUp(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
@@ -185,7 +187,7 @@ func (r *resolver) lookUp(a *answer, form lookup) {
 	}
 }
 
-// renderHere is render, and tells the ahead of it.
+// renderHere is render, and informs the ahead.
 func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	a := r.ahead
 	if a == nil || a.block == nil {
@@ -203,7 +205,7 @@ func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, o
 	return text, ok, err
 }
 
-// countLookup counts the answer of lookUp.
+// countLookup counts the answer found by lookUp.
 func (r *resolver) countLookup(a *answer) {
 	if a.hasText {
 		r.answered++
@@ -212,7 +214,7 @@ func (r *resolver) countLookup(a *answer) {
 	}
 }
 
-// recordPlace counts a frame of a raw backtrace that was not located.
+// recordPlace counts a raw frame that was not located.
 func (r *resolver) recordPlace(fr *judge.Frame) {
 	k := cacheModule{id: fr.ID, name: fr.Module}
 	switch m := fr.Place.Image; {
@@ -234,7 +236,8 @@ func (r *resolver) recordMiss(m *module, err error) {
 	r.countMiss(cacheModule{id: m.buildID(), name: m.name()}, err)
 }
 
-// countMiss counts an unresolved address, and returns the counts of its module, nil if there are none.
+// countMiss counts an unresolved address, and returns the counts of its module, or nil without a
+// module.
 func (r *resolver) countMiss(k cacheModule, err error) *symbolize.Unresolved {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {

@@ -10,42 +10,42 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// ErrNoModule is the reason if no map of the log covers an address.
+// ErrNoModule is the reason for addresses outside of all maps in the log.
 var ErrNoModule = errors.New("no module covers the address")
 
-// NoNumber is the Frame of a raw backtrace's frame whose line has no number.
+// NoNumber is the Frame of a raw frame whose line has no number.
 const NoNumber = math.MaxUint64
 
 // Resolved is the answer for one address of a log, resolved or not.
 type Resolved struct {
 	Line  int64      // number of the line in the log, or in the record of Lines
-	Tag   markup.Tag // of the element: TagBT, TagPC, TagData or TagHexDict
-	Frame uint64     // number of a backtrace's frame; NoNumber if the line has none
+	Tag   markup.Tag // tag of the element: TagBT, TagPC, TagData or TagHexDict
+	Frame uint64     // number of a frame; NoNumber if the line has none
 	Addr  uint64     // as logged
 
-	// Logged is the number of a raw backtrace's frame as its line has it, such as an offset in a
-	// file or in a function. It is 0 for elements.
+	// Logged is the number in a raw frame's line, such as an offset in a file or in a function. It
+	// is 0 for elements.
 	Logged uint64
 
-	// Dialect is the name of the dialect of a raw backtrace, which has no Tag. Verified is the
-	// proof of its answer: one of the constants of package dialect. Both are empty for elements.
+	// Dialect is the name of a raw frame's dialect; such a frame has no Tag. Verified is the proof
+	// of its answer: one of the constants of package dialect. Both are empty for elements.
 	Dialect  string
 	Verified string
 
-	// Message is the rest of the fields of a backtrace element, such as "sp 0x3f54".
+	// Message is the end of a backtrace element's fields, such as "sp 0x3f54".
 	Message string
 
 	// Lookup is the address that was looked up, one byte before Addr for a return address. Offset
-	// is Lookup relative to the module. Module is the name of the module as logged. If Err is
+	// is Lookup relative to the module. Module is the logged name of the module. If Err is
 	// ErrNoModule, Offset, Module and ID are zero.
 	Lookup uint64
 	Offset uint64
 	Module string
 	ID     buildid.ID
 
-	// Frames are the frames at a code address, innermost first, with files in the form that
-	// Options.Paths sets. Variable is set for a data address. If neither is set, Err is the reason,
-	// or nil if no symbol covers the address. Err wraps [symbolize.ErrPending] while the search for
+	// Frames are the frames at a code address, innermost first, with files in the form selected by
+	// Options.Paths. Variable is set for a data address. If neither is set, Err is the reason, or
+	// nil if no symbol covers the address. Err wraps [symbolize.ErrPending] while the search for
 	// the debug file continues.
 	Frames   []symbolize.Frame
 	Variable *symbolize.Variable
@@ -53,7 +53,7 @@ type Resolved struct {
 
 	own    ownFrames // Display.Own
 	system uint32    // see renderedParts
-	found  *sources  // of Frames; nil if there are none
+	found  *sources  // sources of Frames; nil if there are none
 	at     symbolize.Location
 	source func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
 }
@@ -76,8 +76,8 @@ func (r *Resolved) Link(i int) string {
 	return r.found.links[i]
 }
 
-// Own reports whether the i-th frame is the program's own, by Display.Own. An address without
-// frames is one frame, which its module decides.
+// Own reports whether the i-th frame is the program's own, according to Display.Own. An address
+// without frames counts as one frame, and its module decides.
 func (r *Resolved) Own(i int) bool {
 	if len(r.Frames) == 0 {
 		return r.own == nil || r.own.Is("", "", r.Module)
@@ -102,10 +102,10 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 	}
 }
 
-// recordAnswer calls Options.Resolved with the answer for an address of the current line, and adds
-// a record of its element, whose text begins at start and has been laid out.
+// recordAnswer calls Options.Resolved with the answer for an address in the current line, and adds
+// a record of its element; the element's text starts at start and has been laid out.
 func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
-	if p.needsSources { // checked here because the call alone would take measurable time of a hot frame
+	if p.needsSources { // checked here because the call alone would measurably slow down hot frames
 		p.recordTypedAnswer(start, tag, frame, addr, message, a)
 	}
 }
@@ -123,7 +123,7 @@ func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint
 	}
 }
 
-// recordLocated is recordAnswer for a frame of a raw backtrace; a is nil if it was not located.
+// recordLocated is recordAnswer for a raw frame; a is nil if it was not located.
 func (p *printing) recordLocated(start int, fr *judge.Frame, a *answer) {
 	if !p.needsSources {
 		return
@@ -147,8 +147,8 @@ func (p *printing) recordLocated(start int, fr *judge.Frame, a *answer) {
 	}
 }
 
-// recordValue is recordAnswer for a value of a hexdict. It adds no record: the element has all
-// values.
+// recordValue is recordAnswer for a value in a hexdict. It adds no record, since the element's
+// record has all values.
 func (p *printing) recordValue(value uint64, a *answer) *Resolved {
 	r := &p.resolved
 	if p.records != nil {

@@ -15,25 +15,28 @@ import (
 )
 
 const (
-	maxOpenLine    = 64 << 10 // bytes that a module line may hold back; a longer one is printed at once
-	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes but the current one
+	maxOpenLine    = 64 << 10 // bytes held back for a module line; a longer one is printed at once
+	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes except the current one
 )
 
 // A savedFilter is the state of a Filter that a restart must not lose.
 type savedFilter struct {
-	Version int                              `json:"v"`
-	Line    int64                            `json:"line"`
-	Turn    uint64                           `json:"turn,omitempty"`
-	Grown   int                              `json:"grown,omitempty"`
-	Began   int                              `json:"began,omitempty"`
-	Process savedProcess                     `json:"process"`        // the current one
-	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess, the last used first
-	Held    *savedLine                       `json:"held,omitempty"`
-	Trace   checkpoint.Text                  `json:"trace,omitempty"` // lines that are held back, which Line does not count
-	Traces  *savedTraces                     `json:"traces,omitempty"`
-	Facts   *savedFacts                      `json:"facts,omitempty"` // of AppendProcesses, in place of Traces
-	Tail    *savedTail                       `json:"tail,omitempty"`
-	Long    *savedLong                       `json:"long,omitempty"`
+	Version int          `json:"v"`
+	Line    int64        `json:"line"`
+	Turn    uint64       `json:"turn,omitempty"`
+	Grown   int          `json:"grown,omitempty"`
+	Began   int          `json:"began,omitempty"`
+	Process savedProcess `json:"process"` // the current process
+	// other processes as savedProcess, most recently used first
+	Idle checkpoint.List[json.RawMessage] `json:"idle,omitempty"`
+	Held *savedLine                       `json:"held,omitempty"`
+	// held lines, which Line does not count
+	Trace  checkpoint.Text `json:"trace,omitempty"`
+	Traces *savedTraces    `json:"traces,omitempty"`
+	// for AppendProcesses; replaces Traces
+	Facts *savedFacts `json:"facts,omitempty"`
+	Tail  *savedTail  `json:"tail,omitempty"`
+	Long  *savedLong  `json:"long,omitempty"`
 }
 
 type savedProcess struct {
@@ -45,13 +48,13 @@ type savedProcess struct {
 // A savedLine is the module line that is collecting its maps.
 type savedLine struct {
 	Line    int64                            `json:"line"`
-	ID      uint64                           `json:"id"` // of a module of the current process
+	ID      uint64                           `json:"id"` // ID of a module in the current process
 	Adds    bool                             `json:"adds,omitempty"`
 	Raw     checkpoint.Text                  `json:"raw,omitempty"`
 	Before  checkpoint.Text                  `json:"before,omitempty"`
 	After   checkpoint.Text                  `json:"after,omitempty"`
 	EOL     checkpoint.Text                  `json:"eol,omitempty"`
-	Color   checkpoint.Text                  `json:"color,omitempty"` // a colour sequence
+	Color   checkpoint.Text                  `json:"color,omitempty"` // colour sequence
 	Process checkpoint.Text                  `json:"process,omitempty"`
 	Maps    checkpoint.List[savedRange]      `json:"maps,omitempty"`
 	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // null for the module
@@ -66,7 +69,7 @@ type savedTail struct {
 
 // A savedLong is an unfinished last line that is too long to be interpreted.
 type savedLong struct {
-	// The first bytes of an incomplete rune, and then of a colour sequence.
+	// First the start of an incomplete rune, then the start of a colour sequence.
 	Cut checkpoint.Text `json:"cut,omitempty"`
 }
 
@@ -77,8 +80,8 @@ type savedLong struct {
 // calls of Text and Element at the end of a line.
 //
 // The context takes about 70 bytes for a map and 100 for a module, 10 KiB in most logs. A process
-// with 65,536 modules and 262,144 maps, the limits, takes 30 to 100 MiB. All processes other than
-// the current one take at most 32 MiB together: beyond it, those idle longest are left out.
+// with 65,536 modules and 262,144 maps, the limits, takes 30 to 100 MiB. All processes except the
+// current one together take at most 32 MiB: beyond this, the longest idle ones are omitted.
 func (f *Filter) AppendContext(dst []byte) []byte {
 	s := savedFilter{
 		Version: checkpoint.Version,
@@ -104,7 +107,7 @@ func (p *process) saved() savedProcess {
 	return savedProcess{checkpoint.Text(p.key), p.used, p.Context.saved()}
 }
 
-// savedIdle returns the processes other than the current one, up to maxIdleContext bytes.
+// savedIdle returns the processes except the current one, up to maxIdleContext bytes.
 func (f *processes) savedIdle() (all []json.RawMessage) {
 	var idle []*process
 	for _, p := range f.all {
@@ -126,7 +129,7 @@ func (f *processes) savedIdle() (all []json.RawMessage) {
 	return all
 }
 
-// savedOpen returns the form of a module line in JSON.
+// savedOpen returns the JSON form of a module line.
 func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	s := &savedLine{
 		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after, EOL: m.eol,
@@ -137,7 +140,9 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	}
 	p, ok := f.printer.(*jsonPrinter)
 	if !ok {
-		return s // another printer's may be any bytes, which the next run's may not understand
+		// records of another printer may have any bytes, which the next run's printer may not
+		// understand
+		return s
 	}
 	for _, r := range m.records {
 		if r.module != nil && r.module != m {
@@ -151,8 +156,8 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 var errNotNew = errors.New("the filter is not new")
 
 // Restore sets the context of a new Filter, to which nothing was written yet, from the output of
-// [Filter.AppendContext]. The error reports whether the context is torn, of another version of
-// symfilter, or damaged; then the Filter is unchanged. A context is not trusted: whatever it holds,
+// [Filter.AppendContext]. The error reports whether the context is torn, damaged or from another
+// version of symfilter; then the Filter is unchanged. A context is not trusted: with any content,
 // the Filter stays within its limits for logs. Restore begins the search for the debug files of the
 // modules.
 //
@@ -169,7 +174,8 @@ func (f *Filter) Restore(context []byte) error {
 	return nil
 }
 
-// restore sets the context of the Filter. It decodes all of it before it changes the Filter.
+// restore sets the context of the Filter. It decodes the whole context before it changes the
+// Filter.
 func (f *Filter) restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {
@@ -240,7 +246,7 @@ func (f *Filter) restore(context []byte) error {
 	return nil
 }
 
-// processes returns at most most processes of s, the current one first.
+// processes returns up to most processes of s, starting with the current one.
 func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)
 	var all []*process
@@ -268,7 +274,7 @@ func (s *savedFilter) processes(most int) ([]*process, error) {
 	return all, nil
 }
 
-// line returns the module line of l. Its module is in s.
+// line returns the module line in l, whose module is in s.
 func (l *savedLine) line(s *space) (*moduleLine, error) {
 	m := &moduleLine{
 		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After, eol: l.EOL,

@@ -6,15 +6,17 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// savedFacts is the form of Facts in a checkpoint. Paths and names are UTF-8 in nearly all logs.
+// savedFacts is the form of Facts in a checkpoint. In nearly all logs, paths and names are UTF-8.
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
 	Hash    string                           `json:"sha256,omitempty"`   // of dialect.Program
 	ID      string                           `json:"build_id,omitempty"` // of dialect.Program
 	Version checkpoint.Text                  `json:"version,omitempty"`  // of dialect.Program
-	Process uint64                           `json:"process,omitempty"`  // that has logged Maps
-	Old     bool                             `json:"old,omitempty"`      // Maps are of an earlier trace
+	// process that has logged Maps
+	Process uint64 `json:"process,omitempty"`
+	// Maps are from an earlier trace
+	Old bool `json:"old,omitempty"`
 }
 
 type savedMapping struct {
@@ -38,7 +40,7 @@ type savedModuleFact struct {
 	Text    uint64          `json:"text,omitempty"`
 }
 
-// factsSaved returns the form of facts in JSON, nil if there are none.
+// factsSaved returns the JSON form of facts, or nil if there are none.
 func factsSaved(f *dialect.Facts) *savedFacts {
 	if f.Empty() {
 		return nil
@@ -55,7 +57,7 @@ func factsSaved(f *dialect.Facts) *savedFacts {
 	return s
 }
 
-// facts returns the Facts of s, which stay within their bounds.
+// facts returns the Facts in s, within their bounds.
 func (s *savedFacts) facts() (f dialect.Facts, err error) {
 	if s == nil {
 		return f, nil
@@ -82,7 +84,7 @@ func (s *savedFacts) facts() (f dialect.Facts, err error) {
 	return f, nil
 }
 
-// savedID parses the build ID of a checkpoint.
+// savedID parses a build ID in a checkpoint.
 func savedID(digits string) (id buildid.ID, err error) {
 	if digits == "" {
 		return id, nil

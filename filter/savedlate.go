@@ -14,8 +14,8 @@ type savedLate struct {
 	Tries      int                         `json:"tries,omitempty"`
 }
 
-// A savedFrame has the fields of a frame that are needed to locate it by maps, and to print its
-// footnote.
+// A savedFrame has the fields of a frame that are necessary to locate it with maps, and to print
+// its footnote.
 type savedFrame struct {
 	Dialect  string          `json:"dialect"`
 	Number   int             `json:"number"`
@@ -39,8 +39,8 @@ type savedFrame struct {
 	Located  bool            `json:"located,omitempty"`
 }
 
-// saved returns m for a checkpoint, or nil if no frame waits for maps. The line that is held is
-// read again after a restart.
+// saved returns m for a checkpoint, or nil if no frame waits for maps. A restart reads the held
+// line again.
 func (m *lateMaps) saved() *savedLate {
 	if m.unresolved == 0 {
 		return nil

@@ -6,15 +6,15 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A savedPast is a line of the past that may have a header. Of the lines before it without headers
-// only the number is kept.
+// A savedPast is an earlier line that may have a header, with the number of lines without headers
+// before it.
 type savedPast struct {
 	Bytes int             `json:"bytes,omitempty"`
 	Lines int             `json:"lines,omitempty"`
 	Text  checkpoint.Text `json:"text,omitempty"`
 }
 
-// pastSaved returns the past of t up to the lines that are held back.
+// pastSaved returns the past of t up to the held lines.
 func pastSaved(t *tracer) (all []savedPast) {
 	past := t.past.tail[:len(t.past.tail)-len(lastLines(t.past.tail, int64(len(t.buffered)-t.printed)))]
 	var next savedPast

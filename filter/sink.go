@@ -7,9 +7,9 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Text prints p, without looking for markup or colours in it. It is part of [markup.Sink]. A line
-// is laid out when it is complete, so bytes after the last line end of p wait for the rest of their
-// line, or for Close.
+// Text prints p, without interpreting markup or colours in it. It is part of [markup.Sink]. A line
+// is laid out when it is complete, so bytes after the last line end of p are kept until the rest of
+// their line arrives, or until Close.
 //
 // Text and Element must not be mixed with Write within a line.
 func (f *Filter) Text(p []byte) error {
@@ -53,12 +53,12 @@ func (f *Filter) Element(e markup.Element) error {
 // sunkLine is the unfinished line of the Sink methods.
 type sunkLine struct {
 	pieces []piece
-	text   []byte // of the pieces
+	text   []byte // text of the pieces
 	size   int
-	part   bool // a part of the line, which is too long, was laid out already
+	part   bool // a part of the line, which is too long, was already laid out
 }
 
-// minPiece is the number of bytes that an element counts for in maxLine.
+// minPiece is the number of bytes by which an element counts towards maxLine.
 const minPiece = 16
 
 // sinkText adds text to the unfinished line. A line that is too long is laid out in parts.

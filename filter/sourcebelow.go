@@ -8,21 +8,21 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// recordedFrame returns the i-th frame with its file as debug information has it.
+// recordedFrame returns the i-th frame with its file in the form of debug information.
 func (s *sources) recordedFrame(i int) symbolize.Frame {
 	fr := s.frames[i]
 	fr.File = s.recorded[i]
 	return fr
 }
 
-// location returns the place in its module that a was looked up at.
+// location returns the place in its module at which a was looked up.
 func (a *answer) location() symbolize.Location {
 	return symbolize.Location{ID: a.mod.buildID(), Name: a.mod.asked(), Addr: a.rel}
 }
 
-// sourceBelow lays out the source lines of the i-th frame of a on lines of their own, if it is an
-// own frame, and the frame directly before it has not the same line. Each line comes after eol and
-// what begin lays out, the text before the frame; end ends it.
+// sourceBelow lays out the source lines of the i-th frame of a on their own lines, if it is an own
+// frame and the frame directly before it has a different line. Each line follows eol, and the text
+// that begin lays out, which is the text before the frame; end ends it.
 func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()) {
 	if !f.printsSources || !a.hasText || a.text.sources == nil || i >= len(a.text.recorded) || a.text.ofSystem(i) {
 		return
@@ -41,9 +41,10 @@ func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()
 	}
 }
 
-// source lays out the source lines of the i-th frame of a, below its line.
+// source lays out the source lines of the i-th frame of a below the frame's line.
 func (c *locator) source(text, eol []byte, fr *judge.Frame, a *answer, i int) {
-	if c.f.printsSources && !layout.InObject(fr) && !bytes.Contains(text, []byte("SUMMARY: ")) { // which repeats a frame
+	// an object repeats a frame
+	if c.f.printsSources && !layout.InObject(fr) && !bytes.Contains(text, []byte("SUMMARY: ")) {
 		c.f.sourceBelow(a, i, eol, func() { c.f.layout.Beneath(text, fr, 0) }, func() { c.f.layout.EndBeneath(text, fr) })
 	}
 }

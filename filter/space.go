@@ -15,13 +15,14 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A module is a binary that a module element of the log has defined.
+// A module is a binary that a module element in the log has defined.
 type module struct {
-	id      uint64
-	binary  unique.Handle[cacheModule] // shared by the modules of all processes that are the same binary
-	awaited *report.Awaited            // the patience for its debug file; nil if it has not begun
-	cached  atomic.Uint32              // its number in the Cache; 0 if none was asked for yet
-	maps    int32                      // number of its intervals in the space
+	id uint64
+	// shared by the modules of all processes with the same binary
+	binary  unique.Handle[cacheModule]
+	awaited *report.Awaited // patience for its debug file; nil if it has not started
+	cached  atomic.Uint32   // number in the Cache; 0 if none was requested yet
+	maps    int32           // number of the module's intervals in the space
 }
 
 // newModule returns a module without maps.
@@ -32,38 +33,39 @@ func newModule(number uint64, id buildid.ID, name string) *module {
 // name returns the name of m as logged.
 func (m *module) name() string { return m.binary.Value().name }
 
-// asked returns the name of m for the symbolizer.
+// asked returns the name of m in questions to the symbolizer.
 func (m *module) asked() string {
 	of := m.binary.Value()
 	return report.NameOf(of.name, of.state)
 }
 
-// buildID returns the build ID of m; zero if the log gave none.
+// buildID returns the build ID of m; zero if the log has none.
 func (m *module) buildID() buildid.ID { return m.binary.Value().id }
 
-// An interval is a range of addresses that is mapped to one module.
+// An interval is an address range mapped to one module.
 type interval struct {
-	start, end uint64 // inclusive, so that a map may end at 2^64
+	start, end uint64 // inclusive, so that a map may end at 2^64-1
 	rel        uint64 // module-relative address of start
 	mod        *module
 	mode       markup.Mode
 }
 
 // A space is the address space of one process: its modules and their maps. If maps overlap, the
-// later one wins; the rest of the older one stays. A space does no I/O and reads no clock.
+// later one wins, and the rest of the earlier one stays. A space does no I/O and reads no clock.
 //
-// The intervals are disjoint and sorted. They are kept in runs of at most runLen, so that each map
-// moves few others, whatever the order of maps.
+// The intervals are disjoint and sorted. They are stored in runs of at most runLen, so that each
+// new map moves only a few others, for any order of maps.
 type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
-	n       int      // intervals in all runs
-	names   int      // bytes of the names in modules, and of mapped modules whose ID another one has
-	last    interval // the last interval found; its mod is nil if there is none
-	moved   int64    // intervals and runs that all changes have moved, for tests
+	n       int // intervals in all runs
+	// bytes of the names in modules, and of mapped modules whose ID another module has now
+	names int
+	last  interval // last interval found; mod is nil if there is none
+	moved int64    // total number of moved intervals and runs, for tests
 }
 
-const runLen = 512 // intervals in a run; a map moves at most this many
+const runLen = 512 // intervals in a run; a new map moves at most this many
 
 var (
 	errZeroSize   = errors.New("a map of size 0 holds no address")
@@ -71,22 +73,21 @@ var (
 	errTooManyMod = fmt.Errorf("a process may have %d modules, with %d MiB of names", maxModules, maxNames>>20)
 )
 
-// hasModules reports whether a module was defined since the last reset.
+// hasModules reports whether a module has been defined since the last reset.
 func (s *space) hasModules() bool { return len(s.modules) > 0 }
 
 // weight returns the size of the space in units of about 64 bytes.
 func (s *space) weight() int { return s.n + moduleWeight*len(s.modules) + s.names/64 }
 
-// moduleWeight is the weight of a module whose binary no other process has: 280 to 330 bytes, most
-// of them in the table of [unique]. A module with a name of 16 bytes whose binary is shared takes
-// 64 to 75 bytes; without the table it would take 115 to 145.
+// moduleWeight is the weight of a module whose binary no other process has: 280 to 330 bytes,
+// mostly in the table of [unique]. A module with a 16-byte name whose binary is shared takes 64 to
+// 75 bytes; without the table it would take 115 to 145.
 const moduleWeight = 4
 
 // reset removes all modules and maps.
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define adds m. changed reports whether another binary had its ID before; the maps of that binary
-// stay.
+// define adds m. changed reports whether another binary had its ID before; that binary's maps stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID() == m.BuildID && old.name() == m.Name {
@@ -100,7 +101,7 @@ func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, chan
 	return mod, old != nil, nil
 }
 
-// add adds mod, in place of a module with the same ID.
+// add adds mod, replacing a module with the same ID.
 func (s *space) add(mod *module) error {
 	names := s.names + len(mod.name())
 	old := s.modules[mod.id]
@@ -118,8 +119,8 @@ func (s *space) add(mod *module) error {
 	return nil
 }
 
-// load adds a map of mod. It returns the interval added, cut at 2^64 if m would wrap around, and a
-// module whose map lost addresses to it, if there is one.
+// load adds a map of mod. It returns the added interval, cut at 2^64 if m would wrap around, and a
+// module that lost addresses to it, if any.
 func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, err error) {
 	if m.Size == 0 {
 		return interval{}, nil, errZeroSize
@@ -135,7 +136,7 @@ func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, er
 	return got, s.put(got), nil
 }
 
-// put adds v in place of all that is mapped in its range. It returns what carve returns.
+// put adds v, replacing all maps in its range. It returns the result of carve.
 func (s *space) put(v interval) (over *module) {
 	over = s.carve(v)
 	r, i := s.locate(v.start)
@@ -144,7 +145,7 @@ func (s *space) put(v interval) (over *module) {
 	return over
 }
 
-// find returns the interval that covers addr; its mod is nil if there is none.
+// find returns the interval that covers addr; mod is nil if there is none.
 func (s *space) find(addr uint64) interval {
 	if s.last.mod != nil && s.last.start <= addr && addr <= s.last.end {
 		return s.last
@@ -167,7 +168,7 @@ func (s *space) covering(addr uint64) interval {
 // at returns the module-relative address of addr, which is in v.
 func (v interval) at(addr uint64) uint64 { return v.rel + (addr - v.start) }
 
-// locate returns the place of the first interval that ends at addr or after it.
+// locate returns the place of the first interval that ends at or after addr.
 func (s *space) locate(addr uint64) (run, index int) {
 	run = sort.Search(len(s.runs), func(r int) bool {
 		v := s.runs[r]
@@ -181,7 +182,7 @@ func (s *space) locate(addr uint64) (run, index int) {
 }
 
 // carve unmaps the range of v. It returns a module that lost a part of the range, unless v maps
-// that part to the same module-relative addresses of the same build ID.
+// this part to the same module-relative addresses in the same build ID.
 func (s *space) carve(v interval) (over *module) {
 	for {
 		r, i := s.locate(v.start)
@@ -208,7 +209,7 @@ func (s *space) carve(v interval) (over *module) {
 	}
 }
 
-// insert inserts v at a place that keeps the order.
+// insert inserts v at a place that preserves the order.
 func (s *space) insert(run, index int, v interval) {
 	s.n++
 	v.mod.maps++
@@ -221,7 +222,7 @@ func (s *space) insert(run, index int, v interval) {
 		index = len(s.runs[run])
 	}
 	v0 := s.runs[run]
-	if len(v0) == cap(v0) { // contexts may be idle for long: do not double
+	if len(v0) == cap(v0) { // capacity does not double, since contexts may be idle for long
 		v0 = append(make([]interval, 0, min(len(v0)+max(8, len(v0)/4), runLen+1)), v0...)
 	}
 	v0 = append(v0, interval{})
@@ -256,14 +257,14 @@ func (s *space) remove(run, index int) {
 	s.runs[run] = append(v[:index], v[index+1:]...)
 }
 
-// same reports whether m is already mapped exactly so.
+// hasMap reports whether the same map of mod already exists.
 func (s *space) hasMap(m markup.MMap, mod *module) bool {
 	v := s.find(m.Addr)
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
 }
 
-// each calls do at least once for each module, including modules that are mapped but whose ID
-// another one has now.
+// each calls do at least once for each module, including mapped modules whose ID another module has
+// now.
 func (s *space) each(do func(*module)) {
 	for _, m := range s.modules {
 		do(m)

@@ -17,9 +17,9 @@ type splitter struct {
 
 	elements int // well-formed elements of all lines
 
-	// steps counts the work on lines with marks: bytes scanned, moved and kept, and pieces looked
-	// at. Only tests read it: they compare it with the length of the lines. A plain line takes no
-	// step.
+	// steps counts the work on lines with marks: bytes scanned, moved and kept, and pieces
+	// examined. Only tests read it, to compare it with the length of the lines. A plain line takes
+	// no step.
 	steps int64
 }
 
@@ -48,9 +48,9 @@ func (s *splitter) tokens(text []byte) {
 	}
 }
 
-// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, as
-// most lines with markup are: it takes a third of the time, and counts the element. For other lines
-// it returns false and changes nothing.
+// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, like
+// most lines with markup. It takes a third of the time, and counts the element. For other lines it
+// returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep && (s.color != ColorForPrinter || bytes.IndexByte(text, esc) >= 0) {
 		return false
@@ -88,8 +88,8 @@ func (s *splitter) oneFrame(text []byte) bool {
 	return true
 }
 
-// addPiece adds an empty piece, which the caller fills in place: to copy pieces would take a
-// measurable part of the time of a hot frame.
+// addPiece adds an empty piece, which the caller fills in place: copying pieces would measurably
+// slow down hot frames.
 func (s *splitter) addPiece() *piece {
 	n := len(s.pieces)
 	if n == cap(s.pieces) {
@@ -101,15 +101,15 @@ func (s *splitter) addPiece() *piece {
 	return p
 }
 
-// literal reports whether a symbol with these fields is text that [markup.Writer] wrote as a symbol
-// because it looks like markup.
+// literal reports whether a symbol with these fields is plain text that [markup.Writer] wrote as a
+// symbol because it looks like markup.
 func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
-// standsAlone reports whether nothing or a log prefix precedes an element, so that the element is
-// not part of a sentence. The element is the only presentation element of its line, or a hexdict.
-// The text before an element in a sentence ends in a lower-case letter or a comma, or holds the
+// standsAlone reports whether an element is preceded by nothing or a log prefix, so that it is not
+// part of a sentence. The element is the only presentation element in its line, or a hexdict. In a
+// sentence, the text before an element ends in a lower-case letter or a comma, or contains the
 // "SUMMARY: " of the sanitizers ("SUMMARY: AddressSanitizer: SEGV").
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false
@@ -133,9 +133,9 @@ func (s *splitter) standsAlone(element *piece) bool {
 	return !sentence
 }
 
-// prefixOf returns the log prefix before a hexdict of the current line, which is repeated before
-// its footnotes; nil if the text before the hexdict is not a log prefix. The prefix keeps its
-// colour sequences only if colours are followed.
+// prefixOf returns the log prefix before a hexdict in the current line, which its footnotes repeat;
+// nil if the text before the hexdict is not a log prefix. The prefix has colour sequences only if
+// colours are followed.
 func (s *splitter) prefixOf(to *piece) []byte {
 	if !s.standsAlone(to) {
 		return nil

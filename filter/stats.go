@@ -6,20 +6,21 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// Stats counts what a Filter, or Lines, have done so far.
+// Stats counts the work of a Filter, or of Lines, so far.
 type Stats struct {
-	Lines      int64  // of the log
+	Lines      int64  // lines of the log
 	Elements   int64  // well-formed elements
 	Resolved   int64  // addresses with a name
-	Unresolved int64  // addresses without one, those outside of any module included
-	Pending    int64  // of Unresolved: the debug file was still being looked for
-	Evicted    int64  // processes that were dropped because of Options.Limits
-	Proofs     Proofs // the proofs of the answers for raw backtraces
-	NoCode     NoCode // addresses of raw backtraces at which there is no code
-	Keyed      int64  // lines that were searched for elements and have a key of Options.ProcessKey
-	Processes  int64  // of the stream, at present; 0 for Lines, whose caller has each Context
+	Unresolved int64  // addresses without a name, including addresses outside of all modules
+	Pending    int64  // part of Unresolved: the debug file was still being searched
+	Evicted    int64  // processes dropped because of Options.Limits
+	Proofs     Proofs // proofs of the answers for raw backtraces
+	NoCode     NoCode // addresses in raw backtraces without code
+	Keyed      int64  // lines that were searched for elements and have a key by Options.ProcessKey
+	// current number of processes in the stream; 0 for Lines, whose caller holds each Context
+	Processes int64
 
-	Outcomes Outcomes // the addresses by origin and result
+	Outcomes Outcomes // addresses by origin and result
 }
 
 // A Base is where a raw backtrace shows that a file was loaded, though the log names no base.
@@ -99,8 +100,8 @@ func (l *Lines) Stats() Stats { return l.stats }
 // CacheStats describe a Cache.
 type CacheStats struct {
 	Bytes  int64 // held
-	Budget int64 // bytes that it may hold
-	Hits   int64 // questions with an answer; a Filter asks once for an address that it repeats
+	Budget int64 // maximum bytes
+	Hits   int64 // questions with an answer; a Filter asks only once about a repeated address
 	Misses int64 // questions without one
 }
 
@@ -111,12 +112,11 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.size + c.oldSize, c.budget, c.hits, c.misses}
 }
 
-// NoCode counts addresses at which a program has no code, though other frames of the trace show
-// that its file is right: where a wild pointer to a function has led, or in the ROM of a device.
-// They are not unresolved.
+// NoCode counts addresses without code in files that other frames of the trace prove: targets of
+// wild function pointers, or addresses in the ROM of a device. They are not unresolved.
 type NoCode struct {
 	Frames int64
-	Addr   uint64 // the first one
+	Addr   uint64 // first such address
 }
 
 // Add adds o, which is later.

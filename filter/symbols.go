@@ -9,28 +9,29 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// symbols answer addresses. A question with a context within ends with it, if it is not nil, whatever a
-// file costs.
+// symbols answer questions about addresses. A question with a non-nil context within ends with that
+// context, even if a file is slow.
 type symbols interface {
 	Code(ctx, within context.Context, dst []symbolize.Frame, l symbolize.Location) ([]symbolize.Frame, error)
 	Data(ctx, within context.Context, l symbolize.Location) (symbolize.Variable, error)
 }
 
-// symbolFiles are the files of modules, and are asked as symbols are. Search waits for nothing.
+// symbolFiles provide the files of modules, with the same contexts as symbols. Search does not
+// wait.
 type symbolFiles interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 	Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error
 	Search(id buildid.ID, name string)
 }
 
-// symbolsAhead answer other goroutines than that of the Filter: see ahead.
+// symbolsAhead answer goroutines other than the Filter's: see ahead.
 type symbolsAhead interface {
 	TryCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
 	BesideCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
 }
 
-// symbolReaders are what reads the files: how many goroutines read one at once, and how often one
-// has failed, after which its file may answer otherwise.
+// symbolReaders describe the readers of files: how many goroutines read one file at once, and how
+// often a reader has failed, after which its file may give other answers.
 type symbolReaders interface {
 	Jobs() int
 	Faults() int64

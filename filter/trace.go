@@ -14,22 +14,28 @@ import (
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
-// Limits of a trace that is held back. At a limit its frames are judged by the lines so far.
+// Limits of a trace that is held back. At a limit its frames are judged without later lines.
 const (
-	maxTraceLines     = 256                    // lines; most programs print at most 128 frames
-	maxTraceBytes     = 64 << 10               // bytes of its lines
-	maxTraceTime      = 250 * time.Millisecond // of a log that is being written: too short for readers to notice
-	maxStackStart     = maxTraceLines / 4 * 3  // held lines after which a line without a frame releases all: the next stack might not fit
-	maxTraceGap       = 8                      // lines without a frame that may be between two frames
-	maxReportGap      = 40                     // such lines in a report of a kernel: registers, code, locks
-	maxFileLines      = 16384                  // lines of a trace in a regular file
-	maxFileBytes      = 4 << 20                // bytes of these lines
-	maxBufferedFrames = 16384                  // frames of the held lines, 10 MiB: one line may have some hundreds
+	maxTraceLines = 256      // lines; most programs print at most 128 frames
+	maxTraceBytes = 64 << 10 // bytes of its lines
+	// holding time in a log that is being written: too short for readers to notice
+	maxTraceTime = 250 * time.Millisecond
+	// number of held lines after which a line without a frame releases all, since the next stack
+	// might not fit
+	maxStackStart = maxTraceLines / 4 * 3
+	// lines without a frame between two frames of a trace
+	maxTraceGap = 8
+	// the same in a kernel's report: registers, code, locks
+	maxReportGap = 40
+	maxFileLines = 16384   // lines of a trace in a regular file
+	maxFileBytes = 4 << 20 // bytes of these lines
+	// frames in the held lines, 10 MiB: one line may have several hundred
+	maxBufferedFrames = 16384
 )
 
-// A tracer resolves the frames of raw backtraces. A trace without build IDs is held back from its
+// A tracer resolves frames of raw backtraces. It holds back a trace without build IDs from its
 // first frame to its end, so that a later frame can prove or refute the file of an earlier one, and
-// is then printed line by line. A frame with a build ID is resolved at once.
+// then prints it line by line. It resolves a frame with a build ID at once.
 type tracer struct {
 	f      *lineFilter
 	opt    *Dialects
@@ -37,31 +43,32 @@ type tracer struct {
 	past   past
 
 	trace  *judge.Trace // the current trace, or nil
-	logged time.Time    // when its first line was written; zero if unknown
+	logged time.Time    // time at which its first line was written; zero if unknown
 	files  traceFiles
-	last   int64 // line of the last frame of trace, or of a fact after it
-	full   bool  // trace has reached a limit: no more of its lines are held back
+	last   int64 // line of the trace's last frame, or of a later fact
+	full   bool  // trace has reached a limit, and no more of its lines are held back
 
 	buffered    []bufferedLine
-	text        []byte        // text of the held lines
-	printed     int           // number of held lines that were printed; not 0 after a panic in one of them
-	expectsMaps bool          // maps may follow the frames, so that the larger limits apply
-	listing     bool          // the only held line is one with a listing, whose next line may have it already
-	before      dialect.State // state of reader, without its windows, before the first held line
-	since       time.Time
+	text        []byte // text of the held lines
+	printed     int    // number of printed held lines; not 0 after a panic in one of them
+	expectsMaps bool   // maps may follow the frames, so the larger limits apply
+	// the only held line has a listing, which the next line may already show
+	listing bool
+	before  dialect.State // state of reader, except its windows, before the first held line
+	since   time.Time
 
-	memory  judge.Memory // of the log: its traces share it
+	memory  judge.Memory // shared by all traces of the log
 	locator locator
 	maps    lateMaps
 	modules kernelModules
 }
 
-// A bufferedLine is a line of the trace that is held back.
+// A bufferedLine is a held line of the trace.
 type bufferedLine struct {
 	from, to int // in tracer.text
 	frames   []judge.Frame
-	upTo     int  // frames of it and of the held lines before it
-	listed   bool // the next line has its listing: the log was filtered before
+	upTo     int  // number of frames in this and all earlier held lines
+	listed   bool // the next line has its listing, because the log was filtered before
 }
 
 // newTracer returns a tracer for f, or nil if it resolves no dialects.
@@ -81,22 +88,22 @@ func newTracer(f *lineFilter) *tracer {
 // next returns the number of the next line.
 func (t *tracer) next() int64 { return t.f.line + int64(len(t.buffered)-t.printed) + 1 }
 
-// wants reports whether the next line must be passed to take, even if it has no mark.
+// wants reports whether the next line must be passed to take even without a mark.
 func (t *tracer) wants() bool {
 	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether the next line, if no dialect reads it, only has to be counted: nothing is
-// held back that it may change. t may be nil.
+// isIdle reports whether a next line that no dialect reads only needs to be counted, since nothing
+// is held back that it may change. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }
 
-// firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware
-// and dialect.IsCounter.
+// firmware reports whether the reader also reads lines that have a number but no mark: see
+// dialect.NextFirmware and dialect.IsCounter.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
-// searchOf returns a search for the marks of b at which a dialect of t may match. t may be nil.
+// searchOf returns a search for the marks in b that a dialect of t may match. t may be nil.
 func searchOf(t *tracer, b []byte) marks.Search {
 	if t == nil {
 		return marks.Search{}
@@ -104,10 +111,9 @@ func searchOf(t *tracer, b []byte) marks.Search {
 	return marks.NewSearch(b, t.reader)
 }
 
-// meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
-// means nothing, and has no other mark. mark is the offset of its first mark but ESC, -1 if that is
-// not known. before is the text of the block before the line; the last lines of it are not printed
-// yet.
+// meaning returns the meaning of a line with a mark in the dialects, and whether the line is plain:
+// without a meaning and other marks. mark is the offset of its first mark except ESC, or -1 if
+// unknown. before is the text before the line in the block, whose last lines are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -119,8 +125,8 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 		(f.o.Color == ColorKeep || f.o.Color == ColorForPrinter || bytes.IndexByte(line, esc) < 0)
 }
 
-// read returns the frames and the map of the next line, or nil. past is the text of the block
-// before the line that is not printed yet, which has this number of lines.
+// read returns the frames and the map in the next line, or nil. past is the text before the line in
+// the block that is not printed yet, with count lines.
 func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -137,17 +143,17 @@ func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	before := t.reader.Facts().Program()
 	l = t.reader.LineAt(text, t.next()+int64(count), mark)
 	if now := t.reader.Facts().Program(); now.Restarts(before) && len(t.buffered) > 0 {
-		t.reader.Facts().SetProgram(before) // the held lines are of the program that ran before
+		t.reader.Facts().SetProgram(before) // the held lines are from the program that ran before
 		t.release()
 		t.reader.Facts().SetProgram(now)
 	}
 	return l
 }
 
-// errFault is the reason for frames whose trace could not be judged because of a fault.
+// errFault is the reason for frames in a trace that could not be judged because of a fault.
 var errFault = errors.New("symfilter failed on the trace; please report this bug")
 
-// locateFrames locates frames. If that panics, they are not located.
+// locateFrames locates frames. If this panics, they stay unlocated.
 func locateFrames(t *tracer, frames []*judge.Frame) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -165,7 +171,7 @@ func locateFrames(t *tracer, frames []*judge.Frame) {
 	}
 }
 
-// reportFault reports a panic in package dialect or judge on the line after the given number of
+// reportFault reports a panic of package dialect or judge in the line after the given number of
 // lines.
 func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
@@ -174,7 +180,7 @@ func reportFault(t *tracer, fault any, lines int64) {
 	}
 }
 
-// reportDoubt reports that m, whose names were printed, is not the file that ran.
+// reportDoubt reports that m, whose names were already printed, is not the file that ran.
 func reportDoubt(t *tracer, m *judge.Image) {
 	if t.f.o.Diagnose != nil {
 		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: doubt the names that earlier backtraces of the process got from it; --image NAME=FILE names the right file", m.Path)})
@@ -182,7 +188,7 @@ func reportDoubt(t *tracer, m *judge.Image) {
 }
 
 // changesBefore reports whether an answer for one of the frames would change the first n bytes of
-// their line, which Flush has printed.
+// the line, which Flush has printed.
 func changesBefore(frames []dialect.Frame, n int) bool {
 	if n == 0 {
 		return false
@@ -197,7 +203,7 @@ func changesBefore(frames []dialect.Frame, n int) bool {
 	return false
 }
 
-// take filters b, the next line, with or without its line end. l has the frames and the map of b.
+// take filters b, the next line, with or without its line end. l holds the frames and the map in b.
 func (t *tracer) take(b []byte, l *dialect.Line) {
 	t.endLast(b)
 	number := t.next()
@@ -212,7 +218,8 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.end()
 		t.reader.AgeMaps(number)
 	}
-	if t.trace != nil && l == nil && bytes.Contains(b, inventedMark) { // a frame that an earlier run has located
+	// an earlier run has located the frame
+	if t.trace != nil && l == nil && bytes.Contains(b, inventedMark) {
 		t.last = number
 	}
 	switch {
@@ -225,10 +232,11 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 }
 
-// endLast ends what the lines before b have left open: b shows whether they have answers.
+// endLast finishes the lines before b that were left open because b shows whether they have
+// answers.
 func (t *tracer) endLast(b []byte) {
 	if t.printed > 0 {
-		t.release() // a panic has interrupted the last release
+		t.release() // a panic interrupted the last release
 	}
 	if n := len(t.buffered); n > 0 {
 		last := &t.buffered[n-1]
@@ -240,8 +248,8 @@ func (t *tracer) endLast(b []byte) {
 	dropAnswered(t.buffered, b)
 }
 
-// framesOf returns the frames of l, which are not located yet. It returns none if answers would
-// change what Flush has printed. They are valid until the next call.
+// framesOf returns the frames of l, not yet located. It returns none if answers would change text
+// that Flush has printed. The frames are valid until the next call.
 func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	c := &t.locator
 	c.frames = c.frames[:0]
@@ -251,7 +259,7 @@ func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	return c.frames
 }
 
-// endMaps ends the maps of a process, of which the last line is held back: they are complete,
+// endMaps ends the maps of a process, the last line of which is held back. They are complete,
 // unless another process logs between them.
 func (t *tracer) endMaps(b []byte) {
 	if t.maps.isNote(b) { // the log was filtered before
@@ -273,8 +281,8 @@ func (t *tracer) takeOutside(b []byte) {
 	t.listing = true
 }
 
-// takeWithin filters a line without frames after lines that are held back. isFact is set if it has
-// a map or another fact.
+// takeWithin filters a line without frames after held lines. isFact is set if it has a map or
+// another fact.
 func (t *tracer) takeWithin(b []byte, isFact bool) {
 	number := t.next()
 	t.buffer(b, nil)
@@ -294,7 +302,8 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 		frames[0].Apart = true
 	}
 	sure := t.placeAlone(frames)
-	listed := frames[0].Below != "" || frames[0].PlaceBelow // in a filtered log the next line has the answers
+	// in a filtered log the next line has the answers
+	listed := frames[0].Below != "" || frames[0].PlaceBelow
 	if !sure || listed {
 		t.begin()
 	}
@@ -307,7 +316,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 	t.expectsMaps = t.expectsMaps || holds
 	if fits := t.hasRoom(len(b), len(frames)); listed && (!fits || t.late()) {
-		t.release() // not with this line, whose answers the next one may have
+		t.release() // later than this line, whose answers the next one may have
 		t.full = t.full || !fits && !t.trace.Apart()
 	}
 	t.buffer(b, frames)
@@ -316,7 +325,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 }
 
-// placeAlone places the frames that need no others, and reports whether all are placed.
+// placeAlone places frames that do not depend on others, and reports whether all are placed.
 func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 	sure = true
 	for i := range frames {
@@ -340,10 +349,10 @@ func (t *tracer) endOld(number int64) {
 	}
 }
 
-// printNow prints a line with frames that is not held back. sure is set if they are located.
+// printNow prints a line with frames without holding it back. sure is set if they are located.
 func (t *tracer) printNow(b []byte, frames []judge.Frame, sure bool) {
 	for i := range frames {
-		// Without the next line it is not known whether the frame has its answer.
+		// Without the next line it is unknown whether the frame already has its answer.
 		frames[i].Named = frames[i].Named || frames[i].PlaceBelow
 	}
 	if !sure {
@@ -352,7 +361,7 @@ func (t *tracer) printNow(b []byte, frames []judge.Frame, sure bool) {
 	t.print(b, frames)
 }
 
-// begin begins a trace unless there is a current one.
+// begin begins a trace if there is no current one.
 func (t *tracer) begin() {
 	if t.trace != nil {
 		return
@@ -385,15 +394,15 @@ func (t *tracer) end() {
 	t.maps.forget()
 }
 
-// endTrace forgets the verdicts about modules of the current trace.
+// endTrace forgets the verdicts on modules in the current trace.
 func (t *tracer) endTrace() {
 	t.trace = nil
 	t.locator.forget()
 }
 
-// dropAnswered removes the frames of the last line that is held back if b, the line after it, has
-// the answer for one of them: the log was filtered before. A frame that its producer has resolved
-// becomes Named.
+// dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
+// of them, because the log was filtered before. A frame that its producer has resolved becomes
+// Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return
@@ -428,8 +437,8 @@ func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 	}
 }
 
-// hasRoom reports whether a further line may be held back after a line with size bytes and this
-// number of frames. If both are 0, that line is held already.
+// hasRoom reports whether another line with this number of frames may be held back after a line of
+// size bytes. If both are 0, the line is already held.
 func (t *tracer) hasRoom(size, frames int) bool {
 	lines, bytes := t.limits()
 	held := len(t.buffered)
@@ -442,7 +451,7 @@ func (t *tracer) hasRoom(size, frames int) bool {
 	return held < lines && len(t.text)+size < bytes && frames < maxBufferedFrames
 }
 
-// limits returns the number of lines and of bytes that may be held back.
+// limits returns the number of lines and bytes that may be held back.
 func (t *tracer) limits() (lines, bytes int) {
 	if t.opt.Whole && t.expectsMaps {
 		return maxFileLines, maxFileBytes
@@ -463,8 +472,7 @@ func gap(t *tracer) int64 {
 	return maxTraceGap
 }
 
-// late reports whether the lines have been held back for more than maxTraceTime, unless Whole is
-// set.
+// late reports whether lines have been held back for more than maxTraceTime, unless Whole is set.
 func (t *tracer) late() bool {
 	return len(t.buffered) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
 }
@@ -472,10 +480,10 @@ func (t *tracer) late() bool {
 // isBuffering reports whether lines are held back.
 func (t *tracer) isBuffering() bool { return t != nil && len(t.buffered) > 0 }
 
-// bufferedText returns the lines that are held back.
+// bufferedText returns the text of the held lines.
 func (t *tracer) bufferedText() []byte { return t.text[t.buffered[t.printed].from:] }
 
-// firstBuffered returns the number of the first line that is held back, or 0.
+// firstBuffered returns the number of the first held line, or 0.
 func (t *tracer) firstBuffered() int64 {
 	if !t.isBuffering() {
 		return 0
@@ -490,7 +498,7 @@ func (t *tracer) releaseLate() {
 	}
 }
 
-// forget forgets all traces: the next line is of another log.
+// forget forgets all traces, because the next line is from another log.
 func (t *tracer) forget() {
 	if t != nil {
 		t.end()
@@ -509,7 +517,7 @@ func (t *tracer) close() {
 	}
 }
 
-// release prints the lines that are held back.
+// release prints the held lines.
 func (t *tracer) release() {
 	if t == nil || len(t.buffered) == 0 {
 		return
@@ -520,7 +528,7 @@ func (t *tracer) release() {
 			all = append(all, pointers(t.buffered[i].frames)...)
 		}
 		if t.trace != nil && t.files.changed() {
-			t.endTrace() // its verdicts are about files that were replaced
+			t.endTrace() // its verdicts are about replaced files
 		}
 		t.begin()
 		locateFrames(t, all)
@@ -546,7 +554,7 @@ func (t *tracer) release() {
 	}
 }
 
-// print prints a line with frames, which are located.
+// print prints a line with located frames.
 func (t *tracer) print(b []byte, frames []judge.Frame) {
 	f := t.f
 	text, eol := t.enterLine(b)
@@ -597,7 +605,7 @@ func (t *tracer) printMap(b []byte) {
 	f.current.text = nil
 }
 
-// lateNotes returns the frames that only the last maps have located, each address once.
+// lateNotes returns the frames that were located only by the last maps, one for each address.
 func (t *tracer) lateNotes() (notes []judge.Frame) {
 	m := &t.maps
 	if m.unresolved == 0 {
@@ -637,8 +645,8 @@ func (t *tracer) lateNotes() (notes []judge.Frame) {
 	return notes
 }
 
-// printUnframed prints a line without frames, and the lines for its addresses unless listed is set:
-// the log has them already.
+// printUnframed prints a line without frames, and the lines for its addresses unless listed is set,
+// which means that the log already has them.
 func (t *tracer) printUnframed(b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {

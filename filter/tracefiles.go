@@ -15,23 +15,28 @@ import (
 )
 
 const (
-	maxImages    = 1024 // files that a trace may name
-	maxUnnamed   = 64   // files that are tried for frames without a module
-	maxChanged   = 16   // files of a trace that are looked at before another stack is judged
-	maxOpenFiles = 32   // files that stay open after a trace: tables of their symbols take longer to make than to use
+	maxImages  = 1024 // files that a trace may refer to
+	maxUnnamed = 64   // files tried for frames without a module
+	// files of a trace that are checked for changes before another stack is judged
+	maxChanged = 16
+	// files that stay open after a trace, because making their symbol tables takes longer than
+	// using them
+	maxOpenFiles = 32
 )
 
-// traceFiles are the files of the modules of the current trace. They stay open for the next one. The zero
-// value has none.
+// traceFiles holds the files of the modules in the current trace. They stay open for the next one.
+// The zero value has none.
 type traceFiles struct {
-	objects    *report.Objects      // at paths in the log
-	images     *report.Objects      // the files that the operator names, to which Sysroot and NoPaths do not apply
-	givenFiles map[string]givenFile // what is known about files that the operator names, by path
+	objects *report.Objects // files at paths in the log
+	// the operator's files, to which Sysroot and NoPaths do not apply
+	images     *report.Objects
+	givenFiles map[string]givenFile // facts about the operator's files, by path
 
-	opened, looked int // how many times a file was opened, and looked at, in all traces; see charge
+	// number of times that a file was opened or examined, in all traces; see charge
+	opened, looked int
 }
 
-// charge takes the work of the files since the last call from the Quota of the log.
+// charge deducts the work on files since the last call from the log's Quota.
 func (fs *traceFiles) charge(q *dialect.Quota) {
 	opened, looked := 0, 0
 	for _, all := range []*report.Objects{fs.objects, fs.images} {
@@ -62,13 +67,12 @@ func (fs *traceFiles) close() {
 	fs.objects, fs.images, fs.opened, fs.looked = nil, nil, 0, 0
 }
 
-// changed reports whether one of the files is another one now.
+// changed reports whether one of the files has been replaced.
 func (fs *traceFiles) changed() bool {
 	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
 }
 
-// open returns the file for the module of a frame: the one that the operator names for it, or the
-// one at its path.
+// open returns the file for the module of a frame: the operator's choice, or the file at its path.
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {
@@ -93,7 +97,7 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 		return t.imageAtTitle(name)
 	case mapped:
 		m := t.imageAt(entry.Path)
-		// A mapping of another name may be that of another process, or the name is a link to the
+		// A mapping with another name may be another process's, or the name may be a link to the
 		// library.
 		m.Guessed = name != "" && judge.Stem(path.Base(entry.Path)) != judge.Stem(judge.ProgramName(name))
 		return m
@@ -101,8 +105,8 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	return t.imageNamed(name)
 }
 
-// imageAtTitle returns the file at a path, which may have blanks, or may be the beginning of the
-// title of a process.
+// imageAtTitle returns the file at a path, which may contain blanks, or be the start of a process
+// title.
 func (t *tracer) imageAtTitle(name string) *judge.Image {
 	m := t.imageAt(name)
 	if word, _, blank := strings.Cut(name, " "); m.Err != nil && blank {
@@ -113,11 +117,10 @@ func (t *tracer) imageAtTitle(name string) *judge.Image {
 	return m
 }
 
-// programs are the folders that are searched for a program if the log has only its name.
+// programs are the folders that are searched for a program that the log names without a path.
 var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
-// imageNamed returns the file of a library by its name, or the file of a program by the name or
-// title of its process.
+// imageNamed returns a library by its name, or a program by its name or the title of its process.
 func (t *tracer) imageNamed(title string) *judge.Image {
 	name := judge.ProgramName(title)
 	main := t.reader.Facts().Main().Name
@@ -147,8 +150,8 @@ func (t *tracer) imageNamed(title string) *judge.Image {
 	return &judge.Image{Path: title, Err: judge.ErrTitle}
 }
 
-// relative returns the file at the relative path that a program was called by, which its title begins
-// with; nil if there is none below the working folder.
+// relative returns the file at the relative path at the start of a process title; nil if there is
+// none below the working folder.
 func relative(t *tracer, title string) *judge.Image {
 	word, _, _ := strings.Cut(title, " ")
 	for _, name := range []string{title, word} {
@@ -162,12 +165,12 @@ func relative(t *tracer, title string) *judge.Image {
 	return nil
 }
 
-// libraries are the folders in which the dynamic linkers of distributions search for libraries.
+// libraries are the folders in which distributions' dynamic linkers search for libraries.
 var libraries = []string{
 	"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64", "/usr/local/lib",
 }
 
-// library returns the file of a library without a path, which may be in the program's folder.
+// library returns the file of a library without a path. It may be in the program's folder.
 func (t *tracer) library(name, folder string) *judge.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
 		m.ByName = true
@@ -185,7 +188,8 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 			}
 			place := path.Join(folder, name)
 			if t.opt.NoPaths || !isFile(t, place) {
-				continue // as in most folders: it does not count towards maxImages
+				// most folders have no such file: this one does not count towards maxImages
+				continue
 			}
 			if m := t.imageAt(place); m.Err == nil {
 				return m
@@ -195,8 +199,8 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 	return nil
 }
 
-// isFor reports whether the operator has named g for a module of this name. If g has no name, it is
-// for modules with the name of its file.
+// isFor reports whether the operator has named g for a module with this name. If g has no name, it
+// is for modules with its file's name.
 func (g *Image) isFor(module string) bool {
 	name := g.Name
 	if name == "" {
@@ -205,7 +209,7 @@ func (g *Image) isFor(module string) bool {
 	return name == module || path.Base(module) == name || strings.TrimSuffix(name, ".elf") == module || judge.ProgramName(module) == name
 }
 
-// unnamed returns the files in which the address of a frame without a module may be.
+// unnamed returns the files that may contain the address of a frame without a module.
 func (t *tracer) unnamed() (all []*judge.Image) {
 	for i := range t.opt.Images {
 		all = append(all, t.imageOfOperator(&t.opt.Images[i]))
@@ -215,13 +219,13 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 			break
 		}
 		m := t.imageAt(path)
-		m.Guessed = true // the log does not name the file for the frame
+		m.Guessed = true // the log does not name this file for the frame
 		all = append(all, m)
 	}
 	return all
 }
 
-// imageOfOperator returns the file that the operator names.
+// imageOfOperator returns the operator's file.
 func (t *tracer) imageOfOperator(g *Image) *judge.Image {
 	m := imageOf(t.files.images.Named(g.Path))
 	m.Given, m.Base, m.HasBase, m.Forced = true, g.Base, g.HasBase, t.opt.ForceImages
@@ -229,10 +233,10 @@ func (t *tracer) imageOfOperator(g *Image) *judge.Image {
 	return m
 }
 
-// special are the folders of files that are others for each process, or no files of programs.
+// special are the folders whose files differ between processes, or are not program files.
 var special = []string{"/proc/", "/dev/", "/sys/"}
 
-// The reasons for paths in special.
+// Reasons for paths in special.
 var (
 	errProc   = errors.New("a path of /proc is another file here; --image NAME=FILE names it")
 	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link to there; --image NAME=FILE names another file")
@@ -251,7 +255,7 @@ func (t *tracer) imageAt(name string) *judge.Image {
 			return &judge.Image{Path: name, Err: errProc}
 		}
 		return &judge.Image{Path: name, Err: errDevice}
-	case t.opt.NoPaths, isSpecial(there): // such as --sysroot=/proc/PID/root
+	case t.opt.NoPaths, isSpecial(there): // for example --sysroot=/proc/PID/root
 	case leadsToSpecial(there):
 		return &judge.Image{Path: name, Err: errDevice}
 	}
@@ -267,7 +271,7 @@ func isSpecial(clean string) bool {
 
 const maxLinks = 40 // symbolic links that Linux follows
 
-// leadsToSpecial reports whether a clean path leads into one of the folders of special, or through it, by
+// leadsToSpecial reports whether a clean path leads into a folder of special, or through one, by
 // symbolic links.
 func leadsToSpecial(clean string) bool {
 	if !strings.HasPrefix(clean, "/") {
@@ -277,7 +281,7 @@ func leadsToSpecial(clean string) bool {
 	for len(rest) > 0 {
 		part := rest[0]
 		rest = rest[1:]
-		next := path.Join("/", at, part) // also if part is "..": at has no links
+		next := path.Join("/", at, part) // also correct for "..", since at has no links
 		if isSpecial(next + "/") {
 			return true
 		}
@@ -287,7 +291,7 @@ func leadsToSpecial(clean string) bool {
 			continue
 		}
 		if links++; links > maxLinks {
-			return false // nothing can be opened there
+			return false // nothing there can be opened
 		}
 		if strings.HasPrefix(target, "/") {
 			at = ""
@@ -310,7 +314,7 @@ func imageOf(o *report.Object) *judge.Image {
 func (t *tracer) imageByID(f *dialect.Frame) *judge.Image {
 	if strings.HasPrefix(f.Module, "/") && !f.Deleted {
 		if m := t.imageAt(f.Module); m.Err == nil && m.ID == f.ID {
-			return m // unlike a debug file it has code, which shows signal trampolines
+			return m // unlike a debug file it has code, in which signal trampolines can be found
 		}
 	}
 	m := t.locator.module(cacheModule{id: f.ID, name: f.Module})
@@ -321,9 +325,9 @@ func (t *tracer) imageByID(f *dialect.Frame) *judge.Image {
 	}
 }
 
-// isFile reports whether a regular file of this machine is at a path of the log.
+// isFile reports whether this machine has a regular file at a path in the log.
 func isFile(t *tracer, path string) bool {
-	t.files.looked-- // as if Objects had looked at it
+	t.files.looked-- // counted as if Objects had examined it
 	info, err := os.Stat(buildid.PrefixMaps(t.opt.PrefixMap).Place(path, t.opt.Sysroot))
 	return err == nil && info.Mode().IsRegular()
 }

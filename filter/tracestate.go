@@ -6,18 +6,20 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// maxFrameNumber bounds the frames that inlined calls have added to a stack of a checkpoint.
+// maxFrameNumber bounds the frames that inlined calls have added to a stack in a checkpoint.
 const maxFrameNumber = 1 << 30
 
-// savedTraces is the state that later raw backtraces need of the lines so far.
+// savedTraces is the state from earlier lines that later raw backtraces need.
 type savedTraces struct {
-	Reader   dialect.State                 `json:"reader"`
-	Before   *dialect.State                `json:"before,omitempty"` // state of the Reader before the lines that are held back
-	Past     checkpoint.List[savedPast]    `json:"past,omitempty"`   // lines before the lines that are held back
-	Facts    *savedFacts                   `json:"facts,omitempty"`
-	Stacks   []savedStack                  `json:"stacks,omitempty"`
-	Invented uint64                        `json:"made,omitempty"` // modules that were made up
-	Open     bool                          `json:"open,omitempty"` // a trace is open: the fields below are its state
+	Reader dialect.State `json:"reader"`
+	// state of the Reader before the held lines
+	Before   *dialect.State             `json:"before,omitempty"`
+	Past     checkpoint.List[savedPast] `json:"past,omitempty"` // lines before the held lines
+	Facts    *savedFacts                `json:"facts,omitempty"`
+	Stacks   []savedStack               `json:"stacks,omitempty"`
+	Invented uint64                     `json:"made,omitempty"` // number of made-up modules
+	// a trace is open, and the fields below are its state
+	Open     bool                          `json:"open,omitempty"`
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
 	Promise  bool                          `json:"promise,omitempty"`
@@ -26,7 +28,7 @@ type savedTraces struct {
 	Late     *savedLate                    `json:"late,omitempty"`
 }
 
-// A savedStack is a stack whose frames are renumbered.
+// A savedStack is a stack with renumbered frames.
 type savedStack struct {
 	Index  int    `json:"i"`
 	Before uint64 `json:"before"`
@@ -63,7 +65,8 @@ func (t *tracer) saved() *savedTraces {
 			s.Stacks = append(s.Stacks, savedStack{i, k.before, k.number, k.added})
 		}
 	}
-	if t.reader.Wants(t.next()) || t.trace != nil && t.next()-t.last <= t.trace.Lasts() { // else the next frame is of another trace
+	// otherwise the next frame begins another trace
+	if t.reader.Wants(t.next()) || t.trace != nil && t.next()-t.last <= t.trace.Lasts() {
 		s.Late = t.maps.saved()
 	}
 	if t.trace == nil {
@@ -95,11 +98,13 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	t.locator.firstInvented = min(s.Invented, maxInvented) // the modules are printed again, with new numbers: the output may be another file
+	// modules are printed again, with new numbers, since the output may be another file
+	t.locator.firstInvented = min(s.Invented, maxInvented)
 	before := s.Reader
 	if s.Before != nil {
 		before = *s.Before
-		before.Until, before.HoldsUntil = s.Reader.Until, s.Reader.HoldsUntil // the first line that is held has opened them
+		// the first held line has opened them
+		before.Until, before.HoldsUntil = s.Reader.Until, s.Reader.HoldsUntil
 	}
 	t.reader.SetState(before)
 	facts, err := s.Facts.facts()
@@ -124,7 +129,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		return err
 	}
 	hold()
-	t.reader.SetState(s.Reader) // the held lines are read twice
+	t.reader.SetState(s.Reader) // the held lines are read again
 	if s.Before != nil {
 		t.before = *s.Before
 		t.before.Until = nil
@@ -135,7 +140,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 	return nil
 }
 
-// verdicts returns the Verdicts of s.
+// verdicts returns the Verdicts in s.
 func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	for i := range s.Verdicts {
 		from := &s.Verdicts[i]
@@ -152,7 +157,7 @@ func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	return all, nil
 }
 
-// refutation returns the error with this text that refutes a file.
+// refutation returns the error with this text, which refutes a file.
 func refutation(text string) error {
 	for _, err := range []error{judge.ErrSymbol, judge.ErrCall, judge.ErrNotCode} {
 		if text == err.Error() {
