@@ -19,19 +19,19 @@ type part struct {
 	whole  bool   // the container's line ends here
 }
 
-// A container is one format of the logs of containers.
+// A container is one format of container logs.
 type container struct {
 	// open splits a line without its line end into its envelope and its text. The text has no line
-	// end either; it is a part of line, or in buf. open returns false if line is not a line of the
+	// end either; it is a part of line, or in buf. open returns false if line does not have the
 	// format.
 	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
 
-	// seal appends a line with the envelope p, another text, and a line end. For a terminal, escape
-	// sequences of colours are not quoted.
+	// seal appends a line that has the envelope p and another text, with a line end. For a
+	// terminal, it does not quote the escape sequences of colours.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
 	// unfinished returns the start of the first line in b that may be a part of a longer one, or
-	// len(b) without such a line. b holds whole lines. The check is fast and may be wrong: open
+	// len(b) without such a line. b holds whole lines. The check is fast but may be wrong; open
 	// decides.
 	unfinished func(b []byte, hint *int) int
 
@@ -83,7 +83,7 @@ func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	return p, line[end+1:], true
 }
 
-const maxTags = 256 // bytes of further tags; none is known to be in use
+const maxTags = 256 // bytes of further tags; no such tag is known
 
 // timestamp returns the length of the RFC 3339 time at the beginning of b, or 0 without one.
 func timestamp(b []byte) int {
@@ -110,10 +110,10 @@ func timestamp(b []byte) int {
 	return 0
 }
 
-// timeForm is the form of the beginning of a timestamp; each 0 stands for a digit.
+// timeForm is the form of the start of a timestamp; each 0 stands for a digit.
 const timeForm = "0000-00-00T00:00:00"
 
-// fitsTimeForm reports whether b begins with timeForm, or is a prefix of a text that does.
+// fitsTimeForm reports whether b begins with a time of this form, or is a prefix of such a text.
 func fitsTimeForm(b []byte) bool {
 	for i := range min(len(b), len(timeForm)) {
 		if c := timeForm[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
@@ -135,8 +135,8 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI checks the tag of each line. hint is the end of the tag in the preceding line,
-// which is usually the same.
+// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line, which
+// is usually the same.
 func unfinishedCRI(b []byte, hint *int) int {
 	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
 	n := *hint // end of " F "
@@ -164,7 +164,7 @@ func unfinishedCRI(b []byte, hint *int) int {
 	return len(b)
 }
 
-// prefixCRI appends the envelope as it is. A part gets the envelope of a whole line, since parts
+// prefixCRI appends the envelope unchanged. A part gets the envelope of a whole line, since parts
 // are joined.
 func prefixCRI(dst []byte, p part) []byte {
 	if p.whole {
@@ -173,7 +173,7 @@ func prefixCRI(dst []byte, p part) []byte {
 	return appendPrefix(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
 
-// appendPrefix appends a time, which may be empty, and the name of the stream, as CRI has them.
+// appendPrefix appends a time, which may be empty, and the name of the stream, as in CRI.
 func appendPrefix(dst []byte, p part, time []byte) []byte {
 	if len(time) > 0 {
 		dst = append(append(dst, time...), ' ')
@@ -188,7 +188,7 @@ func fieldsCRI(dst []byte, p part) []byte {
 	return appendFields(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
 
-// appendFields appends the members that both formats have. time may be empty.
+// appendFields appends the members that exist in both formats. time may be empty.
 func appendFields(dst []byte, p part, time []byte) []byte {
 	if len(time) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), time...), '"')
@@ -261,7 +261,7 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 }
 
 // unfinishedDocker checks the end of each line's text. hint is its distance from the end of the
-// preceding line, which is usually the same.
+// line before, which is usually the same.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {
@@ -368,7 +368,7 @@ func unquote(dst, b []byte) ([]byte, bool) {
 			}
 			if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
 				r, b = pair, b[6:]
-			} else { // a single surrogate, in the form that appendQuoted escapes
+			} else { // an unpaired surrogate, in the form that appendQuoted escapes
 				dst = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
 				continue
 			}
@@ -407,8 +407,8 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 // appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
-// line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 are not escaped, because
-// they were not escaped in the log; nor is ESC for a terminal.
+// line ends of Unicode too, as Go and Docker do. It escapes neither bytes that are not UTF-8,
+// because the log did not escape them either, nor, for a terminal, ESC.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0
@@ -465,7 +465,7 @@ func isCRI(b []byte, until extent) Format {
 
 // isDocker returns Docker if b begins with a line of that format, Auto if more bytes are needed,
 // and Markup otherwise. The text of a line must end with a line feed: other programs write similar
-// lines whose text has none. If the first line is longer than the head, its beginning decides.
+// lines without it. If the first line is longer than the head, its start decides.
 func isDocker(b []byte, until extent) Format {
 	if begins(headDocker, b) {
 		return Auto
@@ -490,7 +490,7 @@ func isDocker(b []byte, until extent) Format {
 	return Auto
 }
 
-// mayBeDocker reports whether the beginning of a line may be of the format.
+// mayBeDocker reports whether the start of a line may have the format.
 func mayBeDocker(line []byte, buf *[]byte) bool {
 	text, ok := bytes.CutPrefix(line, []byte(headDocker))
 	if !ok {

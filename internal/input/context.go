@@ -11,13 +11,13 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A writerContext is the state of a Writer that a restart keeps.
+// A writerContext is the part of a Writer's state that survives a restart.
 type writerContext struct {
 	Version int             `json:"v"`
 	Input   string          `json:"input"`             // the format
 	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil if the input is not UTF-16
-	Watch   *watchContext   `json:"watch,omitempty"`   // nil after the beginning of a log
-	Head    checkpoint.Text `json:"head,omitempty"`    // the bytes that are kept while their format is not known
+	Watch   *watchContext   `json:"watch,omitempty"`   // nil after the start of a log
+	Head    checkpoint.Text `json:"head,omitempty"`    // bytes kept while their format is not known
 	Context json.RawMessage `json:"context,omitempty"` // context of the translator for the format
 }
 
@@ -29,21 +29,21 @@ type watchContext struct {
 
 // A utf16Context is the state of the decoder of UTF-16.
 type utf16Context struct {
-	Big     bool   `json:"big,omitempty"`     // the higher byte comes first
-	Kept    []byte `json:"half,omitempty"`    // bytes that are not decoded yet
-	High    rune   `json:"high,omitempty"`    // the first surrogate of a pair
+	Big     bool   `json:"big,omitempty"`     // the high byte comes first
+	Kept    []byte `json:"half,omitempty"`    // bytes not decoded yet
+	High    rune   `json:"high,omitempty"`    // first surrogate of a pair
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
-// A remembering translator has a context from which another one can continue.
+// A remembering translator has a context that another one can continue.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error
 }
 
-// AppendContext appends the state of the Writer, as one line of JSON without its line end; see
+// AppendContext appends the state of the Writer as one line of JSON without a line end; see
 // [filter.Filter.AppendContext]. It returns false if the format has no context: the input must then
-// be read from its beginning again.
+// be reread from its start.
 func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	if w.packed != nil {
 		return dst, false
@@ -67,7 +67,7 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	return checkpoint.Append(dst, s), true
 }
 
-// A processKeeper is a translator whose processes a later one can continue.
+// A processKeeper is a translator with processes that a later one can continue.
 type processKeeper interface {
 	AppendProcesses(dst []byte) []byte
 	ProcessesChanged() bool
@@ -86,10 +86,10 @@ func (w *Writer) processes() processKeeper {
 	return p
 }
 
-// AppendProcesses appends the context of the processes of the input so far: their modules, maps and
-// open hexdicts, without unfinished and held lines, for an input that is a stream of its own. It
-// returns false without a context: while the format is unknown, for a compressed input, and for
-// formats that are not logs.
+// AppendProcesses appends the context of the input's processes so far: their modules, maps and open
+// hexdicts, without unfinished and held lines. The next input is then a separate stream. It returns
+// false without a context: while the format is unknown, for a compressed input, and for formats
+// that are not logs.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	if p := w.processes(); p != nil {
 		return p.AppendProcesses(dst), true
@@ -105,8 +105,8 @@ func (w *Writer) ProcessesChanged() bool {
 }
 
 // Remember gives a new Writer, to which nothing was written yet, the processes of an earlier input,
-// in a context of AppendProcesses. The context is used once the format is known, and has no effect
-// on an input without processes. The errors are those of [filter.Filter.Restore].
+// from a context by AppendProcesses. The context is used once the format is known, and has no
+// effect on an input without processes. Errors are as in [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err
@@ -115,17 +115,17 @@ func (w *Writer) Remember(context []byte) error {
 	return nil
 }
 
-// remember gives the translator, which is new, the processes of an earlier input.
+// remember gives a new translator the processes of an earlier input.
 func (w *Writer) remember() {
 	if p := w.processes(); p != nil && len(w.earlier) > 0 {
-		p.Restore(w.earlier) // Remember has checked it
+		p.Restore(w.earlier) // cannot fail: Remember has checked it
 	}
 	w.earlier = nil
 }
 
 // Restore sets the state of a new Writer, to which nothing was written yet, to a context of
-// AppendContext. The error wraps one of the reasons of package checkpoint: the context is torn,
-// damaged or of another version. After an error the Writer must not be used.
+// AppendContext. The error wraps one of package checkpoint: the context is torn, damaged or from
+// another version. After an error the Writer must not be used.
 func (w *Writer) Restore(context []byte) error {
 	inner, err := w.restore(context)
 	if err != nil {
@@ -175,7 +175,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	return s.Context, nil
 }
 
-// An envelopeContext is the state of an Envelope that a restart keeps.
+// An envelopeContext is the part of an Envelope's state that survives a restart.
 type envelopeContext struct {
 	Version  int                          `json:"v"`
 	Envelope string                       `json:"envelope"` // the format
@@ -200,21 +200,21 @@ type streamContext struct {
 	Begun bool            `json:"begun,omitempty"`
 	Long  bool            `json:"long,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
-	Raw   checkpoint.Text `json:"raw,omitempty"` // lines of the held parts
+	Raw   checkpoint.Text `json:"raw,omitempty"` // lines of held parts
 }
 
-// A heldContext is the envelope of the module line that the filter holds, or of a line of a
-// backtrace.
+// A heldContext is the envelope of the module line that the filter holds, or of a backtrace line.
 type heldContext struct {
 	Line  int64                            `json:"line"`
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
-	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // the input lines, instead of parts
-	Ends  []int                            `json:"ends,omitempty"`  // ends of the output of each field of a record so far; Raw is the record
-	Out   checkpoint.Text                  `json:"out,omitempty"`
-	Open  bool                             `json:"open,omitempty"`
-	NoEnd bool                             `json:"noend,omitempty"`
-	// the output of the filter for it so far
+	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // input lines; replaces parts
+	// for a record in Raw: ends of the output so far of each field
+	Ends  []int           `json:"ends,omitempty"`
+	Out   checkpoint.Text `json:"out,omitempty"`
+	Open  bool            `json:"open,omitempty"`
+	NoEnd bool            `json:"noend,omitempty"`
+	// the filter's output for it so far
 	Got checkpoint.Text `json:"got,omitempty"`
 }
 
@@ -278,7 +278,7 @@ func (e *Envelope) Restore(context []byte) error {
 		if err := e.f.Restore(s.Filter); err != nil {
 			return err
 		}
-		e.catchUp() // with other options, the filter may hold fewer lines
+		e.catchUp() // with other options, the filter may hold fewer lines than before
 	}
 	if err != nil {
 		return fmt.Errorf("restore the context of a container's log: %w", err)
@@ -327,8 +327,8 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 	return e.restoreSeal(l, len(l.parts) > 0)
 }
 
-// restoreRecord restores a record. ends has an offset in its output for each field whose output has
-// begun.
+// restoreRecord restores a record. For each field whose output has begun, ends has an offset in the
+// output.
 func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 	fields, ok := []field(nil), false
 	if e.c.open == nil {

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// The fields of systemd-coredump in a journal that name the files of the frames in MESSAGE.
+// Fields of systemd-coredump in a journal that name the files for the frames in MESSAGE.
 const (
 	coredumpProgram  = "COREDUMP_EXE"          // the path of the program
 	coredumpPackages = "COREDUMP_PACKAGE_JSON" // the modules with their build IDs
 )
 
-// learnField passes the facts about files in a field of systemd-coredump to the filter.
+// learnField gives the filter the facts about files in a field of systemd-coredump.
 func (e *Envelope) learnField(name string, value []byte) {
 	switch name {
 	case coredumpProgram:
@@ -23,7 +23,7 @@ func (e *Envelope) learnField(name string, value []byte) {
 	}
 }
 
-// learnLine is learnField for the fields of a line of journalctl -o json.
+// learnLine is learnField for the fields in a line of journalctl -o json.
 func (e *Envelope) learnLine(line []byte) {
 	if !bytes.Contains(line, []byte(`"COREDUMP_`)) {
 		return

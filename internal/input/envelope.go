@@ -15,32 +15,33 @@ import (
 
 // An Envelope filters the log of a container, in the format of the Container Runtime Interface or
 // of Docker's driver json-file: the filter gets the lines that the container printed, and each line
-// of the output gets the envelope of its input line. Unchanged lines are printed byte for byte, as
-// are lines without an envelope.
+// of the output gets the envelope of its input line. Unchanged lines, and lines without an
+// envelope, are printed byte for byte.
 //
-// Both formats cut long lines, and CRI also cuts lines that are not finished yet. If the parts may
-// contain an element, they are joined, for each of the container's two streams, and printed when
-// the line is whole. Other parts are printed at once.
+// Both formats cut long lines, and CRI also cuts lines that are not finished yet. Parts that may
+// contain an element are joined, separately for the container's two streams, and printed when the
+// line is whole. Other parts are printed at once.
 type Envelope struct {
 	format Format
 	docker bool // the format is Docker's
 	c      container
-	names  []string  // the members of JSON that are filtered
-	keys   keyReader // names the process of a record; without names, there is one process
+	names  []string  // members of JSON that are filtered
+	keys   keyReader // finds the process of a record; without names, there is one process
 	f      filtering
 	out    sealer
 
 	search   bool // lines without markup need not be passed to the filter one by one
-	every    bool // each line is opened, not only those with markup
+	every    bool // every line is opened, even without markup
 	pass     bool // parts without markup are printed at once
-	ascii    bool // envelopes must be ASCII: a terminal would obey control characters
+	ascii    bool // envelopes must be ASCII, since a terminal would obey control characters
 	each     bool // each line may be part of a hexdict or of a backtrace
 	dict     bool // a hexdict is open
 	traces   bool // raw backtraces are resolved
 	elements bool // raw backtraces become elements
 	lines    bool // messages of a journal are printed as lines
 	hint     int
-	// the format was recognised by a part of the first entry: the log may be another program's
+	// only a part of the first entry was seen when the format was recognised: another program may
+	// have written the log
 	doubt bool
 
 	cut     lines.Cutter
@@ -49,36 +50,38 @@ type Envelope struct {
 	streams [2]stream
 	text    []byte  // scratch: the unquoted text of a line
 	found   []field // scratch: the fields of a record
-	inner   []byte  // scratch: the texts of the fields, in a line of a container
+	inner   []byte  // scratch: texts of the fields, in a line of a container
 	given   []byte  // scratch: a line for the filter
 	key     []byte  // scratch: the key of a record
 }
 
-// A prefixer is a Printer that shows a text before a line, such as its time.
+// A prefixer is a Printer that shows a text, such as the time, before each line.
 type prefixer interface {
 	SetPrefix(prefix func(dst []byte, line int64) []byte)
 }
 
-// A stream is one of the container's two output streams.
+// A stream is one of the two output streams of the container.
 type stream struct {
-	begun   bool   // a line has begun and is not whole yet
-	long    bool   // the line is longer than maxLine: each of its parts is filtered as a line
-	out     []byte // text of its parts that were printed already
+	begun   bool   // an unfinished line has begun
+	long    bool   // the line is longer than maxLine, and each of its parts is filtered as a line
+	out     []byte // text of parts that were already printed
 	parts   []part // the held parts
 	text    []byte // their text
 	marked  bool   // text contains a mark
-	ends    []int  // the end of each part in text
-	raw     []byte // the input lines of the held parts
-	rawEnds []int  // the end of each line in raw
+	ends    []int  // end of each part in text
+	raw     []byte // input lines of the held parts
+	rawEnds []int  // end of each line in raw
 
-	searched int // bytes of text that were searched for a mark; tests bound it
+	searched int // bytes of text searched for a mark so far; tests check its bound
 }
 
 const (
-	maxLine    = 1 << 20   // bytes of a line that is opened, and of the text of a joined line
-	maxHeld    = 2 << 20   // bytes of the input lines of held parts
-	maxQueued  = 8 << 20   // bytes of the queued lines of a backtrace; the filter holds at most 64 KiB of text of most inputs
-	maxScratch = 128 << 10 // bytes of a buffer that is kept for later lines
+	// bytes of a line whose envelope is opened, and of the text of a joined line
+	maxLine = 1 << 20
+	maxHeld = 2 << 20 // bytes of the input lines of held parts
+	// bytes of queued backtrace lines; for most inputs the filter holds at most 64 KiB of text
+	maxQueued  = 8 << 20
+	maxScratch = 128 << 10 // bytes of a buffer that is reused for later lines
 )
 
 var (
@@ -152,11 +155,11 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 }
 
 // Filter returns the Filter of the Envelope, for its unresolved frames. Callers must not write to
-// it.
+// the Filter.
 func (e *Envelope) Filter() *filter.Filter { return e.f.Filter }
 
-// Write filters p. When it returns, every complete line in p has been written, except for a module
-// line that the filter holds and for parts of an unfinished line that may contain an element.
+// Write filters p. When it returns, every complete line in p has been written, except a module line
+// that the filter holds, and parts of an unfinished line that may contain an element.
 func (e *Envelope) Write(p []byte) (int, error) {
 	if e.format == Journal {
 		e.writeEntries(p)
@@ -192,15 +195,15 @@ func (e *Envelope) Close() error {
 	for i := range e.streams {
 		e.join(&e.streams[i])
 	}
-	e.filterBare(tail) // the last bytes of the log, without a line end
+	e.filterBare(tail) // last bytes of the log, without a line end
 	err := e.f.Close()
 	e.out.settle(math.MaxInt64)
 	e.out.flush()
 	return cmp.Or(e.out.err, err)
 }
 
-// passUnfinished prints an unfinished last line unchanged. It is for a log that pauses within its
-// first entry: the rest of that line is not opened either.
+// passUnfinished prints an unfinished last line unchanged, for a log that pauses within its first
+// entry. The rest of that line is not opened either.
 func (e *Envelope) passUnfinished() error {
 	if b := e.entries.giveUp(); len(b) > 0 {
 		e.passEntry(b)
@@ -209,7 +212,7 @@ func (e *Envelope) passUnfinished() error {
 	if tail, _ := e.cut.Unfinished(); len(tail) > 0 {
 		e.passOn(nil, func() {})
 		e.filterBare(e.cut.GiveUp())
-		e.f.Flush() // its error is that of the writer, which e.out keeps
+		e.f.Flush() // e.out keeps the writer's error
 		e.out.flush()
 	}
 	return e.out.err
@@ -221,7 +224,7 @@ func (e *Envelope) filterBare(b []byte) {
 		return
 	}
 	e.out.cur = nil
-	e.f.Write(b) // its error is that of the writer, which e.out keeps
+	e.f.Write(b) // e.out keeps the writer's error
 	e.catchUp()
 }
 
@@ -251,16 +254,16 @@ func (e *Envelope) Unfinished() bool { return e.f.HeldTrace() > 0 }
 // if the log pauses.
 func (e *Envelope) Flush() error {
 	if e.Unfinished() {
-		e.f.Flush() // its error is that of the writer, which e.out keeps
+		e.f.Flush() // e.out keeps the writer's error
 		e.catchUp()
 		e.out.flush()
 	}
 	return e.out.err
 }
 
-// Release prints all lines that are held back, and the module line that is collecting its maps.
+// Release prints all held lines, and the module line that is collecting its maps.
 func (e *Envelope) Release() error {
-	e.f.Release() // its error is that of the writer, which e.out keeps
+	e.f.Release() // e.out keeps the writer's error
 	e.catchUp()
 	e.out.flush()
 	return e.out.err
@@ -271,9 +274,9 @@ func (e *Envelope) quick() bool {
 	return !e.every && !e.each && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
 }
 
-// settle examines the first entry of a log that was recognised by a part of that entry. If its text
-// lacks a line end, but is shorter than the lines that Docker cuts, the log is another program's:
-// each entry is then a line.
+// settle examines the first entry of a log whose format was recognised by a part of that entry. If
+// the entry's text has no line end although it is shorter than the lines that Docker cuts, another
+// program has written the log: then each entry is a line.
 func (e *Envelope) settle(p part, text []byte) {
 	e.doubt = false
 	if !p.whole && len(text) < chunkSize {
@@ -311,8 +314,8 @@ func (e *Envelope) block(b []byte) {
 	flush()
 }
 
-// plain passes the lines of b before the first one that may have a mark to the filter, and returns
-// the number of their bytes.
+// plain gives the filter the lines of b before the first one that may have a mark, and returns the
+// number of their bytes.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -335,7 +338,7 @@ func (e *Envelope) plain(b []byte) int {
 	if !e.search {
 		e.filterBare(b[:n])
 	} else if n > 0 {
-		e.f.Text(b[:n]) // its error is that of the writer, which e.out keeps
+		e.f.Text(b[:n]) // e.out keeps the writer's error
 	}
 	return n
 }
@@ -409,7 +412,7 @@ func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	if !e.each && !e.f.HasMark(line) {
 		return false
 	}
-	flush() // a hexdict that begins or ends with the line changes how the next line is read
+	flush() // the line opens or closes a hexdict, which changes how the next line is read
 	e.enter(nil)
 	e.filterBare(line)
 	return true
@@ -429,7 +432,7 @@ func (e *Envelope) filterLine(l *seal) {
 	l.line = e.f.Line() + 1
 	l.last = l.line + int64(bytes.Count(l.text, newline))
 	e.out.begin(l)
-	e.f.Write(e.given) // its error is that of the writer, which e.out keeps
+	e.f.Write(e.given) // e.out keeps the writer's error
 	e.endLine()
 }
 
@@ -441,12 +444,12 @@ func (e *Envelope) endLine() {
 		e.out.settled(e.done())
 	}
 	e.look()
-	if cap(e.given) > maxScratch { // there may be a thousand Envelopes
+	if cap(e.given) > maxScratch { // saves memory: there may be a thousand Envelopes
 		e.given, e.text = nil, nil
 	}
 }
 
-// marked reports whether a text, a line or a part of one, has a mark.
+// marked reports whether a text, which is a line or a part of one, has a mark.
 func (e *Envelope) marked(text []byte) bool {
 	if !e.traces {
 		return bytes.Contains(text, markupOpen)
@@ -459,7 +462,7 @@ func (e *Envelope) marked(text []byte) bool {
 func (e *Envelope) hold(s *stream, p part, text, line []byte) {
 	s.begun = true
 	s.parts = append(s.parts, p.clone())
-	from := max(0, len(s.text)-(len(markupOpen)-1)) // a mark may begin in the part before
+	from := max(0, len(s.text)-(len(markupOpen)-1)) // a mark may begin in the previous part
 	s.text = append(s.text, text...)
 	s.searched += len(s.text) - from
 	s.marked = s.marked || e.marked(s.text[from:])
@@ -468,8 +471,8 @@ func (e *Envelope) hold(s *stream, p part, text, line []byte) {
 	s.rawEnds = append(s.rawEnds, len(s.raw))
 }
 
-// join joins the held parts of a line, if there are any, and passes the line to the filter. The
-// line has no line end if the log ends after the last part.
+// join joins the held parts of a line, if any, and gives the line to the filter. The line has no
+// line end if the log ends after the last part.
 func (e *Envelope) join(s *stream) {
 	n := len(s.parts)
 	if n == 0 {
@@ -485,7 +488,7 @@ func (e *Envelope) join(s *stream) {
 	e.filterLine(&l)
 }
 
-// passOn prints parts unchanged that were held because they end with a brace or an ESC. It is
+// passOn prints, unchanged, parts that were held because they end with a brace or an ESC. It is
 // called before a line of another stream, so that lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
@@ -499,7 +502,7 @@ func (e *Envelope) passOn(but *stream, flush func()) {
 	}
 }
 
-// release filters each held part of a line that is too long as a line.
+// release filters each held part of an overlong line as a separate line.
 func (e *Envelope) release(s *stream) {
 	text, raw := 0, 0
 	for i, p := range s.parts {

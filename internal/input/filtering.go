@@ -5,7 +5,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// filtering is a Filter with the methods that drive it line by line: see [access.Filter].
+// filtering is a Filter with methods that drive it line by line: see [access.Filter].
 type filtering struct {
 	*filter.Filter
 	position
@@ -14,14 +14,14 @@ type filtering struct {
 	releaser
 }
 
-// A position tells how far the Filter has come.
+// A position reports how many lines the Filter has finished.
 type position interface {
 	Line() int64
 	HeldTrace() int
 	HeldModule() int64
 }
 
-// expecting tells which lines the Filter must get.
+// An expecting reports which lines must be given to the Filter.
 type expecting interface {
 	InDict() bool
 	Wants() bool

@@ -1,12 +1,11 @@
 // Package input recognises the format of an input, and passes the input to the translator for that
 // format.
 //
-// A format is recognised by its first lines; in doubt, it is markup. A compressed input (gzip,
-// zstd, xz, bzip2) is unpacked, and text of UTF-16 with a byte order mark becomes UTF-8.
+// Its first lines identify a format; in doubt, it is markup. A compressed input (gzip, zstd, xz,
+// bzip2) is unpacked, and UTF-16 with a byte order mark is converted to UTF-8.
 //
-// Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text:
-// it is taken off before the filter, and put around the output again, so that every record stays
-// valid.
+// Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text.
+// It is removed before filtering, and added to the output again, so that every record stays valid.
 package input
 
 import (
@@ -26,11 +25,11 @@ type Format uint8
 const (
 	Auto      Format = iota
 	Markup           // lines of a log, with or without markup
-	CRI              // lines of a container in the files of Kubernetes' runtimes
-	Docker           // lines of a container in the files of Docker's driver json-file
-	JSON             // an object in each line, with text of a log in one or some of its strings
-	Journal          // entries of journald in its export format
-	Valgrind         // XML of Valgrind's tools
+	CRI              // container lines in files of Kubernetes' runtimes
+	Docker           // container lines in files of Docker's driver json-file
+	JSON             // an object on each line, with log text in some of its strings
+	Journal          // journald entries in the export format
+	Valgrind         // XML from Valgrind's tools
 	Callgrind        // profiles in the format of Callgrind
 	RTrace           // reports of sp-rtrace
 )
@@ -74,7 +73,7 @@ func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func
 	return z, func() { z.Close() }, nil
 }
 
-// Translators make the writer that takes an input of each format.
+// Translators make a writer for an input of each format.
 type Translators struct {
 	Markup    func() io.WriteCloser
 	Container func(Format) io.WriteCloser // CRI, Docker, JSON and Journal
@@ -82,15 +81,15 @@ type Translators struct {
 	Callgrind func() io.WriteCloser
 	RTrace    func() io.WriteCloser
 
-	// Fields are the members by which lines of JSON are recognised; nil: DefaultFields.
+	// Fields are the members that identify lines of JSON; nil: DefaultFields.
 	Fields []string
 
-	// Encoded is called once for an input whose text is not UTF-8: by Write, or by the goroutine
-	// that unpacks. It may be nil.
+	// Encoded is called once for an input that is not in UTF-8: by Write, or by the goroutine that
+	// unpacks. It may be nil.
 	Encoded func(Encoding)
 
-	// Text is called with the text before it is translated, unpacked and in UTF-8: by Write, or by
-	// the goroutine that unpacks. It must not keep or modify the bytes. It may be nil.
+	// Text is called with the text before translation, unpacked and in UTF-8: by Write, or by the
+	// goroutine that unpacks. It must not keep or modify the bytes. It may be nil.
 	Text func([]byte)
 
 	// Damaged is called when damage is found in a compressed input, by the goroutine that unpacks.
@@ -99,19 +98,19 @@ type Translators struct {
 
 	Memory *unpack.Memory // for compressed inputs; nil: unpack.DefaultMemory for each
 
-	// Unpacked means that the caller has unpacked the input: one that begins like a compressed file is
-	// not unpacked again.
+	// Unpacked means that the caller has unpacked the input, so that contents which look compressed
+	// are not unpacked again.
 	Unpacked bool
 }
 
-// A Writer passes its input to the translator for its format. Until the format is known it keeps
-// less than 4 KiB: one whole line may decide the format, and 4 KiB, Decide and Close always do. One
-// goroutine at a time may use it.
+// A Writer passes its input to the translator for the input's format. While the format is unknown
+// it keeps less than 4 KiB: one whole line may decide the format, and 4 KiB, Decide or Close always
+// decide it. One goroutine at a time may use a Writer.
 type Writer struct {
 	t       Translators
 	format  Format
 	head    []byte         // the input so far, until the format is known; shorter than headSize
-	inside  bool           // the input was unpacked, and is not unpacked again
+	inside  bool           // the input was unpacked once, and is not unpacked again
 	begun   bool           // the compression and the encoding of the input are known
 	packed  *unpacker      // nil if the input is not packed
 	decoder *utf16Decoder  // nil if the input is not UTF-16
@@ -120,7 +119,8 @@ type Writer struct {
 	// set at the beginning of a log whose format was recognised; nil afterwards
 	watch *reportWatch
 
-	earlier []byte // context of the processes of an earlier input, until the format is known; see Remember
+	// context of an earlier input's processes, until the format is known; see Remember
+	earlier []byte
 }
 
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
@@ -148,8 +148,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin finds out whether an input that begins with head is packed, and how it is encoded. It
-// returns false if more bytes are needed.
+// begin finds out whether an input that begins with head is packed, and its encoding. It returns
+// false if more bytes are needed.
 func (w *Writer) begin(head []byte, until extent) bool {
 	var f *unpack.Format
 	undecided := false
@@ -246,7 +246,7 @@ func (w *Writer) settle(head []byte, until extent) bool {
 	return true
 }
 
-// release passes the head on to the translator: it is the beginning of no other format.
+// release gives the translator the head, which is not the start of another format.
 func (w *Writer) release() (err error) {
 	head := w.head
 	w.head = nil
@@ -260,7 +260,7 @@ func (w *Writer) release() (err error) {
 	return err
 }
 
-// decide selects the format by the bytes that are kept, and translates them.
+// decide selects the format by the kept bytes, and translates them.
 func (w *Writer) decide(until extent) error {
 	if !w.begun {
 		head := w.head
@@ -287,7 +287,7 @@ func (w *Writer) Pause(do func()) {
 		do()
 		return
 	}
-	w.packed.with(func(*Writer) error { // returns no error
+	w.packed.with(func(*Writer) error { // cannot fail
 		do()
 		return nil
 	})
@@ -333,7 +333,7 @@ func (w *Writer) Unfinished() bool {
 }
 
 // Flush does the same as Decide, and also passes on an unfinished last line of markup, such as a
-// prompt, and lines that are held back because they belong to a raw backtrace.
+// prompt, and the held lines of a raw backtrace.
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Flush)
@@ -352,8 +352,9 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Release does the same as Flush, and also prints the module line that is still collecting its maps:
-// then all complete lines are written. It waits for no bytes that are being unpacked.
+// Release does the same as Flush, and also prints the module line that is still collecting its
+// maps: then all complete lines are written. It does not wait for bytes that are still being
+// unpacked.
 func (w *Writer) Release() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Release)
@@ -393,17 +394,17 @@ func (w *Writer) Close() error {
 	}
 	err = cmp.Or(err, w.decide(ended))
 	if w.packed != nil {
-		return cmp.Or(w.packed.Close(), err) // the error of unpacking, if there is one
+		return cmp.Or(w.packed.Close(), err) // an error of unpacking takes precedence
 	}
 	return cmp.Or(err, w.dst.Close())
 }
 
-// Passes reports whether the translator for the rest of the input is known, and gets the bytes of
-// the Writer unchanged.
+// Passes reports whether the translator for the rest of the input is known and receives the
+// Writer's bytes unchanged.
 func (w *Writer) Passes() bool { return w.dst != nil && w.decoder == nil && w.watch == nil }
 
-// Packed returns the format of the compressed file that the input is: gzip, zstd, xz or bzip2. It
-// returns "" for other inputs.
+// Packed returns the compression of the input: gzip, zstd, xz or bzip2. It returns "" for other
+// inputs.
 func (w *Writer) Packed() string {
 	if w.packed == nil || w.packed.isPlain() {
 		return ""

@@ -9,8 +9,8 @@ import (
 )
 
 // The export format of journald: entries, each followed by an empty line. An entry has fields, each
-// a line NAME=VALUE. A value with control characters is binary: its length comes before it, in 8
-// bytes, little-endian:
+// a line NAME=VALUE. A value with control characters is binary. Its length precedes it, in 8 bytes,
+// little-endian:
 //
 //	__CURSOR=s=739ad463348b4ceca5a9e69c95a3c93f;i=4ece7
 //	_PID=417
@@ -21,12 +21,12 @@ import (
 
 const cursor = "__CURSOR="
 
-// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines: an entry of
-// more than maxLine bytes is returned in parts.
+// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines. It returns an
+// entry of more than maxLine bytes in parts.
 type entryCutter struct {
 	tail []byte // the unfinished entry so far; of a long entry, the unfinished field
 	at   int    // bytes of tail that are whole fields
-	from int    // bytes of tail after at that were searched and have no line end
+	from int    // bytes of tail after at that were searched without finding a line end
 
 	long bool   // the Head of the entry was returned
 	skip uint64 // bytes of the current value of a long entry
@@ -81,7 +81,7 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	b, rest = data[:c.at], p[len(p)-(len(data)-c.at):]
 	c.at, c.from = 0, 0
 	if c.tail = c.tail[:0]; len(data) > len(p) {
-		c.tail = data[:0] // b is valid until the next call
+		c.tail = data[:0] // b stays valid until the next call
 	}
 	if cap(c.tail) > maxScratch {
 		c.tail = nil
@@ -89,8 +89,8 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, which ends within a field whose value has size bytes if it is binary, and
-// which has the had bytes of c.tail at its beginning.
+// unfinished keeps data, whose first had bytes are in c.tail. data ends within a field whose value
+// has size bytes if it is binary.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
@@ -113,7 +113,7 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 
 // fieldLength returns the length of the first field in b with its line end, or of an empty line,
 // which ends an entry. The first from bytes of b have no line end. If the end of the field is
-// missing it returns 0, and the size of the field if it is a binary one.
+// missing it returns 0, and the size of a binary field.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {
@@ -149,8 +149,8 @@ func isField(b []byte) bool {
 	return false
 }
 
-// giveUp returns the unfinished entry so far, except a field whose form is not known yet. Later
-// parts of the entry are returned as they come.
+// giveUp returns the unfinished entry so far, except a field of unknown form. Later parts of the
+// entry are returned as they arrive.
 func (c *entryCutter) giveUp() (b []byte) {
 	if c.long || len(c.tail) == 0 {
 		return nil
@@ -171,7 +171,7 @@ func (c *entryCutter) finish() []byte {
 	return b
 }
 
-// value splits a whole field into its name and its value.
+// fieldValue splits a whole field into its name and its value.
 func fieldValue(b []byte) (name, value []byte) {
 	i := bytes.IndexAny(b, "=\n")
 	if i < 0 || b[i] == '=' {
@@ -181,11 +181,11 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered. Of an entry without a text it is an
-// empty field: an empty line may end a stack. It calls known with the fields of systemd-coredump about
-// files.
+// journalFields appends the fields of an entry that are filtered. For an entry without text it
+// appends an empty field, since an empty line may end a stack. It calls known with
+// systemd-coredump's fields about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
-	var empty []field // the first one without a text
+	var empty []field // first field without text
 	had := len(fields)
 	for at := 0; at < len(entry); {
 		n, _, _, end := fieldLength(entry[at:], 0)
@@ -212,10 +212,10 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 	return fields
 }
 
-// appendMessages appends the messages in b, which has lines of fields and of messages. A message
-// that looks like a field is taken for one.
+// appendMessages appends the messages in b, which has lines of fields and lines of messages. It
+// takes a message that looks like a field for a field.
 func appendMessages(dst, b []byte) []byte {
-	entry := false // the line before is a field
+	entry := false // the previous line is a field
 	for line := range bytes.Lines(b) {
 		text, isMessage := bytes.CutPrefix(line, []byte(message+"="))
 		isOther := !isMessage && isField(line) && bytes.IndexByte(line, '=') > 0
@@ -241,9 +241,9 @@ func (e *Envelope) writeEntries(p []byte) {
 	}
 }
 
-// passEntry prints a part of an entry unchanged. With objects as output it prints nothing.
+// passEntry prints a part of an entry unchanged. If the output is objects it prints nothing.
 func (e *Envelope) passEntry(b []byte) {
-	e.f.Release() // the error is the writer's, which e.out keeps
+	e.f.Release() // e.out keeps the writer's error
 	e.catchUp()
 	if !e.out.records {
 		e.out.print(b)
@@ -260,7 +260,7 @@ func (e *Envelope) entry(b []byte) {
 		return
 	}
 	if e.quick() && !e.marked(b) {
-		e.f.Text(b) // its error is that of the writer, which e.out keeps
+		e.f.Text(b) // e.out keeps the writer's error
 		return
 	}
 	fields := journalFields(e.found[:0], b, e.names, e.learnField)
@@ -269,7 +269,7 @@ func (e *Envelope) entry(b []byte) {
 	case e.ascii:
 		e.filterBare(b)
 	case e.quick() && !slices.ContainsFunc(fields, func(f field) bool { return e.marked(f.text) }):
-		e.f.Text(b) // its error is that of the writer, which e.out keeps
+		e.f.Text(b) // e.out keeps the writer's error
 	default:
 		e.filterRecord(&seal{raw: b, fields: slices.Clip(append([]field{}, fields...))})
 	}

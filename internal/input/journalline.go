@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// Fields of an entry that [NewJournalLines] prints, or that name its process: see
+// Fields of an entry that [NewJournalLines] prints, or that identify its process: see
 // systemd.journal-fields(7).
 const (
 	journalRealtime  = "__REALTIME_TIMESTAMP" // microseconds since 1970
@@ -27,18 +27,18 @@ const (
 	journalPriority  = "PRIORITY"
 )
 
-// maxShown bounds a value of these fields, in bytes. Hosts have names of at most 64, programs of 15;
-// a longer value is cut.
+// maxShown bounds the bytes of these values. Hosts have names of at most 64, programs of 15; longer
+// values are cut.
 const maxShown = 256
 
-// NewJournalLines returns an Envelope for journals in the export format, of one or several machines.
-// It prints the messages as lines, as journalctl does: with the time in UTC, the host, the program
-// and the number of its process before each line,
+// NewJournalLines returns an Envelope for journals in the export format, of one or several
+// machines. It prints the messages as lines, like journalctl: with the time in UTC, the host, the
+// program and its process ID before each line,
 //
 //	2026-11-22T22:48:48.123456Z host app[417]: MESSAGE
 //
-// and with these as members of JSON. Entries without a message are not printed. Each process has its
-// own modules and maps, by _MACHINE_ID, _BOOT_ID and _PID; o.ProcessKey is not used.
+// and with these as members of JSON. Entries without a message are not printed. Each process has
+// its own modules and maps, by _MACHINE_ID, _BOOT_ID and _PID; o.ProcessKey is not used.
 func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	e := NewEnvelope(Journal, o, w, message)
 	e.KeyBy(journalMachine, journalBoot, journalPID)
@@ -105,8 +105,7 @@ func (h *entryHead) time(dst []byte) []byte {
 	return time.UnixMicro(us).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z")
 }
 
-// program returns the name of the program and the number of its process, either of which may be
-// empty.
+// program returns the name of the program and its process ID, either of which may be empty.
 func (h *entryHead) program() (name, pid []byte) {
 	if name = h.ident; len(name) == 0 {
 		name = h.comm
@@ -137,8 +136,8 @@ func (h *entryHead) prefix(dst []byte) []byte {
 	return append(dst, ": "...)
 }
 
-// appendWord appends b with an underscore for each control character, each invisible one, and each
-// byte that is not UTF-8: they could end or hide the line.
+// appendWord appends b, replacing each control character, each invisible character and each byte
+// that is not UTF-8 with an underscore, since these could end or hide the line.
 func appendWord(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -179,7 +178,7 @@ func (h *entryHead) members(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// shown returns the prefix of the lines of an entry, or the members of their objects.
+// shown returns the prefix for the lines of an entry, or the members for their objects.
 func (e *Envelope) shown(entry []byte) []byte {
 	h := headOf(entry)
 	if e.out.json {

@@ -7,12 +7,11 @@ import (
 	"slices"
 )
 
-// Bounds of an entry of an upload, so that it is filtered as a whole: see maxLine. Longer values
-// are cut.
+// Bounds that let an entry of an upload be filtered as a whole: see maxLine. Longer values are cut.
 const (
 	maxFieldName = 256       // bytes of a name; journald's own limit is 64
 	maxMessage   = 512 << 10 // bytes of a value of MESSAGE
-	maxPackages  = 240 << 10 // bytes of COREDUMP_PACKAGE_JSON; a longer one is left out
+	maxPackages  = 240 << 10 // bytes of COREDUMP_PACKAGE_JSON; a longer one is omitted
 	maxOther     = 4 << 10   // bytes of other values
 	maxEntry     = 768 << 10 // bytes of an entry
 )
@@ -23,26 +22,26 @@ var uploadFields = []string{
 	journalComm, journalUnit, journalPriority, coredumpProgram, coredumpPackages,
 }
 
-// JournalEntries reads an upload of a journal in the export format, as systemd-journal-upload sends
-// it, and keeps of each entry what [NewJournalLines] prints or needs. Other fields, such as the
-// memory of a program in COREDUMP, are skipped without being kept. The zero value is a new upload.
-// One goroutine at a time may use it.
+// JournalEntries reads an upload of a journal in the export format, as sent by
+// systemd-journal-upload, and keeps the fields of each entry that [NewJournalLines] prints or
+// needs. It skips other fields, such as the memory of a program in COREDUMP. The zero value is for
+// a new upload. One goroutine at a time may use it.
 type JournalEntries struct {
-	Cut int64 // bytes of messages that were left out, since an entry has too many
+	Cut int64 // bytes of messages that were omitted because an entry has too many
 
 	entry []byte // the kept fields of the current entry
-	has   bool   // it has a message
+	has   bool   // the entry has a message
 	begun bool   // the current entry has begun
 
-	name  []byte // the unfinished name of a field
-	value []byte // the value of a field that is kept, so far
-	keep  int    // most bytes of value; 0: the field is skipped
+	name  []byte // unfinished name of a field
+	value []byte // value so far of a field that is kept
+	keep  int    // maximum bytes of value; 0: the field is skipped
 	state entryState
-	size  []byte // the bytes of a binary value's length, so far
-	left  uint64 // bytes of a binary value that follow
+	size  []byte // bytes so far of the length of a binary value
+	left  uint64 // remaining bytes of a binary value
 }
 
-// An entryState is the part of a field that the next byte belongs to.
+// An entryState is the part of a field that contains the next byte.
 type entryState uint8
 
 const (
@@ -50,11 +49,11 @@ const (
 	inText              // the value after "="
 	inSize              // the length of a binary value
 	inBinary            // a binary value
-	inEnd               // the line end after it
+	inEnd               // the line end after a binary value
 )
 
-// Append appends the entries that end in p to dst, each with its empty line. Entries without a
-// message are left out. An error means that the upload is damaged; its rest cannot be read.
+// Append appends to dst the entries that end in p, each with its empty line. It omits entries
+// without a message. An error means that the upload is damaged; its rest cannot be read.
 func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		switch j.state {
@@ -122,15 +121,15 @@ func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// Unfinished reports whether the last entry so far has no end.
+// Unfinished reports whether the last entry is incomplete.
 func (j *JournalEntries) Unfinished() bool { return j.begun }
 
-// isFieldName reports whether b may be the beginning of the name of a field.
+// isFieldName reports whether b may be the start of a field name.
 func isFieldName(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(c rune) bool { return (c < 'A' || c > 'Z') && c != '_' && (c < '0' || c > '9') })
 }
 
-// begin begins the value of the field whose name was read.
+// begin begins the value of the field with the name just read.
 func (j *JournalEntries) begin(state entryState) {
 	j.begun, j.state = true, state
 	j.value = j.value[:0]

@@ -9,12 +9,12 @@ import (
 
 // DefaultFields returns the members of a JSON line whose strings are filtered by default: the
 // messages of Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot
-// separates the names of nested members; it may also be a part of a name.
+// separates the names of nested members, and may also be part of a name.
 func DefaultFields() []string {
 	return []string{"message", "msg", "log", "MESSAGE", "stack", "stack_trace", "exception.stacktrace", "error.stack", "error.stack_trace"}
 }
 
-const maxDepth = 64 // nested objects and arrays of a line; a deeper object is not filtered
+const maxDepth = 64 // nesting depth of objects and arrays in a line; deeper lines are not filtered
 
 // A jsonScan reads one line of JSON, and finds the values to filter. It accepts the same lines as
 // encoding/json.
@@ -23,26 +23,26 @@ type jsonScan struct {
 	at     int
 	names  []string
 	path   []byte // names of the members around at, with dots
-	arrays int    // arrays around at: their elements have no name
+	arrays int    // number of arrays around at; their elements have no name
 	fields []field
-	text   []byte // texts of the fields, one after the other
-	begun  bool   // the value of a field has begun, at least
+	text   []byte // concatenated texts of the fields
+	begun  bool   // the value of a field has at least begun
 	deep   bool   // the line is deeper than maxDepth
 
-	keys   []string // the members whose values are in values
-	values [][2]int // offsets of their values in b, without quotes; by the index in keys
+	keys   []string // members whose values are in values
+	values [][2]int // offsets of their values in b, without quotes; by index in keys
 }
 
-// jsonFields appends to fields the values of a line that must be filtered, in their order, with
-// their text in buf. It returns false if the line is not an object in JSON. A line without any of
-// the members, and one of MongoDB with a backtrace, is one field. A line that is too deep has no
-// field.
+// jsonFields appends the values in a line that must be filtered to fields, in order, with their
+// text in buf. It returns false if the line is not a JSON object. A line without any of the
+// members, and a MongoDB line with a backtrace, is one field. A line that is nested too deeply has
+// no field.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	return s.found(buf)
 }
 
-// found is the function jsonFields for a new jsonScan.
+// found implements the function jsonFields for a new jsonScan.
 func (s *jsonScan) found(buf *[]byte) (found []field, ok bool) {
 	fields, line := s.fields, s.b
 	ok = s.line()
@@ -63,15 +63,15 @@ func (s *jsonScan) found(buf *[]byte) (found []field, ok bool) {
 	return s.fields, true
 }
 
-// The messages of MongoDB whose frames are members beside the message. The filter puts the answers
-// into the objects of the frames.
+// Messages of MongoDB whose frames are members beside the message. The filter puts the answers into
+// the objects of the frames.
 const (
 	mongoTrace = "BACKTRACE"
 	mongoFrame = "Frame"
 )
 
-// beginsJSON reports whether b may begin a line of JSON that has a field, and whether the value of
-// a field has begun.
+// beginsJSON reports whether b may begin a line of JSON with a field, and whether the value of a
+// field has begun.
 func beginsJSON(b []byte, names []string) (may, has bool) {
 	s := jsonScan{b: b, names: names}
 	whole := s.line()
@@ -144,7 +144,7 @@ func (s *jsonScan) object(depth int) bool {
 	}
 }
 
-// array reads an array after its opening bracket. ints are its elements if all are bytes.
+// array reads an array after its opening bracket. bytes has its elements if all of them are bytes.
 func (s *jsonScan) array(depth int) (bytes []byte, ok bool) {
 	if s.blanks(); s.next(']') {
 		return nil, true
@@ -223,12 +223,12 @@ func (s *jsonScan) value(depth int) bool {
 	return s.number()
 }
 
-// message is the member that journalctl -o json prints as an array of bytes if it has control
-// characters.
+// message is the member that journalctl -o json prints as an array of bytes if its value has
+// control characters.
 const message = "MESSAGE"
 
-// beforeArrays returns the offset in b of the first text that is an array of bytes, or len(b). The
-// search for marks does not find marks in such an array.
+// beforeArrays returns the offset in b of the first text in the form of an array of bytes, or
+// len(b). The search for marks does not find marks in such an array.
 func beforeArrays(b []byte) int {
 	const member = `"` + message + `"`
 	for at := 0; ; at += len(member) {
@@ -321,7 +321,7 @@ func (s *jsonScan) digits() bool {
 }
 
 // isJSON returns JSON if b begins with a line of JSON that has a field, Auto if more bytes are
-// needed, and Markup otherwise. If the first line is longer than the head, its beginning decides.
+// needed, and Markup otherwise. If the first line is longer than the head, its start decides.
 func isJSON(b []byte, until extent, names []string) Format {
 	if !bytes.HasPrefix(b, []byte("{")) {
 		return Markup

@@ -7,9 +7,9 @@ import (
 )
 
 // KeyBy sets the members of a record whose values name its process. Each process has its own
-// modules and maps; records without any of the members share one more process. The members are in
-// the form of [DefaultFields]; in a journal's entry they are its fields. A log whose lines are not
-// records has one process. Call KeyBy before the first Write and before Restore.
+// modules and maps; records without any of the members share another process. The members have the
+// form of [DefaultFields]; in a journal entry they are its fields. A log without records has one
+// process. Call KeyBy before the first Write and before Restore.
 func (e *Envelope) KeyBy(members ...string) {
 	e.keys.names = members
 	e.enter(nil)
@@ -33,16 +33,16 @@ const keyBlank = ' '
 
 var escapedBlanks = strings.NewReplacer(" ", `\ `, `\`, `\\`)
 
-// A keyReader reads the keys of lines of JSON. It keeps its memory for the next line.
+// A keyReader reads the keys of lines of JSON. It reuses its memory.
 type keyReader struct {
-	names  []string // the members that are a key
+	names  []string // members of the key
 	values [][2]int // see jsonScan
 	path   []byte
 }
 
 // append appends the key of a line: the values of the members, in their order, with a blank between
-// them. A value that is not a string is used as it is written. The key is empty if the line is not an
-// object in JSON, or has none of the members.
+// them. A value other than a string is used in its JSON form. The key is empty if the line is not a
+// JSON object, or has none of the members.
 func (k *keyReader) append(dst, line []byte) []byte {
 	if len(k.names) == 0 {
 		return dst
@@ -57,7 +57,7 @@ func (k *keyReader) append(dst, line []byte) []byte {
 	return k.found(dst, line)
 }
 
-// begin lets a new jsonScan note the values of the members.
+// begin makes a new jsonScan record the values of the members.
 func (k *keyReader) begin(s *jsonScan) {
 	if k.values == nil {
 		k.values = make([][2]int, len(k.names))
@@ -66,7 +66,7 @@ func (k *keyReader) begin(s *jsonScan) {
 	s.keys, s.values = k.names, k.values
 }
 
-// found appends the key of a line that the jsonScan of begin has read.
+// found appends the key of the line that begin's jsonScan has read.
 func (k *keyReader) found(dst, line []byte) []byte {
 	return appendKey(dst, len(k.names), func(dst []byte, i int) []byte {
 		from, to := k.values[i][0], k.values[i][1]
@@ -78,9 +78,9 @@ func (k *keyReader) found(dst, line []byte) []byte {
 	})
 }
 
-// appendKey appends n values, of which value appends one, with blanks between them; nothing if all
-// are empty. Within one of several values, blanks are escaped: records of different values must not
-// have the same key.
+// appendKey appends n values, each by a call of value, separated by blanks; nothing if all are
+// empty. If there are several values, it escapes blanks in them: records with different values must
+// not have the same key.
 func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	start := len(dst)
 	empty := true
@@ -101,8 +101,8 @@ func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	return dst
 }
 
-// noteKey notes the value that ends at s.at, if its member is one of keys. The last member with a
-// name wins, as in most readers.
+// noteKey records the value that ends at s.at if its member is one of keys. The last member with a
+// name wins, as in most JSON readers.
 func (s *jsonScan) noteKey(from int) {
 	for i, name := range s.keys {
 		if string(s.path) != name {

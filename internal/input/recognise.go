@@ -7,23 +7,23 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// headSize is the number of bytes at the beginning of an input that may decide its format. Real
-// reports and profiles are recognised by their first kilobyte.
+// headSize is the number of bytes at the start of an input that may decide its format. Real reports
+// and profiles are recognised within the first kilobyte.
 const headSize = 4 << 10
 
 // An extent describes the input after its head.
 type extent uint8
 
 const (
-	more   extent = iota // more bytes may follow and decide
-	full                 // more bytes may follow, but do not decide
+	more   extent = iota // more bytes may follow and may decide
+	full                 // more bytes may follow, but are not considered
 	silent               // nothing has followed for some time
 	ended                // nothing follows: the last line is complete
 )
 
 // Recognise returns the format of an input that begins with head. It examines at most 4 KiB, and
-// returns Auto if head is shorter and does not decide. More bytes of the input do not change a
-// format once it is recognised.
+// returns Auto if head is shorter and does not decide. Further bytes never change a recognised
+// format.
 func Recognise(head []byte) Format {
 	if len(head) >= headSize {
 		return recognise(head[:headSize], full, nil)
@@ -36,7 +36,7 @@ func Recognise(head []byte) Format {
 func recognise(head []byte, until extent, fields []string) Format {
 	b := trimPrefix(head, byteOrderMark)
 	if line, _, whole := bytes.Cut(b, newline); whole && len(bytes.TrimSpace(line)) == 0 {
-		return Markup // blank lines of a log are printed at once
+		return Markup // leading blank lines of a log are printed at once
 	}
 	b = bytes.TrimLeft(b, " \t\r")
 	undecided := len(b) == 0
@@ -71,9 +71,9 @@ var (
 
 // isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
 // Markup otherwise. A profile may begin with the line "# callgrind format", followed by a header
-// line or one that names a function, a file or an object. Many producers write only header lines,
-// one of which names events, and then a line that names a function, a file or an object. One line
-// is not enough: it may be the first of a log.
+// line or a line that names a function, a file or an object. Many producers write only header
+// lines, including one for events, and then a line that names a function, a file or an object. One
+// line is not enough, since it may be the first line of a log.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)
@@ -114,13 +114,13 @@ func isCallgrind(b []byte, until extent) Format {
 	return Markup
 }
 
-// isHeader returns the key of a header line of a profile, or "". If cut is set, line may be only
-// the beginning of such a line.
+// isHeader returns the key of a profile's header line, or "". If cut is set, line may be
+// incomplete.
 func isHeader(line []byte, cut bool) string {
 	for _, key := range keysOfCallgrind {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok && len(rest) > 0 && rest[0] == ':' {
 			if (key == "events" || key == "version") && len(bytes.TrimSpace(rest[1:])) == 0 && !cut {
-				continue // no event, or a paragraph of a log
+				continue // without an event, or a paragraph of a log
 			}
 			return key
 		}
@@ -132,9 +132,9 @@ func isHeader(line []byte, cut bool) string {
 }
 
 // isRTrace returns RTrace if b begins like a report of sp-rtrace, Auto if more bytes are needed,
-// and Markup otherwise. The header has pairs of keys and values, at least the version and one more.
-// A record of such a report must follow, unless the input ends: the header alone may be the first
-// line of a log.
+// and Markup otherwise. The header has at least two pairs of keys and values, one of them the
+// version. A record of such a report must follow, unless the input ends, since the header alone may
+// be the first line of a log.
 func isRTrace(b []byte, until extent) Format {
 	line, rest, whole := bytes.Cut(b, newline)
 	cut := !whole && until != ended
@@ -176,10 +176,10 @@ func isRTrace(b []byte, until extent) Format {
 	return Auto
 }
 
-// begins reports whether b is the beginning of s.
+// begins reports whether s begins with b, and is longer.
 func begins(s string, b []byte) bool { return len(b) < len(s) && s[:len(b)] == string(b) }
 
-// trimPrefix removes prefix from the beginning of b. b may end within the prefix.
+// trimPrefix removes prefix from the start of b, which may end within the prefix.
 func trimPrefix(b []byte, prefix string) []byte {
 	if n := min(len(b), len(prefix)); string(b[:n]) == prefix[:n] {
 		return b[n:]

@@ -9,29 +9,29 @@ import (
 	"unicode/utf8"
 )
 
-// A field is a value of a record that is filtered. A record is a line of JSON or an entry of the
-// journal; everything else of it stays as it is.
+// A field is a value in a record that is filtered. A record is a line of JSON or a journal entry;
+// its other bytes stay unchanged.
 type field struct {
 	name     string // name of the member; empty for a whole line
-	from, to int    // range of the value in the record
+	from, to int    // range in the record
 	form     form
 	text     []byte // the value
-	last     int64  // number of the last line of text in the filter
-	end      int    // end of its output in seal.got, once it is known
+	last     int64  // number of its last line of text in the filter
+	end      int    // end of its output in seal.got, once known
 }
 
-// A form is how a value is written.
+// A form is the encoding of a value.
 type form uint8
 
 const (
 	jsonString form = iota
-	htmlString      // a string in which <, > and & are escaped, as Go does
-	byteArray       // an array of numbers, as journald writes a text that has control characters
-	exported        // a field of journald's export format, with its name and its line end
-	wholeLine       // a line of JSON as it is: replacements must leave it a valid object
+	htmlString      // a string in which <, > and & are escaped, as in Go
+	byteArray       // an array of numbers, as in journald for texts with control characters
+	exported        // a field in journald's export format, with its name and its line end
+	wholeLine       // an unchanged line of JSON, in which replacements must preserve a valid object
 )
 
-// notFiltered is the text of a wholeLine that is printed as it came.
+// notFiltered is the text of a wholeLine that is printed unchanged.
 const notFiltered = "{}"
 
 // ended reports whether the text ends with a line end. If not, its output has one more.
@@ -46,7 +46,7 @@ func (f *field) lines() int64 {
 	return int64(n)
 }
 
-// textOf returns the text of a line of the log, or the line itself if it is not in the format.
+// textOf returns the text of a line of the log, or the line itself if it does not have the format.
 func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
 	if e.c.open != nil {
 		if _, text, ok := e.c.open(line, buf); ok {
@@ -76,7 +76,7 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 }
 
 // jsonFields is the function jsonFields for e. A line that is one field gets no new elements,
-// because it has no place for modules: the filter reads only the elements that the line has.
+// because it has no place for modules: the filter reads only the elements in the line.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -85,11 +85,11 @@ func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field
 	return fields, ok
 }
 
-// maxRecord bounds the output for a record, in bytes. A record with more is printed as it came.
+// maxRecord bounds the bytes of output for a record. A record with more is printed unchanged.
 const maxRecord = 8 << 20
 
-// recordLine processes a record. It returns false if the caller is to print it unchanged.
-// Otherwise it calls flush before its first change.
+// recordLine processes a record. It returns false if the caller must print it unchanged. Otherwise
+// it calls flush before its first change.
 func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	var fields []field
 	ok := len(line) <= maxLine+1
@@ -110,8 +110,8 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	return true
 }
 
-// filterRecord passes the texts of a record to the filter, each on lines of its own. A text of
-// several lines may have a whole trace; a trace of several records has a frame in each.
+// filterRecord gives the filter the texts of a record, each on separate lines. A text of several
+// lines may have a whole trace; a trace in several records has a frame in each.
 func (e *Envelope) filterRecord(l *seal) {
 	if len(l.parts) > 0 { // the record is a line of a container
 		e.enter(l.text)
@@ -134,7 +134,7 @@ func (e *Envelope) filterRecord(l *seal) {
 		if !f.ended() {
 			e.given = append(e.given, '\n')
 		}
-		e.f.Write(e.given) // its error is that of the writer, which e.out keeps
+		e.f.Write(e.given) // e.out keeps the writer's error
 	}
 	// a trace that began earlier may continue in the next record
 	if held := int64(e.f.HeldTrace()); several && held > 0 && held <= l.last-l.line+1 {
@@ -143,8 +143,8 @@ func (e *Envelope) filterRecord(l *seal) {
 	e.endLine()
 }
 
-// harmless reports whether a terminal may get a record but for the values of its fields, which are
-// not the whole line.
+// harmless reports whether a terminal may receive a record, apart from the values of its fields,
+// which must not be the whole line.
 func harmless(line []byte, fields []field) bool {
 	at := 0
 	for _, f := range fields {
@@ -156,20 +156,20 @@ func harmless(line []byte, fields []field) bool {
 	return printable(bytes.TrimRight(line[at:], "\r\n"))
 }
 
-// printable reports whether b is UTF-8 without control characters and without characters that
-// change the direction of text.
+// printable reports whether b is UTF-8 without control characters and characters that change the
+// direction of text.
 func printable(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
 }
 
-// prefixFields are the members of a line of JSON that a page shows before its texts.
+// prefixFields are the members of a line of JSON that a page shows before the texts.
 var prefixFields = []string{"time", "timestamp", "@timestamp", "ts", "date", "level", "severity", "log.level", "logger"}
 
 // maxPrefix bounds the value of one of these fields.
 const maxPrefix = 64 // bytes
 
 // appendRecordPrefix appends time, level and logger of a line of JSON, with a blank after each, if
-// they are strings. It appends nothing for a line that is one field, nor for an entry of a journal.
+// they are strings. It appends nothing for a line that is one field, or a journal entry.
 func appendRecordPrefix(dst, record []byte, fields []field) []byte {
 	if f := fields[0].form; f != jsonString && f != htmlString {
 		return dst
@@ -201,8 +201,8 @@ func (l *seal) take(line int64, p []byte) {
 	}
 }
 
-// finishRecord prints a record whose texts have all of their output. A record that has nothing but
-// texts without output, as modules and maps have none, is left out.
+// finishRecord prints a record whose texts have all their output. It omits a record that consists
+// only of texts without output, such as modules and maps.
 func (s *sealer) finishRecord(l *seal) {
 	for ; l.field < len(l.fields); l.field++ {
 		l.fields[l.field].end = len(l.got)
@@ -219,7 +219,7 @@ func (s *sealer) finishRecord(l *seal) {
 		}
 	}
 	switch {
-	case l.cut, !changed: // as a record without fields
+	case l.cut, !changed: // treated as a record without fields
 		s.print(l.raw)
 		s.bare = l.noEnd
 		return
@@ -261,7 +261,7 @@ func (s *sealer) finishRecord(l *seal) {
 	}
 }
 
-// isObject reports whether b, a line, is an object in JSON.
+// isObject reports whether b, a line, is a JSON object.
 func isObject(b []byte) bool {
 	s := jsonScan{b: b}
 	return bytes.Count(b, newline) <= 1 && s.line()

@@ -10,46 +10,46 @@ import (
 )
 
 // A Reply answers each line of JSON with one object on a line, for programs such as rsyslog's
-// mmexternal, which change their messages by the answers: the object has the members whose strings
-// filtering changes, with their new strings, at their place in the object, and no others. It is {}
-// if nothing changes, if nothing of a text is printed (as of {{{reset}}}), and for a line that is not
-// an object in JSON, is longer than 1 MiB, or has more than 8 MiB of new text.
+// mmexternal, which update their messages with the answers. The object has only the members whose
+// strings filtering changes, with their new strings, in the original nesting. It is {} if nothing
+// changes, if a text has no output (such as {{{reset}}}), and for a line that is not a JSON object,
+// is longer than 1 MiB, or has more than 8 MiB of new text.
 //
-// A reply is written before the next line is read, so that no part of a line is held back for a
-// later one: the frames of a raw backtrace without build IDs are judged line by line, and a module
-// and its maps are merged within one string only. One goroutine at a time may use a Reply.
+// A reply is written before the next line is read, so that no part of a line is held back: the
+// frames of a raw backtrace without build IDs are judged line by line, and a module and its maps
+// are merged only within one string. One goroutine at a time may use a Reply.
 type Reply struct {
 	w        io.Writer
-	names    []string  // the members that are filtered
-	keys     keyReader // names the process of a line
+	names    []string  // members that are filtered
+	keys     keyReader // finds the process of a line
 	lines    *filter.Lines
 	contexts contexts
 	changed  bool // the contexts have changed since the last call of ProcessesChanged
 
 	cut    lines.Cutter
 	err    error
-	out    []byte  // the replies to write
+	out    []byte  // replies to write
 	fields []field // scratch: the fields of the current line
-	text   []byte  // scratch: their texts
-	got    []byte  // scratch: the new texts
+	text   []byte  // scratch: texts of the fields
+	got    []byte  // scratch: new texts
 	path   []byte  // scratch: the path of a jsonScan
 	key    []byte  // scratch
-	edits  []field // scratch: the fields that change
+	edits  []field // scratch: fields that change
 }
 
-// contexts are the contexts of the processes by their keys: see [access.Contexts].
+// contexts has the contexts of processes by key: see [access.Contexts].
 type contexts interface {
 	Of(key []byte) *filter.Context // valid until the next call
 	AppendProcesses(dst []byte) []byte
 	Restore(context []byte) error
 }
 
-// noChange is the reply for a line that stays as it is.
+// noChange is the reply for an unchanged line.
 const noChange = "{}\n"
 
 // NewReply returns a Reply that filters with the options o, and writes to w. keys are the members
-// whose values name the process of a line, fields the members that are filtered; both are in the
-// form of [DefaultFields], which are used if fields is empty. Options of the output have no effect.
+// whose values name the process of a line, and fields the members that are filtered; both have the
+// form of [DefaultFields], which are used if fields is empty. Options for output have no effect.
 func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 	r := &Reply{w: w, names: fields, keys: keyReader{names: keys}, cut: lines.Cutter{Max: maxLine}}
 	if len(fields) == 0 {
@@ -88,7 +88,7 @@ func (r *Reply) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close answers the last line, if it has no line end.
+// Close answers a last line without a line end.
 func (r *Reply) Close() error {
 	switch tail, long := r.cut.Finish(); {
 	case long:
@@ -164,10 +164,10 @@ func (r *Reply) ProcessesChanged() bool {
 // Restore sets the contexts of a new Reply from an output of AppendProcesses.
 func (r *Reply) Restore(context []byte) error { return r.contexts.Restore(context) }
 
-// changes makes an object of the members of a line that change.
+// changes makes an object with the members of a line that change.
 type changes struct {
 	b      []byte  // the line, an object in JSON
-	fields []field // the fields that change, in order, with their new texts
+	fields []field // fields that change, in order, with their new texts
 }
 
 // append appends the object.
@@ -178,9 +178,8 @@ func (c *changes) append(dst []byte) []byte {
 	return c.object(dst, &s, 1)
 }
 
-// object appends the members that change, of the object whose opening brace s has read. It is for
-// an object in which jsonFields has found all of c.fields, so that the object is valid, and not too
-// deep.
+// object appends the changed members of the object whose opening brace s has read. jsonFields must
+// have found all of c.fields in the object, so that it is valid and not nested too deeply.
 func (c *changes) object(dst []byte, s *jsonScan, depth int) []byte {
 	dst = append(dst, '{')
 	for n := 0; len(c.fields) > 0; {

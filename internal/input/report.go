@@ -61,13 +61,13 @@ func after(b []byte, s string) int {
 	return 0
 }
 
-// watchSize is the number of bytes at the beginning of a log in which a report may begin: a script
-// or the program may write before Valgrind does. All lines of a log are not searched.
+// watchSize is the number of bytes at the start of a log in which a report may begin, since a
+// script or the program may write before Valgrind does. Later lines of a log are not searched.
 const watchSize = 64 << 10
 
-// A reportWatch looks for the first line of a report of Valgrind in the beginning of a log.
+// A reportWatch looks for the first line of a Valgrind report near the start of a log.
 type reportWatch struct {
-	seen    int  // bytes that were passed to the log's translator
+	seen    int  // bytes given to the log's translator
 	midLine bool // the last byte is not a line end
 }
 
@@ -92,8 +92,8 @@ func (v *reportWatch) next(b []byte, from int) int {
 	return len(b)
 }
 
-// pass passes text to the translator of a log, up to a report of Valgrind, with which another
-// translator begins. Text that begins like a report, less than 4 KiB, is kept until more decides.
+// pass gives text to the translator of a log, up to a Valgrind report, for which it opens another
+// translator. It keeps text that begins like a report, less than 4 KiB, until more bytes decide.
 func (w *Writer) pass(p []byte) error {
 	v := w.watch
 	if v == nil {
@@ -121,7 +121,7 @@ func (w *Writer) pass(p []byte) error {
 	}
 }
 
-// passed passes on text of a log without a report.
+// passed passes on log text without a report.
 func (w *Writer) passed(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (w *Writer) passed(p []byte) error {
 	return err
 }
 
-// change ends the log, and begins a report.
+// change ends the log, and starts a report.
 func (w *Writer) change(log, report []byte) error {
 	w.watch = nil
 	if len(log) > 0 {

@@ -10,61 +10,61 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A seal is one line for the filter, or several, with the envelope of its output.
+// A seal holds the envelope for the output of one or several lines for the filter.
 type seal struct {
-	// numbers of the lines in the filter; the text of a Docker entry may have several
+	// line numbers in the filter; the text of a Docker entry may have several lines
 	line, last int64
 	parts      []part // parts of the container's line, in order
-	out        []byte // text of the line that was already printed
+	out        []byte // already printed text of the line
 	text       []byte // text for the filter
-	raw        []byte // the input lines of that text
-	open       bool   // the container's line continues after it
-	noEnd      bool   // the log ends with the line, without a line end
-	got        []byte // output of the filter for the line so far
-	// the output is too large: its beginning was printed early, or it is not printed at all
+	raw        []byte // input lines of that text
+	open       bool   // the container's line continues after this one
+	noEnd      bool   // the log ends with this line, without a line end
+	got        []byte // the filter's output for the line so far
+	// the output is too large: its start was printed early, or it will not be printed at all
 	cut    bool
 	fields []field // fields of a record; nil for a line of a container
 	// the part of a record that a page or a journal shows before each line; nil until first needed
 	prefix []byte
-	field  int // the first field whose output may not be complete
+	field  int // first field whose output may be incomplete
 }
 
-// chunkSize is the largest text of a part in bytes, if a line has several parts: the size of the
+// chunkSize is the maximum bytes of text in a part, if a line has several parts: the size of the
 // blocks that container runtimes read.
 const chunkSize = 16 << 10 // bytes
 
-// A sealer puts the output of the filter into envelopes, and prints it.
+// A sealer puts the filter's output into envelopes, and prints it.
 type sealer struct {
 	w    io.Writer
 	c    container
 	term bool // the output is a terminal
 	err  error
-	// the filter prints objects, which have the envelope as members, or the output of a Printer,
-	// which has no envelope
+	// the filter prints objects, with the envelope as members, or a Printer's output, without
+	// envelopes
 	records bool
-	lines   bool // messages of a journal are lines of text
-	json    bool // messages of a journal are objects
-	midLine bool // the output ends within a line; kept only if lines is set
+	lines   bool // journal messages are lines of text
+	json    bool // journal messages are objects
+	midLine bool // the output ends within a line; updated only if lines is set
 
-	cur    *seal   // the current line; nil if it has no envelope
+	cur    *seal   // current line; nil if it has no envelope
 	queue  []*seal // lines that the filter holds back or that have no output yet, in order
 	queued int     // approximate bytes of queue
 	got    []byte  // scratch: output for the current line
 	record []byte  // scratch: a record in a line of a container
 
-	buf []byte // output that is not written to w yet
-	// buf ends with the log's last line, without a line end; the line of another stream may follow
+	buf []byte // output not yet written to w
+	// buf ends with the log's last line, without a line end; a line of the other stream may follow
 	bare bool
 }
 
 const (
-	// bytes of a span above which it is written from the caller's block, not copied
+	// a longer span is written from the caller's block without a copy
 	directSize = 32 << 10
-	bufSize    = 256 << 10 // bytes that are written at once
-	gotSize    = 1 << 20   // bytes of output for one line that are kept until the line is finished
+	bufSize    = 256 << 10 // bytes written at once
+	gotSize    = 1 << 20   // bytes of output kept for one line until it is finished
 )
 
-// sealOf returns the envelope for a line number of the filter, or nil.
+// sealOf returns the envelope for the filter's line number, or nil.
 func (s *sealer) sealOf(line int64) *seal {
 	if s.cur.has(line) {
 		return s.cur
@@ -76,7 +76,7 @@ func (s *sealer) sealOf(line int64) *seal {
 	return nil
 }
 
-// has reports whether l, which may be nil, is the envelope of the line with this number.
+// has reports whether l, which may be nil, is the envelope of this line.
 func (l *seal) has(line int64) bool { return l != nil && l.line <= line && line <= l.last }
 
 // emit receives the filter's output for a line.
@@ -111,7 +111,7 @@ func (s *sealer) prefix(dst []byte, line int64) []byte {
 	if len(l.parts) > 0 {
 		dst = s.c.prefix(dst, l.parts[0])
 	}
-	if len(l.fields) > 0 && l.prefix == nil { // a record may have many lines
+	if len(l.fields) > 0 && l.prefix == nil { // computed once, since a record may have many lines
 		record := l.raw
 		if len(l.parts) > 0 {
 			record = l.text
@@ -144,7 +144,7 @@ func (s *sealer) members(dst []byte, line int64) []byte {
 	return dst
 }
 
-// endBare adds the missing line end of the last line, since another line follows.
+// endBare adds the missing line end of the last line, because another line follows.
 func (s *sealer) endBare() {
 	if s.bare {
 		s.buf = append(s.buf, '\n')
@@ -192,8 +192,8 @@ func (s *sealer) begin(l *seal) {
 }
 
 // end ends the current line. done is the number of lines that the filter does not hold back as a
-// backtrace; module is the number of the module line that it holds, the current one or an earlier
-// one into which it may have merged, or 0.
+// backtrace; module is the number of the module line that it holds, or 0. This is the current line,
+// or an earlier one into which it may have merged.
 func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil
@@ -212,7 +212,7 @@ func (s *sealer) end(done, module int64) {
 	}
 }
 
-// settled finishes the queued lines whose output is complete; see end.
+// settled finishes the queued lines with complete output; see end.
 func (s *sealer) settled(done, module int64) {
 	if module > 0 {
 		s.settle(min(module, done+1))
@@ -227,7 +227,7 @@ func (s *sealer) enqueue(l *seal) {
 	s.queued += l.size()
 }
 
-// settle finishes the queued lines before the line with this number: the filter has printed them.
+// settle finishes the queued lines before this line number, which the filter has printed.
 func (s *sealer) settle(line int64) {
 	n := 0
 	for n < len(s.queue) && s.queue[n].last < line {
@@ -238,10 +238,10 @@ func (s *sealer) settle(line int64) {
 	s.queue = slices.Delete(s.queue, 0, n)
 }
 
-// size returns about how many bytes of memory l takes in the queue, without its output.
+// size returns the approximate bytes of memory of l in the queue, without its output.
 func (l *seal) size() int { return 256 + 2*len(l.raw) }
 
-// finish prints a line whose output of the filter is complete.
+// finish prints a line for which the filter's output is complete.
 func (s *sealer) finish(l *seal) {
 	n := len(l.text)
 	switch {
@@ -253,7 +253,7 @@ func (s *sealer) finish(l *seal) {
 		s.print(l.raw)
 		s.bare = l.noEnd
 	case !l.cut && len(l.out) > 0 && !bytes.HasPrefix(l.got, l.out):
-		if len(l.got) == 0 { // an elided line: its beginning was printed already
+		if len(l.got) == 0 { // an elided line whose start was already printed
 			l.got = append(l.got, '\n')
 		}
 		l.out = nil
@@ -278,7 +278,7 @@ func (s *sealer) spill(l *seal) {
 	l.got = append(l.got[:0], l.got[n:]...)
 }
 
-// seal prints lines in the envelope of l. last reports that they end the line.
+// seal prints lines in the envelope of l. last means that they complete the line.
 func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	for len(lines) > 0 {
 		text, rest, ended := bytes.Cut(lines, []byte{'\n'})
@@ -304,7 +304,7 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 }
 
 // clone returns a copy that shares no bytes with the log's block. Without raw it has only the
-// fields needed to print changed lines.
+// fields for printing changed lines.
 func (l *seal) clone(raw bool) *seal {
 	c := *l
 	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil

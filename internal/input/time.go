@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loggedAt returns the time recorded in a record, which is a line of the log or an entry of a
-// journal. It returns zero for a record without a time.
+// loggedAt returns the time in a record, which is a line of the log or a journal entry. It returns
+// zero for a record without a time.
 func loggedAt(format Format, record []byte) time.Time {
 	switch format {
 	case CRI:
@@ -25,8 +25,8 @@ func loggedAt(format Format, record []byte) time.Time {
 	return time.Time{}
 }
 
-// lastMember returns the value of the last member of an object in JSON that begins with these
-// bytes, nil without one.
+// lastMember returns the value of the last member of a JSON object that begins with these bytes, or
+// nil.
 func lastMember(record []byte, begin string) []byte {
 	i := bytes.LastIndex(record, []byte(begin))
 	if i < 0 {

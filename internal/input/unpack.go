@@ -23,8 +23,9 @@ type unpacker struct {
 	w       *Writer
 	written int64 // packed bytes written so far
 	taken   int64 // packed bytes that the goroutine has read
-	plain   bool  // the input begins like a packed one, but is not packed
-	used    int64 // value of taken at the last request for more bytes: all of these are unpacked
+	plain   bool  // the input begins like packed data, but is not packed
+	// value of taken at the last request for more bytes: all bytes before are unpacked
+	used int64
 }
 
 // newUnpacker starts the goroutine, which writes to w. Close waits for it.
@@ -46,8 +47,8 @@ func newUnpacker(f *unpack.Format, w *Writer) *unpacker {
 	return u
 }
 
-// unpack passes the unpacked bytes to the Writer, and the bytes after the compressed data. The
-// error is the Writer's, or an UnpackError.
+// unpack gives the Writer the unpacked bytes, and the bytes after the compressed data. The error is
+// the Writer's, or an UnpackError.
 func (u *unpacker) unpack() error {
 	m := u.format.NewReader((*packedBytes)(u), u.memory)
 	defer m.Close()
@@ -65,13 +66,13 @@ func (u *unpacker) unpack() error {
 	return cmp.Or(err, error(damage))
 }
 
-// An UnpackError reports an input that begins like a compressed file and is damaged, incomplete, or
-// needs more memory than there is. What was unpacked before the damage, and the text after it, are
-// printed.
+// An UnpackError reports an input that begins like a compressed file but is damaged or incomplete,
+// or for which there is not enough memory. Text unpacked before the damage, and text after the
+// compressed data, is printed.
 type UnpackError struct {
 	Format string // format of the file: gzip, zstd, xz or bzip2
 	Err    error  // error of the decoder
-	// upper bound of the bytes of the file that were neither unpacked nor printed; set when Close
+	// upper bound of the file's bytes that were neither unpacked nor printed; set when Close
 	// returns
 	Lost int64
 }
@@ -105,7 +106,7 @@ func (w *sink) Write(b []byte) (n int, err error) {
 	return n, w.err
 }
 
-// Write returns when the goroutine has read all of p. It may not be unpacked yet.
+// Write returns when the goroutine has read all of p, which may not be unpacked yet.
 func (u *unpacker) Write(p []byte) (int, error) {
 	u.mu.Lock()
 	u.written += int64(len(p))
@@ -126,8 +127,8 @@ func (u *unpacker) with(do func(*Writer) error) error {
 	return do(u.w)
 }
 
-// pending returns the result of is for the Writer, or true if the Writer may still get bytes that
-// are not unpacked.
+// pending returns is for the Writer, or true if the Writer may still receive bytes that are not
+// unpacked yet.
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -141,7 +142,7 @@ func (u *unpacker) isPlain() bool {
 	return u.plain
 }
 
-// packedBytes is the side of an unpacker that the goroutine reads.
+// packedBytes is the side of an unpacker from which the goroutine reads.
 type packedBytes unpacker
 
 func (p *packedBytes) Read(b []byte) (int, error) {

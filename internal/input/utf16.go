@@ -10,27 +10,27 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// An Encoding is how the text of an input is encoded, if that is not UTF-8.
+// An Encoding is the encoding of an input's text, if it is not UTF-8.
 type Encoding uint8
 
-// The encodings. [Encoding.Marked] tells which begin with a byte order mark.
+// The encodings. [Encoding.Marked] reports which begin with a byte order mark.
 const (
 	UTF8 Encoding = iota
 	UTF16LE
 	UTF16BE
-	UnmarkedUTF16LE // is passed unchanged
-	UnmarkedUTF16BE // is passed unchanged
-	UTF32LE         // is passed unchanged
+	UnmarkedUTF16LE // passed on unchanged
+	UnmarkedUTF16BE // passed on unchanged
+	UTF32LE         // passed on unchanged
 )
 
 var encodingNames = [...]string{"UTF-8", "UTF-16LE", "UTF-16BE", "UTF-16LE", "UTF-16BE", "UTF-32LE"}
 
 func (e Encoding) String() string { return encodingNames[e] }
 
-// Marked reports whether text of the encoding begins with a byte order mark.
+// Marked reports whether text in the encoding begins with a byte order mark.
 func (e Encoding) Marked() bool { return e != UTF8 && e != UnmarkedUTF16LE && e != UnmarkedUTF16BE }
 
-// Read reports whether the Writer passes the text on as UTF-8.
+// Read reports whether the Writer converts the text to UTF-8.
 func (e Encoding) Read() bool { return e < UnmarkedUTF16LE }
 
 const (
@@ -39,9 +39,9 @@ const (
 )
 
 // encodingOf returns the encoding of an input that begins with head. If more bytes are needed,
-// undecided is true. Two bytes are not enough: a character of Latin-1 must follow the mark within
-// the head, as in each text with blanks or line ends. A mark of UTF-16LE before two zeros is a mark
-// of UTF-32LE, if the next character has two zeros as well.
+// undecided is true. Two bytes are not enough: a Latin-1 character must follow the mark within the
+// head, as in any text with blanks or line ends. A UTF-16LE mark before two zeros is a UTF-32LE
+// mark if the next character has two zeros as well.
 func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 	if len(head) >= headSize {
 		head, until = head[:headSize], full
@@ -73,25 +73,25 @@ func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 	return UTF8, until == more
 }
 
-// onlyMark reports whether an input has nothing but a byte order mark of UTF-16 yet: a program may
-// open its log long before it writes the first line.
+// onlyMark reports whether an input so far has only a UTF-16 byte order mark: a program may open
+// its log long before it writes the first line.
 func onlyMark(head []byte) bool { return string(head) == markLE || string(head) == markBE }
 
-// An utf16Decoder makes UTF-8 of UTF-16. A surrogate without its pair and half a unit at the end
-// become U+FFFD. A byte order mark at the beginning of a line is left out, and may change the byte
-// order: it begins another file of a log that is rotated.
+// A utf16Decoder converts UTF-16 to UTF-8. An unpaired surrogate and half a unit at the end become
+// U+FFFD. A byte order mark at the start of a line is removed, and may change the byte order: it
+// begins another file of a rotated log.
 //
-// Any bytes are valid units of UTF-16: a log in UTF-8 reads as Chinese characters. The decoder
+// Any bytes are valid units of UTF-16: UTF-8 text would be read as Chinese characters. The decoder
 // therefore keeps the bytes after a Latin-1 character, such as a blank or a line end, until the
 // next one. If none comes within headSize, or if unpack.TextRun bytes look like text with a line
 // end, it decides that the input is not UTF-16: it passes these bytes and all later ones unchanged.
 type utf16Decoder struct {
-	big bool // the higher byte comes first
+	big bool // the high byte comes first
 
-	kept    []byte // bytes after the last character of Latin-1, at most headSize
-	run     int    // index in kept of bytes that are text
-	bytes   bool   // the text is not UTF-16 any more
-	high    rune   // the first surrogate of a pair; 0 without one
+	kept    []byte // bytes after the last Latin-1 character, at most headSize
+	run     int    // index in kept of a run of bytes that look like text
+	bytes   bool   // the text is no longer UTF-16
+	high    rune   // first surrogate of a pair; 0 without one
 	midLine bool   // the last unit did not end a line
 
 	buf []byte
@@ -105,7 +105,7 @@ func (d *utf16Decoder) decode(p []byte) []byte {
 	d.buf = d.buf[:0]
 	i := len(d.kept) &^ 1
 	d.kept = append(d.kept, p...)
-	all, at := d.kept, 0 // all[at:] is kept
+	all, at := d.kept, 0 // all[at:] stays in kept
 	for ; i+1 < len(all); i += 2 {
 		low, high := all[i], all[i+1]
 		if d.big {
@@ -136,7 +136,7 @@ func (d *utf16Decoder) decode(p []byte) []byte {
 	return d.buf
 }
 
-// textOf returns the index of a run of text that is not UTF-16 at the end of the kept bytes, or -1.
+// textOf returns the index of a run of text other than UTF-16 at the end of the kept bytes, or -1.
 func (d *utf16Decoder) textOf(kept []byte) int {
 	for n := unpack.TextLen(kept[d.run:]); d.run+n < len(kept); n = unpack.TextLen(kept[d.run:]) {
 		d.run += n + 1
@@ -147,16 +147,16 @@ func (d *utf16Decoder) textOf(kept []byte) int {
 	return -1
 }
 
-// hasLines reports whether b has line ends, but fewer than a word of Gurmukhi: U+0A15 to U+0A7E.
+// hasLines reports whether b has line ends, but fewer than a word in Gurmukhi: U+0A15 to U+0A7E.
 func hasLines(b []byte) bool { n := bytes.Count(b, newline); return n > 0 && 2*n < len(b) }
 
-// isText reports whether the kept bytes may be text of UTF-8.
+// isText reports whether the kept bytes may be UTF-8 text.
 func (d *utf16Decoder) isText() bool { return unpack.TextLen(d.kept) == len(d.kept) }
 
 // unfinished reports whether flush returns something.
 func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }
 
-// flush returns the text of the kept bytes, unless they may be UTF-8: then later bytes decide.
+// flush returns the text of the kept bytes, unless they may be UTF-8, which later bytes decide.
 func (d *utf16Decoder) flush() []byte {
 	d.buf = d.buf[:0]
 	if d.unfinished() {
@@ -174,7 +174,7 @@ func (d *utf16Decoder) units(b []byte) int {
 	return len(b) &^ 1
 }
 
-// unit appends the text of a unit, if it is a whole character.
+// unit appends the text of a unit that is a whole character.
 func (d *utf16Decoder) unit(first, second byte) {
 	c := rune(second)<<8 | rune(first)
 	if d.big {
@@ -200,12 +200,12 @@ func (d *utf16Decoder) unit(first, second byte) {
 	case 0xd800 <= c && c < 0xdc00:
 		d.high = c
 	default:
-		d.buf = utf8.AppendRune(d.buf, c) // U+FFFD for a second surrogate
+		d.buf = utf8.AppendRune(d.buf, c) // U+FFFD for an unpaired second surrogate
 	}
 	d.midLine = c != '\n'
 }
 
-// end returns the text of the bytes kept at the end of the input.
+// end returns the text of the bytes kept until the end of the input.
 func (d *utf16Decoder) end() []byte {
 	d.buf = d.buf[:0]
 	if d.isText() && hasLines(d.kept) {
@@ -217,11 +217,11 @@ func (d *utf16Decoder) end() []byte {
 	return d.buf
 }
 
-// A utf16Reader reads r, whose encoding the decoder knows.
+// A utf16Reader reads r in an encoding that the decoder knows.
 type utf16Reader struct {
 	r       io.Reader
 	decoder utf16Decoder
-	text    []byte // decoded, and not read yet
+	text    []byte // decoded text, not read yet
 	err     error  // error of r
 }
 
@@ -253,15 +253,16 @@ func recoded(r *bufio.Reader) io.Reader {
 }
 
 // A zeroWatch finds out whether every second byte at the beginning of an input is 0, as in text of
-// UTF-16. It has seen enough after 16 bytes.
+// A zeroWatch detects whether every second byte at the start of an input is 0, as in UTF-16 text.
+// It needs 16 bytes.
 type zeroWatch struct {
 	n    int
-	zero [2]int // bytes that are 0 at even and odd places
+	zero [2]int // number of bytes that are 0 at even and odd places
 }
 
 const watchedBytes = 16
 
-// look takes the next bytes, and returns the encoding that they look like; UTF8 if it is not known.
+// look takes the next bytes, and returns the encoding that they suggest; UTF8 if it is not known.
 func (z *zeroWatch) look(p []byte) Encoding {
 	if z.n >= watchedBytes {
 		return UTF8
