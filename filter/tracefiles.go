@@ -31,6 +31,8 @@ type traceFiles struct {
 	// the operator's files, to which Sysroot and NoPaths do not apply
 	images     *report.Objects
 	givenFiles map[string]givenFile // facts about the operator's files, by path
+	candidates []candidateFile      // files below Candidates
+	listed     bool                 // candidates is set
 
 	// number of times that a file was opened or examined, in all traces; see charge
 	opened, looked int
@@ -221,6 +223,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 		m := t.imageAt(path)
 		m.Guessed = true // the log does not name this file for the frame
 		all = append(all, m)
+	}
+	if len(t.opt.Images) == 0 {
+		all = append(all, t.candidates()...)
 	}
 	return all
 }

@@ -13,7 +13,7 @@ import (
 // information, and the calls before the addresses show its base: the output is as if the operator had
 // given that too. Another build has none, and a trace of two frames proves none.
 func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
-	need(t, "gcc", "strip")
+	need(t, "gcc", "strip", "objcopy")
 	dir := t.TempDir()
 	build := func(name string, flags ...string) string {
 		file := filepath.Join(dir, name)
@@ -38,15 +38,25 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	if got := run(t, out, command, "--image", whole); got != want {
 		t.Errorf("with the base (-), without (+):\n%s", cmp.Diff(want, got))
 	}
-	_, messages := explained(t, log, "--explain", "--image", whole)
-	if said := whole + " was loaded at " + base + ": calls end at "; !strings.Contains(messages, said) {
-		t.Errorf("--explain does not say %q:\n%s", said, messages)
+	if _, messages := explained(t, log, "--explain", "--image", whole); !strings.Contains(messages, whole+" was loaded at "+base+": calls end at ") {
+		t.Errorf("--explain:\n%s", messages)
+	}
+	folder := filepath.Join(dir, "folder")
+	run(t, nil, "mkdir", folder)
+	run(t, nil, "cp", whole, other, program, folder)
+	if got := run(t, out, command, "--symbol-path", folder); got != want {
+		t.Errorf("with the base (-), with a folder of builds (+):\n%s", cmp.Diff(want, got))
+	}
+	run(t, nil, "objcopy", "--remove-section", ".note.gnu.build-id", whole, filepath.Join(folder, "copy"))
+	got, messages := explained(t, log, "--explain", "--symbol-path", folder)
+	if said := "nothing shows which of both ran"; got != log || !strings.Contains(messages, said) {
+		t.Errorf("with two files that fit:\n%s--explain:\n%s", got, messages)
 	}
 	if got := run(t, out, command, "--image", other); got != log {
 		t.Errorf("another build (-), filtered (+):\n%s", cmp.Diff(log, got))
 	}
 	two := strings.Join(strings.SplitAfter(frames, "\n")[:2], "")
-	got, messages := explained(t, two, "--explain", "--image", whole)
+	got, messages = explained(t, two, "--explain", "--image", whole)
 	if said := "too few return addresses show where " + whole + " was loaded"; got != two || !strings.Contains(messages, said) {
 		t.Errorf("two frames become:\n%s--explain:\n%s", got, messages)
 	}

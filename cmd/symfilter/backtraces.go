@@ -65,11 +65,8 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
 		KeepRaw: c.backtraces.keepRaw, Code: c.backtraces.code, ForceImages: c.backtraces.forceImages, Whole: regular}
 	d.WorkingFolder, _ = os.Getwd() // without a working folder no relative path is opened
-	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
-		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
-			d.Folders = append(d.Folders, abs)
-		}
-	}
+	d.Candidates = absolute(slices.Concat(c.symbolPaths, c.objects))
+	d.Folders = append(d.Candidates[:len(d.Candidates):len(d.Candidates)], absolute(filepath.SplitList(os.Getenv("PATH")))...)
 	for _, word := range c.backtraces.images {
 		image, err := parseImage(word)
 		if err != nil {
@@ -78,6 +75,16 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 		d.Images = append(d.Images, image)
 	}
 	return d, nil
+}
+
+// absolute returns the absolute paths of folders.
+func absolute(folders []string) (all []string) {
+	for _, folder := range folders {
+		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
+			all = append(all, abs)
+		}
+	}
+	return all
 }
 
 // parseImage parses a value of --image, [NAME=]FILE[@BASE].

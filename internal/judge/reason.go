@@ -40,6 +40,14 @@ var (
 	ErrSigned    = errors.New("the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)")
 )
 
+// A SeveralError is the reason why an address is not located that is in two files.
+type SeveralError struct{ First, Second string }
+
+// Error returns the paths, and what to do.
+func (e *SeveralError) Error() string {
+	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of both ran; --image FILE names it"
+}
+
 // ErrBudget is the reason why a frame is not located if its file was not searched.
 var ErrBudget = errors.New("the file was not searched, because the backtraces of the log have taken the time that it allows (0.4 s for each MiB, and 0.2 s); log /proc/self/maps or build IDs, or give --image FILE@BASE, so that there is nothing to search")
 

@@ -79,17 +79,20 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 // of, and the reason if there is one for all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
+	var several *SeveralError
 	for _, v := range t.files {
 		object.Guard(func() {
 			if s := (sighting{addr: f.Addr, call: f.Call}); v.image.covers(s.lookup() - v.bias) {
+				if found++; found == 2 {
+					several = &SeveralError{of.image.Path, v.image.Path}
+				}
 				of = v
-				found++
 			}
 		})
 	}
 	switch {
-	case found > 1:
-		return nil, nil
+	case several != nil:
+		return nil, several
 	case found == 0 && t.fixed:
 		return of, ErrOutside
 	case found == 0 && len(t.files) == 0:

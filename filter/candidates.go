@@ -1,0 +1,94 @@
+package filter
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// Bounds of the search for candidates, which is made once for a log.
+const (
+	maxCandidateFiles = 512 // files that are opened
+	maxCandidateDepth = 3   // folders below a folder of Candidates, as in DIR/.build-id/ab
+	maxCandidates     = 24  // files that are tried for each trace: they stay open between traces
+)
+
+// candidates returns the files with code in the folders of Candidates, in the order of their paths: the
+// calls of at most one of them may show where it was loaded. Of the copies of a program, such as the
+// stripped one and the one with debug information, it is the largest.
+func (t *tracer) candidates() (all []*judge.Image) {
+	fs := &t.files
+	if !fs.listed {
+		fs.listed = true
+		for _, folder := range t.opt.Candidates[:min(len(t.opt.Candidates), maxFolders)] {
+			fs.candidates = filesBelow(fs.candidates, folder, maxCandidateDepth)
+		}
+	}
+	chosen := make(map[buildid.ID]int) // of copies, in all
+	var kept []candidateFile
+	for _, c := range fs.candidates {
+		if len(all) == maxCandidates {
+			break
+		}
+		m := imageOf(fs.images.Named(c.path))
+		if m.Err != nil || m.Fixed || !hasCode(m) {
+			continue
+		}
+		m.Guessed = true
+		at, copied := chosen[m.ID]
+		switch {
+		case m.ID.IsZero() || !copied:
+			chosen[m.ID] = len(all)
+			all, kept = append(all, m), append(kept, c)
+		case c.size > kept[at].size:
+			all[at], kept[at] = m, c
+		}
+	}
+	fs.candidates = kept // the others are not opened for the next trace
+	return all
+}
+
+// A candidateFile is a file below a folder of Candidates.
+type candidateFile struct {
+	path string
+	size int64
+}
+
+// filesBelow appends the regular files in a folder, and in those below it down to depth, to files, which
+// get no more than maxCandidateFiles.
+func filesBelow(files []candidateFile, folder string, depth int) []candidateFile {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return files
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(4 * maxCandidateFiles) // what was read before an error counts
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if len(files) == maxCandidateFiles {
+			break
+		}
+		path := filepath.Join(folder, e.Name())
+		switch info, err := os.Stat(path); { // a tree of build IDs may have links
+		case err != nil:
+		case e.IsDir() && depth > 0:
+			files = filesBelow(files, path, depth-1)
+		case info.Mode().IsRegular():
+			files = append(files, candidateFile{path, info.Size()})
+		}
+	}
+	return files
+}
+
+// hasCode reports whether m has the bytes of its code, unlike a file of debug information.
+func hasCode(m *judge.Image) bool {
+	return slices.ContainsFunc(m.File.Sections(), func(s object.Section) bool {
+		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
+	})
+}
