@@ -19,6 +19,25 @@ const (
 	maxCandidates     = 24  // files that are tried for each trace: they stay open between traces
 )
 
+// unnamed returns the files in which the address of a frame without a module may be.
+func (t *tracer) unnamed() (all []*judge.Image) {
+	for i := range t.opt.Images {
+		all = append(all, t.imageOfOperator(&t.opt.Images[i]))
+	}
+	for _, path := range t.reader.Facts().Paths() {
+		if len(all) >= maxUnnamed {
+			break
+		}
+		m := t.imageAt(path)
+		m.Guessed = true // the log does not name the file for the frame
+		all = append(all, m)
+	}
+	if len(t.opt.Images) == 0 {
+		all = append(all, t.candidates()...)
+	}
+	return all
+}
+
 // candidates returns the files with code in the folders of Candidates, in the order of their paths: the
 // calls of at most one of them may show where it was loaded. Of the copies of a program, such as the
 // stripped one and the one with debug information, it is the largest.
@@ -26,8 +45,12 @@ func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {
 		fs.listed = true
-		for _, folder := range t.opt.Candidates[:min(len(t.opt.Candidates), maxFolders)] {
-			fs.candidates = filesBelow(fs.candidates, folder, maxCandidateDepth)
+		for _, path := range t.opt.Candidates[:min(len(t.opt.Candidates), maxFolders)] {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				fs.candidates = append(fs.candidates, candidateFile{path, info.Size()})
+				continue
+			}
+			fs.candidates = filesBelow(fs.candidates, path, maxCandidateDepth)
 		}
 	}
 	chosen := make(map[buildid.ID]int) // of copies, in all

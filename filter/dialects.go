@@ -26,9 +26,9 @@ type Dialects struct {
 	// return addresses follow a call than a file at its path needs.
 	Folders []string
 
-	// Candidates, by absolute path, are folders whose programs and libraries are tried for addresses
-	// without a module, if there are no Images: calls before the addresses may show where one of them
-	// was loaded. At most 24 files are tried, those three folders below included.
+	// Candidates, by absolute path, are programs and libraries, and folders of them, that are tried for
+	// addresses without a module, if there are no Images: calls before the addresses may show where one
+	// of them was loaded. At most 24 files are tried, those three folders below included.
 	Candidates []string
 
 	// WorkingFolder, an absolute path, is the folder that relative paths in the log refer to. If it

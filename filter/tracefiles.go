@@ -211,25 +211,6 @@ func (g *Image) isFor(module string) bool {
 	return name == module || path.Base(module) == name || strings.TrimSuffix(name, ".elf") == module || judge.ProgramName(module) == name
 }
 
-// unnamed returns the files that may contain the address of a frame without a module.
-func (t *tracer) unnamed() (all []*judge.Image) {
-	for i := range t.opt.Images {
-		all = append(all, t.imageOfOperator(&t.opt.Images[i]))
-	}
-	for _, path := range t.reader.Facts().Paths() {
-		if len(all) >= maxUnnamed {
-			break
-		}
-		m := t.imageAt(path)
-		m.Guessed = true // the log does not name this file for the frame
-		all = append(all, m)
-	}
-	if len(t.opt.Images) == 0 {
-		all = append(all, t.candidates()...)
-	}
-	return all
-}
-
 // imageOfOperator returns the operator's file.
 func (t *tracer) imageOfOperator(g *Image) *judge.Image {
 	m := imageOf(t.files.images.Named(g.Path))

@@ -44,8 +44,10 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	folder := filepath.Join(dir, "folder")
 	run(t, nil, "mkdir", folder)
 	run(t, nil, "cp", whole, other, program, folder)
-	if got := run(t, out, command, "--symbol-path", folder); got != want {
-		t.Errorf("with the base (-), with a folder of builds (+):\n%s", cmp.Diff(want, got))
+	for _, args := range [][]string{{"--symbol-path", folder}, {"--image", folder}, {"--symbol-path", whole}} {
+		if got := run(t, out, command, args...); got != want {
+			t.Errorf("with the base (-), with %s (+):\n%s", args, cmp.Diff(want, got))
+		}
 	}
 	run(t, nil, "objcopy", "--remove-section", ".note.gnu.build-id", whole, filepath.Join(folder, "copy"))
 	got, messages := explained(t, log, "--explain", "--symbol-path", folder)

@@ -65,9 +65,15 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
 		KeepRaw: c.backtraces.keepRaw, Code: c.backtraces.code, ForceImages: c.backtraces.forceImages, Whole: regular}
 	d.WorkingFolder, _ = os.Getwd() // without a working folder no relative path is opened
-	d.Candidates = absolute(slices.Concat(c.symbolPaths, c.objects))
+	files, folders := c.imageWords()
+	d.Candidates = absolute(slices.Concat(folders, c.symbolPaths, c.objects))
 	d.Folders = append(d.Candidates[:len(d.Candidates):len(d.Candidates)], absolute(filepath.SplitList(os.Getenv("PATH")))...)
-	for _, word := range c.backtraces.images {
+	for _, folder := range folders {
+		if err := doctor.CheckImage(folder); err != nil {
+			return d, usageError{fmt.Errorf("--image %q: %w", folder, wording.Cause(err))}
+		}
+	}
+	for _, word := range files {
 		image, err := parseImage(word)
 		if err != nil {
 			return d, err
@@ -75,6 +81,18 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 		d.Images = append(d.Images, image)
 	}
 	return d, nil
+}
+
+// imageWords returns the values of --image that name a file, and those that are folders.
+func (c *config) imageWords() (files, folders []string) {
+	for _, word := range c.backtraces.images {
+		if info, err := os.Stat(word); err == nil && info.IsDir() {
+			folders = append(folders, word)
+		} else {
+			files = append(files, word)
+		}
+	}
+	return files, folders
 }
 
 // absolute returns the absolute paths of folders.
@@ -111,7 +129,8 @@ func parseImage(word string) (m filter.Image, err error) {
 
 // images returns the files of --image.
 func (c *config) images() (all []doctor.Image) {
-	for _, word := range c.backtraces.images {
+	files, _ := c.imageWords()
+	for _, word := range files {
 		if m, err := parseImage(word); err == nil { // dialects reports the error
 			all = append(all, doctor.Image{Image: m, Word: word})
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter"
@@ -110,8 +111,9 @@ func closeSoon(symbols *symfilter.Opened) {
 
 // search returns how the run searches for debug files, before it has opened anything.
 func (c *config) search() *doctor.Search {
+	_, folders := c.imageWords()
 	s := &doctor.Search{
-		SymbolPaths: c.symbolPaths,
+		SymbolPaths: slices.Concat(c.symbolPaths, folders),
 		Objects:     c.objects,
 		Images:      c.images(),
 		BuildIDDirs: c.trees,

@@ -72,7 +72,7 @@ var options = [...]cli.Group[config]{
 			Text: "which are resolved: auto (default: all), none, or names with commas between them, of those that symfilter help dialects lists"},
 		{Name: "image", Metavar: "[NAME=]FILE[@BASE]", In: ofLogs, Field: func(c *config) any { return &c.backtraces.images },
 			Text: "the file that ran, for the module NAME of a backtrace",
-			More: "without NAME, for addresses without a module; BASE is the address of its first page, such as 0x7f3100000000"},
+			More: "without NAME, for addresses without a module; BASE is the address of its first page, such as 0x7f3100000000; a folder stands for the files in it, which the trace must prove"},
 		{Name: "force-image", In: ofLogs, Field: func(c *config) any { return &c.backtraces.forceImages }, Text: "use --image even if the log shows that another file ran"},
 		{Name: "keep-raw", In: ofLogs, Field: func(c *config) any { return &c.backtraces.keepRaw }, Text: "append names to frames, and replace nothing"},
 		{Name: "code", In: ofMost, Field: func(c *config) any { return &c.backtraces.code }, Text: "disassemble the code that the kernel lists of a crash (x86-64, arm64)"},

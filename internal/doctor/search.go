@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/symfilter/symfilter"
@@ -129,6 +130,7 @@ var (
 	errNoELF     = errors.New("not an ELF file")
 	errNoFile    = errors.New("not a regular file")
 	errNoImage   = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
+	errNoImageIn = errors.New("no ELF file is in the folder; name the one that has the program, or the file itself")
 )
 
 // problem returns why p cannot provide files, or nil. It opens only regular files and folders,
@@ -162,9 +164,32 @@ func (p Place) problem() error {
 // file, or a module of Linux, compressed by xz, zstd or gzip.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return checkFolder(path)
+	}
 	if err == nil {
 		err = begins(path, info, errNoImage, "\x7fELF", "\xfd7zX", "\x28\xb5\x2f\xfd", "\x1f\x8b")
 	}
+	return err
+}
+
+// maxInFolder is the number of files and folders of --image DIR in which an ELF file is searched.
+const maxInFolder = 512
+
+// checkFolder returns why a folder of --image has no file that can be used.
+func checkFolder(path string) error {
+	err, left := errNoImageIn, maxInFolder
+	filepath.WalkDir(path, func(path string, d fs.DirEntry, fault error) error {
+		if left--; left < 0 {
+			err = nil // it may have one
+			return fs.SkipAll
+		}
+		if fault == nil && d.Type().IsRegular() && CheckImage(path) == nil {
+			err = nil
+			return fs.SkipAll
+		}
+		return nil
+	})
 	return err
 }
 
