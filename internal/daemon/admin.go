@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of the admin listener. Its answers are small, and few clients ask at once.
+// Bounds of the admin listener. Its answers are small, and it has few clients at once.
 const (
 	adminConnections = 32
 	adminHeader      = 8 << 10          // bytes of a request's header
@@ -39,10 +39,11 @@ func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	a := &admin{listeners: all, room: &room{most: func() int { return adminConnections }}}
 	a.server = &http.Server{
 		Handler: d.answers, ReadTimeout: adminRead, WriteTimeout: adminWrite, MaxHeaderBytes: adminHeader,
-		ErrorLog:    slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug), // what clients do wrong
+		// errors caused by clients
+		ErrorLog:    slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug),
 		ConnContext: a.seats.context, ConnState: a.seats.state,
 	}
-	a.server.SetKeepAlivesEnabled(false) // an idle client would take a seat from others
+	a.server.SetKeepAlivesEnabled(false) // an idle client would occupy a seat
 	return a, nil
 }
 
@@ -57,7 +58,7 @@ func (a *admin) serve(log *slog.Logger) {
 	}
 }
 
-// close ends serve. Answers that are being written get a second.
+// close ends serve. Unfinished answers get a second.
 func (a *admin) close() {
 	defer a.listeners.Close() // if serve was never called
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -78,7 +79,7 @@ func (d *Daemon) newAnswers() http.Handler {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		// Probes restart a daemon that does not answer: they may use any host name, and need no
+		// Probes restart a daemon that does not answer, so they may use any host name and need no
 		// seat.
 		if r.URL.Path != "/healthz" && !who.allow(w, r, d.view.Load().admin) {
 			return
@@ -99,7 +100,7 @@ func (d *Daemon) newAnswers() http.Handler {
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		if r.URL.Path == "/healthz" { // also beyond the limit
+		if r.URL.Path == "/healthz" { // even beyond the limit
 			answer(w, r)
 			return
 		}
@@ -117,7 +118,7 @@ func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, answer.Healthy, answer)
 }
 
-// readiness reports whether all lines come through, and otherwise the problems.
+// readiness reports whether all lines are processed, and otherwise the problems.
 func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Ready    bool      `json:"ready"`
@@ -134,5 +135,5 @@ func writeJSON(w http.ResponseWriter, good bool, v any) {
 	if !good {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	json.NewEncoder(w).Encode(v) // an error means that the client has gone
+	json.NewEncoder(w).Encode(v) // an error means that the client has disconnected
 }

@@ -88,7 +88,7 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 }
 
 // one reports a section that does not have exactly one of its alternative keys (s.One), and keys
-// that have no effect with the one it has.
+// that have no effect with that one.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -255,9 +255,9 @@ func (p *parser) together(c *Config) {
 	}
 }
 
-// conflicts returns the faults of keys that claim the resource of another key: standard input, an
-// address, a path of an HTTP server, a file. Inputs may share an HTTP address if their paths differ
-// and their TLS is the same.
+// conflicts returns the faults of keys that claim the same resource as another key: standard input,
+// an address, a path of an HTTP server, a file. Inputs may share an HTTP address if their paths
+// differ and their TLS settings are equal.
 func (c *Config) conflicts() (all Faults) {
 	owner := make(map[string]string) // keys by claimed resource
 	fault := func(key, format string, args ...any) {
@@ -313,7 +313,7 @@ func (c *Config) conflicts() (all Faults) {
 	return all
 }
 
-// canonical returns an address in one form.
+// canonical returns the canonical form of an address.
 func canonical(address string) string {
 	a, err := parseAddress(address, strings.HasPrefix(address, "udp:") || strings.HasPrefix(address, "unixgram:"))
 	if err != nil {

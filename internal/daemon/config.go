@@ -13,27 +13,30 @@ import (
 // A Config is the contents of a configuration file. [Parse] reads one, and sets missing keys to their
 // defaults.
 type Config struct {
-	Admin     Admin               `yaml:"admin"`
-	Log       Log                 `yaml:"log"`
-	Symbols   Symbols             `yaml:"symbols"`
-	Limits    Limits              `yaml:"limits"`
-	State     string              `yaml:"state"` // folder of checkpoints and contexts; empty: none are kept
+	Admin   Admin   `yaml:"admin"`
+	Log     Log     `yaml:"log"`
+	Symbols Symbols `yaml:"symbols"`
+	Limits  Limits  `yaml:"limits"`
+	// folder of checkpoints and contexts; empty: none are saved
+	State     string              `yaml:"state"`
 	Pipelines map[string]Pipeline `yaml:"pipelines"`
 }
 
 // Admin is the listener for health and metrics.
 type Admin struct {
-	Listen      string   `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
-	AllowRemote bool     `yaml:"allow_remote"`
-	TLS         *TLS     `yaml:"tls"`
-	Hosts       []string `yaml:"hosts"` // host names of the listener; loopback's and the machine's own are always allowed
+	Listen      string `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
+	AllowRemote bool   `yaml:"allow_remote"`
+	TLS         *TLS   `yaml:"tls"`
+	// host names of the listener; names of loopback and of this machine are always allowed
+	Hosts []string `yaml:"hosts"`
 }
 
 // A TLS names the files of a listener's certificate. They are read again at each reload.
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	ClientCA    string `yaml:"client_ca"` // authorities that sign the certificates of clients; empty: clients need none
+	// authorities that sign client certificates; empty: clients need none
+	ClientCA string `yaml:"client_ca"`
 }
 
 // Log configures the daemon's own messages.
@@ -53,16 +56,17 @@ type Symbols struct {
 	CacheDirectory            string   `yaml:"cache_directory"`
 	MaxMemory                 Size     `yaml:"max_memory"`
 	Jobs                      int      `yaml:"jobs"`         // goroutines that read one file; 0: one per processor
-	ModulePaths               bool     `yaml:"module_paths"` // open files at the paths that a log names
+	ModulePaths               bool     `yaml:"module_paths"` // open files at paths in logs
 }
 
 // Limits bound all pipelines together.
 type Limits struct {
-	Contexts     int      `yaml:"contexts"`      // processes whose modules and maps are known
-	ContextBytes Size     `yaml:"context_bytes"` // memory of their modules and maps
-	Connections  int      `yaml:"connections"`   // open at once
-	Line         Size     `yaml:"line"`          // longer lines pass unchanged, from connections in parts
-	Idle         Duration `yaml:"idle"`          // time without a connection after which a peer's context is dropped
+	Contexts     int  `yaml:"contexts"`      // processes with known modules and maps
+	ContextBytes Size `yaml:"context_bytes"` // memory of their modules and maps
+	Connections  int  `yaml:"connections"`   // open connections
+	// longer lines pass unchanged; from connections, in parts
+	Line Size     `yaml:"line"`
+	Idle Duration `yaml:"idle"` // time without a connection after which a peer's context is dropped
 }
 
 // A Pipeline has one input and one output.
@@ -73,7 +77,7 @@ type Pipeline struct {
 	Output   Output   `yaml:"output"`
 }
 
-// An Input is where lines come from: exactly one of Files, Stdin, Listen, HTTP and JournalUpload is
+// An Input is the source of lines: exactly one of Files, Stdin, Listen, HTTP and JournalUpload is
 // set.
 type Input struct {
 	Files       []string `yaml:"files"`
@@ -113,10 +117,11 @@ type Patience struct {
 	Never     bool     `yaml:"never"`
 }
 
-// An Output is where lines go: exactly one of Stdout, File, Peer and Connect is set.
+// An Output is the destination of lines: exactly one of Stdout, File, Peer and Connect is set.
 type Output struct {
-	Stdout    string `yaml:"stdout"` // text or json
-	File      string `yaml:"file"`   // path, in which {peer} stands for the peer of a connection
+	Stdout string `yaml:"stdout"` // text or json
+	// path, in which {peer} is replaced by the peer of a connection
+	File      string `yaml:"file"`
 	Mode      Mode   `yaml:"mode"`
 	OpenFiles int    `yaml:"open_files"`
 	Sync      string `yaml:"sync"` // when files are synced: always, second or never
@@ -126,8 +131,8 @@ type Output struct {
 	TLS       *TLS   `yaml:"tls"`
 }
 
-// URLs are the base URLs of debuginfod servers. System selects the URLs in the environment's
-// DEBUGINFOD_URLS, or else in /etc/debuginfod.
+// URLs are the base URLs of debuginfod servers. System selects the URLs in the environment variable
+// DEBUGINFOD_URLS, or in /etc/debuginfod without it.
 type URLs struct {
 	System bool
 	List   []string
@@ -136,7 +141,7 @@ type URLs struct {
 // A Size is a number of bytes: 64, 64KiB, 64MiB or 1GiB.
 type Size int64
 
-// A Duration is written as time.ParseDuration reads it.
+// A Duration has the form that time.ParseDuration reads.
 type Duration time.Duration
 
 // A Mode is a file's permission bits, in octal. 0 is the default.

@@ -16,7 +16,8 @@ import (
 
 // A confinement is the sandbox of the process. It is made once, for the first configuration, after
 // its sockets are open and before it reads anything from peers or logs. No process can widen its
-// own sandbox, so a reload is refused if its configuration needs more rights than the first one.
+// own sandbox, so a reload is refused if the new configuration needs more rights than the first
+// one.
 type confinement struct {
 	policy          sandbox.Policy
 	state           sandbox.State
@@ -29,7 +30,7 @@ func (d *Daemon) confine(c *Config) error {
 		return nil
 	}
 	if c.State != "" {
-		if err := os.MkdirAll(c.State, 0o700); err != nil { // a folder that is made later is not writable
+		if err := os.MkdirAll(c.State, 0o700); err != nil { // folders made later are not writable
 			return fmt.Errorf("state: %w", err)
 		}
 	}
@@ -44,7 +45,7 @@ func (d *Daemon) confine(c *Config) error {
 	return nil
 }
 
-// String names the restrictions in force; it is empty if no sandbox was asked for.
+// String names the restrictions in force; it is empty if no sandbox was requested.
 func (box *confinement) String() string {
 	if box == nil {
 		return ""
@@ -62,23 +63,23 @@ func existing(paths []string) (all []fs.FileInfo) {
 	return all
 }
 
-// needs are the rights that a configuration needs, with the keys that need them.
+// needs are the rights that a configuration needs, each with its key.
 type needs struct {
 	writes []need // devices, and folders for files or sockets
 	calls  []need // operations on sockets; they have no path
-	others []need // paths of other processes' files
+	others []need // paths of files of other processes
 }
 
-// A need is one right.
+// A need is a single right.
 type need struct {
 	key  string // key of the configuration
 	path string
 	kept func(*sandbox.Policy) *bool // for calls: the field of the right
-	what string                      // for calls: what is impossible without the right
+	what string                      // for calls: the operation that needs the right
 	sock bool                        // for writes: a folder for sockets
 }
 
-// needs returns what c needs. It makes the folders of caches.
+// needs returns the rights that c needs. It makes the folders of caches.
 func (c *Config) needs() (*needs, error) {
 	n := &needs{}
 	o, err := c.Symbols.servers()
@@ -93,7 +94,8 @@ func (c *Config) needs() (*needs, error) {
 	if caches.Index == "" {
 		caches.Index = symfilter.UserCacheDir()
 	} else {
-		n.write("symbols.cache_directory", caches.Index) // named by a fault even if it does not exist
+		// a fault names the folder even if it does not exist
+		n.write("symbols.cache_directory", caches.Index)
 	}
 	if servers {
 		if caches.Downloads = o.CacheDir; caches.Downloads == "" {
@@ -128,7 +130,7 @@ const (
 	listening  = "open sockets"
 )
 
-// pipeline adds what a pipeline needs.
+// pipeline adds the rights for a pipeline.
 func (n *needs) pipeline(key string, p *Pipeline) {
 	n.read(key+".input.files", p.Input.Files...)
 	n.listener(key+".input.listen", p.Input.Listen)
@@ -137,7 +139,7 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 	if file := p.Output.File; file != "" {
 		n.read(key+".output.file", file)
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			n.write(key+".output.file", file) // a device, whose folder has others
+			n.write(key+".output.file", file) // a device; its folder has other devices
 		} else {
 			n.write(key+".output.file", filepath.Dir(file))
 			n.write(key+".output.file", sandbox.FolderOf(file))
@@ -152,7 +154,7 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 	}
 }
 
-// listener adds what a listener needs.
+// listener adds the rights for a listener.
 func (n *needs) listener(key, address string) {
 	network, name, _ := strings.Cut(address, ":")
 	switch {
@@ -200,7 +202,7 @@ func (n *needs) policy() (p sandbox.Policy) {
 // restart advises an operator whose sandbox is too narrow.
 const restart = "restart symfilterd, which loses no line of files, or start it with --no-sandbox"
 
-// allows returns the needs of c that the sandbox denies, as faults.
+// allows returns, as faults, the rights in c that the sandbox denies.
 func (box *confinement) allows(c *Config) error {
 	if box == nil {
 		return nil
@@ -245,8 +247,8 @@ func (box *confinement) allows(c *Config) error {
 	return nil
 }
 
-// within reports whether path is one of the folders or below one. It compares identities, as the
-// sandbox does: a new folder with the path of an old one is outside.
+// within reports whether path is one of the folders or below one. It compares file identities, like
+// the sandbox: a new folder at the path of an old one is outside.
 func within(path string, folders []fs.FileInfo) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {

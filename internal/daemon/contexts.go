@@ -10,12 +10,12 @@ import (
 )
 
 // awakeMost is the number of sessions with a filter. A filter that has shown a frame takes 150 KB,
-// its context 1.5 KB: beyond this number, the sessions that were woken first are parked.
+// and its context 1.5 KB. Beyond this number, the longest awake sessions are parked.
 const awakeMost = 256
 
 // contexts enforces the configured limits on the processes in the streams of all pipelines: their
 // number and their bytes. At a limit, it drops the contexts of ended connections, longest idle
-// first; a live stream never loses its context to a new one. Many goroutines may use it.
+// first. A live stream never loses its context in favour of a new one. Many goroutines may use it.
 type contexts struct {
 	house  *house
 	logged seldom.Limiter // messages about reached limits
@@ -23,8 +23,8 @@ type contexts struct {
 	mu    sync.Mutex
 	n     int // processes in live streams, at least 1 each, and kept contexts
 	bytes int64
-	kept  list.List // of *peer with a context, idle longest first
-	awake list.List // of *session with a filter, woken first
+	kept  list.List // *peer values with a context, longest idle first
+	awake list.List // *session values with a filter, longest awake first
 }
 
 // A share is a session's part of the limits. Its fields are guarded by contexts.mu.
@@ -85,8 +85,8 @@ func (c *contexts) leave(s *session) {
 	s.share = share{}
 }
 
-// borrow counts bytes outside of contexts: the buffer of a long line. It returns false if there is
-// no room for them.
+// borrow counts bytes outside of contexts, for the buffer of a long line. It returns false if there
+// is no room for them.
 func (c *contexts) borrow(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *contexts) wake(s *session) (park *session) {
 	}
 	if c.awake.Len() >= awakeMost {
 		park = c.awake.Front().Value.(*session)
-		c.awake.MoveToBack(park.share.awake) // if it is busy now, the next call returns another one
+		c.awake.MoveToBack(park.share.awake) // if it is busy, the next call returns another one
 	}
 	s.share.awake = c.awake.PushBack(s)
 	return park
@@ -148,7 +148,7 @@ func (c *contexts) sleepLocked(s *session) {
 	}
 }
 
-// keep keeps the context of a peer that has no connection. c.mu is held.
+// keep stores the context of a peer without a connection. c.mu is held.
 func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	l := c.house.limits.Load()
 	size := int64(len(context) + len(q.name))
@@ -162,7 +162,7 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	c.bytes += size
 	c.house.measures.contexts.Add(1)
 	q.kept, q.used = context, used
-	at := c.kept.Back() // contexts that were saved come in any order
+	at := c.kept.Back() // saved contexts may arrive in any order
 	for at != nil && at.Value.(*peer).used.After(used) {
 		at = at.Prev()
 	}
@@ -173,7 +173,7 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	}
 }
 
-// take removes and returns the context that is kept for a peer. c.mu is held.
+// take removes and returns the stored context of a peer. c.mu is held.
 func (c *contexts) take(q *peer) (context []byte) {
 	if q.place == nil {
 		return nil
@@ -186,7 +186,7 @@ func (c *contexts) take(q *peer) (context []byte) {
 	return context
 }
 
-// drop removes the context that is kept for a peer. c.mu is held.
+// drop removes the stored context of a peer. c.mu is held.
 func (c *contexts) drop(q *peer, why eviction) {
 	c.take(q)
 	q.memory.changed.Store(true)
@@ -194,8 +194,7 @@ func (c *contexts) drop(q *peer, why eviction) {
 	q.memory.tidy(q)
 }
 
-// dropOldest drops the context that has been kept longest; it returns false if none is kept. c.mu
-// is held.
+// dropOldest drops the longest stored context; it returns false if there is none. c.mu is held.
 func (c *contexts) dropOldest() bool {
 	oldest := c.kept.Front()
 	if oldest == nil {
@@ -205,7 +204,7 @@ func (c *contexts) dropOldest() bool {
 	return true
 }
 
-// expire drops the contexts of peers that have had no connection for limits.idle.
+// expire drops the contexts of peers that have been disconnected for limits.idle.
 func (c *contexts) expire(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

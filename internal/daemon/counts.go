@@ -13,12 +13,12 @@ import (
 // counts are the metrics of one pipeline.
 type counts struct {
 	inLines, inBytes, inLost atomic.Int64
-	inLosses                 atomic.Int64 // also losses of unknown size
-	inLostDatagrams          atomic.Int64 // dropped by the kernel; their bytes are not known
+	inLosses                 atomic.Int64 // includes losses of unknown size
+	inLostDatagrams          atomic.Int64 // dropped by the kernel; their size is not known
 	connections              atomic.Int64 // open now
 	outBytes                 atomic.Int64
-	outLost                  atomic.Int64 // bytes that no output could take
-	outErrors                atomic.Int64 // failed writes, also to replaced outputs
+	outLost                  atomic.Int64 // bytes that no output could accept
+	outErrors                atomic.Int64 // failed writes, including to replaced outputs
 	writes                   writes
 }
 
@@ -28,16 +28,16 @@ func (c *counts) lose(bytes int64) {
 	c.inLost.Add(bytes)
 }
 
-// tallies are the metrics of all pipelines together, also of pipelines that a reload has removed,
-// so that no total decreases.
+// tallies are the metrics of all pipelines together, including removed ones, so that no total
+// decreases.
 type tallies struct {
 	outcomes [filter.Origins][filter.Results]atomic.Int64
-	contexts atomic.Int64 // processes whose modules and maps are known
+	contexts atomic.Int64 // processes with known modules and maps
 	evicted  [evictions]atomic.Int64
 
 	mu        sync.Mutex
 	followers map[*follow.Follower]*pipeline // running followers
-	// checkpoint errors of followers that have ended
+	// checkpoint errors of ended followers
 	checkpointErrors int64
 }
 
@@ -45,18 +45,18 @@ type tallies struct {
 type eviction uint8
 
 const (
-	evictedLimit eviction = iota // more contexts, or larger ones, than the configuration allows
-	evictedIdle                  // no line has come for limits.idle
+	evictedLimit eviction = iota // more or larger contexts than the configuration allows
+	evictedIdle                  // no line has arrived for limits.idle
 	evictions
 )
 
 // String returns the reason as a word.
 func (e eviction) String() string { return [evictions]string{"limit", "idle"}[e] }
 
-// evictedProcess counts a process that a filter has dropped. It is called from any goroutine.
+// evictedProcess counts a process that a filter has dropped. Any goroutine may call it.
 func (t *tallies) evictedProcess(_, _ string) { t.evicted[evictedLimit].Add(1) }
 
-// add adds the difference between two states of a filter's counts.
+// add adds the difference between two states of a filter's counters.
 func (t *tallies) add(now, before *filter.Stats) {
 	for i := range now.Outcomes {
 		for k := range now.Outcomes[i] {
@@ -114,13 +114,13 @@ func (t *tallies) followed() followed {
 	return all
 }
 
-// writes measures the writes to the output that the streams of a pipeline share.
+// writes measures the writes to a pipeline's output, which its streams share.
 type writes struct {
 	mu    sync.Mutex
-	open  int           // writes that have not returned
-	since time.Time     // when the first open write began, or when a later one returned
-	total time.Duration // time with a write open, up to since
-	err   error         // error of the last write that returned
+	open  int           // writes in progress
+	since time.Time     // start of the first open write, or later return of another one
+	total time.Duration // total time with a write in progress, up to since
+	err   error         // error of the last finished write
 }
 
 // begin begins a write.
@@ -133,7 +133,7 @@ func (w *writes) begin(now time.Time) {
 	w.open++
 }
 
-// end ends a write. The replacement of the output by a reload is not an error.
+// end ends a write. If a reload has replaced the output, that is not an error.
 func (w *writes) end(now time.Time, err error) {
 	if errors.Is(err, errReplaced) {
 		err = nil
@@ -145,8 +145,8 @@ func (w *writes) end(now time.Time, err error) {
 	w.since, w.err = now, err
 }
 
-// state returns the total time with a write open, the time since which a write is open and none has
-// returned, and the error of the last write that returned.
+// state returns the total time with a write in progress, the time for which writes are in progress
+// and none has returned, and the error of the last finished write.
 func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,28 +156,28 @@ func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) 
 	return w.total + stalled, stalled, w.err
 }
 
-// A trouble records why an output that keeps trying cannot be written now: a full disk, a peer that
+// A trouble records why a retrying output cannot be written at present: a full disk, or a peer that
 // is away. Outputs embed one. Many goroutines may use it.
 type trouble struct {
 	errors atomic.Int64 // failed attempts
 	last   atomic.Pointer[error]
 }
 
-// fail records that an attempt has failed.
+// fail records a failed attempt.
 func (t *trouble) fail(err error) {
 	t.errors.Add(1)
 	t.last.Store(&err)
 }
 
-// succeed records that an attempt has succeeded.
+// succeed records a successful attempt.
 func (t *trouble) succeed() {
 	if t.last.Load() != nil {
 		t.last.Store(nil)
 	}
 }
 
-// attempts returns the number of failed attempts, and the error of the last one; nil if one has
-// succeeded after it.
+// attempts returns the number of failed attempts, and the error of the last one; nil if a later
+// attempt has succeeded.
 func (t *trouble) attempts() (failed int64, last error) {
 	if err := t.last.Load(); err != nil {
 		last = *err
@@ -190,11 +190,11 @@ type attempting interface {
 	attempts() (failed int64, last error)
 }
 
-// A turn shows the watchdog whether a session's filter is working, and since when it has made no
-// progress. Progress is a finished write to the output or a finished lookup, which waits no longer
-// than the pipeline's patience.
+// A turn shows the watchdog whether a session's filter is working, and how long it has made no
+// progress. Progress is a finished write to the output or a finished lookup, which waits at most
+// for the pipeline's patience.
 type turn struct {
-	since   atomic.Int64 // time of house.clock; 0 while the session is idle
+	since   atomic.Int64 // house.clock at the last progress; 0 while the session is idle
 	writing atomic.Bool  // the session waits for its output
 }
 

@@ -28,8 +28,8 @@ const stopPatience = 4 * time.Second
 // restEvery is the interval between searches for idle sessions.
 const restEvery = 2 * time.Second
 
-// manyFilters is the number of filters, of some 150 KB each, from which on a daemon that becomes
-// idle returns memory to the system at once; the runtime would take minutes.
+// manyFilters is the number of filters, of some 150 KB each, above which a daemon that becomes idle
+// returns memory to the system at once; the runtime would take minutes.
 const manyFilters = 32
 
 // Options connect a Daemon to its process.
@@ -37,18 +37,21 @@ type Options struct {
 	Log       *slog.Logger
 	Stdin     io.Reader
 	Stdout    *os.File
-	Inherited *service.Sockets                   // passed by the service manager; nil: none
-	Manager   *service.Manager                   // gets messages about the daemon; nil: none
-	Version   string                             // for the metrics
-	OffHeap   func(int64)                        // called with the bytes of debug files outside of the heap, if they change; nil: not called
-	Confine   func(sandbox.Policy) sandbox.State // called once, before anything of unknown origin is read; nil: not called
-	Reloaded  func(*Config)                      // called by Refresh with a configuration that is now in use, before that is logged; nil: not called
+	Inherited *service.Sockets // passed by the service manager; nil: none
+	Manager   *service.Manager // receives messages about the daemon; nil: none
+	Version   string           // shown in the metrics
+	// called when the bytes of debug files outside of the heap change; nil: not called
+	OffHeap func(int64)
+	Confine func(sandbox.Policy) sandbox.State // called once, before anything of unknown origin is read; nil: not called
+	// called by Refresh with a new configuration that is in use, before this is logged; nil: not
+	// called
+	Reloaded func(*Config)
 }
 
 // A Daemon runs the pipelines of a configuration.
 type Daemon struct {
 	house   *house
-	answers http.Handler // answers requests to the admin listener
+	answers http.Handler // handles requests to the admin listener
 	phase   atomic.Int32
 	view    atomic.Pointer[view]
 
@@ -59,19 +62,18 @@ type Daemon struct {
 	symbols   *symbols
 	pipelines map[string]*pipeline
 	admin     *admin // nil: none
-	worked    int    // the most filters at once since memory was given back
+	worked    int    // maximum number of filters since memory was last returned
 }
 
-// A view is the state of a daemon that metrics and health read. It is immutable: a reload replaces
-// it.
+// A view is the daemon's state for metrics and health. It is immutable: a reload replaces it.
 type view struct {
 	pipelines []*pipeline // sorted by name
 	symbols   *symbols
 	admin     callers // callers of the admin listener
 }
 
-// New opens the inputs and outputs of c, gives up the rights of the process that c does not need, and
-// begins to read.
+// New opens the inputs and outputs of c, gives up the rights of the process that c does not need,
+// and starts reading.
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
@@ -102,10 +104,11 @@ func New(c *Config, o Options) (*Daemon, error) {
 }
 
 // Run runs the pipelines until ctx is done, or all their inputs have ended. Then they stop reading,
-// and write all that they have read, within 5 seconds.
+// and write everything read so far, within 5 seconds.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.begin()
-	defer context.AfterFunc(ctx, d.house.leave)() // a reload that waits for an output must not delay the end
+	// a reload that waits for an output must not delay the end
+	defer context.AfterFunc(ctx, d.house.leave)()
 	managed, cancel := context.WithCancel(context.Background())
 	var manager sync.WaitGroup
 	manager.Go(func() { d.manage(managed) })
@@ -125,7 +128,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// tick parks idle sessions. It reports whether an input still runs.
+// tick parks idle sessions. It reports whether an input is still running.
 func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -180,20 +183,20 @@ func (d *Daemon) end() error {
 	return errors.Join(append(errs, d.house.states.remove())...)
 }
 
-// A change is a new configuration whose inputs and outputs are open, and ready to be put to use.
+// A change is a new configuration whose inputs and outputs are open, and ready for use.
 type change struct {
 	conf    *Config
 	symbols *symbols
-	fresh   map[string]*stage // stages of pipelines that are new or differ
-	inputs  map[string]runner // inputs of pipelines whose input is new or differs
+	fresh   map[string]*stage // stages of new or changed pipelines
+	inputs  map[string]runner // inputs of pipelines with new or changed inputs
 	made    map[string]*pipeline
-	certs   func() // puts reread certificates to use
-	admin   *admin // set if its configuration differs; nil: none
+	certs   func() // activates reread certificates
+	admin   *admin // set if its configuration changes; nil: no admin listener
 }
 
-// Reload replaces the configuration: unchanged pipelines continue; the sessions of changed ones
-// continue with the new options and output; a changed input is stopped, and the new one started. On
-// an error, nothing has changed.
+// Reload replaces the configuration. Unchanged pipelines continue. Sessions of changed pipelines
+// continue with the new options and output. A changed input is stopped, and the new one started.
+// After an error, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -206,7 +209,7 @@ func (d *Daemon) Reload(c *Config) error {
 	}
 	d.commit(change)
 	d.house.measures.look()
-	var all sync.WaitGroup // each may wait for a write that blocks
+	var all sync.WaitGroup // each may wait for a blocked write
 	for name, p := range d.pipelines {
 		if st := p.stage.Load(); change.fresh[name] == nil && st.out != nil {
 			all.Go(func() {
@@ -220,7 +223,7 @@ func (d *Daemon) Reload(c *Config) error {
 	return nil
 }
 
-// prepare opens the parts of c that d does not have open.
+// prepare opens the parts of c that are not open yet.
 func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	ch := &change{conf: c, fresh: make(map[string]*stage), inputs: make(map[string]runner), made: make(map[string]*pipeline)}
 	defer func() {
@@ -228,7 +231,7 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			ch.discard()
 		}
 	}()
-	if f := c.conflicts(); f != nil { // c may not come from Parse
+	if f := c.conflicts(); f != nil { // c need not come from Parse
 		return nil, f
 	}
 	if err := d.house.box.allows(c); err != nil {
@@ -276,7 +279,7 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	return ch, nil
 }
 
-// discard closes what prepare has opened.
+// discard closes everything that prepare has opened.
 func (c *change) discard() {
 	for _, s := range c.fresh {
 		s.close()
@@ -292,7 +295,7 @@ func (c *change) discard() {
 	}
 }
 
-// commit puts a prepared change to use.
+// commit activates a prepared change.
 func (d *Daemon) commit(c *change) {
 	d.house.webs.swap.Lock()
 	defer d.house.webs.swap.Unlock()

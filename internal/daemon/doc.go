@@ -9,9 +9,9 @@
 //
 // An input (files, standard input, sockets, HTTP, a journal) splits its bytes into whole lines, and
 // gives the lines of each stream, such as a file or a connection, to a session. A session has a
-// filter, which it gives up while the stream is idle, and refers to the stage of its pipeline: the
+// filter, except while the stream is idle, and uses the stage of its pipeline, which has the
 // options of filters, and the output. A reload replaces the stage of sessions that continue.
 //
-// Nothing is queued: a session's Write returns when the output has the lines, so an output that
-// blocks stops the reading. Only then are lines acknowledged to their sender.
+// Nothing is queued: a session's Write returns only when the output has the lines, so a blocked
+// output stops the reading. Lines are acknowledged to their sender after that.
 package daemon

@@ -8,9 +8,9 @@ import (
 // A Fault is a mistake in a configuration file.
 type Fault struct {
 	File         string // empty if [Parse] was given the text alone
-	Line, Column int    // from 1 on, in bytes; 0: the whole file
-	Key          string // such as pipelines.app.input.files; empty: the whole file
-	Problem      string // what is wrong, and what to do
+	Line, Column int    // from 1, in bytes; 0: the whole file
+	Key          string // for example pipelines.app.input.files; empty: the whole file
+	Problem      string // the fault, and its remedy
 }
 
 // String returns FILE:LINE:COLUMN: KEY: PROBLEM.
@@ -31,11 +31,11 @@ func (f Fault) String() string {
 	return b.String() + f.Problem
 }
 
-// Faults are all mistakes in a configuration file, in the order of their lines, missing keys last.
-// They are the error of [Parse] and [Load].
+// Faults are all mistakes in a configuration file, sorted by line, with missing keys last. They are
+// the error of [Parse] and [Load].
 type Faults []Fault
 
-// Error returns a line for each of the first 50.
+// Error returns a line for each of the first 50 faults.
 func (f Faults) Error() string {
 	var b strings.Builder
 	for i, fault := range f {
@@ -51,7 +51,7 @@ func (f Faults) Error() string {
 	return b.String()
 }
 
-// nearest returns the word that is most similar to the given one, or "" if none is.
+// nearest returns the most similar word, or "" if none is similar.
 func nearest(word string, words []string) string {
 	best, least := "", 1+min(3, max(1, len(word)/3))
 	for _, w := range words {
@@ -65,8 +65,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance returns the number of letters that are missing, added, replaced or exchanged between a
-// and b, or most if it is not smaller.
+// distance returns the number of missing, added, replaced or exchanged letters between a and b, but
+// at most most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

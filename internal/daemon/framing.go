@@ -5,16 +5,18 @@ import (
 	"fmt"
 )
 
-// A framing is the way in which a stream delimits its messages.
+// A framing is a way to delimit the messages in a stream.
 type framing uint8
 
 const (
-	byLines  framing = iota // each ends with a line end
-	byOctets                // each has its length before it: "11 <13>message", RFC 6587 section 3.4.1
-	byEither                // octets if the stream begins with a length and a priority; else lines
+	byLines framing = iota // each message ends with a line end
+	// each message follows its length: "11 <13>message", RFC 6587 section 3.4.1
+	byOctets
+	// octets if the stream begins with a length and a priority; otherwise lines
+	byEither
 )
 
-// framingOf returns the framing with a name.
+// framingOf returns the framing with this name.
 func framingOf(name string) (framing, error) {
 	switch name {
 	case "", "lines":
@@ -28,30 +30,32 @@ func framingOf(name string) (framing, error) {
 }
 
 const (
-	smallFrame = 4 << 10 // bytes of the buffer of a stream that is quiet
-	shrinkFrom = 8       // small reads in a row after which a large buffer is given back
+	smallFrame = 4 << 10 // bytes of the buffer for a quiet stream
+	shrinkFrom = 8       // consecutive small reads after which a large buffer is released
 	maxDigits  = 9       // digits in the length of a message
 )
 
-// A framer cuts a stream into whole lines. A message of several lines stays as it is; one without a
-// line end gets one. One goroutine at a time may use a framer.
+// A framer cuts a stream into whole lines. A message of several lines is unchanged; a message
+// without a line end gets one. One goroutine at a time may use a framer.
 type framer struct {
 	framing framing
-	most    int  // bytes of a line; a longer one is cut
-	end     bool // cut lines and the last one get a line end: other streams' lines may follow
+	most    int // maximum bytes of a line; longer ones are cut
+	// cut lines and the last one get a line end, since lines of other streams may follow
+	end bool
 
-	// grow asks for n bytes more than block, or gives -n back. If it reports false, the line is cut.
+	// grow requests n bytes more than block, or releases -n bytes. If it returns false, the line is
+	// cut.
 	grow func(n int) bool
-	// malformed is called with text found in place of a length; the text becomes a line.
+	// malformed is called with text where a length is expected; the text becomes a line.
 	malformed func(text []byte)
 
-	buf   []byte // with room for one more byte
+	buf   []byte // has room for one more byte
 	have  int    // bytes in buf
-	given int    // bytes of buf that take has returned
-	few   int    // small reads in a row
-	need  int    // bytes of the current message; 0: its length is next
+	given int    // bytes of buf returned by take
+	few   int    // consecutive small reads
+	need  int    // bytes of the current message; 0: a length follows
 	line  bool   // the text up to the next line end has no length
-	out   []byte // the lines of messages with a length
+	out   []byte // lines of messages with a length
 }
 
 // room returns the memory for the next read.
@@ -75,7 +79,7 @@ func (f *framer) resize(n int) bool {
 	return true
 }
 
-// take returns the whole lines so far, after n bytes were read into the slice that room returned.
+// take returns the whole lines so far, after n bytes were read into the slice returned by room.
 // They are valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
@@ -94,14 +98,14 @@ func (f *framer) take(n int) []byte {
 			return lines
 		}
 	}
-	f.given = f.have // the line is too long
+	f.given = f.have // the line is too long, and is cut
 	if f.need > 0 {
 		f.need = max(0, f.need-f.have)
 	}
 	return f.ended(f.buf[:f.have])
 }
 
-// ended returns a line that was cut, with a line end.
+// ended returns a cut line with a line end.
 func (f *framer) ended(line []byte) []byte {
 	if n := len(line); f.end && n > 0 && line[n-1] != '\n' {
 		line = append(line, '\n')
@@ -116,7 +120,7 @@ func (f *framer) rest() []byte {
 	return f.ended(left)
 }
 
-// left returns the bytes that were not taken yet.
+// left returns the bytes not yet taken.
 func (f *framer) left() []byte { return f.buf[f.given:f.have] }
 
 // free releases the buffer.
@@ -125,13 +129,13 @@ func (f *framer) free() {
 	f.resize(0)
 }
 
-// decide chooses the framing by the beginning of the stream, if that is long enough.
+// decide selects the framing by the start of the stream, if enough of it has arrived.
 func (f *framer) decide() bool {
 	_, size, state := length(f.buf[:f.have])
 	switch {
 	case state == unfinished || state == valid && size == f.have:
 		return false
-	case state == valid && f.buf[size] == '<': // the priority of a message of syslog
+	case state == valid && f.buf[size] == '<': // priority of a syslog message
 		f.framing = byOctets
 	default:
 		f.framing = byLines
@@ -154,8 +158,8 @@ func (f *framer) cut() []byte {
 	return f.out
 }
 
-// next takes the next message, or its length, or a line in its place. It returns false if that is
-// not complete.
+// next takes the next message, or its length, or a line instead. It returns false if that is
+// incomplete.
 func (f *framer) next() bool {
 	b := f.buf[f.given:f.have]
 	switch {
@@ -179,7 +183,7 @@ func (f *framer) next() bool {
 		f.out = append(f.out, b[:n]...)
 		f.given += n
 		f.line = false
-	case b[0] == '\n': // some senders end a message with a line feed that its length does not count
+	case b[0] == '\n': // some senders end a message with a line feed that is not part of its length
 		f.given++
 	default:
 		n, size, state := length(b)
@@ -199,7 +203,7 @@ func (f *framer) next() bool {
 	return true
 }
 
-// State of a length.
+// States of a length.
 const (
 	invalid = iota
 	unfinished

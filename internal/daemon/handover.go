@@ -13,25 +13,24 @@ import (
 	"time"
 )
 
-// switchPatience bounds how long a reload waits until the inputs that it ends or replaces have
-// written their lines. If an output blocks, its input is replaced later; a removed pipeline
-// discards the lines that it could not write.
+// switchPatience bounds how long a reload waits for ending inputs to write their lines. If an
+// output blocks, its input is replaced later; a removed pipeline discards its unwritten lines.
 const (
 	switchPatience = 2 * time.Second
-	removePatience = 20 * time.Second // for a removed pipeline whose output still takes lines
+	removePatience = 20 * time.Second // for a removed pipeline whose output still accepts lines
 )
 
-// A turnover is the end of an input, and the start of what takes its place.
+// A turnover ends an input, and starts its successor.
 type turnover struct {
 	p      *pipeline
 	in     runner
-	from   *pipeline // the pipeline that p replaces under another name; nil: none
-	state  string    // state of p from now on
+	from   *pipeline // the renamed pipeline that p continues; nil: none
+	state  string    // new state of p
 	begins chan struct{}
 }
 
-// start ends the input of the pipeline, if one runs, and starts another one when that has ended. It
-// does not wait.
+// start ends the pipeline's input, if one runs, and starts the next one after that. It does not
+// wait.
 func (t *turnover) start() {
 	p, before := t.p, t.p
 	if t.from != nil {
@@ -65,8 +64,8 @@ func (t *turnover) hasBegun() bool {
 	}
 }
 
-// turnOver starts all pipelines of a change, and waits until their inputs begin and the removed
-// pipelines have ended: for at most switchPatience, and not after leaving is done.
+// turnOver starts all pipelines of a change. It waits until their inputs have begun and the removed
+// pipelines have ended: at most for switchPatience, and not after leaving is done.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -89,7 +88,7 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 			}
 			continue
 		}
-		if h, ok := t.in.(*httpInput); ok { // it has its paths at once
+		if h, ok := t.in.(*httpInput); ok { // it takes its paths immediately
 			select {
 			case <-h.ready:
 			case <-ready.Done():
@@ -98,9 +97,9 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	}
 }
 
-// remove ends the pipeline, and closes gone when it has ended. If the output takes nothing for
-// switchPatience, unwritten lines are discarded. The checkpoint stays: a later reload may add the
-// pipeline again.
+// remove ends the pipeline, and closes gone after that. If the output accepts nothing for
+// switchPatience, unwritten lines are discarded. The checkpoint is kept, since a later reload may
+// add the pipeline again.
 func (p *pipeline) remove() (gone chan struct{}) {
 	gone = make(chan struct{})
 	p.stop()
@@ -120,8 +119,9 @@ func (p *pipeline) remove() (gone chan struct{}) {
 	return gone
 }
 
-// endsUnlessBlocked waits until the input has ended. It returns false if the output has taken nothing
-// for switchPatience, or too little for removePatience or half of the time of the daemon's end.
+// endsUnlessBlocked waits until the input has ended. It returns false if the output has accepted
+// nothing for switchPatience, or if the input takes longer than removePatience or half of the
+// daemon's time for ending.
 func (p *pipeline) endsUnlessBlocked() bool {
 	tick := time.NewTicker(switchPatience / 20)
 	defer tick.Stop()
@@ -141,7 +141,7 @@ func (p *pipeline) endsUnlessBlocked() bool {
 }
 
 // renamed returns a removed pipeline whose input satisfies input, or nil. taken has the pipelines
-// that were returned before.
+// that earlier calls have returned.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -152,7 +152,7 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 	return nil
 }
 
-// sameReading reports whether the input of a can continue as that of b. A checkpoint of files
+// sameReading reports whether the input of a can continue as the input of b. A checkpoint of files
 // depends on the output: if its reader may vanish (a pipe, a connection), the next input rereads
 // the lines that the reader had not taken.
 func sameReading(a, b Pipeline) bool {
@@ -206,9 +206,9 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom is where the checkpoints of a run are. If the configuration names no folder, they are
-// in a private folder, which is removed at the end of the run, so that an input that a reload
-// replaces continues at its checkpoint, too.
+// A stateRoom is the place of a run's checkpoints. If the configuration names no folder, it is a
+// private folder, which is removed at the end of the run, so that even then an input that a reload
+// replaces can continue at its checkpoint.
 type stateRoom struct{ private string }
 
 // path returns the prefix of the paths of a pipeline's checkpoints; "" if there is no folder for
@@ -228,10 +228,11 @@ func (s *stateRoom) path(h *house, state, name string) string {
 	return filepath.Join(s.private, name)
 }
 
-// privateRoot returns the folder in which private folders are made.
+// privateRoot returns the parent folder of private folders.
 func privateRoot() string { return cmp.Or(os.Getenv("RUNTIME_DIRECTORY"), os.TempDir()) }
 
-// isPrivate reports whether checkpoints end with this run: the configuration names no folder.
+// isPrivate reports whether checkpoints end with this run, because the configuration names no
+// folder.
 func (s *stateRoom) isPrivate(state string) bool { return state == "" }
 
 func (s *stateRoom) remove() error {

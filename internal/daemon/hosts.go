@@ -15,15 +15,16 @@ import (
 )
 
 // askers decides whose requests an HTTP listener answers. A web page can make a browser send requests
-// to any address that the browser reaches: by a name of its own that resolves to that address, which
-// shows in Host, or across origins, which shows in Origin. Programs that are not browsers send no
-// Origin.
+// askers decides which requests an HTTP listener answers. A web page can make a browser send
+// requests to any address that the browser can reach: through a DNS name of the attacker that
+// resolves to the address, which is visible in Host, or from another origin, which is visible in
+// Origin. Programs other than browsers send no Origin.
 type askers struct {
 	warn    func(msg string, args ...any)
 	refused seldom.Limiter // messages about requests
 }
 
-// allow reports whether a listener with these names answers a request; if not, it has sent the
+// allow reports whether a listener with these names may answer a request; if not, it sends the
 // refusal.
 func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	status, text := 0, ""
@@ -44,9 +45,10 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	return false
 }
 
-// isCalled reports whether the Host of a request names the listener: an address, which no resolver
-// can redirect; a name of loopback or of this machine; one of names; with TLS, the name for which
-// the client has checked the certificate. A socket with a path has no name: no page can reach it.
+// isCalled reports whether the Host of a request names the listener. It may be an address, which no
+// resolver can redirect; a name of loopback or of this machine; one of names; or with TLS, the name
+// for which the client has checked the certificate. A socket with a path has no name: no page can
+// reach it.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // HTTP/1.0
@@ -63,8 +65,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns an Origin of a request that is neither the listener's own nor on one of
-// hosts. Another port of the same host is another origin.
+// foreignOrigin returns the Origin of a request if it is neither the listener's own nor on one of
+// hosts. The same host with another port is another origin.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -75,8 +77,8 @@ func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool
 	return "", false
 }
 
-// hostName returns HOST of HOST:PORT or HOST, without the brackets of an IPv6 address and the dot of
-// an absolute name.
+// hostName returns HOST from HOST:PORT or HOST, without the brackets of an IPv6 address and the
+// final dot of an absolute name.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -21,7 +21,7 @@ const (
 	maxKey    = maxPeerName // bytes
 
 	// A packed body may always unpack to freeBytes; beyond that, to maxRatio bytes for each packed
-	// byte: gzip reaches 1,000 for zeros, and logs rarely 50.
+	// byte: gzip reaches 1,000 for zeros, but logs rarely reach 50.
 	freeBytes = 16 << 20
 	maxRatio  = 200
 )
@@ -30,8 +30,8 @@ const (
 type ask struct {
 	from string // the peer
 	key  string // key of the context; empty: none
-	peer bool   // the answer is the output
-	json bool   // the answer is JSON
+	peer bool   // the output is the response
+	json bool   // the response is JSON
 }
 
 // adjust sets the options for the filter of the request.
@@ -87,7 +87,7 @@ func peerOf(r *http.Request) string {
 	return ""
 }
 
-// logType checks a content type. curl --data-binary sends that of an HTML form.
+// logType checks a content type. curl --data-binary sends the type of an HTML form.
 func logType(s string) error {
 	if s == "" {
 		return nil
@@ -106,7 +106,7 @@ func logType(s string) error {
 		"a body of the type %.60q is not read; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
 }
 
-// accept selects the form of the answer by the headers Accept.
+// accept selects the form of the response by the Accept headers.
 func (a *ask) accept(headers []string) error {
 	best, given := 0.0, false
 	for _, header := range headers {
@@ -136,7 +136,8 @@ func (a *ask) accept(headers []string) error {
 }
 
 // unpacked returns the body of a request. If its Content-Encoding or its first bytes show that it
-// is packed, it is unpacked and bounded. done releases its memory. The error is a refusal.
+// is packed, unpacked returns the unpacked body, which is bounded. done releases its memory. The
+// error is a refusal.
 func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
 	var format *unpack.Format
@@ -153,20 +154,20 @@ func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err 
 	return u, u.end, nil
 }
 
-// A sniffed body is unpacked if it begins as packed data do.
+// A sniffed body is unpacked if it begins like packed data.
 type sniffed struct {
 	r      io.Reader
 	memory *unpack.Memory
-	format *unpack.Format // nil: by the first bytes
+	format *unpack.Format // nil: detected by the first bytes
 
 	head     []byte // read, not yet returned
 	packed   counter
-	plain    io.Reader      // nil: not known
+	plain    io.Reader      // nil: not known yet
 	n        int64          // bytes of plain so far
-	unpacker *unpack.Reader // nil: not packed, or not known
+	unpacker *unpack.Reader // nil: not packed, or not known yet
 }
 
-// A counter counts the bytes that are read.
+// A counter counts bytes read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -209,7 +210,7 @@ func (s *sniffed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin decides whether the body is packed, by as few bytes as possible.
+// begin decides whether the body is packed, reading as few bytes as possible.
 func (s *sniffed) begin() error {
 	buf := make([]byte, unpack.LongestMagic)
 	for undecided := s.format == nil; undecided; {

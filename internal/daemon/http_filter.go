@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// lingers bounds how long the rest of an answer may take to reach its peer after the input was
+// lingers bounds how long the rest of a response may take to reach its peer after the input was
 // stopped.
 const lingers = 2 * time.Second
 
-// Trailers of an answer: the numbers of resolved and unresolved addresses in the body. An answer
+// Trailers of a response: the numbers of resolved and unresolved addresses in the body. A response
 // without a body has them in its header.
 const (
 	resolvedHeader   = "Symfilter-Resolved"
 	unresolvedHeader = "Symfilter-Unresolved"
 )
 
-// errStopped is the error of a request whose input was stopped.
+// errStopped is the error for requests whose input was stopped.
 var errStopped = errors.New("symfilterd is stopping, or its configuration was changed; send the request again")
 
-// filter filters the body of a request. Each block of it is answered, or written to the pipeline's
-// output, before the next one is read.
+// filter filters the body of a request. It sends each block, or writes it to the pipeline's output,
+// before it reads the next one.
 func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	ask, err := h.ask(r)
 	if err != nil {
 		refuseError(w, err)
 		return
 	}
-	if ask.key != "" && ask.peer { // an answer has the lines of one request
+	if ask.key != "" && ask.peer { // a response has the lines of a single request
 		if !h.hold(ask.key) {
 			refuse(w, http.StatusConflict, fmt.Sprintf("another request with the key %q is open; wait for its answer, or name another key", ask.key))
 			return
@@ -47,7 +47,7 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	control := http.NewResponseController(w)
-	control.EnableFullDuplex() // HTTP/2 returns an error, and is always full duplex
+	control.EnableFullDuplex() // fails for HTTP/2, which is always full duplex
 	ctx := h.running()
 	defer context.AfterFunc(ctx, func() {
 		control.SetReadDeadline(time.Now())
@@ -72,14 +72,14 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		err = errStopped
 	}
 	h.p.log.Debug("a request has failed", "peer", ask.from, "error", err)
-	if a.begun { // the peer must see that the answer is incomplete
+	if a.begun { // so that the peer notices the incomplete response
 		panic(http.ErrAbortHandler)
 	}
 	refuseError(w, err)
 }
 
-// session returns the session of a request. It continues the context of earlier requests with the
-// same key, or from the same peer if the output is not the answer. leave releases the session.
+// session returns the session for a request. It continues the context of earlier requests with the
+// same key, or, if the output is not the response, from the same peer. leave releases the session.
 func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
 	name, shared := ask.key, !ask.peer
 	if name == "" {
@@ -99,8 +99,8 @@ func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error
 	return s, func() error { return h.p.memory.leave(s) }
 }
 
-// copyLines gives the lines of a body to the session. If end is set, a last line without an end
-// gets one.
+// copyLines gives the lines of a body to the session. If end is set, it adds a missing end to the
+// last line.
 func copyLines(s *session, body io.Reader, end bool) error {
 	b := blocks{r: body}
 	defer b.free()
@@ -123,12 +123,12 @@ func copyLines(s *session, body io.Reader, end bool) error {
 	}
 }
 
-// An outputError is an error of the output of a request.
+// An outputError is an error in the output of a request.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "the output does not take the lines: " + e.err.Error() }
 
-// A refusal is an error with the status of the answer.
+// A refusal is an error with the status for the response.
 type refusal struct {
 	status int
 	text   string
@@ -141,7 +141,7 @@ func refusef(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// refuseError answers a request that has failed, before its answer has begun.
+// refuseError answers a failed request whose response has not begun.
 func refuseError(w http.ResponseWriter, err error) {
 	var known *refusal
 	var output *outputError
@@ -163,7 +163,7 @@ func refuseError(w http.ResponseWriter, err error) {
 	}
 }
 
-// An answer writes the body of a response, and sends each block at once.
+// An answer writes the body of a response, and flushes each block.
 type answer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -194,7 +194,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish ends the answer after all lines of the request are written.
+// finish ends the response after all lines of the request were written.
 func (a *answer) finish(peer bool, s *session) {
 	if peer && !a.begun {
 		a.begin()
@@ -211,24 +211,25 @@ func (a *answer) finish(peer bool, s *session) {
 // smallBlock is the size of the buffer of a stream that sends little.
 const smallBlock = 4 << 10
 
-// quietReads is the number of small reads in a row after which a stream gives its large block back.
+// quietReads is the number of consecutive small reads after which a stream releases its large
+// block.
 const quietReads = 64
 
 var blockPool = sync.Pool{New: func() any { return new([block + 1]byte) }}
 
-// blocks cuts what a reader reads into whole lines.
+// blocks cuts the data from a reader into whole lines.
 type blocks struct {
 	r     io.Reader
 	buf   []byte
-	large *[block + 1]byte // the memory of buf; nil: buf is small
+	large *[block + 1]byte // memory of buf; nil: buf is small
 	have  int              // bytes in buf
-	given int              // bytes of buf that next has returned
-	few   int              // small reads in a row
+	given int              // bytes of buf returned by next
+	few   int              // consecutive small reads
 }
 
-// next returns the whole lines that have come; a line longer than a block comes in parts. The slice
-// is valid until the next call, and has room for one more byte. With an error of the reader, next
-// returns all bytes that are left.
+// next returns the whole lines that have arrived; a line longer than a block is returned in parts.
+// The slice is valid until the next call, and has room for one more byte. If the reader fails, next
+// returns all remaining bytes.
 func (b *blocks) next() ([]byte, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, smallBlock, smallBlock+1)
@@ -261,7 +262,7 @@ func (b *blocks) next() ([]byte, error) {
 	}
 }
 
-// resize drops the bytes that were given, and takes a block of the size that the stream needs.
+// resize drops the returned bytes, and takes a block of the size that the stream needs.
 func (b *blocks) resize() {
 	rest := b.buf[b.given:b.have]
 	switch {
@@ -278,7 +279,7 @@ func (b *blocks) resize() {
 	b.have, b.given = copy(b.buf, rest), 0
 }
 
-// free gives a large block back. The lines that next has returned are not valid any more.
+// free releases a large block. Lines returned by next are no longer valid.
 func (b *blocks) free() {
 	if b.large != nil {
 		blockPool.Put(b.large)

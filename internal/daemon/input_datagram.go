@@ -11,24 +11,24 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// senderShare divides limits.contexts: the senders of one input may have a half. UDP addresses can
-// be forged, and must not use up the contexts of other inputs.
+// senderShare divides limits.contexts: the senders of one input may use half of it. UDP addresses
+// can be forged, and must not use up the contexts of other inputs.
 const senderShare = 2
 
 // datagrams reads lines from a UDP or unixgram socket. A datagram has one line or several; its last
-// line needs no line end. All datagrams of a sender are one session: a sender is an IP address, the
-// path of a socket, or a uid.
+// line needs no line end. All datagrams of a sender belong to one session; a sender is an IP
+// address, the path of a socket, or a uid.
 type datagrams struct {
 	p       *pipeline
 	packets []*packets
 
 	dropped, failed, cut, unwritten seldom.Limiter
 
-	lost int64 // datagrams since the last message; guarded by mu
+	lost int64 // lost datagrams since the last message; guarded by mu
 
 	mu      sync.Mutex
 	senders map[string]*sender
-	order   list.List // of *sender, idle longest first
+	order   list.List // *sender values, longest idle first
 }
 
 // A sender is a peer that sends datagrams.
@@ -41,7 +41,7 @@ type sender struct {
 
 // openDatagrams opens the socket of an input.
 func openDatagrams(p *pipeline, c Input) (runner, error) {
-	if p.stage.Load().out == nil { // Parse cannot see the type of the sockets of systemd:NAME
+	if p.stage.Load().out == nil { // Parse cannot know the socket type of systemd:NAME
 		return nil, errors.New("output.peer: a sender of datagrams reads no answer: set another output")
 	}
 	all, err := p.house.ports.packets(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
@@ -124,8 +124,8 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 	}
 }
 
-// lose counts datagrams that the kernel has dropped because they came faster than they were read.
-// Their bytes are not known.
+// lose counts datagrams that the kernel dropped because they arrived faster than they were read.
+// Their size is not known.
 func (d *datagrams) lose(n int64) {
 	d.p.counts.inLostDatagrams.Add(n)
 	d.mu.Lock()
@@ -137,7 +137,7 @@ func (d *datagrams) lose(n int64) {
 	}
 }
 
-// give filters the lines of a datagram. An error ends the session of the sender: its next datagram
+// give filters the lines of a datagram. An error ends the session of the sender; its next datagram
 // begins another one.
 func (d *datagrams) give(from string, lines []byte) error {
 	d.mu.Lock()
@@ -160,7 +160,7 @@ func (d *datagrams) give(from string, lines []byte) error {
 	session := s.session
 	d.mu.Unlock()
 	_, err := session.Write(lines)
-	if errors.Is(err, errEnded) { // by another goroutine, for a new sender
+	if errors.Is(err, errEnded) { // ended by another goroutine, for a new sender
 		return d.give(from, lines)
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func (d *datagrams) give(from string, lines []byte) error {
 	return err
 }
 
-// end ends the session of a sender, and keeps its context. d.mu is held.
+// end ends the session of a sender, and stores its context. d.mu is held.
 func (d *datagrams) end(s *sender) {
 	d.order.Remove(s.place)
 	delete(d.senders, s.name)
@@ -182,9 +182,9 @@ func (d *datagrams) end(s *sender) {
 	}
 }
 
-// restUntil ends the sessions of idle senders, until done is closed. Senders without a context end
-// soon, so that forged addresses cost nothing for long; kept contexts expire as those of
-// connections do.
+// restUntil ends the sessions of idle senders, until done is closed. Sessions without a context end
+// soon, so that forged addresses do not occupy memory for long; stored contexts expire like the
+// contexts of connections.
 func (d *datagrams) restUntil(done <-chan struct{}) {
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()
@@ -203,8 +203,8 @@ func (d *datagrams) rest(now time.Time) {
 	}
 }
 
-// endIdle ends the session of the sender that is idle longest, if it is idle since the time given.
-// It locks d.mu for one sender only: for thousands it would take seconds, in which no datagram is
+// endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
+// locks d.mu for a single sender: for thousands, this would take seconds, in which no datagram is
 // received.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()

@@ -18,7 +18,7 @@ type files struct {
 	p *pipeline
 	c Input
 
-	unsent int64 // p.unsent when the run began
+	unsent int64 // p.unsent at the start of the run
 }
 
 // openFiles checks the patterns of the files to follow.
@@ -76,19 +76,19 @@ func (f *files) run(ctx context.Context) error {
 
 func (*files) close() error { return nil }
 
-// unpack reads a rotated file that was compressed before it was read to its end.
+// unpack reads a rotated file that was compressed before it had been read to its end.
 func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 	return input.Unpacked(packed, f.p.house.unpacking)
 }
 
-// isOutput reports whether a file is one that the pipeline writes.
+// isOutput reports whether the pipeline writes to a file.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
-// unread returns the number of bytes that the reader of the output, or of an output before a
-// reload, has not read; false if it is unknown.
+// unread returns the number of bytes not yet read by the reader of the output, or of an earlier
+// output before a reload; false if it is unknown.
 func (f *files) unread() (int64, bool) {
 	n, ok := int64(0), true
-	if out := asFlow(f.p.stage.Load().out); out != nil { // nil: a reload has made it a file
+	if out := asFlow(f.p.stage.Load().out); out != nil { // nil: after a reload the output is a file
 		n, ok = out.unread()
 	}
 	return n + f.p.unsent.Load() - f.unsent, ok
@@ -109,7 +109,7 @@ func (f *files) open(name string) (*follow.Sink, error) {
 	return s.sink(func() (*follow.Sink, error) { return f.open(name) }), nil
 }
 
-// notify counts the loss of an event, and logs the event.
+// notify logs an event, and counts its loss, if any.
 func (f *files) notify(e follow.Event) {
 	if e.Loss {
 		f.p.counts.lose(e.Lost)
@@ -117,7 +117,7 @@ func (f *files) notify(e follow.Event) {
 	switch {
 	case e.Loss && e.Lost > 0:
 		f.p.log.Warn(e.Message, "file", e.Name, "lost", e.Lost)
-	case e.Loss: // its size is not known
+	case e.Loss: // the size of the loss is not known
 		f.p.log.Warn(e.Message, "file", e.Name)
 	case e.Again:
 		f.p.log.Warn(e.Message, "file", e.Name)

@@ -9,32 +9,30 @@ import (
 	"sync"
 )
 
-// Paths of the inputs, if the configuration gives none. systemd-journal-upload appends its own
-// to the URL that it is given.
+// Default paths of the inputs. systemd-journal-upload appends its own path to the configured URL.
 const (
 	filterPath = "/v1/filter"
 	uploadPath = "/upload"
 )
 
-// An httpInput is the input of a pipeline that takes paths of an HTTP server: logs to filter, or
-// journals.
+// An httpInput is an input that owns paths of an HTTP server: for logs to filter, or for journals.
 type httpInput struct {
 	p     *pipeline
 	web   *web
 	paths []string
 	serve func(http.ResponseWriter, *http.Request)
 	end   func(*session) error // called after the last request of a run; nil: not called
-	ready chan struct{}        // closed when the first run has its paths, or cannot have them
+	ready chan struct{}        // closed when the first run has its paths, or has failed to get them
 	once  sync.Once
 
 	mu       sync.Mutex
 	ctx      context.Context // context of the run; nil while the input is not running
 	requests sync.WaitGroup
-	keys     map[string]bool // keys of the requests being served
+	keys     map[string]bool // keys of the requests in progress
 }
 
-// webPaths returns the address and the paths of an HTTP input; the address of other inputs is
-// empty.
+// webPaths returns the address and the paths of an HTTP input; the address is empty for other
+// inputs.
 func (c *Input) webPaths() (address string, paths []string) {
 	switch {
 	case c.HTTP != "" && c.Path == "":
@@ -130,7 +128,7 @@ func (h *httpInput) begin() bool {
 func (h *httpInput) running() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ctx == nil { // it has ended since the request began
+	if h.ctx == nil { // it ended after the request had begun
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		return ctx
@@ -138,7 +136,7 @@ func (h *httpInput) running() context.Context {
 	return h.ctx
 }
 
-// hold takes a key for a request. It returns false if another request holds it.
+// hold reserves a key for a request. It returns false if another request holds it.
 func (h *httpInput) hold(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +147,7 @@ func (h *httpInput) hold(key string) bool {
 	return true
 }
 
-// drop gives a key back.
+// drop releases a key.
 func (h *httpInput) drop(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// uploadIdle bounds the pauses within an upload: its sender has all of the entries at hand.
+// uploadIdle bounds the pauses within an upload, since its sender has all entries at hand.
 const uploadIdle = time.Minute
 
-// journalPeer names the stream of a pipeline's uploads.
+// journalPeer is the name of the stream of a pipeline's uploads.
 const journalPeer = "journal"
 
-// A journalInput takes journals from systemd-journal-upload. Its uploads share one session, with
+// A journalInput receives journals from systemd-journal-upload. Its uploads share one session, with
 // the processes of all machines.
 type journalInput struct {
 	h *httpInput
@@ -30,7 +30,7 @@ type journalInput struct {
 	open *session // held by the input itself between uploads; may be nil
 }
 
-// enter returns the session for an upload, which calls memory.leave.
+// enter returns the session for an upload, which must call memory.leave.
 func (j *journalInput) enter() *session {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -51,7 +51,7 @@ func (j *journalInput) end(s *session) error {
 	return j.h.p.memory.leave(s)
 }
 
-// upload writes the entries of a request to the output, and acknowledges them after that.
+// upload writes the entries of a request to the output, and acknowledges them afterwards.
 func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 	if err := checkUpload(r); err != nil {
 		refuseError(w, err)
@@ -82,7 +82,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusAccepted)
-	io.WriteString(w, "OK.\n") // as systemd-journal-remote does
+	io.WriteString(w, "OK.\n") // the response of systemd-journal-remote
 }
 
 // checkUpload checks the header of an upload. The error is a refusal.
@@ -114,7 +114,8 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	var entries []byte
 	for {
 		control.SetReadDeadline(time.Now().Add(uploadIdle))
-		if ctx.Err() != nil { // when ctx ends, it sets a deadline, which the line above may have replaced
+		// the end of ctx sets a deadline, which the line above may have overwritten
+		if ctx.Err() != nil {
 			return errStopped
 		}
 		n, err := body.Read(block[:])
@@ -142,7 +143,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	}
 }
 
-// logLost logs the number of bytes of messages that were left out.
+// logLost logs the number of omitted bytes of messages.
 func (j *journalInput) logLost(lost int64) {
 	if lost == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// block is the number of bytes that are read at once, and the most unwritten bytes of a stream.
+// block is the number of bytes read at once, and the maximum of unwritten bytes of a stream.
 const block = 256 << 10
 
 // stdin is the input of a pipeline from standard input.
@@ -17,7 +17,7 @@ type stdin struct {
 }
 
 func (s *stdin) run(ctx context.Context) error {
-	if s.in.turns.take(ctx) != nil { // a pipeline that is being removed may still have it
+	if s.in.turns.take(ctx) != nil { // a pipeline that is being removed may still own it
 		return nil
 	}
 	defer s.in.turns.give()
@@ -32,7 +32,7 @@ func (s *stdin) run(ctx context.Context) error {
 		s.in.context, err = to.suspend()
 		return err
 	}
-	if ctx.Err() != nil { // no later input continues an unfinished line
+	if ctx.Err() != nil { // no later input will continue an unfinished line
 		_, err = to.Write(s.in.buf[:s.in.kept])
 	}
 	return errors.Join(err, s.p.exceptDamage(to.Close()))
@@ -40,17 +40,17 @@ func (s *stdin) run(ctx context.Context) error {
 
 func (*stdin) close() error { return nil }
 
-// A lineReader reads whole lines. A read cannot be interrupted: if one has begun when its input
-// ends, the next input takes it over. Only the input that has the turn uses the reader.
+// A lineReader reads whole lines. A read cannot be interrupted: if one is in progress when its
+// input ends, the next input takes it over. Only the input that has the turn uses the reader.
 type lineReader struct {
 	in      io.Reader
 	turns   turns
-	context []byte // context of the session that the last input suspended
+	context []byte // context of the last input's suspended session
 
 	buf   []byte
 	kept  int // bytes of an unfinished line in buf
 	reads chan someRead
-	busy  bool // a read has begun
+	busy  bool // a read is in progress
 }
 
 type someRead struct {
@@ -62,8 +62,9 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: in, turns: newTurns(), reads: make(chan someRead, 1)}
 }
 
-// pass gives the lines to w in blocks, until the end of the input, an error, or ctx is done. A last
-// line without an end is given at the end of the input; a line longer than a block in parts.
+// pass gives the lines to w in blocks, until the end of the input, an error, or the end of ctx. At
+// the end of the input it gives a last line without a line end; it gives a line longer than a block
+// in parts.
 func (l *lineReader) pass(ctx context.Context, w io.Writer) error {
 	if l.buf == nil {
 		l.buf = make([]byte, block)

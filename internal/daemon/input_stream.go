@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// handshakeTime bounds the handshake of TLS. Nothing else of a connection has a timeout: a
-	// device may be quiet for days, and TCP's keep-alive finds peers that are gone.
+	// handshakeTime bounds the handshake of TLS. A connection has no other timeout: a device may be
+	// quiet for days, and TCP's keep-alive detects peers that are gone.
 	handshakeTime = 10 * time.Second
-	// lastWrites is the time for the answers to a peer after the input was stopped.
+	// lastWrites is the time for responses to a peer after the input was stopped.
 	lastWrites = 2 * time.Second
-	// acceptPause is the pause after an error of Accept: mostly there are too many open files.
+	// acceptPause is the pause after an error of Accept, usually because of too many open files.
 	acceptPause = 100 * time.Millisecond
 )
 
-// stream reads lines from the connections of a TCP or unix socket. Each is a session.
+// stream reads lines from the connections of a TCP or unix socket. Each connection is a session.
 type stream struct {
 	p         *pipeline
 	conf      Input
@@ -117,13 +117,13 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 	}
 }
 
-// A connection is one that an input reads. If a reload changes the input, the next input takes the
-// connection over.
+// A connection is an open connection of an input. If a reload changes the input, the next input
+// takes the connection over.
 type connection struct {
 	net.Conn
 	peer string
 	seat *seat
-	rest []byte // read by the previous input, and not yet given to a session
+	rest []byte // read by the previous input, but not yet given to a session
 	way  framing
 	need int
 	line bool
@@ -146,7 +146,7 @@ func (s *stream) serve(ctx context.Context, l *listener, c *connection) {
 	c.end()
 }
 
-// read reads a connection. It reports whether the connection continues in another input.
+// read reads a connection. It reports whether another input continues the connection.
 func (s *stream) read(ctx context.Context, l *listener, c *connection) (continues bool) {
 	if t, ok := c.Conn.(*tls.Conn); ok && !c.old {
 		shaking, cancel := context.WithTimeout(ctx, handshakeTime)
@@ -248,7 +248,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// hand gives a connection to the next input of the socket. It reports false if there is none.
+// hand gives a connection to the next input of the socket. It returns false if there is none.
 func (l *listener) hand(c *connection) bool {
 	l.ports.mu.Lock()
 	defer l.ports.mu.Unlock()
@@ -269,7 +269,7 @@ func (p *port) inherit() (all []*connection) {
 	return all
 }
 
-// A peerWriter answers a peer while the output of its pipeline is the peer.
+// A peerWriter sends lines to a peer while the peer is its pipeline's output.
 type peerWriter struct {
 	p    *pipeline
 	conn net.Conn
@@ -278,8 +278,8 @@ type peerWriter struct {
 	interrupted atomic.Bool
 }
 
-// Write writes p; it waits while the peer does not read. It returns errReplaced if a reload has set
-// another output.
+// Write writes p, and waits while the peer does not read. It returns errReplaced if a reload has
+// set another output.
 func (w *peerWriter) Write(p []byte) (int, error) {
 	if w.p.stage.Load().out != nil {
 		return 0, errReplaced
@@ -303,8 +303,8 @@ func (w *peerWriter) interrupt() {
 	w.conn.SetWriteDeadline(time.Unix(1, 0))
 }
 
-// peerName returns the name of a peer: its IP address, or its uid on a unix socket. The port is
-// left out: it differs for each connection of a device.
+// peerName returns the name of a peer: its IP address, or its uid on a unix socket. It omits the
+// port, which differs for each connection of a device.
 func peerName(c net.Conn) string {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -15,9 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/doctor"
 )
 
-// Inspect looks at the files and folders that c names, without opening inputs and outputs. Faults
-// would keep the daemon from starting on this machine; notes are doubtful values that may be
-// intended.
+// Inspect examines the files and folders in c, without opening inputs and outputs. Faults would
+// prevent the daemon from starting on this machine; notes are doubtful values that may be intended.
 func (c *Config) Inspect() (notes []string, faults Faults) {
 	i := &inspection{}
 	i.tls("admin.tls", c.Admin.TLS)
@@ -76,7 +75,7 @@ func (i *inspection) folder(key, dir string, report func(key, format string, arg
 func (i *inspection) socket(key, address string) {
 	for _, network := range []string{"unix:", "unixgram:"} {
 		if path, ok := strings.CutPrefix(address, network); ok {
-			i.folder(key, filepath.Dir(path), i.note) // a service manager makes it at the start
+			i.folder(key, filepath.Dir(path), i.note) // a service manager makes it at start
 		}
 	}
 }
@@ -95,7 +94,7 @@ func (i *inspection) input(c *Config, path string, in *Input) {
 	}
 }
 
-// startName names where files begin.
+// startName describes the place at which files begin.
 func startName(s StartAt) string {
 	switch {
 	case s == 0:
@@ -106,7 +105,7 @@ func startName(s StartAt) string {
 	return "start_at"
 }
 
-// symbols inspects where debug files are.
+// symbols inspects the places of debug files.
 func (i *inspection) symbols(s *Symbols) {
 	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
 	for place, doubt := range search.Doubts() {

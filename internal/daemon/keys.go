@@ -9,25 +9,25 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Section describes a mapping of the configuration file: its keys and their meanings. The
-// defaults that [Parse] sets, the schema, the manual page and docs/reference are made from the
+// A Section describes a mapping in the configuration file: its keys and their meanings. The
+// defaults in [Parse], the schema, the manual page and docs/reference are all made from the
 // sections, so that they agree.
 type Section struct {
-	Path string   // such as pipelines.NAME.input; empty for the whole file
-	Text string   // what the section is about
-	One  []string // exactly one of these keys is given; nil: no such rule
+	Path string   // for example pipelines.NAME.input; empty for the whole file
+	Text string   // description of the section
+	One  []string // exactly one of these keys must be given; nil: no such rule
 	Keys []Key
 
 	of reflect.Type // the struct that the section is read into
 }
 
-// A Key is a key of a [Section]. A zero field means that there is no such rule.
+// A Key is a key of a [Section]. The zero value of a field means that there is no such rule.
 type Key struct {
 	Name    string
-	Default string   // as the file would write it
-	Words   []string // the allowed values
+	Default string   // in the form used in the file
+	Words   []string // allowed values
 	Unit    string   // unit of numbers
-	With    []string // the key has an effect only with one of these keys of the section
+	With    []string // the key has an effect only with one of these keys in the section
 	Text    string
 
 	least, most int64  // bounds of a value: bytes, ns, or a count
@@ -36,7 +36,7 @@ type Key struct {
 	kind        reflect.Type
 }
 
-// Kind names the type of the values, as the documents do.
+// Kind returns the type of the values as documents name it.
 func (k *Key) Kind() string {
 	switch k.kind {
 	case kindOf[Size]():
@@ -78,14 +78,14 @@ func (k *Key) Range() string {
 	return least + " to " + k.amount(k.most)
 }
 
-// kindOf returns the type T.
+// kindOf returns the reflect.Type of T.
 func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // Bounds of the configuration file itself.
 const (
 	maxFile      = 1 << 20 // bytes
-	maxNodes     = 20_000  // values; the values of an alias count at each use
-	maxDepth     = 16      // sections and lists within each other; the deepest has 6
+	maxNodes     = 20_000  // values; each use of an alias counts its values
+	maxDepth     = 16      // nesting depth of sections and lists; the deepest key has 6
 	maxPipelines = 1000
 	maxFaults    = 50 // reported
 	maxList      = 1000
@@ -97,7 +97,7 @@ const (
 	day           = 24 * 3600 * second
 )
 
-// network are the inputs with a listener.
+// network has the inputs with a listener.
 var network = []string{"listen", "http", "journal_upload"}
 
 // hostsText explains the key hosts.

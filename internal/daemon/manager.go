@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// stuckWithout is how long a filter may work without progress if no watchdog gives a time. A block
+	// stuckWithout is how long a filter may work without progress if there is no watchdog. A block
 	// of 256 KiB takes milliseconds.
 	stuckWithout = 30 * time.Second
 
-	// reportEvery is how often the status is looked at if there is no watchdog.
+	// reportEvery is the interval between checks of the status if there is no watchdog.
 	reportEvery = 5 * time.Second
 
 	// slowStop is how long a stop may take before the service manager is asked for more time.
@@ -20,7 +20,7 @@ const (
 
 // isStuck reports whether a session of the pipeline has been in its filter without progress for
 // longer than the given time plus the time that a line may wait for debug files. A session that is
-// idle, or waits for input or for its output, is not stuck: a restart would not help.
+// idle, or waits for input or output, is not stuck, since a restart would not help.
 func (p *pipeline) isStuck(after time.Duration) bool {
 	patience := p.stage.Load().conf.Patience
 	limit := int64(after) + int64(max(patience.Local, patience.Servers))
@@ -43,7 +43,7 @@ func (d *Daemon) stuckAfter() time.Duration {
 	return stuckWithout
 }
 
-// begin reports that the daemon runs.
+// begin reports that the daemon is running.
 func (d *Daemon) begin() {
 	d.phase.CompareAndSwap(int32(starting), int32(running))
 	var names []string
@@ -58,8 +58,9 @@ func (d *Daemon) begin() {
 	d.sent(d.house.options.Manager.Ready(d.status()))
 }
 
-// stopping reports that the daemon stops, and asks for more time if that takes longer than usual,
-// such as for an output that does not take the lines. The returned function ends these requests.
+// stopping reports that the daemon is stopping, and requests more time if this takes longer than
+// usual, for example because an output does not accept lines. The returned function ends these
+// requests.
 func (d *Daemon) stopping() (end func()) {
 	m := d.house.options.Manager
 	d.phase.Store(int32(stopping))
@@ -71,7 +72,7 @@ func (d *Daemon) stopping() (end func()) {
 	return func() { slow.Stop() }
 }
 
-// Refresh reloads the configuration that load returns, as [Daemon.Reload] does, and reports that to
+// Refresh reloads the configuration from load, as [Daemon.Reload] does, and reports the result to
 // the service manager, the log and the metrics. If the configuration cannot be used, nothing has
 // changed.
 func (d *Daemon) Refresh(load func() (*Config, error)) error {
@@ -95,7 +96,7 @@ func (d *Daemon) Refresh(load func() (*Config, error)) error {
 }
 
 // manage reports to the service manager until ctx is done: that the daemon is alive, while all
-// pipelines turn within half of the watchdog's interval, and a status when it changes.
+// pipelines make progress within half of the watchdog's interval, and each change of the status.
 func (d *Daemon) manage(ctx context.Context) {
 	m := d.house.options.Manager
 	every := reportEvery
@@ -133,7 +134,7 @@ func (d *Daemon) sent(err error) {
 	}
 }
 
-// stuck returns the name of a pipeline that is stuck, "" if none is.
+// stuck returns the name of a stuck pipeline, or "".
 func (d *Daemon) stuck(after time.Duration) string {
 	for _, p := range d.view.Load().pipelines {
 		if p.isStuck(after) {

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant returns the section that a user probably meant by a text or a list in its place; "" if that
-// is unclear.
+// meant returns the section that a user probably meant by writing a text or a list instead; "" if
+// this is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()
 	if input && n.Kind == yaml.SequenceNode {
@@ -41,8 +41,8 @@ func (s *Section) meant(n *yaml.Node) string {
 	return "{file: " + quoted + "}"
 }
 
-// indentingTab returns the position of the first tab in the indentation of the line; if the line is
-// 0, of the first line that has one; nil if there is none.
+// indentingTab returns the position of the first tab in the indentation of the line, or, if line is
+// 0, of the first line with one; nil if there is none.
 func indentingTab(text []byte, line int) *yaml.Node {
 	n := 0
 	for one := range bytes.Lines(text) {

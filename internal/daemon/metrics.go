@@ -12,22 +12,23 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// measures are the counters of the daemon's metrics. Many goroutines may use them.
+// measures are the daemon's counters. Many goroutines may use them.
 type measures struct {
 	tallies
 	lookups  prometheus.Histogram
-	requests *prometheus.CounterVec // to debuginfod servers, by server and outcome
-	received *prometheus.CounterVec // bytes of their answers, by server
+	requests *prometheus.CounterVec // requests to debuginfod servers, by server and outcome
+	received *prometheus.CounterVec // bytes received from servers, by server
 
-	reloadError atomic.Pointer[error] // error of the last reload; nil if it was successful
-	reloaded    atomic.Int64          // Unix nanoseconds of the last successful load of a configuration
+	reloadError atomic.Pointer[error] // error of the last reload; nil if it succeeded
+	// Unix nanoseconds of the last successfully loaded configuration
+	reloaded atomic.Int64
 }
 
-// lookupBuckets are seconds: from a symbol in a mapped file, through the parsing of a line table,
-// to a download from a server.
+// lookupBuckets are seconds: from symbols in mapped files, through parsing of line tables, to
+// downloads from servers.
 var lookupBuckets = []float64{10e-6, 100e-6, 1e-3, 10e-3, 100e-3, 1, 10, 60}
 
-// newMeasures returns measures that count nothing yet.
+// newMeasures returns new measures.
 func newMeasures() *measures {
 	return &measures{
 		lookups: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -52,8 +53,8 @@ func (m *measures) observe(r debuginfod.Request) {
 	m.received.WithLabelValues(r.Server).Add(float64(r.Bytes))
 }
 
-// nameServers makes the series of the configured servers, and removes the series of servers that a
-// reload has removed. Only configured servers have series, so their number is bounded.
+// nameServers adds the series of the configured servers, and removes the series of servers that a
+// reload has removed. Only configured servers have series, which bounds their number.
 func (m *measures) nameServers(before, now *debuginfod.Client) {
 	stay := make(map[string]bool)
 	if now != nil {
@@ -145,7 +146,7 @@ type collector struct {
 	*seriesList
 }
 
-// Describe implements [prometheus.Collector]. It describes none: the set of metrics depends on the
+// Describe implements [prometheus.Collector]. It describes no metrics: their set depends on the
 // configuration.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 

@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	dialTimeout = 10 * time.Second // bound of a connection attempt, and of a TLS handshake
-	sendBuffer  = 256 << 10        // bytes that the system buffers for a peer on a network
-	localBuffer = 64 << 10         // the same for a unix socket, whose peer is near
-	sendPart    = 16 << 10         // bytes sent at once; after each part, the progress of the peer is read
-	owedSome    = 64 << 10         // bytes that are kept before the peer's progress is read
-	owedLine    = 1 << 20          // most bytes of a line that are sent again
+	dialTimeout = 10 * time.Second // bound on a connection attempt, and on a TLS handshake
+	sendBuffer  = 256 << 10        // bytes in the system's buffer for a peer on a network
+	localBuffer = 64 << 10         // the same for a unix socket, whose peer is on this machine
+	// bytes sent at once; after each part, the peer's progress is read
+	sendPart = 16 << 10
+	owedSome = 64 << 10 // bytes kept before the peer's progress is read
+	owedLine = 1 << 20  // maximum bytes of a line that are sent again
 )
 
 // A connectOutput writes to a peer, and connects again when a connection ends: lines that the peer
@@ -35,21 +36,26 @@ type connectOutput struct {
 	address address
 	secure  *TLS // nil: none
 
-	live context.Context // until the output is closed
+	live context.Context // done when the output is closed
 	end  context.CancelFunc
 	all  sync.WaitGroup // goroutines of watch
 
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: there is none
-	torn  int      // guarded by the turn; bytes at the end of owed that their stream writes again if a reload replaces the output
+	// guarded by the turn; bytes at the end of owed that their stream writes again if a reload
+	// replaces the output
+	torn int
 
-	mu   sync.Mutex
-	left func() (int64, bool) // returns the number of bytes that the peer of conn does not have; nil: unknown, or no connection
-	owed []byte               // bytes that the peer may not have, from the beginning of a line; changed with turn and mu
+	mu sync.Mutex
+	// returns the number of bytes that the peer of conn has not received; nil: unknown, or no
+	// connection
+	left func() (int64, bool)
+	// bytes that the peer may not have received, from the start of a line; changed with turn and mu
+	owed []byte
 }
 
-// newConnectOutput returns the output. It connects when it has something to write.
+// newConnectOutput returns the output. It connects at the first write.
 func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
 	o := &connectOutput{persistent: persistent{log: log}, secure: c.TLS, turns: newTurns()}
 	var err error
@@ -63,7 +69,7 @@ func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
 	return o, nil
 }
 
-// security reads the files of TLS, so that each connection uses their current contents.
+// security reads the TLS files, so that each connection uses their current contents.
 func (o *connectOutput) security() (*tls.Config, error) {
 	if o.secure == nil {
 		return nil, nil
@@ -142,7 +148,7 @@ func (o *connectOutput) connect(ctx context.Context) error {
 		if o.address.network == "unix" {
 			size = localBuffer
 		}
-		b.SetWriteBuffer(size) // the system may give another size
+		b.SetWriteBuffer(size) // the system may choose another size
 	}
 	plain, _ := conn.(syscall.Conn)
 	if secure != nil {
@@ -175,7 +181,7 @@ func (o *connectOutput) connect(ctx context.Context) error {
 	return nil
 }
 
-// send sends some of p, and remembers it if it is new. The caller has the turn.
+// send sends a part of p, and remembers it if fresh is set. The caller has the turn.
 func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, error) {
 	if fresh && len(o.owed) >= owedSome {
 		o.forgetTaken()
@@ -206,16 +212,16 @@ func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, er
 	return n, err
 }
 
-// forgetTaken drops the owed bytes that the peer has.
+// forgetTaken drops the owed bytes that the peer has received.
 func (o *connectOutput) forgetTaken() {
 	if o.left == nil {
-		o.forget(len(o.owed) - sendBuffer) // the system takes no more
+		o.forget(len(o.owed) - sendBuffer) // the system buffers no more than this
 	} else if n, ok := o.left(); ok {
 		o.forget(len(o.owed) - int(min(n, int64(len(o.owed)))))
 	}
 }
 
-// forget drops the first bytes that are owed, up to the beginning of a line. It returns their number.
+// forget drops the first owed bytes, up to the start of a line. It returns their number.
 func (o *connectOutput) forget(first int) int {
 	if first <= 0 {
 		return 0
@@ -241,8 +247,8 @@ func (o *connectOutput) drop() {
 	o.left = nil
 }
 
-// watch drops a connection whose peer is gone, and sends the owed bytes on another one, even if
-// there is nothing new to send. It discards whatever the peer sends.
+// watch drops a connection whose peer is gone, and sends the owed bytes on a new connection, even
+// if there is nothing new to send. It discards all input from the peer.
 func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	_, err := io.Copy(io.Discard, conn)
 	if err == nil && !secure { // the peer sends nothing more; it may still read
@@ -261,7 +267,7 @@ func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	}
 }
 
-// unread returns the number of written bytes that the peer may not have.
+// unread returns the number of written bytes that the peer may not have received.
 func (o *connectOutput) unread() (int64, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -273,10 +279,10 @@ func (o *connectOutput) unread() (int64, bool) {
 
 func (*connectOutput) reopen() error { return nil }
 
-// close ends the connection; the system still sends what it has taken.
+// close ends the connection; the system still sends its buffered bytes.
 func (o *connectOutput) close() error {
 	o.end()
-	o.turns <- struct{}{} // nobody writes: no stage has the output any more
+	o.turns <- struct{}{} // nobody writes, since no stage uses the output any more
 	away, owed := o.conn == nil, o.owed[:max(0, len(o.owed)-o.torn)]
 	o.drop()
 	o.turns.give()

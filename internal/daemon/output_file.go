@@ -22,39 +22,39 @@ import (
 const (
 	defaultMode      = 0o640
 	defaultOpenFiles = 64
-	maxFileName      = 255 // bytes, of most file systems
+	maxFileName      = 255 // bytes, on most file systems
 
 	// checkEvery is the interval between checks that a file still has its name.
 	checkEvery = 250 * time.Millisecond
 	// syncEvery is the time after which "sync: second" makes written lines durable.
 	syncEvery = time.Second
-	// reopenWait bounds how long SIGHUP waits for a blocked output, which reopens its files itself
-	// later.
+	// reopenWait bounds how long SIGHUP waits for a blocked output, which will reopen its files
+	// itself later.
 	reopenWait = 100 * time.Millisecond
 
 	peerPlace = "{peer}"
 )
 
-// A fileOutput appends to a file, or to one for each peer. It makes files that do not exist. A file
-// that was renamed or removed is made again at its name; a last line that a killed process has left
-// unfinished is ended before the first one is written.
+// A fileOutput appends to a file, or to a file for each peer. It makes missing files. If a file was
+// renamed or removed, it makes a new one. It ends an unfinished last line of a killed process
+// before it writes the first line.
 type fileOutput struct {
 	persistent
-	dir, before, after string // the name of a file is before + peer + after
-	each               bool   // peers have files of their own
+	dir, before, after string // a file's name is before + peer + after
+	each               bool   // each peer has its own file
 	mode               fs.FileMode
 	limit              int
 	syncs              string
 
 	turns  turns // guards the fields of files, and told
 	closed bool
-	stale  atomic.Bool // all files are to be opened again
+	stale  atomic.Bool // all files must be reopened
 
 	mu    sync.Mutex
 	files map[string]*outFile // by name; changed with turn and mu
 	uses  int64
 	due   *time.Timer // starts the next sync; nil if none is due
-	last  error       // error of a sync since the last checkpoint: the system may have dropped lines
+	last  error       // sync error since the last checkpoint: the system may have dropped lines
 
 	denied func(err error, dir string) error // explains errors of opening files; nil: not called
 	fsync  func(*os.File) error
@@ -66,15 +66,15 @@ type outFile struct {
 	f       *os.File
 	info    fs.FileInfo
 	regular bool
-	serial  int // differs between files of the same name
+	serial  int // distinguishes files of the same name
 	checked time.Time
 	used    int64
-	again   bool // open it again before it is used
+	again   bool // reopen it before the next use
 	line    lineEnd
 	dirty   bool // guarded by mu
 }
 
-// newFileOutput returns the output, or an error if the file or its folder cannot be written to.
+// newFileOutput returns the output, or an error if the file or its folder is not writable.
 func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 	o := &fileOutput{
 		persistent: persistent{log: log},
@@ -143,8 +143,8 @@ func (o *fileOutput) write(ctx context.Context, from *session, p []byte) (n int,
 	}
 }
 
-// writeTo writes to the file of a name. It returns wait if another stream has an unfinished line in
-// it. The caller has the turn.
+// writeTo writes to the file with a name. It returns wait if the file ends with another stream's
+// unfinished line. The caller has the turn.
 func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p []byte) (done int, wait bool, err error) {
 	serial := -1
 	err = o.insist(ctx, func() error {
@@ -178,7 +178,7 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 		}
 		if o.syncs == "always" {
 			if err := o.fsync(f.f); err != nil && f.regular {
-				done = 0 // the system may have dropped what was written
+				done = 0 // the system may have dropped the written bytes
 				return err
 			}
 			return nil
@@ -189,7 +189,7 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 	return done, wait, err
 }
 
-// ready returns the open file of a name.
+// ready returns the open file with a name.
 func (o *fileOutput) ready(name string) (*outFile, error) {
 	path := filepath.Join(o.dir, name)
 	if o.stale.Swap(false) {
@@ -215,12 +215,13 @@ func (o *fileOutput) ready(name string) (*outFile, error) {
 	return f, nil
 }
 
-// open opens the file at path. before is the file that was open under the name; nil: none was.
+// open opens the file at path. before is the file previously open under the name, or nil.
 func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) {
 	flags := os.O_APPEND | os.O_CREATE | syscall.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|flags, o.mode)
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.OpenFile(path, os.O_WRONLY|flags, o.mode) // the file may be writable, but not readable
+		// the file may be writable but not readable
+		f, err = os.OpenFile(path, os.O_WRONLY|flags, o.mode)
 	}
 	if err != nil && o.denied != nil {
 		err = o.denied(err, o.dir)
@@ -241,7 +242,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	case before != nil && os.SameFile(before.info, info):
 		next.line, next.serial = before.line, before.serial
 	case before != nil:
-		// a line that was begun in the previous file continues in this one
+		// a line that began in the previous file continues in this one
 		next.line, next.serial = before.line, before.serial+1
 		fallthrough
 	default:
@@ -296,7 +297,7 @@ func (o *fileOutput) closeFile(f *outFile) error {
 	return errors.Join(err, f.f.Close())
 }
 
-// syncLater arranges a sync of f within syncEvery.
+// syncLater schedules a sync of f within syncEvery.
 func (o *fileOutput) syncLater(f *outFile) {
 	if o.syncs == "never" || !f.regular {
 		return
@@ -316,8 +317,8 @@ func (o *fileOutput) syncLater(f *outFile) {
 	}
 }
 
-// remember keeps the error of a sync for the next checkpoint. The system reports an error once, and
-// may have dropped the bytes written since the previous sync.
+// remember keeps a sync error for the next checkpoint. The system reports an error once, and may
+// have dropped the bytes written since the previous sync.
 func (o *fileOutput) remember(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -326,10 +327,10 @@ func (o *fileOutput) remember(err error) {
 	}
 }
 
-// sync makes what was written durable. It fails, too, if a sync since the last call has failed: the
-// system reports that once, so that the checkpoint would not learn of it.
+// sync makes all written lines durable. It also fails if a sync failed since its last call: the
+// system reports an error only once, and the checkpoint would otherwise miss it.
 func (o *fileOutput) sync() error {
-	o.flush() // remembers its error
+	o.flush() // remembers its own error
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	err := o.last
@@ -337,7 +338,7 @@ func (o *fileOutput) sync() error {
 	return err
 }
 
-// flush syncs the files that were written to since the last sync.
+// flush syncs the files written since the last sync.
 func (o *fileOutput) flush() error {
 	if o.syncs == "never" {
 		return nil
@@ -357,7 +358,8 @@ func (o *fileOutput) flush() error {
 	o.mu.Unlock()
 	var errs []error
 	for _, f := range dirty {
-		if err := o.fsync(f); err != nil && !errors.Is(err, os.ErrClosed) { // else it was synced before
+		// otherwise it was synced before
+		if err := o.fsync(f); err != nil && !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
@@ -399,7 +401,7 @@ func (o *fileOutput) closeAll() error {
 }
 
 func (o *fileOutput) close() error {
-	o.turns <- struct{}{} // nobody writes: no stage has the output any more
+	o.turns <- struct{}{} // nobody writes, since no stage uses the output any more
 	defer o.turns.give()
 	o.closed = true
 	err := o.closeAll()
@@ -411,8 +413,8 @@ func (o *fileOutput) close() error {
 	return err
 }
 
-// owns reports whether the output writes to a file, or has written to it before a rotation: a
-// pattern of an input in the same folder may match it.
+// owns reports whether the output writes to a file, or has written to it before a rotation: an
+// input's pattern in the same folder may match it.
 func (o *fileOutput) owns(info os.FileInfo) bool {
 	name := info.Name()
 	is := name == o.before || strings.HasPrefix(name, o.before+".") || strings.HasPrefix(name, o.before+"-")
@@ -444,8 +446,8 @@ func (o *fileOutput) name(peer string) string {
 	return o.before + harmless(peer, maxFileName-len(o.before)-len(o.after)) + o.after
 }
 
-// harmless turns the name of any peer into part of a file's name, of at most the bytes given: it
-// leads to no other folder, is not hidden, and has no control characters.
+// harmless turns any peer's name into a part of a file name, with at most the given number of
+// bytes. The result leads to no other folder, is not hidden, and has no control characters.
 func harmless(peer string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '/' || r == filepath.Separator || r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {

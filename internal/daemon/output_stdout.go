@@ -9,15 +9,16 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// A stdoutOutput writes to standard output, whatever that is. It does not block in a write to a full
-// pipe, since a reload and the end of the daemon would wait for that. A write to a pipe whose reader
-// is gone is retried, as on a full disk: the pipeline waits, and does not acknowledge its lines.
+// A stdoutOutput writes to standard output, of any kind. It does not block in a write to a full
+// pipe, since a reload and the end of the daemon would have to wait. If the reader of a pipe is
+// gone, writes are retried, as on a full disk: the pipeline waits, and does not acknowledge its
+// lines.
 type stdoutOutput struct {
 	persistent
 	f       *os.File
 	regular bool
 	syncs   string
-	left    func() (int64, bool) // result of written.Unread; nil: not known
+	left    func() (int64, bool) // written.Unread for the output; nil: not known
 
 	turns turns
 	line  lineEnd

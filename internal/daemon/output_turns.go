@@ -8,14 +8,14 @@ import (
 
 const (
 	// lineWait bounds how long the streams of an output wait for a silent stream to end its line,
-	// and lineMost for one that is not silent. Then the line is ended. A file gives the rest of a
-	// line at once; a peer may never.
+	// and lineMost for a stream that is not silent. After that, the line is ended. A file provides
+	// the rest of a line at once; a peer may never do so.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
-	// linePause is the interval between checks that the line has ended.
+	// linePause is the interval between checks whether the line has ended.
 	linePause = 2 * time.Millisecond
 
-	// Pauses before an output that has failed, such as a full disk, is tried again.
+	// Pauses before a failed output, such as a full disk, is retried.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 )
@@ -25,7 +25,7 @@ type turns chan struct{}
 
 func newTurns() turns { return make(turns, 1) }
 
-// take waits for the turn, or until ctx is done.
+// take waits for the turn, until ctx is done.
 func (t turns) take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errReplaced
@@ -38,7 +38,7 @@ func (t turns) take(ctx context.Context) error {
 	}
 }
 
-// takeWithin waits for the turn for the time given, and reports whether it came.
+// takeWithin waits for the turn for the given time, and reports whether it got the turn.
 func (t turns) takeWithin(d time.Duration) bool {
 	select {
 	case t <- struct{}{}:
@@ -51,7 +51,7 @@ func (t turns) takeWithin(d time.Duration) bool {
 func (t turns) give() { <-t }
 
 // takeFor waits for the turn of a stream, until no other stream has an unfinished line at the end
-// of the output. The caller writes first before the stream's own bytes.
+// of the output. The caller must write first before the stream's own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {
@@ -68,15 +68,15 @@ func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first 
 	}
 }
 
-// A lineEnd is the stream whose unfinished line is the last one of an output: no other stream may
-// write before that line ends.
+// A lineEnd is the stream whose unfinished line ends an output: no other stream may write before
+// that line ends.
 type lineEnd struct {
-	by            *session // nil: the output ends after a line
+	by            *session // nil: the output ends with a whole line
 	begun, lately time.Time
 }
 
-// ends returns the bytes that end the line of another stream before from writes. It returns false
-// if from must wait for that stream.
+// ends returns the bytes that end another stream's line before from writes. It returns false if
+// from must wait for that stream.
 func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	switch {
 	case l.by == nil || l.by == from:
@@ -102,7 +102,7 @@ func (l *lineEnd) wrote(from *session, p []byte) {
 	}
 }
 
-// pause waits for the time given, or until ctx is done.
+// pause waits for the given time, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -122,8 +122,8 @@ type persistent struct {
 	some bool   // the attempt has written something
 }
 
-// insist calls do until it succeeds or ctx is done. Each error that differs from the last one is
-// logged.
+// insist calls do until it succeeds or ctx is done. It logs each error that differs from the last
+// one.
 func (k *persistent) insist(ctx context.Context, do func() error) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		k.some = false
@@ -145,7 +145,7 @@ func (k *persistent) insist(ctx context.Context, do func() error) error {
 	}
 }
 
-// fails records an error of an attempt.
+// fails records the error of an attempt.
 func (k *persistent) fails(err error) {
 	k.fail(err)
 	if message := err.Error(); message != k.told {
@@ -154,7 +154,7 @@ func (k *persistent) fails(err error) {
 	}
 }
 
-// works records that an attempt has succeeded.
+// works records a successful attempt.
 func (k *persistent) works() {
 	k.succeed()
 	if k.told != "" {
@@ -163,6 +163,6 @@ func (k *persistent) works() {
 	}
 }
 
-// fromLine returns the offset in p from which a stream continues in a new output, if the previous
-// one has p[:written]: the beginning of the line that is incomplete there.
+// fromLine returns the offset in p at which a stream continues in a new output if the previous
+// output has received p[:written]: the start of the line that is incomplete there.
 func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

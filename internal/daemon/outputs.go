@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A sharedOutput is used by several stages: those of pipelines that write to the same place, and the
-// old and the new one of a reload.
+// A sharedOutput is used by several stages: of pipelines that write to the same place, and before
+// and after a reload.
 type sharedOutput struct {
 	output
 	all   *outputs
@@ -43,9 +43,9 @@ func newOutputs(log *slog.Logger, stdout *os.File, denied func(error, string) er
 	return &outputs{log: log, stdout: stdout, denied: denied, byKey: make(map[string]*sharedOutput)}
 }
 
-// open returns the output of c, or an error if it is clear already that it cannot be written to. It
-// makes no file and no connection. Equal configurations share one output, so that a reload leaves
-// an open file as it is.
+// open returns the output of c, or an error if it is already known not to be writable. It makes no
+// file and no connection. Equal configurations share one output, so that a reload does not affect
+// an open file.
 func (all *outputs) open(c Output) (output, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -90,10 +90,10 @@ func (all *outputs) make(c Output) (output, error) {
 	return nil, errors.New("output: none is given: set one of stdout, file, peer and connect")
 }
 
-// A flow is an output whose reader may be gone before it has read what was written: a pipe or a
+// A flow is an output whose reader may disappear before it has read all written bytes: a pipe or a
 // connection.
 type flow interface {
-	// unread returns the number of bytes that the reader has not taken, or false if that is not
+	// unread returns the number of bytes that the reader has not read, or false if this is not
 	// known.
 	unread() (int64, bool)
 }
@@ -114,10 +114,10 @@ func asFlow(o output) flow {
 	return f
 }
 
-// A durable output can be made to survive a power cut.
+// A durable output can be made to survive a power failure.
 type durable interface{ sync() error }
 
-// asDurable returns the output as a durable one; nil if it cannot, or must not, be synced.
+// asDurable returns the output as durable; nil if it cannot, or must not, be synced.
 func asDurable(o output) durable {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output
@@ -126,7 +126,7 @@ func asDurable(o output) durable {
 	return d
 }
 
-// ownsFile reports whether a file is one that the output writes or has written.
+// ownsFile reports whether the output writes, or has written, to a file.
 func ownsFile(o output, info os.FileInfo) bool {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// An unsentError reports that an output has ended before it could pass on all the lines it had taken.
+// An unsentError reports that an output ended before it could pass on all lines that it had
+// accepted.
 type unsentError struct {
 	to   string
 	owed []byte // from the beginning of a line
@@ -17,8 +18,8 @@ func (e *unsentError) Error() string {
 	return fmt.Sprintf("output: %s: %d bytes were not sent", e.to, len(e.owed))
 }
 
-// closeStage closes a stage that was replaced or removed, and returns the bytes that its output has
-// taken but not delivered, because the peer is away.
+// closeStage closes a replaced or removed stage, and returns the bytes that its output has accepted
+// but not delivered, because the peer is away.
 func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	err := s.close()
 	if e, ok := errors.AsType[*unsentError](err); ok {
@@ -30,14 +31,14 @@ func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	return nil
 }
 
-// succeed makes next the stage of the pipeline. Bytes that the previous output has not delivered go
-// to the output of next first; lines of files are read again instead.
+// succeed makes next the pipeline's stage. Bytes that the previous output has not delivered go to
+// the output of next first; lines from files are reread instead.
 func (p *pipeline) succeed(next *stage) {
 	next.hold()
 	p.unsent.Add(allUnsent)
 	before := p.replace(next)
 	owed := p.closeStage(before)
-	rereads := len(before.conf.Input.Files) > 0 // files are read again from their checkpoints
+	rereads := len(before.conf.Input.Files) > 0 // files are reread from their checkpoints
 	if rereads {
 		p.unsent.Add(int64(len(owed)))
 	}
@@ -54,8 +55,8 @@ func (p *pipeline) succeed(next *stage) {
 	}
 }
 
-// takes reports whether the output of s can take lines that were made for the output of before.
-// Files for each peer cannot: one connection had the lines of all peers.
+// takes reports whether the output of s can accept lines meant for the output of before. Files for
+// each peer cannot, since one connection had the lines of all peers.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out
@@ -83,7 +84,7 @@ func (p *pipeline) passOn(s *stage, owed []byte) {
 	}
 }
 
-// lose counts and reports lines that no output can take.
+// lose counts and reports lines that no output can accept.
 func (p *pipeline) lose(owed []byte) {
 	if len(owed) == 0 {
 		return
@@ -92,7 +93,7 @@ func (p *pipeline) lose(owed []byte) {
 	p.log.Warn("lines are lost that the peer of the output had not taken: it is away, and no other output can take them", "lost", len(owed))
 }
 
-// hold lets no session write until letGo is called. No session may use the stage yet.
+// hold prevents sessions from writing until letGo is called. No session may use the stage yet.
 func (s *stage) hold() {
 	s.ready = make(chan struct{})
 	s.writers.Add(1)

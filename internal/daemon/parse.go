@@ -40,7 +40,7 @@ func Load(path string) (*Config, error) {
 }
 
 // Parse reads a configuration, and sets missing keys to their defaults. The error is [Faults]. It
-// examines the text only: [Config.Inspect] examines files and folders.
+// examines only the text; [Config.Inspect] examines files and folders.
 func Parse(text []byte) (*Config, error) {
 	p := &parser{at: make(map[string]*yaml.Node), sections: make(map[reflect.Type]*Section)}
 	all := Sections()
@@ -63,13 +63,13 @@ func Parse(text []byte) (*Config, error) {
 type parser struct {
 	sections map[reflect.Type]*Section
 	faults   Faults
-	missing  Faults                // missing keys; often they are given, but misspelt
-	at       map[string]*yaml.Node // the keys that are given, by path
+	missing  Faults                // missing keys; often they are present, but misspelt
+	at       map[string]*yaml.Node // present keys, by path
 	nodes    int                   // visited
-	spent    bool                  // there are too many
+	spent    bool                  // there are too many values
 }
 
-// fault records a fault at a node; nil: of the whole file.
+// fault records a fault at a node, or of the whole file if n is nil.
 func (p *parser) fault(n *yaml.Node, key, format string, args ...any) {
 	f := Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
 	if n != nil {
@@ -88,12 +88,12 @@ func (p *parser) sort() {
 	p.faults = append(p.faults, p.missing...)
 }
 
-// isFaulty reports whether a key itself has a fault, not only a key in its section.
+// isFaulty reports whether a key itself has a fault, rather than a key in its section.
 func (p *parser) isFaulty(path string) bool {
 	return slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path })
 }
 
-// yamlLine returns the expression for the line of an error of the YAML reader.
+// yamlLine returns the expression for the line number in an error of the YAML reader.
 func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`) }
 
 // document returns the value of the one document in text, or nil after a fault.
@@ -140,7 +140,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 	return first.Content[0]
 }
 
-// presets sets the defaults of a struct and of the structs in it.
+// presets sets the defaults of a struct and of nested structs.
 func (p *parser) presets(v reflect.Value) {
 	s := p.sections[v.Type()]
 	for i := range v.NumField() {
@@ -166,7 +166,7 @@ func implied(k *Key, v reflect.Value) string {
 	return "!!str"
 }
 
-// resolve returns the node that an alias stands for, or nil if the file is too large or too deep.
+// resolve returns the node that an alias refers to, or nil if the file is too large or too deep.
 func (p *parser) resolve(n *yaml.Node, path string, depth int) *yaml.Node {
 	p.nodes++
 	if p.nodes > maxNodes || depth > maxDepth {
@@ -226,7 +226,7 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 }
 
-// keyAt returns the node of the key of a path, or other.
+// keyAt returns the node of the key at a path, or other.
 func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
 	if n := p.at[path]; n != nil {
 		return n
@@ -259,7 +259,7 @@ func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key,
 	}
 }
 
-// unknown reports an unknown key, with what may be meant.
+// unknown reports an unknown key, with a suggestion.
 func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
 	var names, elsewhere []string
 	for _, k := range s.Keys {
@@ -281,7 +281,7 @@ func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
 	p.fault(n, join(path, printable(name)), "unknown; the keys here are %s", listed(names, "and"))
 }
 
-// printable returns a name from the file for a message.
+// printable returns a name from the file in a form for messages.
 func printable(name string) string {
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"
@@ -360,8 +360,7 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 	*to = all
 }
 
-// pipelineName returns the expression for names of pipelines, which are values of labels and parts
-// of files' names.
+// pipelineName returns the expression for names of pipelines, which occur in labels and file names.
 func pipelineName() *regexp.Regexp { return regexp.MustCompile(namePattern) }
 
 // list reads a list of strings.
@@ -409,7 +408,7 @@ func (p *parser) text(n *yaml.Node, path string) (string, bool) {
 	return "", false
 }
 
-// scalar reads one value, which is within the bounds of its key.
+// scalar reads one value within the bounds of its key.
 func (p *parser) scalar(n *yaml.Node, v reflect.Value, k *Key, path string) {
 	switch to := v.Addr().Interface().(type) {
 	case *bool:
@@ -462,7 +461,7 @@ func (p *parser) within(n *yaml.Node, number int64, k *Key, path string) bool {
 	return false
 }
 
-// amount returns a bound of a key as the file would have it.
+// amount returns a bound of a key in the form used in the file.
 func (k *Key) amount(n int64) string {
 	switch k.kind {
 	case kindOf[Size]():
@@ -500,7 +499,7 @@ func (k *Key) wanted() string {
 	return k.Kind()
 }
 
-// describe names what a node is.
+// describe names the kind of a node.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

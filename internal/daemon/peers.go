@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	maxPeerName = 128         // bytes; that of a socket's path is the longest
-	leaveWait   = time.Second // longest wait of a new connection for the end of the previous one
+	maxPeerName = 128         // bytes; the path of a socket is the longest name
+	leaveWait   = time.Second // how long a new connection waits for the end of the previous one
 	saveEvery   = time.Second // shortest time between two saves
 )
 
 // A memory has the contexts of a pipeline's peers. When a connection ends, its context is kept for
 // the peer's next connection, so that a device that connects again is still resolved. Saves include
-// the contexts of open connections. If a peer has several connections at once, each with a context
-// of its own, nothing shows which one a later connection continues: then none is kept. With a key,
-// all connections of a peer share one context, in which the key separates the processes. A memory
-// is safe for concurrent use.
+// the contexts of open connections. If a peer has several connections at once, each with its own
+// context, it is unknown which one a later connection continues: then none is kept. With a key, all
+// connections of a peer share one context, in which the key separates the processes. A memory is
+// safe for concurrent use.
 type memory struct {
 	p       *pipeline
-	changed atomic.Bool // since the last save
+	changed atomic.Bool // changed since the last save
 
 	peers map[string]*peer // guarded by contexts.mu
 
 	failed seldom.Limiter         // messages about saves
-	path   atomic.Pointer[string] // path of the file; nil or empty if there is none
+	path   atomic.Pointer[string] // path of the file; nil or empty without one
 	saving sync.Mutex             // guards the fields below
 	file   *contextfile.File
 }
 
-// name returns the path of the file; "" if there is none.
+// name returns the path of the file; "" without one.
 func (m *memory) name() string {
 	if path := m.path.Load(); path != nil {
 		return *path
@@ -54,18 +54,19 @@ func (m *memory) name() string {
 type peer struct {
 	memory  *memory
 	name    string
-	open    int           // open connections
-	several bool          // several connections were open at once since the first one
-	session *session      // the only session; nil: there is none, or several
-	leaving chan struct{} // closed when the session, which is ending, has ended; nil: none is ending
+	open    int      // open connections
+	several bool     // several connections were open at once since the first one
+	session *session // the only session; nil if there is none, or several
+	// closed when the current session, which is ending, has ended; nil: none is ending
+	leaving chan struct{}
 
-	kept  []byte // context, while no connection is open
+	kept  []byte // context while no connection is open
 	used  time.Time
 	place *list.Element
 }
 
-// enter returns the session of a new connection; if shared is set, the one session of all the
-// peer's connections. The caller calls leave.
+// enter returns the session for a new connection; if shared is set, one session for all of the
+// peer's connections. The caller must call leave.
 func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	c := m.p.house.contexts
 	name = name[:min(len(name), maxPeerName)]
@@ -101,8 +102,8 @@ func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	return s
 }
 
-// leave ends one use of a session, and prints the lines that are held back. After the last use, the
-// context is kept.
+// leave ends one use of a session, and prints the held lines. After the last use, the context is
+// kept.
 func (m *memory) leave(s *session) error {
 	c := m.p.house.contexts
 	c.mu.Lock()
@@ -136,7 +137,7 @@ func (m *memory) leave(s *session) error {
 	return err
 }
 
-// tidy forgets a peer that has no connection and no context. contexts.mu is held.
+// tidy forgets a peer without a connection and a context. contexts.mu is held.
 func (m *memory) tidy(q *peer) {
 	if q.open > 0 {
 		return
@@ -146,7 +147,7 @@ func (m *memory) tidy(q *peer) {
 	}
 }
 
-// forget drops all that is kept, and changes no file: the pipeline is removed.
+// forget drops all contexts because the pipeline is removed. It changes no file.
 func (m *memory) forget() {
 	c := m.p.house.contexts
 	c.mu.Lock()
@@ -198,7 +199,7 @@ func (m *memory) open(path string) error {
 	return nil
 }
 
-// restore keeps the contexts of a file, for peers that are not known yet.
+// restore keeps the contexts of a file for peers that are not known yet.
 func (m *memory) restore(content []byte) error {
 	var s savedPeers
 	if err := checkpoint.Decode(content, &s); err != nil {
@@ -218,7 +219,7 @@ func (m *memory) restore(content []byte) error {
 		if m.peers[name] != nil {
 			continue
 		}
-		if used.After(now) { // the clock was set
+		if used.After(now) { // the clock was set back
 			used = now
 		}
 		q := &peer{memory: m, name: name}
@@ -271,8 +272,8 @@ func (m *memory) saveLocked() error {
 	return nil
 }
 
-// saveUntil saves changed contexts within a second, until done is closed. Where saves are slow, it
-// pauses 20 times as long as a save takes.
+// saveUntil saves changed contexts within a second, until done is closed. After a slow save it
+// pauses 20 times as long as the save took.
 func (m *memory) saveUntil(done <-chan struct{}) {
 	var told seldom.Limiter
 	for pause := saveEvery; ; {

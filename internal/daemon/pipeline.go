@@ -15,8 +15,8 @@ import (
 // A runner reads an input.
 type runner interface {
 	// run reads until ctx is done or the input has ended, and gives its lines to sessions of its
-	// pipeline. When it returns, the lines that it has read are written, and its sessions are closed
-	// or suspended. An error is about the input: it is run again after a pause.
+	// pipeline. When it returns, all lines that it has read are written, and its sessions are
+	// closed or suspended. An error concerns the input, which is run again after a pause.
 	run(ctx context.Context) error
 
 	// close releases the resources of an input that is not running.
@@ -59,7 +59,7 @@ type pipeline struct {
 	house *house
 	log   *slog.Logger
 	state string          // folder of its checkpoints; empty: none
-	waits context.Context // when done, ends all waits for debug files
+	waits context.Context // done: ends all waits for debug files
 
 	stage  atomic.Pointer[stage]
 	counts counts
@@ -67,9 +67,9 @@ type pipeline struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	trouble  error     // why the input is not open; nil: it is
-	failed   time.Time // beginning of the last run that failed
-	unsaved  error     // why the input has no checkpoint although it should; nil: it has one
+	trouble  error     // contexts of socket peers
+	failed   time.Time // why the input is not open; nil if it is open
+	unsaved  error     // start of the last failed run
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended
@@ -78,8 +78,8 @@ type pipeline struct {
 	ending atomic.Bool        // the daemon ends
 }
 
-// allUnsent is more bytes than any output can owe: while it is part of unsent, no byte counts as
-// taken.
+// allUnsent is more than any output can owe: while it is part of unsent, no byte counts as
+// delivered.
 const allUnsent = 1 << 60
 
 // newPipeline returns a pipeline with its first stage.
@@ -93,12 +93,13 @@ func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 	return p
 }
 
-// supervise runs the input, again after a pause if it fails.
+// supervise runs the input, and runs it again after a pause if it fails.
 func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{}) {
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		works := time.AfterFunc(restartFirst, func() { p.works(begin) }) // it does not fail at once
+		// the input has not failed at once
+		works := time.AfterFunc(restartFirst, func() { p.works(begin) })
 		err := in.run(ctx)
 		works.Stop()
 		if err == nil || ctx.Err() != nil {
@@ -119,7 +120,7 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 	}
 }
 
-// halt ends the input: it stops reading, and the lines that were read are written.
+// halt ends the input: it stops reading, and writes all lines that were read.
 func (p *pipeline) halt() {
 	if p.stop != nil {
 		p.stop()
@@ -128,7 +129,7 @@ func (p *pipeline) halt() {
 }
 
 // replace makes to the stage of the pipeline and of its sessions, and returns the previous stage. A
-// session that is writing takes the new stage over afterwards.
+// writing session adopts the new stage afterwards.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Load()
@@ -164,14 +165,14 @@ func (p *pipeline) open() []*session {
 	return slices.Collect(maps.Keys(p.sessions))
 }
 
-// rest parks the sessions that are idle.
+// rest parks idle sessions.
 func (p *pipeline) rest(now time.Time) {
 	for _, s := range p.open() {
 		s.rest(now.Add(-parkAfter))
 	}
 }
 
-// works records that the input runs since begin, unless it has failed meanwhile.
+// works records that the input has been running since begin, unless it has failed meanwhile.
 func (p *pipeline) works(begin time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +188,7 @@ func (p *pipeline) fails(begin time.Time, err error) {
 	p.trouble, p.failed = err, begin
 }
 
-// setUnsaved records whether the input works without a checkpoint because a foreign file is in its
+// setUnsaved records whether the input runs without a checkpoint because a foreign file is in its
 // place, and logs the reason once.
 func (p *pipeline) setUnsaved(foreign bool, err error) {
 	p.mu.Lock()

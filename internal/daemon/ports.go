@@ -13,9 +13,9 @@ import (
 	"github.com/symfilter/symfilter/internal/service"
 )
 
-// ports are the sockets of all inputs and of the admin listener. A reload opens the inputs of the new
-// configuration before it ends those of the old one, so that a socket that both name stays open, and
-// no connection that waits in it is refused. Many goroutines may use ports.
+// ports are the sockets of all inputs and of the admin listener. A reload opens the new inputs
+// before it ends the old ones, so that a socket in both configurations stays open, and no waiting
+// connection is refused. Many goroutines may use ports.
 type ports struct {
 	inherited *service.Sockets
 
@@ -31,21 +31,21 @@ func newPorts(inherited *service.Sockets) *ports {
 	return &ports{inherited: inherited, open: make(map[string]*port), certs: make(map[*certificates]struct{})}
 }
 
-// A port is one socket, which listens or receives datagrams.
+// A port is one socket that listens or receives datagrams.
 type port struct {
 	address   string // key in ports.open
 	inherited bool   // from the service manager
 	raw       socket
-	release   func() // removes the socket's file; nil: it has none
+	release   func() // removes the socket's file; nil without a file
 	uses      []*use // guarded by ports.mu
 	turn      chan struct{}
 
 	mu      sync.Mutex
-	waiting *use       // the use that waits in raw; nil if none does
-	late    []net.Conn // accepted when their use was already closed
+	waiting *use       // use that waits in raw, or nil
+	late    []net.Conn // connections accepted after their use was closed
 
 	heritage []*connection // connections of the previous stream input, for the next one
-	dropped  uint32        // dropped datagrams that were counted; belongs to the use that waits in raw
+	dropped  uint32        // dropped datagrams already counted; owned by the use that waits in raw
 	counting bool          // dropped is set
 }
 
@@ -55,21 +55,21 @@ type socket interface {
 	Close() error
 }
 
-// A use is one input's use of a port. One use at a time waits in the socket; the others wait for it
-// to be closed.
+// A use is one input's use of a port. One use at a time waits in the socket; the others wait until
+// it is closed.
 type use struct {
 	ports  *ports
 	port   *port
-	stream bool // the input is a stream, which takes over the connections of the previous use
+	stream bool // the input is a stream, which takes over the previous use's connections
 	closed chan struct{}
 	once   sync.Once
 }
 
-// An admission is the rule for connections: which peers may connect, and whether with TLS.
+// An admission decides which peers may connect, and whether with TLS.
 type admission struct {
 	tls         *TLS
 	allowRemote bool
-	protocols   []string // that ALPN offers
+	protocols   []string // protocols offered by ALPN
 	mode        Mode     // mode of a unix socket; 0: defaultSocketMode
 	stream      bool     // the input is a stream
 }
@@ -78,8 +78,8 @@ type admission struct {
 const defaultSocketMode Mode = 0o660
 
 // listen returns listeners on an address: HOST:PORT, tcp:HOST:PORT or unix:PATH, with one listener,
-// or systemd:NAME, with one for each socket of that name. The caller closes them. An address that is
-// open already, for another input or for the same one before a reload, is shared.
+// or systemd:NAME, with a listener for each socket of that name. The caller closes them. An address
+// that is already open, for another input or for the same one before a reload, is shared.
 func (p *ports) listen(address string, a admission) (listeners, error) {
 	opened, err := p.use(address, a, false)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *ports) listen(address string, a admission) (listeners, error) {
 	return all, nil
 }
 
-// packets is listen for the addresses of datagrams: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
+// packets is listen for datagram addresses: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
 func (p *ports) packets(address string, a admission) (all []*packets, err error) {
 	if a.tls != nil {
 		return nil, fmt.Errorf("%s: there is no tls for datagrams; use tcp:, or leave tls out", address)
@@ -153,8 +153,8 @@ func (p *ports) use(address string, a admission, datagrams bool) (all []*use, er
 	return all, nil
 }
 
-// openInherited opens the sockets with a name of the service manager, and returns their keys. p.mu
-// is held.
+// openInherited opens the service manager's sockets with a name, and returns their keys. p.mu is
+// held.
 func (p *ports) openInherited(at address, datagrams bool) (keys []string, err error) {
 	key := func(i int) string { return fmt.Sprintf("%v#%d,%t", at, i, datagrams) }
 	for p.open[key(len(keys))] != nil {
@@ -207,7 +207,7 @@ func (p *ports) addresses() (all []string) {
 	return all
 }
 
-// close closes the uses that are left.
+// close closes the remaining uses.
 func (p *ports) close() {
 	p.mu.Lock()
 	var all []*use
@@ -224,7 +224,7 @@ func closeUses(all []*use) {
 	}
 }
 
-// drop takes uses out of their ports, and closes the ports without a use. p.mu is held.
+// drop removes uses from their ports, and closes ports without a use. p.mu is held.
 func (p *ports) drop(all []*use) {
 	for _, u := range all {
 		port := u.port
@@ -279,14 +279,14 @@ func (u *use) isClosed() bool {
 	}
 }
 
-// heir reports whether another stream input uses the port, to which connections can be given.
+// heir reports whether another stream input uses the port, and can take over connections.
 func (u *use) heir() bool {
 	u.ports.mu.Lock()
 	defer u.ports.mu.Unlock()
 	return slices.ContainsFunc(u.port.uses, func(o *use) bool { return o != u && o.stream && !o.isClosed() })
 }
 
-// wait calls f, which waits in the socket, when it is the turn of this use. It returns net.ErrClosed
+// wait calls f, which waits in the socket, when it is this use's turn. It returns net.ErrClosed
 // after Close.
 func (u *use) wait(f func() error) error {
 	p := u.port
@@ -330,16 +330,16 @@ func (all listeners) Close() error {
 	return nil
 }
 
-// A listener accepts the connections of a port for one input. Close leaves waiting connections to
-// the next use of the port.
+// A listener accepts the connections of a port for one input. Close leaves pending connections to
+// the port's next use.
 type listener struct {
 	*use
-	certs *certificates // nil: connections are without TLS
+	certs *certificates // nil: connections do not use TLS
 }
 
 var _ net.Listener = (*listener)(nil)
 
-// Accept returns the next connection; with TLS a *tls.Conn whose handshake is still to be done.
+// Accept returns the next connection; with TLS a *tls.Conn before its handshake.
 func (l *listener) Accept() (net.Conn, error) {
 	var c net.Conn
 	err := l.wait(func() (err error) {
@@ -375,7 +375,7 @@ func (l *listener) Close() error {
 	return l.use.Close()
 }
 
-// takeLate returns a connection that was accepted for a use that was closed meanwhile, or nil.
+// takeLate returns a connection that was accepted for a use closed meanwhile, or nil.
 func (p *port) takeLate() (c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,7 +385,7 @@ func (p *port) takeLate() (c net.Conn) {
 	return c
 }
 
-// leave keeps a connection for the next Accept, which begins its TLS.
+// leave keeps a connection for the next Accept, which starts its TLS.
 func (p *port) leave(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -395,7 +395,7 @@ func (p *port) leave(c net.Conn) {
 	p.late = append(p.late, c)
 }
 
-// sweep closes the late connections of a port that is closed.
+// sweep closes the late connections of a closed port.
 func (p *ports) sweep(port *port) {
 	p.mu.Lock()
 	gone := p.open[port.address] != port
@@ -417,7 +417,7 @@ func (p *packets) receive(b, control []byte) (d datagram, err error) {
 			// an earlier process may have counted the drops before the first datagram of an
 			// inherited socket
 			if p.port.counting || !p.port.inherited {
-				d.lost = d.dropped - p.port.dropped // it wraps around
+				d.lost = d.dropped - p.port.dropped // the counter wraps around
 			}
 			p.port.dropped, p.port.counting = d.dropped, true
 		}
@@ -432,9 +432,9 @@ func (p *packets) receive(b, control []byte) (d datagram, err error) {
 // A datagram is a received datagram.
 type datagram struct {
 	n       int    // bytes
-	cut     bool   // the datagram was longer
-	from    string // the sender: an IP address, a path or a uid
-	dropped uint32 // datagrams that the kernel had dropped since the socket was made
+	cut     bool   // the datagram was longer than the buffer
+	from    string // sender: an IP address, a path or a uid
+	dropped uint32 // datagrams dropped by the kernel since the socket was made
 	counts  bool   // dropped is known
 	lost    uint32 // datagrams dropped since the previous datagram
 }
@@ -458,7 +458,7 @@ type address struct {
 
 func (a address) String() string { return a.network + ":" + a.name }
 
-// parseAddress reads an address of a socket for streams, or for datagrams.
+// parseAddress reads the address of a stream or datagram socket.
 func parseAddress(s string, datagrams bool) (address, error) {
 	want, networks := "tcp:HOST:PORT, unix:PATH or systemd:NAME", []string{"tcp", "unix", "systemd"}
 	if datagrams {
@@ -492,11 +492,11 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	return a, nil
 }
 
-// maxSocketPath is one less than the size of sun_path, which is smallest, 104 bytes, on the BSDs
-// and macOS.
+// maxSocketPath is one less than the size of sun_path on the BSDs and macOS, where it is smallest:
+// 104 bytes.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address, and to does not allow that.
+// mayListen returns an error if other machines can reach the address, but to does not allow this.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

@@ -13,8 +13,8 @@ import (
 // staleTime bounds the check whether a process listens on an existing unix socket.
 const staleTime = time.Second
 
-// listen opens the socket of an address that is not systemd's. release removes its file; it is nil
-// if there is none.
+// listen opens the socket of an address other than systemd. release removes its file; it is nil if
+// there is none.
 func (a address) listen(to admission) (s socket, release func(), err error) {
 	unix := a.network == "unix" || a.network == "unixgram"
 	mode := to.mode
@@ -57,7 +57,7 @@ func (a address) listen(to admission) (s socket, release func(), err error) {
 	return s, release, nil
 }
 
-// plainListenError returns the error of listening on a, with the address named once.
+// plainListenError returns the error of listening on a, naming the address once.
 func plainListenError(a address, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -66,8 +66,8 @@ func plainListenError(a address, err error) error {
 	return fmt.Errorf("listen on %v: %w", a, err)
 }
 
-// own sets the mode of the socket's file, which the process's umask may have narrowed. The function
-// that it returns removes that file, unless it was replaced.
+// own sets the mode of the socket's file, which the process's umask may have narrowed. The returned
+// function removes the file, unless it was replaced.
 func (a address) own(mode fs.FileMode) (release func(), err error) {
 	if err := os.Chmod(a.name, mode); err != nil {
 		return nil, err
@@ -78,12 +78,12 @@ func (a address) own(mode fs.FileMode) (release func(), err error) {
 	}
 	return func() {
 		if now, err := os.Lstat(a.name); err == nil && os.SameFile(made, now) {
-			os.Remove(a.name) // a file that remains is stale: the next start removes it
+			os.Remove(a.name) // a remaining file is stale, and the next start removes it
 		}
 	}, nil
 }
 
-// clear removes a socket that an ended process has left at the path of a.
+// clear removes a socket that a dead process has left at the path of a.
 func (a address) clear() error {
 	info, err := os.Lstat(a.name)
 	switch {

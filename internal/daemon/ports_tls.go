@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// certificates are a listener's certificates. A reload reads their files again; open connections
-// keep the old ones.
+// certificates are a listener's certificates. A reload rereads their files; open connections keep
+// the old certificates.
 type certificates struct {
 	conf      TLS
 	protocols []string
@@ -20,7 +20,7 @@ type certificates struct {
 	outer     *tls.Config
 }
 
-// certificates reads the files of conf, and again at each reload until the listener is closed.
+// certificates reads the files in conf now and at each reload, until the listener is closed.
 func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error) {
 	c := &certificates{conf: conf, protocols: protocols}
 	now, err := conf.load(protocols)
@@ -38,7 +38,7 @@ func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error
 	return c, nil
 }
 
-// reread reads the files of certificates that the new and the old configuration both name. commit
+// reread rereads the certificate files that both the new and the old configuration name. commit
 // uses them for new connections.
 func (p *ports) reread(named []*TLS) (commit func(), err error) {
 	p.mu.Lock()
@@ -73,7 +73,9 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	}
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,
-		SessionTicketsDisabled: true, // a ticket that a peer does not read resets the connection, and its last lines are lost
+		// an unread ticket would reset the connection of a peer that never reads, and lose its last
+		// lines
+		SessionTicketsDisabled: true,
 	}
 	if t.ClientCA == "" {
 		return c, nil
@@ -90,7 +92,7 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	return c, nil
 }
 
-// certificates returns the TLS of the listeners of c, some of them nil.
+// certificates returns the TLS of each listener in c, which may be nil.
 func (c *Config) certificates() []*TLS {
 	all := []*TLS{c.Admin.TLS}
 	for _, p := range c.Pipelines {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// blockedTooLong bounds how long an output may block before the daemon is not ready.
+// blockedTooLong bounds how long an output may block before the daemon is no longer ready.
 const blockedTooLong = 30 * time.Second
 
 // A phase is a part of a daemon's life.
@@ -18,12 +18,12 @@ const (
 	stopping
 )
 
-// A problem is something that an operator has to look at.
+// A problem is something that needs an operator's attention.
 type problem struct {
 	Part     string `json:"part"` // daemon, configuration, input, output or filter
 	Pipeline string `json:"pipeline,omitempty"`
 	Problem  string `json:"problem"`
-	Ready    bool   `json:"ready"` // the daemon works in spite of it
+	Ready    bool   `json:"ready"` // the daemon works despite the problem
 }
 
 // problems returns the current problems: first those of the whole daemon, then those of each
@@ -36,8 +36,8 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 		all = append(all, problem{Part: "daemon", Problem: "stopping"})
 	}
 	if err := d.house.measures.reloadError.Load(); err != nil {
-		// The previous configuration is in use: taking a working daemon out of service would turn a
-		// mistake in a file into an outage.
+		// The daemon still works with the previous configuration: taking it out of service would
+		// turn a mistake in a file into an outage.
 		all = append(all, problem{Part: "configuration", Problem: (*err).Error(), Ready: true})
 	}
 	for _, p := range d.view.Load().pipelines {
@@ -75,7 +75,7 @@ func (p *pipeline) outputProblem(now time.Time) string {
 	return ""
 }
 
-// isReady reports whether the daemon works in spite of the problems.
+// isReady reports whether the daemon works despite the problems.
 func isReady(all []problem) bool {
 	for _, p := range all {
 		if !p.Ready {
@@ -85,7 +85,7 @@ func isReady(all []problem) bool {
 	return true
 }
 
-// status returns one line for people about n pipelines.
+// status returns a line about n pipelines for people.
 func status(n int, all []problem) string {
 	text := fmt.Sprintf("%d pipelines", n)
 	if n == 1 {
@@ -97,7 +97,7 @@ func status(n int, all []problem) string {
 	return text
 }
 
-// where returns the words that name the place of p.
+// where returns words that name the place of p.
 func (p *problem) where() []string {
 	switch {
 	case p.Pipeline != "":

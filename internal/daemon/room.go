@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// refusedAtOnce bounds the HTTP connections beyond the limit that are refused at the same time.
+	// refusedAtOnce bounds the HTTP connections beyond the limit that are being refused at the same
+	// time.
 	refusedAtOnce = 64
 
-	// slowAfter is how long an HTTP connection may be without a complete request header before it
-	// can lose its seat to another connection.
+	// slowAfter is how long an HTTP connection may lack a complete request header before another
+	// connection may take its seat.
 	slowAfter = time.Second
 )
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, so
-// that it cannot shut others out. An HTTP connection that finds no seat takes the seat of the
+// that it cannot shut out others. If all seats are taken, an HTTP connection takes the seat of the
 // connection that has been without a request for longest.
 type room struct {
 	most func() int
@@ -33,22 +34,22 @@ type room struct {
 // A seat is a connection's place in a room.
 type seat struct {
 	room    *room
-	peer    string // as other inputs name it
+	peer    string // the peer's name in other inputs
 	conn    net.Conn
-	refused bool // beyond the limit: requests are refused
+	refused bool // beyond the limit: its requests are refused
 
 	// guarded by room.mu
-	requests int           // requests being served
-	since    time.Time     // beginning of the time without a request
-	place    *list.Element // in waiting or refused; nil: in neither
+	requests int           // requests in progress
+	since    time.Time     // start of the time without a request
+	place    *list.Element // place in waiting or refused; nil: in neither
 	left     bool
 }
 
-// ofPeer returns the number of seats that one peer may have.
+// ofPeer returns the maximum number of seats for one peer.
 func ofPeer(most int) int { return most - most/4 }
 
-// enter takes a seat for a connection of a protocol other than HTTP. It returns nil if there is
-// none.
+// enter takes a seat for a connection with a protocol other than HTTP. It returns nil if none is
+// free.
 func (r *room) enter(peer string) *seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +61,8 @@ func (r *room) enter(peer string) *seat {
 	return s
 }
 
-// take takes a seat for an HTTP connection, if need be from a slow one. If it gets none, its seat
-// is refused, and the oldest refused connection is closed if there are too many.
+// take takes a seat for an HTTP connection, if necessary from a slow one. If it gets none, its seat
+// is refused; if there are too many refused connections, the oldest is closed.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
 	r.mu.Lock()
@@ -73,8 +74,8 @@ func (r *room) take(c net.Conn, peer string) *seat {
 	return s
 }
 
-// admit gives s a seat, or refuses it, and returns the seat whose connection gives way; nil if none
-// does.
+// admit gives s a seat, or refuses it, and returns the seat of the connection that must close, or
+// nil.
 func (r *room) admit(s *seat) (gone *seat) {
 	most := r.most()
 	full, many := r.used >= most, r.peers[s.peer] >= ofPeer(most)
@@ -104,8 +105,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, and at least for slowAfter;
-// nil if there is none. With own, it considers only seats of the peer of s.
+// slowest returns the seat that has been without a request for longest, at least for slowAfter; nil
+// if there is none. With own, it considers only seats of the same peer.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)
@@ -119,7 +120,7 @@ func (r *room) slowest(s *seat, own bool) *seat {
 	return nil
 }
 
-// leave takes a seat out of the counts. r.mu is held.
+// leave removes a seat from the counts. r.mu is held.
 func (r *room) leave(s *seat) {
 	if s.left {
 		return
@@ -138,15 +139,15 @@ func (r *room) leave(s *seat) {
 	}
 }
 
-// leave gives the seat back.
+// leave releases the seat.
 func (s *seat) leave() {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	s.room.leave(s)
 }
 
-// begin begins a request. It returns false if another connection took the seat meanwhile: this one
-// is closed.
+// begin begins a request. It returns false if another connection has taken the seat meanwhile: then
+// this one is closed.
 func (s *seat) begin() bool {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -174,8 +175,7 @@ func (r *room) open() int64 {
 	return int64(r.used)
 }
 
-// closeNow closes a connection without ending its TLS, which would wait for a peer that does not
-// read.
+// closeNow closes a connection without closing TLS, which would wait for a peer that does not read.
 func closeNow(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

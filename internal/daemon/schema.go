@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// object is an object of JSON; its members are printed in the order of their names.
+// object is a JSON object; its members are printed in alphabetical order.
 type object = map[string]any
 
 // Schema returns the JSON schema (draft 2020-12) of the configuration file, made from [Sections].
@@ -33,7 +33,7 @@ func Schema() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	e.Encode(whole) // never fails: maps of strings, numbers and booleans
+	e.Encode(whole) // cannot fail for maps of strings, numbers and booleans
 	return b.Bytes()
 }
 
@@ -71,7 +71,7 @@ func (s *Section) schema() object {
 	return o
 }
 
-// requiring returns schemas that each require a key.
+// requiring returns schemas, each of which requires a key.
 func requiring(names []string) (all []object) {
 	for _, name := range names {
 		all = append(all, object{"required": []string{name}})
@@ -79,7 +79,7 @@ func requiring(names []string) (all []object) {
 	return all
 }
 
-// The forms of values as regular expressions of JSON schemas.
+// Forms of values as regular expressions in JSON schemas.
 const (
 	sizePattern     = `^[0-9]+(KiB|MiB|GiB)?$`
 	durationPattern = `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
@@ -142,5 +142,5 @@ func (k *Key) values(s *Section) object {
 	return text
 }
 
-// plain returns a text without the marks of Markdown.
+// plain returns a text without Markdown's markup.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }

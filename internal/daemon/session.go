@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// silence is the pause of a stream after which its kept lines are printed: lines of a format
-	// not yet known, and traces that are held back.
+	// silence is the pause in a stream after which its kept lines are printed: lines of an unknown
+	// format, and held traces.
 	silence = 100 * time.Millisecond
-	// parkAfter is how long a stream is idle before its filter becomes a context, of 1.5 KB in place
-	// of some 150 KB.
+	// parkAfter is how long a stream is idle before its filter is reduced to a context, which takes
+	// 1.5 KB instead of 150 KB.
 	parkAfter = 5 * time.Second
 )
 
@@ -30,43 +30,46 @@ var errEnded = errors.New("the stream has ended")
 type session struct {
 	p    *pipeline
 	peer string    // names the stream in the output's path
-	own  io.Writer // takes the output in place of the pipeline's output; may be nil
+	own  io.Writer // receives the output instead of the pipeline's output; may be nil
 
-	ownIfPeer bool // own takes it only while the pipeline's output is the peer
+	ownIfPeer bool // own receives it only while the pipeline's output is the peer
 
-	// adjust changes the options of the filter; may be nil. It is set before the first Write.
+	// adjust changes the filter's options; may be nil. It is set before the first Write.
 	adjust func(*filter.Options)
-	plain  bool // the lines are not unpacked, whatever they look like
+	plain  bool // lines are not unpacked, even if they look packed
 
-	memory *memory // keeps the context when the session has ended; may be nil
-	share  share   // its share of the limits on contexts
+	memory *memory // keeps the context after the session; may be nil
+	share  share   // the session's share of the limits on contexts
 
 	mu      sync.Mutex
 	stage   *stage
 	in      *input.Writer // nil while the session is parked
 	filter  *filter.Filter
-	parked  []byte // the context of a parked session; nil: a new one
+	parked  []byte // context of a parked session; nil if it has none
 	counted filter.Stats
-	total   [2]int64 // resolved and unresolved addresses of all filters so far
-	quiet   bool     // lines are read for their context only
+	total   [2]int64 // resolved and unresolved addresses of all the session's filters
+	quiet   bool     // lines are filtered only for their context
 	used    time.Time
 	timer   *time.Timer
-	err     error // error in the timer's goroutine
+	err     error // error of the timer's goroutine
 	ended   bool
-	over    atomic.Bool  // ended
-	decided atomic.Bool  // the timer's goroutine has changed the context since the follower last asked
-	end     atomic.Int64 // offset in the output after what was written last; 0: nothing was
+	over    atomic.Bool // ended
+	// the timer's goroutine has changed the context since the follower last asked
+	decided atomic.Bool
+	end     atomic.Int64 // offset in the output after the last write; 0 before the first
 
-	past      []byte                 // context of an earlier stream of the peer, until there is a filter
-	changed   bool                   // the context has changed since snapshot was made
-	snapshot  atomic.Pointer[[]byte] // the context for memory; nil: not made, or the session is parked
-	weighed   time.Time              // when the bytes of the context were last added up
-	processes int64                  // contexts that are counted for the session
+	// context of the peer's earlier stream, until there is a filter
+	past    []byte
+	changed bool // the context has changed since snapshot
+	// context for memory; nil if there is none yet, or the session is parked
+	snapshot  atomic.Pointer[[]byte]
+	weighed   time.Time // time at which the context's bytes were last computed
+	processes int64     // number of contexts counted for the session
 	turn      turn
 }
 
-// session returns a session for a new stream of the pipeline. own takes its output; if it is nil,
-// the pipeline's output does. The caller closes or suspends it.
+// session returns a session for a new stream of the pipeline. own receives its output; if it is
+// nil, the pipeline's output does. The caller closes or suspends the session.
 func (p *pipeline) session(peer string, own io.Writer) *session {
 	s := &session{p: p, peer: peer, own: own, used: time.Now()}
 	p.mu.Lock()
@@ -77,8 +80,8 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	return s
 }
 
-// Write filters whole lines, and returns when the output has all lines that are not held back. A
-// line that is longer than the limit may come in parts; the last line of a stream may have no end.
+// Write filters whole lines, and returns when the output has all lines except held ones. A line
+// longer than the limit may come in parts; the last line of a stream may have no end.
 func (s *session) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +114,7 @@ func (s *session) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// wake makes the filter, from the context if the session is parked.
+// wake makes the filter, using the context of a parked session.
 func (s *session) wake() {
 	if s.in != nil {
 		return
@@ -160,13 +163,14 @@ func (s *session) begin() {
 			s.filter = e.Filter()
 			return e
 		},
-		Valgrind: log, Callgrind: log, RTrace: log, // reports and profiles are not logs: they pass unchanged
+		// reports and profiles are not logs, and pass unchanged
+		Valgrind: log, Callgrind: log, RTrace: log,
 		Fields: s.stage.conf.Input.JSONFields,
 		Memory: s.p.house.unpacking, Unpacked: s.plain, Damaged: s.damaged,
 	})
 }
 
-// park replaces the filter by its context. It reports whether that was possible.
+// park replaces the filter with its context. It reports whether this was possible.
 func (s *session) park() bool {
 	if s.in == nil {
 		return true
@@ -177,7 +181,7 @@ func (s *session) park() bool {
 	}
 	s.count()
 	s.note()
-	s.snapshot.Store(nil) // saved makes it from the parked context
+	s.snapshot.Store(nil) // saved makes it from the parked context instead
 	context = bytes.Clone(context)
 	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
 	s.sleep()
@@ -185,7 +189,7 @@ func (s *session) park() bool {
 	return true
 }
 
-// count adds the filter's counts since the last call to the counts of the pipeline.
+// count adds the filter's counts since the last call to the pipeline's counts.
 func (s *session) count() {
 	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved
@@ -195,7 +199,7 @@ func (s *session) count() {
 	s.setProcesses(now.Processes)
 }
 
-// stats returns the counts of the filter, even while a goroutine that unpacks the input uses it.
+// stats returns the filter's counts, even while a goroutine that unpacks the input uses the filter.
 func (s *session) stats() (now filter.Stats) {
 	if s.in == nil {
 		return s.filter.Stats()
@@ -210,19 +214,19 @@ func (s *session) setProcesses(n int64) {
 	s.processes = n
 }
 
-// working begins work that the watchdog watches.
+// working starts work that the watchdog watches.
 func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
 
 // rests ends working.
 func (s *session) rests() { s.turn.since.Store(0) }
 
-// asked is called after each lookup, with the time it took.
+// asked is called after each lookup with its duration.
 func (s *session) asked(took time.Duration) {
 	s.p.house.measures.lookups.Observe(took.Seconds())
 	s.progress()
 }
 
-// progress records progress of the work that the watchdog watches, if there is any.
+// progress records progress of watched work, if any.
 func (s *session) progress() {
 	if s.turn.since.Load() != 0 {
 		s.working()
@@ -236,7 +240,7 @@ func (s *session) tally() (resolved, unresolved int64) {
 	return s.total[0], s.total[1]
 }
 
-// await starts the timer that prints the kept lines, or stops it.
+// await starts or stops the timer that prints the kept lines.
 func (s *session) await() {
 	switch kept := s.in != nil && s.in.Unfinished(); {
 	case kept && s.timer == nil:
@@ -266,12 +270,12 @@ func (s *session) silent() {
 	if s.in == nil {
 		return
 	}
-	if s.err == nil && s.in.Undecided() { // a packed input is being unpacked
+	if s.err == nil && s.in.Undecided() { // a packed input is still being unpacked
 		s.timer.Reset(silence)
 	}
 }
 
-// rest parks the session if it is idle since the time given.
+// rest parks the session if it has been idle since the given time.
 func (s *session) rest(since time.Time) {
 	if !s.mu.TryLock() {
 		return // it works
@@ -298,8 +302,8 @@ func (s *session) Close() error {
 	return errors.Join(s.err, err)
 }
 
-// suspend ends the session, and returns the context with which another session continues. Nothing is
-// printed, unless the format has no context, or the next session cannot use it.
+// suspend ends the session, and returns the context for another session that continues it. It
+// prints nothing, unless the format has no context, or the next session cannot use the context.
 func (s *session) suspend() (context []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +311,7 @@ func (s *session) suspend() (context []byte, err error) {
 		return nil, s.err
 	}
 	if s.in == nil && s.parked != nil {
-		s.wake() // to find out its format
+		s.wake() // to determine its format
 	}
 	if s.in != nil && !s.stage.fits(s.p.stage.Load(), s.in.Format()) || !s.park() {
 		err = s.in.Close()
@@ -345,7 +349,7 @@ func (s *session) restore(context []byte) error {
 	return nil
 }
 
-// finish takes the session out of its pipeline.
+// finish removes the session from its pipeline.
 func (s *session) finish() {
 	s.ended = true
 	if s.timer != nil {
@@ -372,7 +376,7 @@ func (e emitter) Write(p []byte) (int, error) {
 	return s.emit(p)
 }
 
-// emit writes to the output; if a reload replaces the output meanwhile, the rest goes to the new
+// emit writes to the output. If a reload replaces the output meanwhile, the rest goes to the new
 // one.
 func (s *session) emit(p []byte) (written int, err error) {
 	s.turn.writing.Store(true)
@@ -399,9 +403,9 @@ func (s *session) emit(p []byte) (written int, err error) {
 			n, err = st.out.write(st.live, s, p[written:])
 			c.writes.end(time.Now(), err)
 			st.writers.Done()
-		case s.own == nil: // a reload has made it the peer
+		case s.own == nil: // a reload has made the peer the output
 			return written, errReplaced
-		default: // a peer that does not read stops its own lines only: the output is not blocked
+		default: // a peer that does not read stops only its own lines, not the output
 			n, err = s.own.Write(p[written:])
 		}
 		if err != nil && !errors.Is(err, errReplaced) {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// sink returns the session as a sink for the lines of a file. more makes the further sinks of the
-// file, after rotations.
+// sink returns the session as a sink for the lines of a file. more makes sinks for the file's
+// successors after rotations.
 func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 	return &follow.Sink{
 		WriteCloser: fileLines{s},
@@ -30,17 +30,17 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 // fileLines takes the lines of a followed file.
 type fileLines struct{ *session }
 
-// Close ends the lines. Damage in a packed file must not stop the following of other files.
+// Close ends the lines. Damage in a packed file must not stop following other files.
 func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 
-// damaged logs and counts a loss in a packed input when it is found.
+// damaged logs and counts a loss in a packed input.
 func (s *session) damaged(e *input.UnpackError) {
 	s.p.counts.lose(0)
 	s.p.log.Warn("a packed input is damaged", "stream", s.peer, "error", e)
 }
 
-// exceptDamage counts the bytes that damage in a packed input has lost; damaged has logged it.
-// Other errors are returned.
+// exceptDamage counts the bytes lost by damage in a packed input, which damaged has logged. It
+// returns other errors.
 func (p *pipeline) exceptDamage(err error) error {
 	if damage, ok := errors.AsType[*input.UnpackError](err); ok {
 		p.counts.inLost.Add(damage.Lost)
@@ -49,19 +49,19 @@ func (p *pipeline) exceptDamage(err error) error {
 	return err
 }
 
-// continues decides the format by the lines so far, and reports whether a log of that format continues
-// in another file. Formats with a beginning and an end start again there.
+// continues decides the format by the lines so far, and reports whether a log of this format
+// continues in another file. Formats with a start and an end begin again there.
 func (s *session) continues() (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake()
-	if err := s.in.Decide(); err != nil { // lines kept so far come before those of the next file
+	if err := s.in.Decide(); err != nil { // lines kept so far come before the next file's lines
 		return false, err
 	}
 	return s.in.Format().Continues(), nil
 }
 
-// beQuiet sets whether lines are read for their context only. A module line that is still
+// beQuiet sets whether lines are filtered only for their context. A module line that is still
 // collecting its maps ends first.
 func (s *session) beQuiet(on bool) {
 	s.mu.Lock()
@@ -70,14 +70,14 @@ func (s *session) beQuiet(on bool) {
 		return
 	}
 	s.wake()
-	s.in.Decide() // an error is reported again by the next write
+	s.in.Decide() // the next write reports an error again
 	if s.quiet && s.in.Format() == input.Markup {
-		s.in.Close() // prints nothing: no error
+		s.in.Close() // prints nothing, so it cannot fail
 	}
 	s.quiet = on
 }
 
-// takeIn filters the lines that may change what later lines mean; the session is quiet.
+// takeIn filters only the lines that may change the meaning of later ones; the session is quiet.
 func (s *session) takeIn(lines []byte) (int, error) {
 	for line := range input.ContextLines(lines) {
 		if _, err := s.in.Write(line); err != nil {
@@ -88,9 +88,9 @@ func (s *session) takeIn(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// settle ends the lines of this run, so that another run can continue after them: it prints a module
-// line that is collecting its maps. Other lines that are held back are in the context. If a reload has
-// made the context useless, they are printed, and the next run reads them again quietly.
+// settle ends the lines of this run so that another run can continue: it prints a module line that
+// is collecting its maps. Other held lines are in the context. If a reload has made the context
+// useless, settle prints them, and the next run rereads them quietly.
 func (s *session) settle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

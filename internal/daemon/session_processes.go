@@ -2,7 +2,7 @@ package daemon
 
 import "time"
 
-// release prints all lines that are held back, so that the output has all lines of the session.
+// release prints all held lines, so that the output has all lines of the session.
 func (s *session) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,7 +20,7 @@ func (s *session) release() error {
 	return s.err
 }
 
-// saveAfter prints the lines that s holds back, and saves the contexts of the pipeline.
+// saveAfter prints the held lines of s, and saves the contexts of the pipeline.
 func (m *memory) saveAfter(s *session) error {
 	if err := s.release(); err != nil {
 		return err

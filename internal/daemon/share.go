@@ -10,19 +10,21 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// The methods of this file manage a session's context: they hold it to the limits, and carry it
-// over reloads and connections. The caller holds s.mu, unless the comment of a method differs.
+// The methods of this file manage a session's context: they enforce the limits, and carry the
+// context over reloads and connections. The caller holds s.mu, unless the comment of a method
+// differs.
 
-// adopt moves the session to the stage of its pipeline, if a reload has replaced its own.
+// adopt moves the session to its pipeline's current stage, if a reload has replaced the session's
+// stage.
 func (s *session) adopt() {
 	to := s.p.stage.Load()
 	if s.stage == to || s.ended || !s.stage.fits(to, s.stage.format) {
-		return // also at the end of an input: it is filtered to its end as it began
+		return // also at the end of an input, which is filtered to its end with the old options
 	}
 	if s.in != nil && !s.park() {
-		return // its format has no context: it is filtered to its end as it began
+		return // its format has no context, so it is filtered to its end with the old options
 	}
-	s.p.mu.Lock() // a reload closes no stage between Load and join
+	s.p.mu.Lock() // a reload must not close the stage between Load and join
 	to = s.p.stage.Load()
 	to.join()
 	s.p.mu.Unlock()
@@ -30,10 +32,11 @@ func (s *session) adopt() {
 	s.stage = to
 }
 
-// An interrupter is a writer whose Write returns errReplaced if it waits.
+// An interrupter is a writer with a Write that can be interrupted: if it waits, it returns
+// errReplaced.
 type interrupter interface{ interrupt() }
 
-// restage adopts the stage of the pipeline. A busy session does so afterwards.
+// restage adopts the pipeline's stage. A busy session does so afterwards.
 func (s *session) restage() {
 	if w, ok := s.own.(interrupter); ok && s.p.stage.Load().out != nil {
 		w.interrupt()
@@ -45,7 +48,7 @@ func (s *session) restage() {
 	s.adopt()
 }
 
-// awaken counts the session among those with a filter, and parks another one if there are too many.
+// awaken counts the session as having a filter, and parks another one if there are too many.
 func (s *session) awaken() {
 	if other := s.p.house.contexts.wake(s); other != nil && other.mu.TryLock() {
 		defer other.mu.Unlock()
@@ -61,7 +64,7 @@ func (s *session) sleep() {
 	s.p.house.contexts.sleep(s)
 }
 
-// remember gives a new filter the context of an earlier stream of the peer.
+// remember gives a new filter the context of the peer's earlier stream.
 func (s *session) remember() {
 	if len(s.past) == 0 {
 		return
@@ -83,12 +86,11 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes from which on their sizes are not added up at each
-// change.
+// manyProcesses is the number of processes above which their sizes are not added up at each change.
 const manyProcesses = 64
 
-// weigh holds the session to the limits. It drops the context of a session that exceeds them, or
-// for which there was no room.
+// weigh enforces the limits. It drops the context of a session that exceeds them, or for which
+// there was no room.
 func (s *session) weigh() error {
 	if s.in == nil || s.in.Undecided() {
 		return nil
@@ -116,7 +118,7 @@ func (s *session) weigh() error {
 	return nil
 }
 
-// weighed has the methods of a Filter that hold it to limits: see [access.Filter].
+// weighed has the methods of a Filter that enforce limits: see [access.Filter].
 type weighed interface {
 	Weigh() (processes int, bytes int64)
 	SetLimits(filter.Limits)
@@ -124,7 +126,7 @@ type weighed interface {
 
 func weigh(f *filter.Filter) (processes int, bytes int64) { return access.Filter(f).(weighed).Weigh() }
 
-// drop prints the lines that are held back, and drops the context.
+// drop prints the held lines, and drops the context.
 func (s *session) drop() error {
 	err := s.in.Close()
 	s.count()
@@ -149,8 +151,8 @@ func (s *session) keepSnapshot() {
 	s.snapshot.Store(&context)
 }
 
-// saved returns the context for memory, and the time of its last use; if the session is busy, the
-// last snapshot and no time. It locks s.mu.
+// saved returns the context for memory, and the time of its last use. If the session is busy, it
+// returns the last snapshot and no time. It locks s.mu.
 func (s *session) saved() (context []byte, used time.Time) {
 	if s.mu.TryLock() {
 		defer s.mu.Unlock()
@@ -170,7 +172,7 @@ func (s *session) saved() (context []byte, used time.Time) {
 	return context, used
 }
 
-// revived returns the context for memory from a parked session.
+// revived returns the context of a parked session for memory.
 func (s *session) revived() []byte {
 	o := filter.Options{ProcessKey: s.stage.options.ProcessKey, Limits: s.stage.options.Limits}
 	f := filter.New(io.Discard, o)
@@ -195,8 +197,8 @@ func (s *session) revived() []byte {
 	return context
 }
 
-// depart ends the session: it prints the remaining lines, and returns the context for a later stream.
-// It locks s.mu.
+// depart ends the session. It prints the remaining lines, and returns the context for a later
+// stream. It locks s.mu.
 func (s *session) depart() (context []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +210,7 @@ func (s *session) depart() (context []byte, err error) {
 		if s.past != nil {
 			return s.past, s.err
 		}
-		return nil, s.err // the session was not used, or has dropped its context
+		return nil, s.err // the session was unused, or has dropped its context
 	}
 	s.working()
 	defer s.rests()

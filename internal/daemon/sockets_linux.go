@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is the requested size of a UDP socket's buffer, which net.core.rmem_max bounds: a
-// device that crashes sends some thousand lines at once.
+// receiveBuffer is the requested size of a UDP socket's buffer, bounded by net.core.rmem_max: a
+// crashing device sends several thousand lines at once.
 const receiveBuffer = 8 << 20
 
-// createWithMode returns a Control that makes bind create a socket with a mode: others can never
-// connect in between.
+// createWithMode returns a Control that makes bind create a socket with this mode, so that others
+// can never connect in between.
 func createWithMode(mode fs.FileMode) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) (err error) {
 		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {
@@ -28,12 +28,13 @@ func createWithMode(mode fs.FileMode) func(network, address string, c syscall.Ra
 
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// wrongType reports whether a unix socket has another type than the socket that connects.
+// wrongType reports whether err means that a unix socket and the connecting socket have different
+// types.
 func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
 
-// prepareDatagrams raises the buffer of a socket, and asks for the number of datagrams that were
-// dropped, or for the sender's credentials. A kernel that refuses one of these counts no drops, or
-// names no sender.
+// prepareDatagrams enlarges a socket's buffer, and requests the number of dropped datagrams, or the
+// sender's credentials. If the kernel refuses one of these, drops are not counted, or senders are
+// not named.
 func prepareDatagrams(c net.PacketConn) {
 	switch c := c.(type) {
 	case *net.UDPConn:
@@ -91,7 +92,7 @@ func receive(s socket, b, control []byte) (d datagram, err error) {
 	return d, nil
 }
 
-// peerUser returns the uid of the process that has connected.
+// peerUser returns the uid of the connected process.
 func peerUser(c *net.UnixConn) (uid string) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// controlSize is 0: no control message is asked for.
+// controlSize is 0, since no control message is requested.
 const controlSize = 0
 
 // createWithMode returns no Control: the mode is set after bind.

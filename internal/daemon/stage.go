@@ -17,42 +17,43 @@ import (
 // errReplaced is the error of a write to an output that a reload has replaced.
 var errReplaced = errors.New("the output was replaced by a reload")
 
-// An output takes the lines of a pipeline's streams.
+// An output receives the lines of a pipeline's streams.
 type output interface {
-	// write writes lines of a stream. It waits until the system has taken all of them, through full
-	// disks and peers that do not read, or until ctx is done: then n bytes were taken, and the error
-	// is errReplaced. Of several streams, each writes whole lines.
+	// write writes lines of a stream. It waits, through full disks and peers that do not read,
+	// until the system has accepted all of them, or until ctx is done: then n bytes were accepted,
+	// and the error is errReplaced. Lines of several streams are never mixed.
 	write(ctx context.Context, from *session, p []byte) (n int, err error)
 
-	// reopen opens files again at their names, for a rotation that has moved them.
+	// reopen reopens files at their names, after a rotation has moved them.
 	reopen() error
 
 	close() error
 }
 
-// A stage is the path of a pipeline's lines: filters with its options, then its output. A reload
-// replaces it; the input and its sessions stay.
+// A stage is the path of a pipeline's lines: filters with its options, followed by its output. A
+// reload replaces the stage, but not the input and its sessions.
 type stage struct {
 	conf    Pipeline
 	options filter.Options // options of each filter
 	format  input.Format
 	symbols *symbols
-	out     output // nil: each session has its own
-	failed  int64  // failed attempts of out before the stage began: stages may share it
+	out     output // nil: each session has its own output
+	failed  int64  // failed attempts of out before the stage began, since stages may share it
 
 	ready chan struct{} // closed when sessions may write to out; nil: at once
-	left  []byte        // bytes of an earlier output that out has not taken; valid after writers.Wait
+	// bytes of an earlier output that out has not accepted; valid after writers.Wait
+	left []byte
 
-	live context.Context // until the stage is replaced
+	live context.Context // done when the stage is replaced
 	end  context.CancelFunc
 
 	mu      sync.Mutex
 	users   int // sessions
 	closed  bool
-	writers sync.WaitGroup // in writes to out
+	writers sync.WaitGroup // writes to out in progress
 }
 
-// newStage opens the output of c. The stage takes over a use of the symbols.
+// newStage opens the output of c. The stage takes over one use of the symbols.
 func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
 	s := &stage{conf: c, symbols: sym}
 	if err := s.setOptions(limits); err != nil {
@@ -129,7 +130,7 @@ func (s *stage) join() {
 	s.users++
 }
 
-// leave ends join. The last session of a closed stage gives its symbols back.
+// leave undoes join. The last session of a closed stage releases its symbols.
 func (s *stage) leave() {
 	s.mu.Lock()
 	s.users--
@@ -140,7 +141,7 @@ func (s *stage) leave() {
 	}
 }
 
-// beginWrite begins a write to out, which ends with writers.Done. It reports false if the stage was
+// beginWrite begins a write to out, which ends with writers.Done. It returns false if the stage was
 // replaced.
 func (s *stage) beginWrite() bool {
 	if s.ready != nil {
@@ -185,8 +186,8 @@ func (s *stage) close() error {
 	return errors.Join(err, &unsentError{cmp.Or(s.conf.Output.Connect, s.conf.Output.File, "standard output"), s.left})
 }
 
-// attempts returns how often the output has failed and kept trying since the stage began, and why it
-// fails at present; nil if it does not.
+// attempts returns the number of failed attempts of the output since the stage began, and its
+// current error, or nil.
 func (s *stage) attempts() (failed int64, now error) {
 	if out, ok := s.out.(attempting); ok {
 		failed, now = out.attempts()

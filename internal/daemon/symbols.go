@@ -11,7 +11,7 @@ import (
 // systemURLs is the folder in which the system's packages name debuginfod servers.
 const systemURLs = "/etc/debuginfod"
 
-// symbols are open symbols, shared by stages. The last one to release them closes them.
+// symbols are open symbols that stages share. The last stage to release them closes them.
 type symbols struct {
 	*symfilter.Opened
 	conf Symbols
@@ -20,7 +20,7 @@ type symbols struct {
 	users int
 }
 
-// openSymbols opens what c names. Its user calls release. offHeap is [Options.OffHeap].
+// openSymbols opens the symbols for c. The user must call release. offHeap is [Options.OffHeap].
 func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64)) (*symbols, error) {
 	o := symfilter.Symbols{
 		SymbolPaths: c.SymbolPaths, IDsFiles: c.IDsFiles, BuildIDDirs: c.BuildIDDirectories, DebugDirs: c.DebugFileDirectories,
@@ -42,7 +42,7 @@ func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64
 	return &symbols{Opened: opened, conf: c, users: 1}, nil
 }
 
-// servers returns the servers of c, and the folder of their downloads.
+// servers returns the servers in c, and the folder of their downloads.
 func (c *Symbols) servers() (o debuginfod.Options, err error) {
 	if c.DebuginfodURLs.System {
 		if o, err = debuginfod.OptionsFromEnv(os.Getenv); err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// Limits of HTTP. A body has no timeout, since a stream may be quiet, except for an upload of a
-// journal, whose sender has all of it at hand. A peer that is gone is found by TCP's keep-alive.
+// Limits of HTTP. A body has no timeout, since a stream may be quiet; an upload of a journal has
+// one, because its sender has all data at hand. TCP's keep-alive detects peers that are gone.
 const (
-	headerTimeout  = 10 * time.Second // for the header of a request, from its first byte
-	idleTimeout    = 2 * time.Minute  // between two requests of a connection
+	headerTimeout  = 10 * time.Second // for a request's header, from its first byte
+	idleTimeout    = 2 * time.Minute  // between two requests on a connection
 	maxHeader      = 12 << 10         // bytes of the header; net/http adds 4 KiB
 	maxStreams     = 16               // concurrent requests of an HTTP/2 connection
-	namedPaths     = 8                // paths that an answer names
+	namedPaths     = 8                // paths named in a response
 	webStopTimeout = 500 * time.Millisecond
 )
 
@@ -38,14 +38,15 @@ type webs struct {
 
 	askers askers
 
-	stopping atomic.Bool  // all requests are refused
-	swap     sync.RWMutex // held by a reload while it swaps paths, so that no request finds none
+	stopping atomic.Bool // all requests are being refused
+	// held by a reload while it swaps paths, so that every request finds its path
+	swap sync.RWMutex
 
 	mu  sync.Mutex
 	all map[string]*web // by address and TLS
 }
 
-// A web is the HTTP server of one address, on which pipelines have paths.
+// A web is the HTTP server at one address; pipelines own its paths.
 type web struct {
 	key     string // in webs.all
 	address string
@@ -65,8 +66,8 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 	return &webs{log: log, ports: p, room: r, all: make(map[string]*web), askers: askers{warn: log.Warn}}
 }
 
-// open returns the server of an input's address for one more user, which calls release. If a reload
-// has changed TLS, it returns another server, which takes the port over.
+// open returns the server at an input's address for another user, which must call release. If a
+// reload has changed TLS, it returns a new server, which takes the port over.
 func (s *webs) open(address string, c *Input) (*web, error) {
 	key := address
 	if c.TLS != nil {
@@ -87,9 +88,10 @@ func (s *webs) open(address string, c *Input) (*web, error) {
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeader,
 			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // hostile peers can cause these without end
-			ConnContext:       w.seats.context,
-			ConnState:         w.seats.state,
+			// hostile peers could cause endless messages
+			ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+			ConnContext: w.seats.context,
+			ConnState:   w.seats.state,
 		}
 		s.all[key] = w
 	}
@@ -152,8 +154,7 @@ func (w *web) leave(path string, h *httpInput) {
 	}
 }
 
-// paths returns the paths, sorted, the first ones by name; and the keys hosts of the inputs that have
-// them.
+// paths returns the sorted paths, and the hosts keys of their inputs.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +170,7 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route returns the input of a path, on which it has begun a request; nil if there is none.
+// route returns the input that owns a path, after beginning a request to it; nil if there is none.
 func (w *web) route(path string) *httpInput {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()
@@ -182,7 +183,7 @@ func (w *web) route(path string) *httpInput {
 	return h
 }
 
-// ServeHTTP passes a request to the pipeline that has its path.
+// ServeHTTP passes a request to the pipeline that owns its path.
 func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.Header().Set("X-Content-Type-Options", "nosniff")
 	serve(to, r, "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later", w.answer)
@@ -195,7 +196,8 @@ func (w *web) answer(to http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
-		// it may have had a Content-Length, too, which net/http hides: RFC 9112, section 6.1
+		// the request may also have had a Content-Length, which net/http hides: RFC 9112, section
+		// 6.1
 		to.Header().Set("Connection", "close")
 	}
 	paths, hosts := w.paths()
@@ -213,7 +215,8 @@ func (w *web) answer(to http.ResponseWriter, r *http.Request) {
 	h.serve(to, r)
 }
 
-// refuse answers a request that is not served. The connection is closed: the body is not read.
+// refuse answers a request that is not served. It closes the connection, since the body is not
+// read.
 func refuse(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -228,11 +231,11 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	io.WriteString(w, strings.TrimSuffix(text, "\n")+"\n")
 }
 
-// seats is a listener of HTTP whose connections have seats in a room.
+// seats is an HTTP listener whose connections have seats in a room.
 type seats struct {
 	net.Listener
 	room *room
-	full func(net.Conn) // called with a connection that is refused
+	full func(net.Conn) // called with a refused connection
 	all  *seated
 }
 
@@ -250,7 +253,7 @@ func (l *seats) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// seated are the seats of the open connections of an HTTP server.
+// seated has the seats of an HTTP server's open connections.
 type seated struct {
 	mu     sync.Mutex
 	byConn map[net.Conn]*seat
@@ -265,14 +268,14 @@ func (a *seated) put(c net.Conn, s *seat) {
 	a.byConn[c] = s
 }
 
-// context returns the context of a connection, which has its seat.
+// context returns the context of a connection, with its seat.
 func (a *seated) context(ctx context.Context, c net.Conn) context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return context.WithValue(ctx, seat{}, a.byConn[c])
 }
 
-// state gives the seat of a connection back when it is closed.
+// state releases the seat of a closed connection.
 func (a *seated) state(c net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
@@ -286,11 +289,12 @@ func (a *seated) state(c net.Conn, state http.ConnState) {
 	}
 }
 
-// serve calls answer for a request whose connection has a seat, and refuses the others with a text.
+// serve calls answer for a request whose connection has a seat, and refuses other requests with the
+// text full.
 func serve(w http.ResponseWriter, r *http.Request, full string, answer http.HandlerFunc) {
 	s, ok := r.Context().Value(seat{}).(*seat)
 	switch {
-	case !ok: // the server of a test
+	case !ok: // a test's server
 	case s.refused:
 		refuse(w, http.StatusTooManyRequests, full)
 		return

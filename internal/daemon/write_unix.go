@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// pipeSure is the number of bytes that a pipe which is ready takes without a wait (PIPE_BUF).
+	// pipeSure is the number of bytes that a ready pipe accepts without waiting (PIPE_BUF).
 	pipeSure = 4096
 	// readyPoll is the interval between checks whether the context of a write is done.
 	readyPoll = 50 * time.Millisecond
 )
 
-// writeSome writes some of p to f. It does not wait in the system for a reader, but until ctx is
-// done. Another process that writes to the same pipe may make it wait.
+// writeSome writes a part of p to f. It does not block in the system while it waits for a reader,
+// so that it can stop when ctx is done. Another process that writes to the same pipe may still make
+// it block.
 func writeSome(ctx context.Context, f *os.File, regular bool, p []byte) (n int, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
