@@ -1,5 +1,7 @@
 package valgrind
 
+import "slices"
+
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
 
@@ -17,151 +19,46 @@ const (
 // isLoss reports whether this is the name of a kind of lost memory, which a leak_summary lists side
 // by side.
 func isLoss(name string) bool {
-	switch name {
-	case "definitely_lost", "indirectly_lost", "possibly_lost", "still_reachable", "suppressed":
-		return true
-	}
-	return false
+	return slices.ContainsFunc(lossKinds[:], func(k lossKind) bool { return k.element == name })
 }
 
-// elementNamed returns the name of an element as a string, and its kind. It knows all elements that
-// reports have.
+// An element is the name and the kind of an element that reports have.
+type element struct {
+	name string
+	kind kind
+}
+
+// elements are all elements that reports have, by name.
+var elements = func() map[string]element {
+	all := make(map[string]element)
+	for kind, names := range map[kind][]string{
+		leaf: {
+			"ip", "obj", "fn", "dir", "file", "line",
+			"unique", "tid", "kind", "what", "text", "leakedbytes", "leakedblocks", "hthreadid", "auxwhat",
+			"skind", "skaux", "fun", "count", "name", "address",
+			"siaddr", "signo", "signame", "sicode", "event",
+			"arg", "exe", "state", "time", "var", "value", "fd", "path",
+			"pid", "ppid", "tool", "protocolversion", "protocoltool",
+		},
+		rawLeaf:   {"threadname", "sname", "rawtext", "usercomment"},
+		container: {"frame", "stack", "xwhat", "xauxwhat", "origin", "suppression", "sframe", "pair", "argv", "vargv"},
+		topLevel: {
+			"error", "announcethread", "clientmsg", "fatal_signal", "trace",
+			"preamble", "args", "status", "errorcounts", "suppcounts",
+			"heap_summary", "leak_summary", "error_summary", document,
+		},
+	} {
+		for _, name := range names {
+			all[name] = element{name, kind}
+		}
+	}
+	return all
+}()
+
+// elementNamed returns the name of an element as a string, and its kind.
 func elementNamed(name []byte) (string, kind) {
-	switch string(name) {
-	case "ip":
-		return "ip", leaf
-	case "obj":
-		return "obj", leaf
-	case "fn":
-		return "fn", leaf
-	case "dir":
-		return "dir", leaf
-	case "file":
-		return "file", leaf
-	case "line":
-		return "line", leaf
-	case "unique":
-		return "unique", leaf
-	case "tid":
-		return "tid", leaf
-	case "kind":
-		return "kind", leaf
-	case "what":
-		return "what", leaf
-	case "text":
-		return "text", leaf
-	case "leakedbytes":
-		return "leakedbytes", leaf
-	case "leakedblocks":
-		return "leakedblocks", leaf
-	case "hthreadid":
-		return "hthreadid", leaf
-	case "auxwhat":
-		return "auxwhat", leaf
-	case "skind":
-		return "skind", leaf
-	case "skaux":
-		return "skaux", leaf
-	case "fun":
-		return "fun", leaf
-	case "count":
-		return "count", leaf
-	case "name":
-		return "name", leaf
-	case "address":
-		return "address", leaf
-	case "siaddr":
-		return "siaddr", leaf
-	case "signo":
-		return "signo", leaf
-	case "signame":
-		return "signame", leaf
-	case "sicode":
-		return "sicode", leaf
-	case "event":
-		return "event", leaf
-	case "arg":
-		return "arg", leaf
-	case "exe":
-		return "exe", leaf
-	case "state":
-		return "state", leaf
-	case "time":
-		return "time", leaf
-	case "var":
-		return "var", leaf
-	case "value":
-		return "value", leaf
-	case "fd":
-		return "fd", leaf
-	case "path":
-		return "path", leaf
-	case "pid":
-		return "pid", leaf
-	case "ppid":
-		return "ppid", leaf
-	case "tool":
-		return "tool", leaf
-	case "protocolversion":
-		return "protocolversion", leaf
-	case "protocoltool":
-		return "protocoltool", leaf
-	case "threadname":
-		return "threadname", rawLeaf
-	case "sname":
-		return "sname", rawLeaf
-	case "rawtext":
-		return "rawtext", rawLeaf
-	case "usercomment":
-		return "usercomment", rawLeaf
-	case "frame":
-		return "frame", container
-	case "stack":
-		return "stack", container
-	case "xwhat":
-		return "xwhat", container
-	case "xauxwhat":
-		return "xauxwhat", container
-	case "origin":
-		return "origin", container
-	case "suppression":
-		return "suppression", container
-	case "sframe":
-		return "sframe", container
-	case "pair":
-		return "pair", container
-	case "argv":
-		return "argv", container
-	case "vargv":
-		return "vargv", container
-	case "error":
-		return "error", topLevel
-	case "announcethread":
-		return "announcethread", topLevel
-	case "clientmsg":
-		return "clientmsg", topLevel
-	case "fatal_signal":
-		return "fatal_signal", topLevel
-	case "trace":
-		return "trace", topLevel
-	case "preamble":
-		return "preamble", topLevel
-	case "args":
-		return "args", topLevel
-	case "status":
-		return "status", topLevel
-	case "errorcounts":
-		return "errorcounts", topLevel
-	case "suppcounts":
-		return "suppcounts", topLevel
-	case "heap_summary":
-		return "heap_summary", topLevel
-	case "leak_summary":
-		return "leak_summary", topLevel
-	case "error_summary":
-		return "error_summary", topLevel
-	case document:
-		return document, topLevel
+	if e, ok := elements[string(name)]; ok {
+		return e.name, e.kind
 	}
 	return string(name), unknown
 }

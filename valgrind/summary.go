@@ -3,15 +3,19 @@ package valgrind
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 )
 
-// The kinds of leaked blocks, in the order of Valgrind's leak summary.
-var lossKinds = [...]struct {
+// A lossKind is a kind of leaked blocks.
+type lossKind struct {
 	kind    string // kind of an error; "" if no error lists such blocks
 	option  string // of --errors-for-leak-kinds
 	element string // element of a leak_summary
-}{
+}
+
+// lossKinds are the kinds of leaked blocks, in the order of Valgrind's leak summary.
+var lossKinds = [...]lossKind{
 	{"Leak_DefinitelyLost", "definite", "definitely_lost"},
 	{"Leak_IndirectlyLost", "indirect", "indirectly_lost"},
 	{"Leak_PossiblyLost", "possible", "possibly_lost"},
@@ -114,19 +118,13 @@ func plus(a, b uint64) uint64 {
 // countsAsError reports whether Valgrind counts a leak of this kind as an error. Unless
 // --errors-for-leak-kinds is given, definite and possible leaks are errors.
 func (p *process) countsAsError(kind string) bool {
-	switch set := p.leakErrors; set {
+	switch p.leakErrors {
 	case "":
 		return kind == "definite" || kind == "possible"
 	case "all":
 		return true
-	default:
-		for one := range strings.SplitSeq(set, ",") {
-			if one == kind {
-				return true
-			}
-		}
-		return false
 	}
+	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
 // addLeak adds a loss record, which begins the leaks of another leak check if its number is not
@@ -228,10 +226,5 @@ func (s *summary) leaked() [len(lossKinds)]loss {
 
 // hasLosses reports whether the document lists leaks.
 func (s *summary) hasLosses() bool {
-	for _, l := range s.losses {
-		if l.known {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.losses[:], func(l loss) bool { return l.known })
 }
