@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A Comparison compares two profiles, each of one or several inputs, and prints how the costs of
@@ -32,15 +34,7 @@ type change struct {
 // JSON, Pprof (the stacks after, and those before with negative costs) or Folded (with two costs).
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
-	if diagnose := o.Diagnose; diagnose != nil { // a diagnostic of both sides is reported once
-		reported := make(map[string]bool)
-		o.Diagnose = func(message string) {
-			if !reported[message] {
-				reported[message] = true
-				diagnose(message)
-			}
-		}
-	}
+	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // for a diagnostic of both sides
 	c.o = o
 	o.Output, o.Foreign = Table, nil
 	c.Before, c.After = NewReport(io.Discard, o), NewReport(io.Discard, o)

@@ -1,6 +1,7 @@
 package callgrind
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"path"
@@ -60,10 +61,7 @@ func (r *renderer) Close() error {
 			r.o.report().Report(f.Fault().Error() + "; its addresses remain unresolved")
 		}
 	}
-	if err == nil {
-		err = r.err
-	}
-	return err
+	return cmp.Or(err, r.err)
 }
 
 func (r *renderer) flush() {
@@ -284,23 +282,12 @@ func (r *renderer) present(object nameID) {
 	}
 	r.element(markup.Module{ID: r.number, Name: name, BuildID: f.ID})
 	r.text("\n")
-	for i := range f.Loads {
-		s := &f.Loads[i]
-		if (s.Addr+s.MemSize)>>moduleShift != 0 {
-			continue
+	for m := range f.Maps(r.number, base) {
+		if (m.Rel+m.Size)>>moduleShift == 0 {
+			r.shown[object] = base
+			r.element(m)
+			r.text("\n")
 		}
-		var mode markup.Mode
-		for _, m := range []struct {
-			flag uint32
-			mode markup.Mode
-		}{{4, markup.Read}, {2, markup.Write}, {1, markup.Exec}} {
-			if uint32(s.Flags)&m.flag != 0 {
-				mode |= m.mode
-			}
-		}
-		r.shown[object] = base
-		r.element(markup.MMap{Addr: base + s.Addr, Size: s.MemSize, Module: r.number, Mode: mode, Rel: s.Addr})
-		r.text("\n")
 	}
 	r.flush()
 }

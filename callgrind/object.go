@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -83,9 +84,4 @@ func (all *objects) report(o *Options, unresolved []symbolize.Unresolved) {
 	}
 }
 
-func functions(n int64) string {
-	if n == 1 {
-		return "1 function"
-	}
-	return fmt.Sprintf("%d functions", n)
-}
+func functions(n int64) string { return wording.Count(n, "function", "functions") }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 const (
@@ -590,21 +591,6 @@ func share(n, total int64) string {
 }
 
 // commas formats a number with commas between its thousands.
-func commas(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "-", digits[1:]
-	}
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, c := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
-}
+func commas(n int64) string { return wording.Commas(strconv.FormatInt(n, 10)) }
 
 func numberWidth(n int64) int { return len(commas(n)) }

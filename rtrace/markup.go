@@ -23,7 +23,7 @@ func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 type translator struct {
 	*recordReader
 	o           *Options
-	diagnostics *diagnostics
+	diagnostics *report.Once
 	space       *space
 	answers     *answerer
 	missing     report.Missing
@@ -33,7 +33,7 @@ type translator struct {
 
 // newTranslator returns a translator that passes the records that remain after processing to use.
 func newTranslator(o *Options, use func(*record) error) *translator {
-	t := &translator{o: o, diagnostics: &diagnostics{to: o.Diagnose}, answers: newAnswerer(o.report())}
+	t := &translator{o: o, diagnostics: &report.Once{To: o.Diagnose}, answers: newAnswerer(o.report())}
 	t.space = newSpace(o, t.diagnostics)
 	if o.Processing.active() {
 		t.processor = newProcessor(o, t.space, t.diagnostics, use)
@@ -69,7 +69,7 @@ func (t *translator) mapped(rec *record) *mapping {
 func (t *translator) Close() error {
 	err := t.recordReader.Close()
 	if !t.isReport {
-		t.diagnostics.report("not a report of sp-rtrace: it has no header and no record")
+		t.diagnostics.Report("not a report of sp-rtrace: it has no header and no record")
 	}
 	if t.processor != nil && err == nil {
 		if err = t.processor.end(); err == nil {

@@ -53,22 +53,5 @@ func (s site) unresolved(err error) symbolize.Unresolved {
 	return s.at.file.Unresolved(1, err)
 }
 
-// diagnostics passes each different diagnostic on once.
-type diagnostics struct {
-	to   func(string)
-	seen map[string]struct{}
-}
-
-func (t *diagnostics) report(s string) {
-	if _, ok := t.seen[s]; ok || t.to == nil || len(t.seen) >= maxDiagnostics {
-		return
-	}
-	if t.seen == nil {
-		t.seen = make(map[string]struct{})
-	}
-	t.seen[s] = struct{}{}
-	t.to(s)
-}
-
 // report returns the options that all readers share.
 func (o *Options) report() *report.Options { return (*report.Options)(&o.ReportOptions) }

@@ -42,10 +42,7 @@ func parse(rec *record, line []byte, first bool) {
 
 // parseFrame parses a line of a frame: blanks, an address, and the text after it.
 func parseFrame(line []byte) (addr uint64, after []byte, ok bool) {
-	i := 0
-	for i < len(line) && (line[i] == '\t' || line[i] == ' ') {
-		i++
-	}
+	i := indent(line)
 	if i == 0 || len(line)-i < 3 || line[i] != '0' || line[i+1]|0x20 != 'x' {
 		return 0, nil, false
 	}

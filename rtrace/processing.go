@@ -105,7 +105,7 @@ type processor struct {
 	out         func(*record) error
 	rereader    *recordReader // reads lines that were kept, and passes their records to out
 	space       *space        // address space of the process
-	diagnostics *diagnostics
+	diagnostics *report.Once
 
 	begun   bool           // a record was read
 	lineEnd string         // line end of the report: "\n" or "\r\n"
@@ -140,7 +140,7 @@ type group struct {
 	epoch   int
 }
 
-func newProcessor(o *Options, s *space, t *diagnostics, out func(*record) error) *processor {
+func newProcessor(o *Options, s *space, t *report.Once, out func(*record) error) *processor {
 	r := &processor{Processing: &o.Processing, out: out, rereader: newReader(out), space: s, diagnostics: t}
 	r.rereader.compressed, r.rereader.headed = true, true
 	r.lineEnd = "\n"
@@ -290,7 +290,7 @@ func (p *processor) argument(rec *record) error {
 		return nil
 	case p.open && p.collects():
 		if len(p.group.text)+len(rec.Raw) > maxTrace {
-			p.diagnostics.report(fmt.Sprintf("a call has more than %d bytes of arguments: the rest is left out", maxTrace))
+			p.diagnostics.Report(fmt.Sprintf("a call has more than %d bytes of arguments: the rest is left out", maxTrace))
 			return nil
 		}
 		p.group.text = append(p.group.text, rec.Raw...)
@@ -312,7 +312,7 @@ func (p *processor) frame(rec *record) error {
 	g := &p.group
 	if len(g.lines)+len(rec.Raw) > maxTrace {
 		if !g.cut {
-			p.diagnostics.report(fmt.Sprintf("a backtrace has more than %d bytes of frames: the rest is left out", maxTrace))
+			p.diagnostics.Report(fmt.Sprintf("a backtrace has more than %d bytes of frames: the rest is left out", maxTrace))
 		}
 		g.cut = true
 		return nil
@@ -418,7 +418,7 @@ func (p *processor) end() error {
 	}
 	if n := p.kept.leftOut; n > 0 {
 		p.lost += int64(n)
-		p.diagnostics.report(fmt.Sprintf("%d calls exceed the %d MiB of memory allowed and are left out (--max-memory)", n, p.kept.mebibytes()))
+		p.diagnostics.Report(fmt.Sprintf("%d calls exceed the %d MiB of memory allowed and are left out (--max-memory)", n, p.kept.mebibytes()))
 	}
 	p.kept.reset()
 	return err

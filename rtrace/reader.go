@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/symfilter/symfilter/internal/lines"
+	"github.com/symfilter/symfilter/internal/report"
 )
 
 // A recordReader splits a report into records. Its memory does not grow with the report. One
@@ -192,7 +193,7 @@ func (r *recordReader) endRun() {
 		r.reported = append(r.reported, text)
 		from = end
 	}
-	p := period(r.reported)
+	p := report.Period(n, func(i, j int) bool { return bytes.Equal(r.reported[i], r.reported[j]) })
 	from = 0
 	for i := 0; i < n; i += p {
 		end := r.lines[i+p-1]
@@ -201,22 +202,4 @@ func (r *recordReader) endRun() {
 		from = end
 	}
 	r.run, r.lines = r.run[:0], r.lines[:0]
-}
-
-// period returns the length of the shortest sequence whose repetition gives lines.
-func period(lines [][]byte) int {
-	n := len(lines)
-next:
-	for p := 1; p <= n/2; p++ {
-		if n%p != 0 {
-			continue
-		}
-		for i := p; i < n; i++ {
-			if !bytes.Equal(lines[i], lines[i-p]) {
-				continue next
-			}
-		}
-		return p
-	}
-	return n
 }

@@ -25,7 +25,7 @@ func (m *mapping) bias() uint64 { return m.from - m.rel }
 
 // A space is the address space of the process in a report.
 type space struct {
-	diagnostics *diagnostics
+	diagnostics *report.Once
 	maps        []*mapping // present mappings, sorted by address
 	gone        []*mapping // the last replaced mappings
 	objects     *report.Objects
@@ -34,7 +34,7 @@ type space struct {
 	epoch       int      // from 1; each replacement begins a new epoch
 }
 
-func newSpace(o *Options, t *diagnostics) *space {
+func newSpace(o *Options, t *report.Once) *space {
 	return &space{diagnostics: t, objects: report.NewObjects(o.report(), maxFiles, false), files: make(map[string]*file), epoch: 1}
 }
 
@@ -92,7 +92,7 @@ func (s *space) addMapping(path string, from, to uint64) *mapping {
 	}
 	s.last = nil
 	if len(s.maps)-(end-first)+3 > maxMaps {
-		s.diagnostics.report(fmt.Sprintf("more than %d files are mapped at once: frames in further ones remain unresolved", maxMaps))
+		s.diagnostics.Report(fmt.Sprintf("more than %d files are mapped at once: frames in further ones remain unresolved", maxMaps))
 		s.maps = slices.Delete(s.maps, first, end)
 		return nil
 	}
@@ -233,11 +233,11 @@ func (s *space) site(rec *record) site {
 	case m.file == nil:
 		return site{at: m}
 	case m.file.Err != nil:
-		s.diagnostics.report(m.file.Fault().Error() + "; its frames remain unresolved")
+		s.diagnostics.Report(m.file.Fault().Error() + "; its frames remain unresolved")
 		return site{at: m}
 	case !m.placed:
 		code, image := m.file.sizes()
-		s.diagnostics.report(fmt.Sprintf("%s: not the file that ran: %d bytes were mapped, but its code has %d, and its whole image %d; its frames remain unresolved", m.file.Path, m.to-m.from, code, image))
+		s.diagnostics.Report(fmt.Sprintf("%s: not the file that ran: %d bytes were mapped, but its code has %d, and its whole image %d; its frames remain unresolved", m.file.Path, m.to-m.from, code, image))
 		return site{at: m}
 	}
 	return site{m, rec.Addr - 1 - m.bias()}

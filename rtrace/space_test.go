@@ -64,7 +64,7 @@ func TestMappingsAreOfSegments(t *testing.T) {
 func TestMappingsReplaceEachOther(t *testing.T) {
 	const rx = elf.PF_R | elf.PF_X
 	var o Options
-	s := newSpace(&o, &diagnostics{})
+	s := newSpace(&o, &report.Once{})
 	for name, size := range map[string]uint64{"/a": 0x4000, "/b": 0x1000} {
 		s.files[name] = &file{Object: &report.Object{Name: name, Path: name}, parts: []object.Segment{segment(rx, 0, 0, size)}}
 	}

@@ -90,7 +90,7 @@ func (s *stacker) Close() error {
 	s.freeAll()
 	s.share.Release()
 	if n := s.left + s.lostCalls(); n > 0 {
-		s.diagnostics.report(fmt.Sprintf("%d calls are not in the profile: they exceed the %d MiB of memory allowed (--max-memory)", n, s.share.Budget.Most()>>20))
+		s.diagnostics.Report(fmt.Sprintf("%d calls are not in the profile: they exceed the %d MiB of memory allowed (--max-memory)", n, s.share.Budget.Most()>>20))
 	}
 	switch {
 	case err != nil:

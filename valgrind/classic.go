@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -58,10 +59,7 @@ type textFrame struct {
 func (c *classic) Write(p []byte) (int, error) {
 	n, err := c.Reader.Write(p)
 	c.send()
-	if err == nil {
-		err = c.err
-	}
-	return n, err
+	return n, cmp.Or(err, c.err)
 }
 
 // Close writes the record that the end of the report cuts off.
@@ -69,10 +67,7 @@ func (c *classic) Close() error {
 	err := c.Reader.Close()
 	c.t.finish()
 	c.send()
-	if err == nil {
-		err = c.err
-	}
-	return err
+	return cmp.Or(err, c.err)
 }
 
 func (c *classic) send() {
@@ -389,7 +384,7 @@ func (c *classic) stack(frames []Frame) {
 func (c *classic) memory(rec *Record) {
 	number := func(i int, name string) []byte {
 		n, _ := parseNumber(childText(rec, i, name))
-		return appendCommas(nil, n)
+		return commas(n)
 	}
 	if rec.Name == "all_heap_blocks_freed" {
 		c.line("All heap blocks were freed -- no leaks are possible", nil)
@@ -419,15 +414,7 @@ func (c *classic) memory(rec *Record) {
 func (c *classic) losses() {
 	s := &c.t.cur.summary
 	c.line("LEAK SUMMARY:", nil)
-	for i, l := range s.leaked() {
-		if !l.known {
-			continue
-		}
-		var blocks []byte
-		if !l.noBlocks {
-			blocks = appendCommas(nil, l.blocks)
-		}
-		line := appendLoss(nil, lossKinds[i].element, appendCommas(nil, l.bytes), blocks)
+	for line := range bytes.Lines(s.appendLosses(nil)) {
 		c.line("", bytes.TrimSuffix(line, lineEnd))
 	}
 	c.line("", nil)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -252,16 +253,7 @@ func (r closing) renderSummary() {
 	if s.hasLosses() && !s.statedLeaks {
 		r.writeHead()
 		r.line = append(r.line, "\nLEAK SUMMARY (of the leaks above):\n"...)
-		for i, l := range s.leaked() {
-			if !l.known {
-				continue
-			}
-			var blocks []byte
-			if !l.noBlocks {
-				blocks = appendCommas(nil, l.blocks)
-			}
-			r.line = appendLoss(r.line, lossKinds[i].element, appendCommas(nil, l.bytes), blocks)
-		}
+		r.line = s.appendLosses(r.line)
 	}
 	if s.counted && !s.statedErrors {
 		r.writeHead()
@@ -270,17 +262,23 @@ func (r closing) renderSummary() {
 	*s = summary{}
 }
 
-// appendCommas appends a number with commas between its thousands, as Valgrind writes it.
-func appendCommas(b []byte, n uint64) []byte {
-	digits := strconv.FormatUint(n, 10)
-	for i, c := range []byte(digits) {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b = append(b, ',')
+// appendLosses appends a line for each kind of leak that the document lists.
+func (s *summary) appendLosses(b []byte) []byte {
+	for i, l := range s.leaked() {
+		if !l.known {
+			continue
 		}
-		b = append(b, c)
+		var blocks []byte
+		if !l.noBlocks {
+			blocks = commas(l.blocks)
+		}
+		b = appendLoss(b, lossKinds[i].element, commas(l.bytes), blocks)
 	}
 	return b
 }
+
+// commas returns a number as Valgrind writes it.
+func commas(n uint64) []byte { return []byte(wording.Commas(strconv.FormatUint(n, 10))) }
 
 // printSummary prints the errors and leaks of the ending document.
 func (r *reporter) printSummary(p *process) {

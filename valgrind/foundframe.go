@@ -1,6 +1,8 @@
 package valgrind
 
 import (
+	"slices"
+
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -145,14 +147,8 @@ func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 		sum = (sum ^ f.Address) * 0x9E3779B97F4A7C15 // spreads the address over the high bits
 	}
 	slot := &s.stacks[sum>>54]
-	if len(*slot) == len(frames) {
-		same := true
-		for i, f := range *slot {
-			same = same && f == frames[i]
-		}
-		if same {
-			return *slot
-		}
+	if slices.Equal(*slot, frames) {
+		return *slot
 	}
 	// exact size, since findings are kept: a slice grown by append would be half unused
 	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...)

@@ -1,6 +1,9 @@
 package valgrind
 
 import (
+	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -44,10 +47,7 @@ func (r *renderer) Close() error {
 	err := r.Reader.Close()
 	r.flush()
 	r.t.finish()
-	if err == nil {
-		err = r.err
-	}
-	return err
+	return cmp.Or(err, r.err)
 }
 
 func (r *renderer) flush() {
@@ -172,24 +172,10 @@ func (r *renderer) writeModule(e *epoch) {
 	}
 	r.sendElement(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
 	r.line = append(r.line, '\n')
-	for i := range f.Loads {
-		s := &f.Loads[i]
-		r.sendElement(markup.MMap{Addr: s.Addr + e.bias, Size: s.MemSize, Module: e.number, Mode: modeOf(uint32(s.Flags)), Rel: s.Addr})
+	for m := range f.Maps(e.number, e.bias) {
+		r.sendElement(m)
 		r.line = append(r.line, '\n')
 	}
-}
-
-// modeOf returns the mode of a segment with these flags.
-func modeOf(flags uint32) (m markup.Mode) {
-	for _, f := range []struct {
-		flag uint32
-		mode markup.Mode
-	}{{4, markup.Read}, {2, markup.Write}, {1, markup.Exec}} {
-		if flags&f.flag != 0 {
-			m |= f.mode
-		}
-	}
-	return m
 }
 
 // renderStack renders the frames of a stack.
@@ -253,11 +239,7 @@ func (r *renderer) frameText(s *site) {
 		if f.RawIP != nil {
 			b = appendClean(b, f.RawIP)
 		} else {
-			b = append(b, "0x"...)
-			const hex = "0123456789abcdef"
-			for shift := 60; shift >= 0; shift -= 4 {
-				b = append(b, hex[f.IP>>shift&15])
-			}
+			b = fmt.Appendf(b, "0x%016x", f.IP)
 		}
 		r.line = append(b, ' ')
 		r.renderFunction(f.Fn)
@@ -267,17 +249,14 @@ func (r *renderer) frameText(s *site) {
 		} else if f.Fn == nil {
 			r.line = append(r.line, "(no module)"...)
 		}
-		for n := len(r.line); n > 0 && r.line[n-1] == ' '; n-- {
-			r.line = r.line[:n-1]
-		}
-		r.line = append(r.line, '\n')
+		r.line = append(bytes.TrimRight(r.line, " "), '\n')
 	}
 }
 
 // appendObject appends the object of a frame, with the offset in its file if that is known, and the
 // build ID if the frame has no name: enough for another tool to resolve it.
 func appendObject(b []byte, s *site, f *Frame) []byte {
-	b = appendClean(append(b, '('), f.Obj[lastSlash(f.Obj):])
+	b = appendClean(append(b, '('), base(f.Obj))
 	if s.at != nil {
 		b = strconv.AppendUint(append(b, "+0x"...), s.rel, 16)
 	}
@@ -323,13 +302,4 @@ func (r *renderer) renderPosition(f *Frame) {
 		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
 	}
 	r.line = append(r.line, ' ')
-}
-
-func lastSlash(b []byte) int {
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] == '/' {
-			return i + 1
-		}
-	}
-	return 0
 }

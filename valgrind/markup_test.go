@@ -142,7 +142,7 @@ func TestTextLosesNothing(t *testing.T) {
 				if f.RawIP == nil {
 					needs("ip", fmt.Appendf(nil, " 0x%016x ", f.IP))
 				}
-				for _, what := range [][]byte{f.RawIP, f.Obj[lastSlash(f.Obj):], f.Fn, f.Dir, f.File} {
+				for _, what := range [][]byte{f.RawIP, base(f.Obj), f.Fn, f.Dir, f.File} {
 					needs("frame", what)
 				}
 			}

@@ -169,6 +169,8 @@ func (p *process) isMain(o *loaded) bool {
 
 func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
+func base(name []byte) []byte { return name[bytes.LastIndexByte(name, '/')+1:] }
+
 // learnHeader takes the properties of the process from a record, and reports whether the record
 // contains only such properties.
 func (p *process) learnHeader(r *Record) bool {
@@ -384,7 +386,7 @@ func (e *epoch) learnName(f *Frame) {
 	if len(f.Fn)+len(f.File) > maxPath || !e.keepBytes(factSize+len(f.Fn)+len(f.File)) {
 		return
 	}
-	n := nameFact{f.IP, string(f.Fn), string(f.File[lastSlash(f.File):]), f.Line}
+	n := nameFact{f.IP, string(f.Fn), string(base(f.File)), f.Line}
 	e.named[nameKey{n.ip, n.fn}] = struct{}{}
 	e.names = append(e.names, n)
 }

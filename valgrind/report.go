@@ -1,6 +1,7 @@
 package valgrind
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -40,20 +41,14 @@ type reporter struct {
 // Write prints the records that p completes.
 func (r *reporter) Write(p []byte) (int, error) {
 	n, err := r.Reader.Write(p)
-	if e := r.send(); err == nil {
-		err = e
-	}
-	return n, err
+	return n, cmp.Or(err, r.send())
 }
 
 // Close prints the record that the end of the report cuts off.
 func (r *reporter) Close() error {
 	err := r.Reader.Close()
 	r.t.finish()
-	if e := r.send(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, r.send())
 }
 
 func (r *reporter) send() error {

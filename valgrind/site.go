@@ -49,20 +49,7 @@ func haveSameAddress(a, b *Frame) bool { return a.IP == b.IP && a.RawIP == nil &
 
 // period returns the length of the shortest sequence that, repeated, makes up frames.
 func period(frames []Frame) int {
-	n := len(frames)
-next:
-	for p := 1; p <= n/2; p++ {
-		if n%p != 0 {
-			continue
-		}
-		for i := p; i < n; i++ {
-			if !areEqual(&frames[i], &frames[i-p]) {
-				continue next
-			}
-		}
-		return p
-	}
-	return n
+	return report.Period(len(frames), func(i, j int) bool { return areEqual(&frames[i], &frames[j]) })
 }
 
 func areEqual(a, b *Frame) bool {
@@ -245,7 +232,7 @@ func (a *answer) agrees(s *site) bool {
 	}
 	for i := range a.frames {
 		got, f := &a.frames[i], &s.frames[i]
-		if uint64(got.Line) != f.Line || baseName(got.File) != string(f.File[lastSlash(f.File):]) {
+		if uint64(got.Line) != f.Line || baseName(got.File) != string(base(f.File)) {
 			return false
 		}
 		fn := string(f.Fn)

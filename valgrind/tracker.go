@@ -13,12 +13,12 @@ type tracker struct {
 	o       *Options
 	files   *files
 	solver  solver
-	begun   int             // documents that have begun
-	open    []*process      // the processes whose documents have not ended, the innermost last
-	closed  bool            // the current document has ended; later records are from a forked child
-	ahead   []*process      // the processes of Options.Ahead that have not begun yet, by number
-	cur     *process        // the current process
-	told    map[string]bool // the messages that were reported
+	begun   int         // documents that have begun
+	open    []*process  // the processes whose documents have not ended, the innermost last
+	closed  bool        // the current document has ended; later records are from a forked child
+	ahead   []*process  // the processes of Options.Ahead that have not begun yet, by number
+	cur     *process    // the current process
+	once    report.Once // for messages about the report
 	missing report.Missing
 	answers *answerer
 	reads   bool // the report is read ahead: facts are kept after the end of their process
@@ -27,7 +27,7 @@ type tracker struct {
 }
 
 func newTracker(o *Options) *tracker {
-	t := &tracker{o: o, told: make(map[string]bool)}
+	t := &tracker{o: o, once: report.Once{To: o.Diagnose}}
 	t.solver = solver{maps: o.Maps, allowed: maxWork, demangle: func(s string) string { return s }}
 	if o.Ahead != nil {
 		t.ahead, t.files, t.answers = o.Ahead.processes, o.Ahead.files, o.Ahead.answers
@@ -115,14 +115,14 @@ const newestProtocol = 6
 // checkVersion reports a version of the format, or an encoding, that is not known.
 func (t *tracker) checkVersion(r *Record) {
 	if r.encoding != "" {
-		t.reportOnce(fmt.Sprintf("the report is in the encoding %.20q; UTF-8 and ISO-8859-1 are read, and other bytes are printed as they are", r.encoding))
+		t.once.Report(fmt.Sprintf("the report is in the encoding %.20q; UTF-8 and ISO-8859-1 are read, and other bytes are printed as they are", r.encoding))
 	}
 	if r.Name != "protocolversion" || r.Continued {
 		return
 	}
 	version := bytes.TrimSpace(r.Text)
 	if n, ok := parseNumber(version); !ok || n > newestProtocol {
-		t.reportOnce(fmt.Sprintf("the report has protocol version %.20q; versions up to %d are known, and it is read as that", version, newestProtocol))
+		t.once.Report(fmt.Sprintf("the report has protocol version %.20q; versions up to %d are known, and it is read as that", version, newestProtocol))
 	}
 }
 
@@ -182,15 +182,15 @@ func (t *tracker) reportUnplaced(p *process) {
 			switch {
 			case e.located || f.Err != nil || e.isData(f):
 			case e.stale:
-				t.reportOnce(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
+				t.once.Report(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
 			case e.mayBeData(f):
-				t.reportOnce(fmt.Sprintf("%s: its load address is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
+				t.once.Report(fmt.Sprintf("%s: its load address is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
 			default:
-				t.reportOnce(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), baseName(o.name)))
+				t.once.Report(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), baseName(o.name)))
 			}
 		}
 		if f.Err != nil {
-			t.reportOnce(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
+			t.once.Report(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
 		}
 	}
 }
@@ -202,18 +202,10 @@ func (t *tracker) finish() {
 	}
 	t.reportUnplaced(t.cur)
 	if !t.hasElements {
-		t.reportOnce("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
+		t.once.Report("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
 	t.missing.Pass(t.o.report())
 	t.files.close()
-}
-
-// reportOnce reports a message once.
-func (t *tracker) reportOnce(message string) {
-	if !t.told[message] && len(t.told) < maxNames {
-		t.told[message] = true
-		t.o.report().Report(message)
-	}
 }
 
 // Ahead holds the facts of a whole report about where its objects were loaded. It keeps the

@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -101,15 +102,7 @@ func (w *wellFormed) tag(b []byte, at int) int {
 
 // hasOpen reports whether exactly the elements of these names are open.
 func (w *wellFormed) hasOpen(names []string) bool {
-	if len(names) != len(w.open) {
-		return false
-	}
-	for i, name := range names {
-		if string(w.open[i]) != name {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(names, w.open, func(name string, open []byte) bool { return string(open) == name })
 }
 
 // sectionSize returns the size of the comment or CDATA section that b begins with; 0 if it is not

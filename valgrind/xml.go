@@ -2,8 +2,10 @@ package valgrind
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/symbolize"
@@ -94,10 +96,7 @@ func newRewriter(begin func() (Document, error), o Options) *rewriter {
 func (x *rewriter) Write(p []byte) (int, error) {
 	n, err := x.Reader.Write(p)
 	x.send()
-	if err == nil {
-		err = x.err
-	}
-	return n, err
+	return n, cmp.Or(err, x.err)
 }
 
 // Close writes the record that the end of the report cuts off, and ends all documents.
@@ -108,10 +107,7 @@ func (x *rewriter) Close() error {
 	}
 	x.endAll(func(*xmlDocument) bool { return true })
 	x.t.finish()
-	if err == nil {
-		err = x.err
-	}
-	return err
+	return cmp.Or(err, x.err)
 }
 
 // send passes what was collected to the current document.
@@ -304,14 +300,14 @@ func (x *rewriter) appendRaw(rec *Record) {
 		const tag = "<frame>"
 		start := at.from + len(tag)
 		inside := rec.raw[start:at.to]
-		end := at.to - blanksAtEnd(inside) // end of the last field
-		separator := inside[:blanksAtBegin(inside)]
+		end := start + len(bytes.TrimRight(inside, blanks)) // end of the last field
+		separator := inside[:len(inside)-len(bytes.TrimLeft(inside, blanks))]
 		place := inside // address and object
 		if n := bytes.Index(place, []byte("<fn>")); n >= 0 {
 			place = place[:n]
 		}
-		place = place[:len(place)-blanksAtEnd(place)]
-		before := rec.raw[at.from-blanksAtEnd(rec.raw[:at.from]) : at.from]
+		place = bytes.TrimRight(place, blanks)
+		before := rec.raw[len(bytes.TrimRight(rec.raw[:at.from], blanks)):at.from]
 
 		x.out = append(x.out, rec.raw[from:at.from]...)
 		for j := range a.frames[:len(a.frames)-1] {
@@ -326,23 +322,7 @@ func (x *rewriter) appendRaw(rec *Record) {
 	x.out = append(x.out, rec.raw[from:]...)
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-// blanksAtEnd returns the number of blanks at the end of b.
-func blanksAtEnd(b []byte) (n int) {
-	for n < len(b) && isBlank(b[len(b)-1-n]) {
-		n++
-	}
-	return n
-}
-
-// blanksAtBegin returns the number of blanks at the beginning of b.
-func blanksAtBegin(b []byte) (n int) {
-	for n < len(b) && isBlank(b[n]) {
-		n++
-	}
-	return n
-}
+const blanks = " \t\r\n"
 
 // appendNames appends the fields of a frame that the symbolizer has, with a separator before each.
 func (x *rewriter) appendNames(dst []byte, f *symbolize.Frame, named bool, separator []byte) []byte {
@@ -358,7 +338,7 @@ func (x *rewriter) appendNames(dst []byte, f *symbolize.Frame, named bool, separ
 		return dst
 	}
 	file := x.o.report().ShownFile(f.File)
-	if i := lastSlash([]byte(file)); i > 0 {
+	if i := strings.LastIndexByte(file, '/') + 1; i > 0 {
 		field("dir", file[:max(1, i-1)])
 		file = file[i:]
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -260,6 +262,27 @@ func Covers(segments []object.Segment, addr uint64) bool {
 	}
 	return false
 }
+
+// Maps yields the elements that map the loaded segments of f at a load bias, as the module with this
+// number.
+func (f *Object) Maps(module, bias uint64) iter.Seq[markup.MMap] {
+	return func(yield func(markup.MMap) bool) {
+		for i := range f.Loads {
+			s := &f.Loads[i]
+			m := markup.MMap{Addr: s.Addr + bias, Size: s.MemSize, Module: module, Rel: s.Addr}
+			for flag, mode := range modes {
+				if s.Flags&flag != 0 {
+					m.Mode |= mode
+				}
+			}
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+var modes = map[elf.ProgFlag]markup.Mode{elf.PF_R: markup.Read, elf.PF_W: markup.Write, elf.PF_X: markup.Exec}
 
 func (f *Object) location(rel uint64) symbolize.Location {
 	return symbolize.Location{ID: f.ID, Name: f.Path, Addr: rel}

@@ -11,3 +11,22 @@ type RawFrame struct {
 	Func, File string // empty if the report has none
 	Line       uint64 // 0 if the report has none
 }
+
+// Period returns the length of the shortest sequence that, repeated, makes up n elements, of which
+// equal compares two by their indexes. Frames at one address are a function with its inlined calls,
+// and if they repeat, the function calls itself.
+func Period(n int, equal func(i, j int) bool) int {
+next:
+	for p := 1; p <= n/2; p++ {
+		if n%p != 0 {
+			continue
+		}
+		for i := p; i < n; i++ {
+			if !equal(i, i-p) {
+				continue next
+			}
+		}
+		return p
+	}
+	return n
+}

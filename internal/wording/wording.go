@@ -1,11 +1,12 @@
-// Package wording words what messages to people have in common: a count with its noun, the cause of
-// an error alone, and text of unknown origin on one line.
+// Package wording words what messages to people have in common: a count with its noun, a number
+// with commas, the cause of an error alone, and text of unknown origin on one line.
 package wording
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/symfilter/symfilter/internal/escape"
 )
@@ -16,6 +17,15 @@ func Count(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Commas returns a decimal number with commas between its thousands: 1,234,567.
+func Commas(number string) string {
+	b := append(make([]byte, 0, 32), number...)
+	for at := len(b) - 3; at > 0 && b[at-1] != '-'; at -= 3 {
+		b = slices.Insert(b, at, ',')
+	}
+	return string(b)
 }
 
 // Cause returns the system's error without operation and path: the message names the file already.

@@ -37,3 +37,14 @@ func TestLinesStayOne(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestThousandsAreSeparatedByCommas(t *testing.T) {
+	for number, want := range map[string]string{
+		"0": "0", "7": "7", "999": "999", "1000": "1,000", "-999": "-999", "-1000": "-1,000", "123456": "123,456", "1234567": "1,234,567",
+		"-9223372036854775808": "-9,223,372,036,854,775,808", "18446744073709551615": "18,446,744,073,709,551,615",
+	} {
+		if got := Commas(number); got != want {
+			t.Errorf("Commas(%q) = %q, want %q", number, got, want)
+		}
+	}
+}

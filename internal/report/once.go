@@ -1,0 +1,23 @@
+package report
+
+// maxOnce bounds the messages that a Once remembers.
+const maxOnce = 1 << 10
+
+// A Once passes each different message to To, if that is set, once: the first maxOnce of them. One
+// goroutine at a time may use it.
+type Once struct {
+	To   func(message string)
+	told map[string]bool
+}
+
+// Report passes a message on, unless it was passed before.
+func (o *Once) Report(message string) {
+	if o.To == nil || o.told[message] || len(o.told) >= maxOnce {
+		return
+	}
+	if o.told == nil {
+		o.told = make(map[string]bool)
+	}
+	o.told[message] = true
+	o.To(message)
+}
