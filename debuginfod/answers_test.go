@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -182,15 +183,15 @@ func TestProbe(t *testing.T) {
 		name string
 		url  string
 		id   buildid.ID
-		want ProbeResult
+		want access.ProbeResult
 	}{
-		{"nobody's ID", serve(t, status(404)).URL, buildid.ID{}, ProbeResult{Reachable: true, Works: true, Answer: "404: no such file"}},
-		{"one it has", serve(t, sends(elfFile(id, 1<<20))).URL, id, ProbeResult{Reachable: true, Works: true, Has: true, Answer: "has the file"}},
-		{"a page", serve(t, sends([]byte("<html>"))).URL, id, ProbeResult{Reachable: true, Answer: "sent something other than an ELF file"}},
-		{"broken", serve(t, status(500)).URL, id, ProbeResult{Reachable: true, Answer: "500: cannot answer now"}},
-		{"down", closed.URL, id, ProbeResult{Answer: "refuses connections"}},
-		{"silent", serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).URL, id, ProbeResult{Answer: "did not answer within 300ms"}},
-		{"refused", "file:///x", id, ProbeResult{Answer: `refused: "file:" is neither http nor https`}},
+		{"nobody's ID", serve(t, status(404)).URL, buildid.ID{}, access.ProbeResult{Reachable: true, Works: true, Answer: "404: no such file"}},
+		{"one it has", serve(t, sends(elfFile(id, 1<<20))).URL, id, access.ProbeResult{Reachable: true, Works: true, Has: true, Answer: "has the file"}},
+		{"a page", serve(t, sends([]byte("<html>"))).URL, id, access.ProbeResult{Reachable: true, Answer: "sent something other than an ELF file"}},
+		{"broken", serve(t, status(500)).URL, id, access.ProbeResult{Reachable: true, Answer: "500: cannot answer now"}},
+		{"down", closed.URL, id, access.ProbeResult{Answer: "refuses connections"}},
+		{"silent", serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).URL, id, access.ProbeResult{Answer: "did not answer within 300ms"}},
+		{"refused", "file:///x", id, access.ProbeResult{Answer: `refused: "file:" is neither http nor https`}},
 	}
 	for _, tt := range tests {
 		o := Options{}
@@ -198,7 +199,7 @@ func TestProbe(t *testing.T) {
 			o.Timeout = 300 * time.Millisecond
 		}
 		c := newClient(t, o, tt.url)
-		got := c.Probe(t.Context(), tt.url, tt.id)
+		got := c.probe(t.Context(), tt.url, tt.id)
 		if got.Reachable && got.Took <= 0 {
 			t.Errorf("%s: got %v", tt.name, got.Took)
 		}
@@ -207,7 +208,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
-	if got := newClient(t, Options{}).Probe(t.Context(), "http://h", id); got.Answer != "not a server of this client" {
+	if got := newClient(t, Options{}).probe(t.Context(), "http://h", id); got.Answer != "not a server of this client" {
 		t.Errorf("a stranger: got %+v", got)
 	}
 }

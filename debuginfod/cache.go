@@ -90,27 +90,27 @@ func keys(q buildid.Query) []key {
 	return []key{{id: q.ID, kind: buildid.Debug}, {id: q.ID, kind: buildid.Executable}}
 }
 
-// A Cache finds files that this client or another one with elfutils' layout fetched earlier. It
+// A diskCache finds files that this client or another one with elfutils' layout fetched earlier. It
 // makes no request, and changes only access times. It is safe for concurrent use.
-type Cache struct {
+type diskCache struct {
 	dir    string
 	misses missCount
 }
 
-// NewCache returns the cache in dir, which need not exist.
-func NewCache(dir string) *Cache {
+// newCache returns the cache in dir, which need not exist.
+func newCache(dir string) *diskCache {
 	if dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
 	}
-	return &Cache{dir: dir, misses: missCount{limits: missLimits{maxMisses, keptMisses, missLook}}}
+	return &diskCache{dir: dir, misses: missCount{limits: missLimits{maxMisses, keptMisses, missLook}}}
 }
 
-// Find returns the verified file that q asks for; the caller closes it. It calls note, which may be
+// find returns the verified file that q asks for; the caller closes it. It calls note, which may be
 // nil, for each place without a usable file. If there is no such file, the error wraps
 // [fs.ErrNotExist]; a temporary error of the system does not.
-func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+func (c *diskCache) find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
 	}
@@ -141,7 +141,7 @@ func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	return nil, c.miss(q, first)
 }
 
-func (c *Cache) where() string {
+func (c *diskCache) where() string {
 	if c.dir == "" {
 		return "debuginfod cache"
 	}
@@ -150,7 +150,7 @@ func (c *Cache) where() string {
 
 // miss returns the error of a search that found no file. It wraps fs.ErrNotExist, unless err is
 // temporary and the file may exist.
-func (c *Cache) miss(q buildid.Query, err error) error {
+func (c *diskCache) miss(q buildid.Query, err error) error {
 	if err = passing(err); err != nil {
 		return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), err)
 	}
@@ -176,7 +176,7 @@ var errNoDirectory = errors.New("not a directory")
 // others may write to it: with umask 002 elfutils makes it writable for the group, and such a cache
 // is refused too. Others may read it. The directories and files in it are checked one by one when
 // they are used.
-func (c *Cache) open() (*os.Root, error) {
+func (c *diskCache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
 	}
@@ -198,9 +198,9 @@ func (c *Cache) open() (*os.Root, error) {
 	return root, nil
 }
 
-// Check returns the reason why an existing cache is not used, and nil if there is no cache. It
+// check returns the reason why an existing cache is not used, and nil if there is no cache. It
 // checks the directory only, not its contents.
-func (c *Cache) Check() error {
+func (c *diskCache) check() error {
 	root, err := c.open()
 	switch {
 	case err == nil:
@@ -236,7 +236,7 @@ type look struct {
 
 // look opens k's file and verifies it through the descriptor that it returns. If there is no file,
 // the look holds the reason.
-func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
+func (c *diskCache) look(root *os.Root, k key) (*buildid.File, look) {
 	bad := func(err error) (*buildid.File, look) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, look{reason: "no such file"}
@@ -329,7 +329,7 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 // control returns the duration in a control file, which holds a number of seconds. If the file has
 // no number, control returns fallback. If create is set and the file is missing, control creates it
 // with fallback.
-func (c *Cache) control(root *os.Root, name string, fallback time.Duration, create bool) time.Duration {
+func (c *diskCache) control(root *os.Root, name string, fallback time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
 		if create && errors.Is(err, fs.ErrNotExist) {

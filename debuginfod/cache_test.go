@@ -53,7 +53,7 @@ func TestCacheNeedsNoServer(t *testing.T) {
 	for _, tt := range tests {
 		q := buildid.Query{ID: tt.id, Kind: tt.kind}
 		for _, finder := range []string{"cache", "offline"} {
-			find := NewCache(dir).Find
+			find := newCache(dir).find
 			if finder == "offline" {
 				find = offline.Find
 			}
@@ -183,7 +183,7 @@ func TestWrongFileOfTheCacheIsRemoved(t *testing.T) {
 	id := testID(1)
 	dir := t.TempDir()
 	path := put(t, dir, id.String()+"/debuginfo", elfFile(testID(2), 0), 0o400)
-	if _, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := newCache(dir).find(t.Context(), buildid.Query{ID: id}, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a server: got %v, want a miss", err)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -206,7 +206,7 @@ func TestCacheDirOfTheEnvironment(t *testing.T) {
 	getenv := func(name string) string { return env[name] }
 	check := func(want string) {
 		t.Helper()
-		if got := CacheDir(getenv); got != want {
+		if got := cacheDir(getenv); got != want {
 			t.Errorf("%v: got %q, want %q", env, got, want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 )
 
 // Files that other users may have put into the cache are not used, followed or waited for. The file
@@ -101,7 +102,7 @@ func TestCacheHostileDir(t *testing.T) {
 			file := filepath.Join(idDir, "debuginfo")
 			tt.plant(t, dir, idDir, file)
 
-			if f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil); err == nil && tt.want != "" {
+			if f, err := newCache(dir).find(t.Context(), buildid.Query{ID: id}, nil); err == nil && tt.want != "" {
 				t.Errorf("offline: it was used as %s", f.Path())
 				f.Close()
 			}
@@ -113,7 +114,7 @@ func TestCacheHostileDir(t *testing.T) {
 			if all := strings.Join(notes, "\n"); !strings.Contains(all, tt.want) {
 				t.Errorf("got notes %q, want %q", notes, tt.want)
 			}
-			f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil)
+			f, err := newCache(dir).find(t.Context(), buildid.Query{ID: id}, nil)
 			if kept := err == nil; kept != tt.kept {
 				t.Errorf("kept: got %v (%v), want %v", kept, err, tt.kept)
 			}
@@ -159,8 +160,8 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, testID(0).String()), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	got := NewCache(dir).Info()
-	want := CacheInfo{Dir: dir, Exists: true, Mode: fs.ModeDir | 0o755, Files: 2, Misses: 1, Temporary: 1, Size: 2500,
+	got := newCache(dir).info()
+	want := access.CacheInfo{Dir: dir, Exists: true, Mode: fs.ModeDir | 0o755, Files: 2, Misses: 1, Temporary: 1, Size: 2500,
 		Clean: 24 * time.Hour, Unused: time.Minute, Miss: 10 * time.Minute, Problems: []string{
 			`"` + testID(0).String() + `" is not used: writable by others than its owner (chmod go-w)`,
 			`"` + testID(2).String() + `/source" is not used: not a regular file`,
@@ -168,16 +169,16 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Error("-got +want:\n" + diff)
 	}
-	if got := NewCache(filepath.Join(dir, "none")).Info(); got.Exists || got.Problems != nil {
+	if got := newCache(filepath.Join(dir, "none")).info(); got.Exists || got.Problems != nil {
 		t.Errorf("a cache that is not there: got %+v", got)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if got := NewCache(dir).Info(); len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "chmod go-w") {
+	if got := newCache(dir).info(); len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "chmod go-w") {
 		t.Errorf("a cache that others can write to: got %q", got.Problems)
 	}
-	if got := NewCache("").Info(); got.Exists || len(got.Problems) != 1 {
+	if got := newCache("").info(); got.Exists || len(got.Problems) != 1 {
 		t.Errorf("no cache: got %+v", got)
 	}
 }
@@ -200,7 +201,7 @@ func TestModesOfTheCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			var notes []string
-			f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id, Kind: buildid.Alt}, func(a buildid.Attempt) { notes = append(notes, a.Reason) })
+			f, err := newCache(dir).find(t.Context(), buildid.Query{ID: id, Kind: buildid.Alt}, func(a buildid.Attempt) { notes = append(notes, a.Reason) })
 			if (err == nil) != used || !used && !strings.Contains(strings.Join(notes, "\n"), "writable by others than its owner (chmod go-w)") {
 				t.Errorf("%q of mode %o: got %v, %q; want it used: %v", which, mode, err, notes, used)
 			}

@@ -21,7 +21,7 @@ type item struct {
 // clean applies elfutils' rule at most once in each clean interval: it removes files not read for
 // max_unused_age_s, and directories that have been empty for as long. It also removes stale
 // temporary files, and the directories that become empty by that.
-func (c *Cache) clean(now time.Time) error {
+func (c *diskCache) clean(now time.Time) error {
 	root, err := c.open()
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func (c *Cache) clean(now time.Time) error {
 
 // trim removes the least recently read files until at most most bytes are left. It never removes
 // keep.
-func (c *Cache) trim(most int64, keep string) error {
+func (c *diskCache) trim(most int64, keep string) error {
 	root, err := c.open()
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func oldCache(t *testing.T) string {
 
 func TestCleanIsElfutils(t *testing.T) {
 	ours := oldCache(t)
-	if err := NewCache(ours).clean(time.Now()); err != nil {
+	if err := newCache(ours).clean(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	got := tree(t, ours)
@@ -61,7 +61,7 @@ func TestCleanIsElfutils(t *testing.T) {
 	}
 	// The cache is not cleaned again within the interval.
 	age(t, filepath.Join(ours, id(4), "debuginfo"), 9*day, 9*day)
-	if err := NewCache(ours).clean(time.Now().Add(23 * time.Hour)); err != nil {
+	if err := newCache(ours).clean(time.Now().Add(23 * time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(tree(t, ours), want); diff != "" {
@@ -98,7 +98,7 @@ func TestReadingKeepsAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := info.ModTime()
-	f, err := NewCache(dir).Find(t.Context(), query(1), nil)
+	f, err := newCache(dir).find(t.Context(), query(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

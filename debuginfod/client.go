@@ -23,7 +23,7 @@ type Client struct {
 	timeout time.Duration
 	agent   string
 	servers []*server
-	cache   *Cache
+	cache   *diskCache
 	headers headersFile
 	rate    askRate
 
@@ -48,7 +48,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("debuginfod: a limit in Options is negative")
 	}
 	if o.CacheDir == "" {
-		o.CacheDir = CacheDir(os.Getenv)
+		o.CacheDir = cacheDir(os.Getenv)
 	}
 	if o.MaxTime == 0 {
 		o.MaxTime = defaultMaxTime
@@ -63,7 +63,7 @@ func New(o Options) (*Client, error) {
 		o:       o,
 		timeout: o.Timeout,
 		agent:   userAgent(o.Version),
-		cache:   NewCache(o.CacheDir),
+		cache:   newCache(o.CacheDir),
 		servers: parseURLs(o.URLs),
 		headers: headersFile{path: o.HeadersFile},
 		direct:  newTransport(nil),
@@ -94,9 +94,6 @@ func (c *Client) Servers() []Server {
 	}
 	return all
 }
-
-// Cache returns the client's cache.
-func (c *Client) Cache() *Cache { return c.cache }
 
 // Close ends all downloads at once and waits until the client's goroutines have ended. Files that
 // were returned stay open.
@@ -132,7 +129,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 		return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 	}
 	if c.o.Offline || len(c.servers) == 0 {
-		return c.cache.Find(ctx, q, note)
+		return c.cache.find(ctx, q, note)
 	}
 	var failed error
 	for _, k := range keys(q) {
@@ -210,9 +207,9 @@ func (c *Client) remembered(k key, l look) buildid.Attempt {
 	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.missReason()}
 }
 
-// Remembered returns the number of build IDs for which no server was asked because the cache
+// rememberedIDs returns the number of build IDs for which no server was asked because the cache
 // remembers that they had no such file. It counts at most 65,536 of them.
-func (c *Client) Remembered() int {
+func (c *Client) rememberedIDs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.recalled)

@@ -53,14 +53,14 @@ func child(task string) int {
 			open = append(open, f)
 		}
 		for range min(3, len(open)) { // with none, one, two and three free descriptors
-			_, err := NewCache(dir).Find(context.Background(), query(1), nil)
+			_, err := newCache(dir).find(context.Background(), query(1), nil)
 			fmt.Println(err == nil, errors.Is(err, fs.ErrNotExist))
 			open[0].Close()
 			open = open[1:]
 		}
 		return 0
 	case "store":
-		c := NewCache(dir)
+		c := newCache(dir)
 		fmt.Println("begins")
 		for i := 0; ; i++ {
 			n := rand.IntN(8)
@@ -322,7 +322,7 @@ func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
 	if got := leftovers(t, c.cache.dir); got != nil {
 		t.Errorf("left behind: %q", got)
 	}
-	if info := c.cache.Info(); info.Misses != 0 || info.Problems != nil {
+	if info := c.cache.info(); info.Misses != 0 || info.Problems != nil {
 		t.Errorf("got the cache %+v", info)
 	}
 	open, _ := filepath.Glob("/proc/self/fd/*")
@@ -420,7 +420,7 @@ func TestCrashConsistency(t *testing.T) {
 		cmd.Wait()
 		checkWholeCache(t, dir)
 	}
-	files := NewCache(dir).Info()
+	files := newCache(dir).info()
 	t.Logf("%d kills, %d of them midway; %d files, %d temporary files, %d bytes", done, midway, files.Files, files.Temporary, files.Size)
 	if done < 20 {
 		t.Errorf("only %d kills in %v", done, most)
@@ -439,12 +439,12 @@ func TestCrashConsistency(t *testing.T) {
 			}
 		}
 	}
-	c := NewCache(dir)
+	c := newCache(dir)
 	put(t, dir, cleanIntervalFile, []byte("0"), 0o600)
 	if err := c.clean(time.Now().Add(staleTemp + time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	after := c.Info()
+	after := c.info()
 	if after.Temporary != 0 || after.Files != files.Files || after.Problems != nil {
 		t.Errorf("after cleaning: got %+v, want %d files", after, files.Files)
 	}
@@ -454,9 +454,9 @@ func TestCrashConsistency(t *testing.T) {
 // name.
 func checkWholeCache(t *testing.T, dir string) {
 	t.Helper()
-	c := NewCache(dir)
+	c := newCache(dir)
 	for n := range 8 {
-		f, err := c.Find(t.Context(), buildid.Query{ID: testID(n), Kind: buildid.Alt}, nil)
+		f, err := c.find(t.Context(), buildid.Query{ID: testID(n), Kind: buildid.Alt}, nil)
 		if err != nil {
 			if _, err := os.Lstat(filepath.Join(dir, testID(n).String(), "debuginfo")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("file %d is there and is not used", n)
@@ -499,7 +499,7 @@ func TestManyUsersOfOneCache(t *testing.T) {
 			}
 		})
 	}
-	c := NewCache(dir)
+	c := newCache(dir)
 	other(func(int) { c.trim(25000, "") })
 	other(func(n int) { os.RemoveAll(filepath.Join(dir, testID(n).String())) })
 	other(func(n int) {

@@ -4,12 +4,12 @@
 // A [Client] is a finder of files for the symbolizer. It asks servers for a file by build ID alone,
 // and returns a file only if the note in it holds that ID. (A build ID names a file and does not
 // authenticate it: a server can forge any content under the right ID. Ask servers that you trust,
-// over https.) A [Cache] finds files that were fetched earlier, by this client or by elfutils',
-// without any network.
+// over https.) A client that is Offline finds files that were fetched earlier, by this
+// client or by elfutils', without any network.
 //
 // The rules of the cache that it shares with elfutils:
 //
-//   - Its directory is that of [CacheDir]. A file is CACHE/<hex ID>/debuginfo or
+//   - Its directory is that of elfutils' client, unless [Options] names another. A file is CACHE/<hex ID>/debuginfo or
 //     CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700. It is written without a
 //     name (or under a temporary one, if the file system has no files without a name), verified,
 //     synced and given its name, so that a file with its final name is complete.

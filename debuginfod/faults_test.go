@@ -326,7 +326,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	if got, want := len(bad.requests()), breakAfter; got != want {
 		t.Errorf("got %d requests to the one that fails, want %d", got, want)
 	}
-	if info := c.cache.Info(); info.Misses != 0 {
+	if info := c.cache.info(); info.Misses != 0 {
 		t.Errorf("got %d misses on disk, want none", info.Misses)
 	}
 }

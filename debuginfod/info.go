@@ -13,28 +13,12 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 )
 
-// CacheInfo describes the state of a cache, for display.
-type CacheInfo struct {
-	Dir       string
-	Exists    bool
-	Mode      fs.FileMode
-	Files     int   // files that seem usable by name, type, owner and mode
-	Misses    int   // empty files
-	Temporary int   // files being written, or left by a killed process
-	Size      int64 // bytes of all files
-	// interval between two cleanings
-	Clean       time.Duration
-	Unused      time.Duration // age since the last read at which a file is removed
-	Miss        time.Duration // time for which a miss is kept
-	LastCleaned time.Time     // zero if never
-	Problems    []string      // each with its remedy; at most 20
-}
-
-// Info examines the cache. It changes nothing.
-func (c *Cache) Info() CacheInfo {
-	info := CacheInfo{Dir: c.dir, Clean: defaultCleanInterval, Unused: defaultMaxUnused, Miss: defaultMiss}
+// info examines the cache. It changes nothing.
+func (c *diskCache) info() access.CacheInfo {
+	info := access.CacheInfo{Dir: c.dir, Clean: defaultCleanInterval, Unused: defaultMaxUnused, Miss: defaultMiss}
 	problem := func(format string, args ...any) {
 		if len(info.Problems) < maxProblems {
 			info.Problems = append(info.Problems, fmt.Sprintf(format, args...))
@@ -113,21 +97,11 @@ func (c *Cache) Info() CacheInfo {
 	return info
 }
 
-// A ProbeResult is a server's answer to one request.
-type ProbeResult struct {
-	Server    string
-	Reachable bool          // the server sent an HTTP answer
-	Works     bool          // a debuginfod server answered, with or without the file
-	Has       bool          // the server has the file
-	Took      time.Duration // time until the answer began
-	Answer    string        // the answer as text, or the reason why there is none
-}
-
-// Probe asks one server, by its name from [Client.Servers], for the debug file of id, or of a
+// probe asks one server, by its name from [Client.Servers], for the debug file of id, or of a
 // random ID if id is zero. It makes one request and reads only the beginning of the answer. The
 // outcome does not affect later requests.
-func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeResult {
-	r := ProbeResult{Server: name}
+func (c *Client) probe(ctx context.Context, name string, id buildid.ID) access.ProbeResult {
+	r := access.ProbeResult{Server: name}
 	i := slices.IndexFunc(c.servers, func(s *server) bool { return s.name == name })
 	if i < 0 {
 		r.Answer = "not a server of this client"

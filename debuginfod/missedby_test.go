@@ -86,8 +86,8 @@ func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 					asked = append(asked, name)
 				}
 			}
-			if got := strings.Join(asked, " "); got != tt.requests || c.Remembered() != tt.known {
-				t.Errorf("asked %q, %d remembered; want %q, %d", got, c.Remembered(), tt.requests, tt.known)
+			if got := strings.Join(asked, " "); got != tt.requests || c.rememberedIDs() != tt.known {
+				t.Errorf("asked %q, %d remembered; want %q, %d", got, c.rememberedIDs(), tt.requests, tt.known)
 			}
 			c.Close()
 			left := tree(t, dir)
@@ -113,7 +113,7 @@ func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	now := time.Now()
 	k := key{id: id, kind: buildid.Debug}
-	NewCache(dir).rememberMiss(k, []serverMiss{{old.URL, now.Add(-11 * time.Minute)}, {young.URL, now.Add(-9 * time.Minute)}})
+	newCache(dir).rememberMiss(k, []serverMiss{{old.URL, now.Add(-11 * time.Minute)}, {young.URL, now.Add(-9 * time.Minute)}})
 	c := newClient(t, Options{CacheDir: dir}, old.URL, young.URL)
 	if _, _, err := find(t, c, buildid.Query{ID: id, Kind: buildid.Alt}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

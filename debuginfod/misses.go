@@ -14,7 +14,7 @@ import (
 )
 
 // missFor returns the time for which a miss is valid.
-func (c *Cache) missFor() time.Duration {
+func (c *diskCache) missFor() time.Duration {
 	root, err := c.open()
 	if err != nil {
 		return defaultMiss
@@ -25,7 +25,7 @@ func (c *Cache) missFor() time.Duration {
 
 // rememberMiss writes a miss for k to the cache, and the servers that have no such file. The caller calls boundMisses after it. If the miss
 // cannot be written, the next run asks the servers again.
-func (c *Cache) rememberMiss(k key, by []serverMiss) {
+func (c *diskCache) rememberMiss(k key, by []serverMiss) {
 	root, err := c.create()
 	if err != nil {
 		return
@@ -71,7 +71,7 @@ type missLimits struct{ most, kept, look int }
 // seconds in a cache of 50,000 build IDs. After every limits.look misses it counts the misses of
 // all processes on disk, and removes the oldest if there are too many. Two processes that write
 // misses at the same time stay below the bound; each further process may exceed it by missLook.
-func (c *Cache) boundMisses() {
+func (c *diskCache) boundMisses() {
 	m := &c.misses
 	if m.left.Load() > 0 {
 		return
@@ -171,7 +171,7 @@ func appendMisses(all []miss, root *os.Root, dir string) []miss {
 }
 
 // forget removes k's file, which belongs to another build.
-func (c *Cache) forget(k key) {
+func (c *diskCache) forget(k key) {
 	if root, err := c.open(); err == nil {
 		defer root.Close()
 		root.Remove(k.path())

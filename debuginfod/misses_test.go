@@ -20,14 +20,14 @@ import (
 )
 
 // remember stores a miss for k, as the client does if no server has it.
-func remember(c *Cache, k key) {
+func remember(c *diskCache, k key) {
 	c.rememberMiss(k, []serverMiss{{"http://h.invalid", time.Now()}})
 	c.boundMisses()
 }
 
 // fill writes misses to the cache, for two files of each build ID. The misses of the n-th ID are n
 // seconds younger than those of the first.
-func fill(t *testing.T, c *Cache, from, to int) {
+func fill(t *testing.T, c *diskCache, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
 		for _, kind := range []buildid.Kind{buildid.Debug, buildid.Executable} {
@@ -68,18 +68,18 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	for i, name := range files { // real files in the directories of the oldest misses
 		put(t, dir, testID(i).String()+"/"+name, elfFile(testID(i), 1000), 0o400)
 	}
-	one, other := NewCache(dir), NewCache(dir) // as in two processes
+	one, other := newCache(dir), newCache(dir) // as in two processes
 	one.misses.limits, other.misses.limits = limits, limits
 	for n := 0; n < ids; n += 5 {
 		fill(t, one, n, n+3)
 		fill(t, other, n+3, n+5)
 		if n%(ids/10) == 0 {
-			if got := one.Info().Misses; got > limits.most {
+			if got := one.info().Misses; got > limits.most {
 				t.Fatalf("after %d build IDs: %d misses, want at most %d", n, got, limits.most)
 			}
 		}
 	}
-	info := one.Info()
+	info := one.info()
 	if info.Misses > limits.most || info.Misses < limits.kept-2*limits.look || info.Files != len(files) || info.Problems != nil {
 		t.Errorf("got %+v; want at most %d misses, not many less, and %d files", info, limits.most, len(files))
 	}
@@ -131,7 +131,7 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	for n := range old {
 		age(t, put(t, dir, testID(n).String()+"/debuginfo", nil, 0o644), time.Hour, time.Duration(old-n)*time.Second)
 	}
-	c := NewCache(dir)
+	c := newCache(dir)
 	c.misses.limits = missLimits{most: 100, kept: 80, look: 10}
 	remember(c, key{id: testID(old), kind: buildid.Debug})
 	got := tree(t, dir)
@@ -165,7 +165,7 @@ func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := c.cache.Info().Misses; got > 4 {
+	if got := c.cache.info().Misses; got > 4 {
 		t.Errorf("%d misses, want at most 4", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if info := c.cache.Info(); info.Files != 60 || info.Misses > 4 || info.Temporary != 0 || info.Problems != nil {
+	if info := c.cache.info(); info.Files != 60 || info.Misses > 4 || info.Temporary != 0 || info.Problems != nil {
 		t.Errorf("got %+v, want 60 files and at most 4 misses", info)
 	}
 	if got := emptyDirs(t, dir); got != nil {

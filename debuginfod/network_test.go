@@ -447,7 +447,7 @@ func TestNoNetworkByDefault(t *testing.T) {
 		if _, err := c.Section(t.Context(), testID(1), ".debug_line"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want a miss", name, err)
 		}
-		c.Probe(t.Context(), s.URL, testID(1))
+		c.probe(t.Context(), s.URL, testID(1))
 	}
 }
 

@@ -20,7 +20,7 @@ type Options struct {
 	URLs     []string
 	Offline  bool   // read only the cache; make no request
 	AskAgain bool   // do not believe the misses in the cache; ask the servers again
-	CacheDir string // if empty, the directory that [CacheDir] returns
+	CacheDir string // if empty, the directory that elfutils' client uses
 	// limit in bytes; if it is exceeded, the least recently read files are removed. 0: only
 	// elfutils' rule applies
 	CacheMax int64
@@ -49,7 +49,7 @@ type Options struct {
 
 	// Limited is called once, by any goroutine, when more than burst new build IDs were requested
 	// at once. From then on the servers are asked for at most perSecond new ones in each second. It
-	// must return soon. [Client.Unasked] counts the others.
+	// must return soon.
 	Limited func(burst, perSecond int)
 
 	// Verbose and ShowProgress are the values of DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS. Only
@@ -93,7 +93,7 @@ const (
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	o := Options{
 		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
-		CacheDir:     CacheDir(getenv),
+		CacheDir:     cacheDir(getenv),
 		HeadersFile:  getenv("DEBUGINFOD_HEADERS_FILE"),
 		Verbose:      getenv("DEBUGINFOD_VERBOSE") != "",
 		ShowProgress: getenv("DEBUGINFOD_PROGRESS") != "",
@@ -135,9 +135,9 @@ func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	return o, nil
 }
 
-// CacheDir returns the cache directory of elfutils' client, or an empty string if the environment
+// cacheDir returns the cache directory of elfutils' client, or an empty string if the environment
 // does not name one.
-func CacheDir(getenv func(string) string) string {
+func cacheDir(getenv func(string) string) string {
 	if dir := getenv("DEBUGINFOD_CACHE_PATH"); dir != "" {
 		return dir
 	}

@@ -94,6 +94,6 @@ func (c *Client) admitID(id buildid.ID) bool {
 	return ok
 }
 
-// Unasked returns the number of build IDs for which no server was asked because too many were new.
+// unasked returns the number of build IDs for which no server was asked because too many were new.
 // It counts at most 65,536 of them. An ID that is requested later is no longer counted.
-func (c *Client) Unasked() int { return c.rate.unasked() }
+func (c *Client) unasked() int { return c.rate.unasked() }

@@ -130,7 +130,7 @@ func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 			_, unsent := ask(t, c, step.from, step.to)
 			for i, s := range servers {
 				ids, requests := s.asked()
-				got := []int{ids, requests, unsent, c.Unasked()}
+				got := []int{ids, requests, unsent, c.unasked()}
 				if diff := cmp.Diff(got, []int{step.asked, 2 * step.asked, step.unsent, step.held}); diff != "" {
 					t.Errorf("after %+v, server %d: asked, requests, refused, held (-got +want):\n%s", step, i, diff)
 				}
@@ -139,7 +139,7 @@ func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 		if limited != 1 {
 			t.Errorf("told %d times that IDs are not asked for", limited)
 		}
-		if info := c.cache.Info(); info.Misses != 2*2301 {
+		if info := c.cache.info(); info.Misses != 2*2301 {
 			t.Errorf("got %d misses on disk, want %d", info.Misses, 2*2301)
 		}
 	})
@@ -155,8 +155,8 @@ func TestAProgramIsAskedForAtOnce(t *testing.T) {
 				t.Errorf("got %d misses and %d that were not asked for", missed, unasked)
 			}
 		}
-		if ids, requests := servers[0].asked(); ids != 900 || requests != 1800 || c.Unasked() != 0 {
-			t.Errorf("got %d build IDs in %d requests, %d left", ids, requests, c.Unasked())
+		if ids, requests := servers[0].asked(); ids != 900 || requests != 1800 || c.unasked() != 0 {
+			t.Errorf("got %d build IDs in %d requests, %d left", ids, requests, c.unasked())
 		}
 	})
 }

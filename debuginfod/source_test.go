@@ -65,7 +65,7 @@ func TestSourcesThatAreNotUsed(t *testing.T) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/empty.c"):
 		case strings.HasSuffix(r.URL.Path, "/huge.c"):
-			w.Write(bytes.Repeat([]byte("x"), MaxSource+1))
+			w.Write(bytes.Repeat([]byte("x"), maxSource+1))
 		default:
 			http.NotFound(w, r)
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxSource is the most bytes of a source file.
-	MaxSource = 16 << 20
+	// maxSource is the most bytes of a source file.
+	maxSource = 16 << 20
 
 	maxSourcePath = 4 << 10 // bytes of a path: PATH_MAX
 	maxSourceTail = 117     // bytes of a path that are in the name in the cache: NAME_MAX/2 less the hash and a NUL, as in elfutils
@@ -40,8 +40,8 @@ func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note fu
 		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: %w", path, id, err)
 	}
 	defer f.Close()
-	if f.Size() > MaxSource {
-		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: more than %d MiB", path, id, MaxSource>>20)
+	if f.Size() > maxSource {
+		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: more than %d MiB", path, id, maxSource>>20)
 	}
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) sourceFile(ctx context.Context, k key, note func(buildid.Attemp
 // most returns the most bytes of the file of k.
 func (c *Client) most(k key) int64 {
 	if k.source != "" {
-		return min(c.o.MaxSize, MaxSource)
+		return min(c.o.MaxSize, maxSource)
 	}
 	return c.o.MaxSize
 }

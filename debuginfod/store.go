@@ -16,7 +16,7 @@ import (
 )
 
 // create creates the cache's directory if it is missing, and opens it as open does.
-func (c *Cache) create() (*os.Root, error) {
+func (c *diskCache) create() (*os.Root, error) {
 	root, err := c.open()
 	if !errors.Is(err, fs.ErrNotExist) {
 		return root, err
@@ -30,7 +30,7 @@ func (c *Cache) create() (*os.Root, error) {
 // lock waits until no other process fetches k, and prevents other processes from fetching it until
 // release is called. It waits for at most patience, and fails only if ctx ends. If files cannot be
 // locked, or the other process takes too long, a file may be fetched twice.
-func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
+func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
 	nothing := func() {}
 	root, err := c.create()
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (releas
 // A spool is a file that is being written: in the cache or, if that is impossible, in the directory
 // of temporary files, without a name.
 type spool struct {
-	c    *Cache
+	c    *diskCache
 	k    key
 	f    *os.File
 	n    int64         // bytes written
@@ -67,7 +67,7 @@ type spool struct {
 }
 
 // spool begins the file of k. If it fails, the caller must still call abandon.
-func (c *Cache) spool(k key) (*spool, error) {
+func (c *diskCache) spool(k key) (*spool, error) {
 	s := &spool{c: c, k: k}
 	root, err := c.create()
 	if err == nil {

@@ -42,7 +42,7 @@ func (s *session) openReport(std standard) (*doctorReport, error) {
 		}
 		w = r.file
 	}
-	places := []string{c.downloads, symfilter.DebugDir, s.servers.Cache().Info().Dir}
+	places := []string{c.downloads, symfilter.DebugDir, doctor.CacheOf(s.servers).Dir}
 	for _, p := range s.search().Places() {
 		places = append(places, p.Path)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/doctor"
 	"github.com/symfilter/symfilter/internal/startup"
 	"github.com/symfilter/symfilter/internal/wording"
@@ -67,7 +68,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 			diag.printf("server %s: %s", s.URL, s.Refused)
 		}
 	}
-	if err := client.Cache().Check(); err != nil {
+	if err := access.Debuginfod(client).(interface{ CheckCache() error }).CheckCache(); err != nil {
 		diag.printf("the cache %s is not used: %v", o.CacheDir, err)
 	}
 	c.closers = append(c.closers, clientEnd{client, diag})
@@ -83,10 +84,15 @@ type clientEnd struct {
 
 func (e clientEnd) Close() error {
 	err := e.Client.Close()
-	if n := e.Unasked(); n > 0 && !e.diag.quiet {
+	if n := unasked(e.Client); n > 0 && !e.diag.quiet {
 		e.diag.line("servers were not asked for %s; run again to ask for more: the cache keeps what was downloaded", wording.Count(int64(n), "build ID", "build IDs"))
 	}
 	return err
+}
+
+// unasked returns for how many build IDs no server was asked, because too many were new.
+func unasked(c *debuginfod.Client) int {
+	return access.Debuginfod(c).(interface{ Unasked() int }).Unasked()
 }
 
 // A progressReport prints the progress of downloads in the status line of a terminal. If told is

@@ -115,7 +115,7 @@ func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 				t.Fatal("a file that nobody has was found")
 			}
 		}
-		left := client.Unasked()
+		left := unasked(client)
 		c.close()
 		var got []string
 		for i, line := range strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n") {

@@ -1,10 +1,15 @@
-// Package access gives the packages of this module methods of public types that are not part of
-// their API: the filter asks a Symbolizer in ways that pay only with the filter's own order, and
-// the readers of envelopes drive a Filter line by line.
+// Package access gives the packages of this module what the public packages do for them and is not
+// part of their API: the filter asks a Symbolizer in ways that pay only with the filter's own order,
+// the readers of envelopes drive a Filter line by line, and the doctor examines what a Client keeps.
 //
 // The package of a type sets its variable before any program can have a value of it. A caller asserts
 // what it is given to an interface of the methods that it needs, which stands beside the caller.
 package access
+
+import (
+	"io/fs"
+	"time"
+)
 
 var (
 	// Symbolizer returns the methods of a *symbolize.Symbolizer.
@@ -12,6 +17,9 @@ var (
 
 	// Filter returns the methods of a *filter.Filter, or nil for any other f.
 	Filter func(f any) any
+
+	// Debuginfod returns the methods of a *debuginfod.Client.
+	Debuginfod func(c any) any
 
 	// Valgrind and Rtrace return the further constructors of a report reader's *Options:
 	// NewFindings and, for Valgrind, NewPlaces, which returns a profile.Places.
@@ -22,3 +30,29 @@ var (
 	// Restore. evicted is called as filter.Options.Evicted is; it may be nil.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
+
+// A CacheInfo is the state of debuginfod's cache, for display.
+type CacheInfo struct {
+	Dir         string
+	Exists      bool
+	Mode        fs.FileMode
+	Files       int           // files that seem usable by name, type, owner and mode
+	Misses      int           // empty files
+	Temporary   int           // files being written, or left by a killed process
+	Size        int64         // bytes of all files
+	Clean       time.Duration // interval between two cleanings
+	Unused      time.Duration // age since the last read at which a file is removed
+	Miss        time.Duration // time for which a miss is kept
+	LastCleaned time.Time     // zero if never
+	Problems    []string      // each with its remedy; at most 20
+}
+
+// A ProbeResult is the answer of a debuginfod server to one request.
+type ProbeResult struct {
+	Server    string
+	Reachable bool          // the server sent an HTTP answer
+	Works     bool          // a debuginfod server answered, with or without the file
+	Has       bool          // the server has the file
+	Took      time.Duration // time until the answer began
+	Answer    string        // the answer as text, or the reason why there is none
+}

@@ -99,7 +99,8 @@ func (c *Config) needs() (*needs, error) {
 	}
 	if servers {
 		if caches.Downloads = o.CacheDir; caches.Downloads == "" {
-			caches.Downloads = debuginfod.CacheDir(os.Getenv)
+			defaults, _ := debuginfod.OptionsFromEnv(os.Getenv)
+			caches.Downloads = defaults.CacheDir
 		}
 	}
 	for _, dir := range caches.Folders() {

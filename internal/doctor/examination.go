@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
@@ -42,10 +43,22 @@ func (x *Examination) line(verdict, format string, args ...any) {
 	fmt.Fprintf(x.W, "  %-4s %s\n", verdict, wording.Line(fmt.Sprintf(format, args...)))
 }
 
+// A clientState has what a Client counts and keeps: see [access.Debuginfod].
+type clientState interface {
+	CacheInfo() access.CacheInfo
+	Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult
+	Remembered() int
+}
+
+func stateOf(c *debuginfod.Client) clientState { return access.Debuginfod(c).(clientState) }
+
+// CacheOf returns the state of a client's cache.
+func CacheOf(c *debuginfod.Client) access.CacheInfo { return stateOf(c).CacheInfo() }
+
 // Cache examines debuginfod's cache.
 func (x *Examination) Cache(client *debuginfod.Client) {
 	x.head("cache of debuginfod")
-	info := client.Cache().Info()
+	info := CacheOf(client)
 	for _, problem := range info.Problems {
 		if info.Dir == "" {
 			break // reported below, and harmless
@@ -100,7 +113,7 @@ func (x *Examination) Sandbox(restrictions string, whole bool) {
 // a file that no server has.
 func (x *Examination) Servers(ctx context.Context, client *debuginfod.Client, id buildid.ID) {
 	x.head("servers")
-	all := client.Servers()
+	all, probes := client.Servers(), stateOf(client)
 	switch {
 	case x.NoServers != "":
 		x.none("no server is asked: %s", x.NoServers)
@@ -109,10 +122,10 @@ func (x *Examination) Servers(ctx context.Context, client *debuginfod.Client, id
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
 	defer cancel()
-	results := make([]debuginfod.ProbeResult, len(all))
+	results := make([]access.ProbeResult, len(all))
 	var asked sync.WaitGroup
 	for i, server := range all {
-		asked.Go(func() { results[i] = client.Probe(ctx, server.URL, id) })
+		asked.Go(func() { results[i] = probes.Probe(ctx, server.URL, id) })
 	}
 	asked.Wait()
 	for _, r := range results {

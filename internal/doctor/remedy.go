@@ -184,7 +184,7 @@ func (r *remedier) servers(n needs) (all []string) {
 	if r.s.Opened == nil || r.s.Opened.Servers == nil {
 		return all
 	}
-	if n := r.s.Opened.Servers.Remembered(); n > 0 {
+	if n := stateOf(r.s.Opened.Servers).Remembered(); n > 0 {
 		all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
 			wording.Count(int64(n), "build ID", "build IDs")))
 	}

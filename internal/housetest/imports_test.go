@@ -43,7 +43,7 @@ var direction = map[string][]string{
 	"internal/source":     {"symbolize", "buildid", "internal/escape", "internal/access"},
 	"sgr":                 {},
 	"symbolize":           {"buildid", "internal/object", "internal/pagefault", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle", "internal/access"},
-	"debuginfod":          {"buildid", "internal/newfile"},
+	"debuginfod":          {"buildid", "internal/newfile", "internal/access"},
 	"buildid":             {"internal/object", "internal/newfile", "internal/unpack"},
 	"internal/html":       {"sgr", "internal/escape"},
 	"internal/publish":    {"internal/findings", "internal/report", "internal/gate", "internal/jsonout", "internal/escape"},
@@ -76,7 +76,7 @@ var direction = map[string][]string{
 	"internal/written":     {},
 	"internal/wording":     {"internal/escape"},
 	"internal/bundle":      {"filter", "buildid", "internal/wording"},
-	"internal/doctor":      {"", "filter", "symbolize", "buildid", "debuginfod", "internal/input", "internal/profile", "internal/dialect", "internal/judge", "internal/report", "internal/object", "internal/wording"},
+	"internal/doctor":      {"", "filter", "symbolize", "buildid", "debuginfod", "internal/input", "internal/profile", "internal/dialect", "internal/judge", "internal/report", "internal/object", "internal/wording", "internal/access"},
 	"internal/disasm":      {},
 	"internal/demangle":    {},
 	"internal/fuzztest":    {},                    // only tests may import it

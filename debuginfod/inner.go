@@ -1,0 +1,32 @@
+package debuginfod
+
+import (
+	"context"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
+)
+
+func init() {
+	access.Debuginfod = func(c any) any { return (*inner)(c.(*Client)) }
+}
+
+// An inner is a Client with methods for this module's packages only: see [access.Debuginfod].
+type inner Client
+
+// CacheInfo examines the cache. It changes nothing.
+func (i *inner) CacheInfo() access.CacheInfo { return i.cache.info() }
+
+// CheckCache returns the reason why an existing cache is not used, and nil if there is no cache.
+func (i *inner) CheckCache() error { return i.cache.check() }
+
+// Probe is probe: it asks one server for the debug file of id, or of a random ID if id is zero.
+func (i *inner) Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult {
+	return (*Client)(i).probe(ctx, server, id)
+}
+
+// Remembered is rememberedIDs: it counts the build IDs whose misses were believed.
+func (i *inner) Remembered() int { return (*Client)(i).rememberedIDs() }
+
+// Unasked is unasked: it counts the build IDs that were too many to ask a server for.
+func (i *inner) Unasked() int { return (*Client)(i).unasked() }
