@@ -21,6 +21,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -165,11 +166,16 @@ func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	return append(all, buildid.ModulePath{}, report.Files{})
 }
 
+// A completer has a method of a *buildid.Tree: see [access.BuildID].
+type completer interface {
+	Complete(prefix buildid.ID) buildid.ID
+}
+
 // Complete returns the build ID that begins with the bytes of prefix, of a file in one of the trees
 // that are searched, zero if there is none. It is for [filter.Dialects].
 func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	for _, tree := range o.trees {
-		if id = tree.Complete(prefix); !id.IsZero() {
+		if id = access.BuildID(tree).(completer).Complete(prefix); !id.IsZero() {
 			break
 		}
 	}

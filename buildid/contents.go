@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A Root describes the files below one of the paths of a [SymbolPath].
-type Root struct {
-	Path   string    // as in the options
-	Files  int       // ELF files, those in zip files included, that can be found by their build IDs
-	ID     ID        // build ID of the file at Path if it is an ELF file; zero otherwise
-	Faults []Attempt // files and folders at or below Path that cannot be read; at most 16
+// A root describes the files below one of the paths of a SymbolPath.
+type root struct {
+	path   string    // as in the options
+	files  int       // ELF files, those in zip files included, that can be found by their build IDs
+	id     ID        // build ID of the file at path if it is an ELF file; zero otherwise
+	faults []Attempt // files and folders at or below path that cannot be read; at most 16
 }
 
-// Roots describes the paths, in the order of the options, as they were at the last walk. If there
+// roots describes the paths, in the order of the options, as they were at the last walk. If there
 // was none, it walks the paths. An error means that the walk ended early, as with ctx.
-func (p *SymbolPath) Roots(ctx context.Context) ([]Root, error) {
+func (p *SymbolPath) roots(ctx context.Context) ([]root, error) {
 	index := p.index.Load()
 	if index == nil {
 		var err error
@@ -30,15 +30,15 @@ func (p *SymbolPath) Roots(ctx context.Context) ([]Root, error) {
 	for i := range index.places {
 		files[index.places[i].root]++
 	}
-	roots := make([]Root, len(index.roots))
+	roots := make([]root, len(index.roots))
 	for i, r := range index.roots {
-		roots[i].Path, roots[i].Files = r.path, files[r]
+		roots[i].path, roots[i].files = r.path, files[r]
 		if r.file && !r.archive && len(r.folders) > 0 {
-			roots[i].ID = r.folders[0].files[0].id
+			roots[i].id = r.folders[0].files[0].id
 		}
 		for _, fault := range index.faults {
-			if within(r.path, fault.Where) && !slices.Contains(roots[i].Faults, fault) { // paths may overlap
-				roots[i].Faults = append(roots[i].Faults, fault)
+			if within(r.path, fault.Where) && !slices.Contains(roots[i].faults, fault) { // paths may overlap
+				roots[i].faults = append(roots[i].faults, fault)
 			}
 		}
 	}
@@ -55,8 +55,8 @@ func within(root, path string) bool {
 // errNoLines is the error of a list that names no file.
 var errNoLines = errors.New("no line of it is a build ID and a path")
 
-// Check returns why the list cannot be read or names no file, or nil.
-func (f *IDsFile) Check(ctx context.Context) error {
+// check returns why the list cannot be read or names no file, or nil.
+func (f *IDsFile) check(ctx context.Context) error {
 	list, err := f.read(ctx)
 	switch {
 	case err != nil:

@@ -23,24 +23,24 @@ func TestRootsDescribeWhatIsBelowThem(t *testing.T) {
 	for _, name := range []string{"folder", "folder/", "folders", "folder/two", "folder/none", "folder/cut", "bad.zip", "missing"} {
 		paths = append(paths, dir+string(filepath.Separator)+filepath.FromSlash(name))
 	}
-	p := NewSymbolPath(paths...)
+	p := newSymbolPath(paths...)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if roots, err := p.Roots(ended); err == nil {
+	if roots, err := p.roots(ended); err == nil {
 		t.Errorf("got %v without a walk", roots)
 	}
-	roots, err := p.Roots(t.Context())
+	roots, err := p.roots(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for i, r := range roots {
-		if r.Path != paths[i] {
-			t.Errorf("root %d is %s, want %s", i, r.Path, paths[i])
+		if r.path != paths[i] {
+			t.Errorf("root %d is %s, want %s", i, r.path, paths[i])
 		}
-		rel, _ := filepath.Rel(dir, r.Path)
-		line := fmt.Sprintf("%s: %d files, ID %q", filepath.ToSlash(rel), r.Files, r.ID)
-		for _, f := range r.Faults {
+		rel, _ := filepath.Rel(dir, r.path)
+		line := fmt.Sprintf("%s: %d files, ID %q", filepath.ToSlash(rel), r.files, r.id)
+		for _, f := range r.faults {
 			rel, _ := filepath.Rel(dir, f.Where)
 			line += "; " + filepath.ToSlash(rel) + ": " + f.Reason
 		}
@@ -69,7 +69,7 @@ func TestListsThatNameNoFile(t *testing.T) {
 	put(t, filepath.Join(dir, "text"), []byte("a log\n"))
 	put(t, filepath.Join(dir, "empty"), nil)
 	for name, want := range map[string]error{"good": nil, "text": errNoLines, "empty": errNoLines} {
-		if err := NewIDsFile(filepath.Join(dir, name)).Check(t.Context()); !errors.Is(err, want) || (err == nil) != (want == nil) {
+		if err := NewIDsFile(filepath.Join(dir, name)).check(t.Context()); !errors.Is(err, want) || (err == nil) != (want == nil) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}

@@ -20,7 +20,4 @@
 // place that was searched without success. The error for a missing file wraps [fs.ErrNotExist].
 // After any other error (a canceled context, no descriptors left) the file may exist: callers must
 // not remember it as missing.
-//
-// A file may link to another one: [FindLink] and [FindAlt] find the files that the sections
-// .gnu_debuglink and .gnu_debugaltlink name.
 package buildid

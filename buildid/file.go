@@ -32,8 +32,8 @@ type Query struct {
 	// not ask a server for the program itself.
 	Better bool
 
-	// Whole is the size in bytes of the largest file that may be read at once, and closed: see
-	// [File.Bytes]. 0: none. A finder need not heed it.
+	// Whole is the size in bytes of the largest file that may be read at once, and closed. 0: none.
+	// A finder need not heed it.
 	Whole int64
 }
 
@@ -52,7 +52,7 @@ type File struct {
 	where      string
 	os         *os.File
 	closer     io.Closer
-	unverified bool
+	unverified bool   // the file has no note to check; its place in a tree was proof enough
 	state      string // state of the compressed file with these contents, if os is nil
 	whole      *whole // the contents of a small file that is closed; nil: read from r
 }
@@ -84,9 +84,9 @@ func OpenRegular(path, where string) (*File, error) {
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
 }
 
-// OpenBelow does the same as OpenRegular for the file at name, a path below root. It does not
+// openBelow does the same as OpenRegular for the file at name, a path below root. It does not
 // follow links that lead out of root.
-func OpenBelow(root *os.Root, name, where string) (*File, error) {
+func openBelow(root *os.Root, name, where string) (*File, error) {
 	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
 	if err != nil {
 		return nil, err
@@ -94,10 +94,12 @@ func OpenBelow(root *os.Root, name, where string) (*File, error) {
 	return &File{r: f, size: size, path: filepath.Join(root.Name(), name), where: where, os: f, closer: f}, nil
 }
 
-// NewFile returns a File of size bytes read from r, such as a member of an archive. The caller has
-// checked its build ID. Close closes closer, if that is not nil.
+// NewFile returns a File of size bytes read from r, such as a member of an archive. If r is an
+// [*os.File], it can be mapped. The caller has checked the build ID through r. Close closes closer,
+// if that is not nil, but not r.
 func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *File {
-	return &File{r: r, size: size, path: path, where: where, closer: closer}
+	f, _ := r.(*os.File)
+	return &File{r: r, size: size, path: path, where: where, os: f, closer: closer}
 }
 
 // ReadAt implements [io.ReaderAt].
@@ -108,20 +110,17 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return f.r.ReadAt(p, off)
 }
 
-// Bytes returns the contents of a file that was read whole, until Close, or nil.
-func (f *File) Bytes() []byte {
+// contents returns the contents of a file that was read whole, until Close, or nil.
+func (f *File) contents() []byte {
 	if f.whole == nil {
 		return nil
 	}
 	return f.whole.data
 }
 
-// Whole reports whether the file was read whole. It has no descriptor.
-func (f *File) Whole() bool { return f.whole != nil }
-
-// Modified returns when the file was last changed, in nanoseconds since 1970; ok is false unless f
+// modified returns when the file was last changed, in nanoseconds since 1970; ok is false unless f
 // is a regular file of the system.
-func (f *File) Modified() (nanoseconds int64, ok bool) {
+func (f *File) modified() (nanoseconds int64, ok bool) {
 	switch {
 	case f.whole != nil:
 		return f.whole.state.mtime, true
@@ -138,9 +137,9 @@ func (f *File) Modified() (nanoseconds int64, ok bool) {
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
-// State returns the inode, size and time of f, which change if another file replaces f or f is
+// stateText returns the inode, size and time of f, which change if another file replaces f or f is
 // written to. It is empty unless f is a file of the system.
-func (f *File) State() string {
+func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:
 		return f.whole.state.text()
@@ -151,12 +150,7 @@ func (f *File) State() string {
 	if err != nil {
 		return ""
 	}
-	return StateOf(info)
-}
-
-// StateOf returns the State of an open file that info describes.
-func StateOf(info fs.FileInfo) string {
-	return state{info.Size(), info.ModTime().UnixNano(), inode(info)}.text()
+	return stateOf(info).text()
 }
 
 func (s state) text() string { return fmt.Sprintf("%d-%d-%d", s.inode, s.size, s.mtime) }
@@ -170,10 +164,6 @@ func (f *File) OS() *os.File { return f.os }
 
 // Where returns the name of the finder that found the file.
 func (f *File) Where() string { return f.where }
-
-// Unverified reports whether the file has no note to check. It was accepted because of its place in
-// a tree that the operator named.
-func (f *File) Unverified() bool { return f.unverified }
 
 // Close closes the file.
 func (f *File) Close() error {
@@ -274,7 +264,7 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 func open(path, where string, id ID, whole int64) (*File, error) {
 	f, err := openWhole(path, where, whole)
 	if err == nil && f == nil {
-		f, err = OpenUnpacked(path, where)
+		f, err = openUnpacked(path, where)
 	}
 	if err != nil {
 		return nil, err

@@ -46,8 +46,8 @@ var finderCases = []finderCase{
 	{"tree named by its .build-id", ".build-id/ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(filepath.Join(dir, ".build-id")) }, true, true},
 	{"ids.txt", "lib/x/libx.so", func(dir string) finder { return listed(dir, wanted+" lib/x/libx.so\n") }, true, false},
 	{"tree without .build-id", "ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(dir) }, true, true},
-	{"symbol path", "lib/x/libx.so", func(dir string) finder { return NewSymbolPath(dir) }, false, false},
-	{"symbol path of a file", "lib/x/libx.so", func(dir string) finder { return NewSymbolPath(filepath.Join(dir, "lib/x/libx.so")) }, false, false},
+	{"symbol path", "lib/x/libx.so", func(dir string) finder { return newSymbolPath(dir) }, false, false},
+	{"symbol path of a file", "lib/x/libx.so", func(dir string) finder { return newSymbolPath(filepath.Join(dir, "lib/x/libx.so")) }, false, false},
 	{"module path", "lib/x/libx.so", func(string) finder { return ModulePath{} }, true, false},
 }
 
@@ -96,19 +96,19 @@ func findWhole(t *testing.T, f finder, q Query, want *File, wantTold []Attempt, 
 	if !bytes.Equal(contents(file), contents(want)) {
 		t.Error("the whole file has other contents")
 	}
-	if b := file.Bytes(); b != nil && !bytes.Equal(b, contents(want)) {
-		t.Error("Bytes() has other contents")
+	if b := file.contents(); b != nil && !bytes.Equal(b, contents(want)) {
+		t.Error("contents() has other contents")
 	}
-	modified, ok := file.Modified()
-	wantModified, wantOK := want.Modified()
-	if file.State() != want.State() || modified != wantModified || ok != wantOK || file.Unverified() != want.Unverified() || file.Path() != want.Path() || file.Where() != want.Where() {
+	modified, ok := file.modified()
+	wantModified, wantOK := want.modified()
+	if file.stateText() != want.stateText() || modified != wantModified || ok != wantOK || file.unverified != want.unverified || file.Path() != want.Path() || file.Where() != want.Where() {
 		t.Errorf("the whole file is %+v, want %+v", file, want)
 	}
 	if err := file.Close(); err != nil {
 		t.Error(err)
 	}
-	if file.Bytes() != nil {
-		t.Error("Bytes() after Close")
+	if file.contents() != nil {
+		t.Error("contents() after Close")
 	}
 }
 
@@ -172,8 +172,8 @@ func TestFinders(t *testing.T) {
 					if err != nil {
 						t.Fatalf("Find: %v, told %v; want the file", err, told)
 					}
-					if f.Path() != path || f.Unverified() != tt.unverified || f.OS() == nil || f.Where() == "" {
-						t.Errorf("file %s, unverified %v, from %q; want %s, %v", f.Path(), f.Unverified(), f.Where(), path, tt.unverified)
+					if f.Path() != path || f.unverified != tt.unverified || f.OS() == nil || f.Where() == "" {
+						t.Errorf("file %s, unverified %v, from %q; want %s, %v", f.Path(), f.unverified, f.Where(), path, tt.unverified)
 					}
 					checkContent(t, f)
 					return
@@ -240,6 +240,11 @@ func TestAFileThatIsNoneIsAMissThatTellsIt(t *testing.T) {
 			t.Errorf("%s: got the path %s, want %s", what, unusable.Path, path)
 		}
 	}
+}
+
+// newSymbolPath returns a finder that keeps nothing on disk.
+func newSymbolPath(paths ...string) *SymbolPath {
+	return OpenSymbolPath(SymbolPathOptions{Paths: paths})
 }
 
 func TestNamesLeadNowhereButToTheModuleItself(t *testing.T) {
@@ -414,7 +419,7 @@ func TestSymbolPathPrefersWhatTheKindNeeds(t *testing.T) {
 			for name, p := range tt.files {
 				put(t, filepath.Join(dir, name), p.bytes(t))
 			}
-			f, told, err := find(t, NewSymbolPath(dir), Query{ID: mustParse(t, wanted), Kind: tt.kind})
+			f, told, err := find(t, newSymbolPath(dir), Query{ID: mustParse(t, wanted), Kind: tt.kind})
 			if err != nil {
 				t.Fatalf("Find: %v, told %v", err, told)
 			}
@@ -433,7 +438,7 @@ func TestSymbolPathSaysWhereItLooked(t *testing.T) {
 	if err := os.Symlink(dir, filepath.Join(dir, "a", "loop")); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
 	}
-	_, told, err := find(t, NewSymbolPath(filepath.Join(dir, "a"), filepath.Join(dir, "b")), Query{ID: mustParse(t, wanted)})
+	_, told, err := find(t, newSymbolPath(filepath.Join(dir, "a"), filepath.Join(dir, "b")), Query{ID: mustParse(t, wanted)})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("Find: %v, want fs.ErrNotExist", err)
 	}
@@ -453,7 +458,7 @@ func TestSymbolPathFollowsTheLinkThatTheOperatorNamed(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "real"), link); err != nil {
 		t.Skip(err)
 	}
-	f, told, err := find(t, NewSymbolPath(link), Query{ID: mustParse(t, wanted)})
+	f, told, err := find(t, newSymbolPath(link), Query{ID: mustParse(t, wanted)})
 	if err != nil {
 		t.Fatalf("Find: %v, told %v", err, told)
 	}
@@ -470,7 +475,7 @@ func TestSymbolPathIsBuiltOnceForAllGoroutines(t *testing.T) {
 		ids = append(ids, mustParse(t, id))
 		put(t, filepath.Join(dir, id[6:], id), program{id: id}.bytes(t))
 	}
-	p := NewSymbolPath(dir)
+	p := newSymbolPath(dir)
 	var all sync.WaitGroup
 	for _, id := range ids {
 		all.Go(func() {
@@ -492,7 +497,7 @@ func TestAFileChangedSinceItWasIndexedIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	put(t, path, program{id: wanted}.bytes(t))
-	p := NewSymbolPath(dir)
+	p := newSymbolPath(dir)
 	q := Query{ID: mustParse(t, wanted)}
 	if _, _, err := find(t, p, q); err != nil {
 		t.Fatal(err)

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// A Link is the content of a program's section .gnu_debuglink: the name and checksum of its debug
+// A link is the content of a program's section .gnu_debuglink: the name and checksum of its debug
 // file.
-type Link struct {
+type link struct {
 	Name string // name of the file, without a folder; untrusted
 	CRC  uint32 // checksum of all bytes of the file: the CRC-32 of IEEE 802.3
 }
 
-// FindLink returns the debug file of the program at the path near. It looks where GDB does: in the
+// findLink returns the debug file of the program at the path near. It looks where GDB does: in the
 // program's folder, in .debug in that folder, and below each of dirs at the folder's path. If the
-// real folder of the program, with symbolic links followed, is another one, FindLink looks there
+// real folder of the program, with symbolic links followed, is another one, findLink looks there
 // too. The file must have the checksum of the link, and the build ID id unless the file or the
 // query has none.
 //
 // A name that would lead out of these folders is rejected. If note is not nil, it is called for
 // every place that was searched without success. The error wraps [fs.ErrNotExist] if none of them
 // has the file.
-func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
+func findLink(ctx context.Context, l link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "debug link", query: Query{ID: id, Kind: Debug, Name: l.Name}, note: note}
 	if said := notBase(l.Name); said != "" {
 		s.noteMiss(l.Name, said)
@@ -166,14 +166,14 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	return crc, nil
 }
 
-// FindAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
+// findAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
 // near names. It tries the path name, relative to the folder of near; then, in each of dirs, the
 // file of that name in .dwz; then the place of the ID in each of dirs, as in a [Tree]. The note of
 // the file must hold id. name is untrusted.
 //
 // If note is not nil, it is called for every place that was searched without success. The error
 // wraps [fs.ErrNotExist] if none of them has the file.
-func FindAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
+func findAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "supplementary file", query: Query{ID: id, Kind: Alt, Name: name}, note: note}
 	if id.IsZero() {
 		s.noteMiss(name, "without a build ID no file can be checked")

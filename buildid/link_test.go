@@ -79,13 +79,13 @@ func TestALinkedFileIsFoundWhereGDBLooks(t *testing.T) {
 			put(t, path, content)
 			note, told := collect()
 			dirs := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
-			f, err := FindLink(t.Context(), Link{"x.debug", crc32.ChecksumIEEE(content)}, near, dirs, mustParse(t, wanted), note)
+			f, err := findLink(t.Context(), link{"x.debug", crc32.ChecksumIEEE(content)}, near, dirs, mustParse(t, wanted), note)
 			if err != nil {
-				t.Fatalf("FindLink: %v, told %v", err, *told)
+				t.Fatalf("findLink: %v, told %v", err, *told)
 			}
 			defer f.Close()
-			if f.Path() != path || f.Unverified() || f.OS() == nil || f.Where() != "debug link" {
-				t.Errorf("got %s from %q, unverified %v; want %s", f.Path(), f.Where(), f.Unverified(), path)
+			if f.Path() != path || f.unverified || f.OS() == nil || f.Where() != "debug link" {
+				t.Errorf("got %s from %q, unverified %v; want %s", f.Path(), f.Where(), f.unverified, path)
 			}
 			if len(*told) != tt.told {
 				t.Errorf("told %q, want %d things", below(dir, *told), tt.told)
@@ -124,16 +124,16 @@ func TestALinkedFileMustHaveTheSumAndNoOtherID(t *testing.T) {
 				id = mustParse(t, tt.id)
 			}
 			note, told := collect()
-			f, err := FindLink(t.Context(), Link{"x.debug", tt.crc}, filepath.Join(dir, "x"), nil, id, note)
+			f, err := findLink(t.Context(), link{"x.debug", tt.crc}, filepath.Join(dir, "x"), nil, id, note)
 			if tt.said == "" {
 				if err != nil {
-					t.Fatalf("FindLink: %v, told %v", err, *told)
+					t.Fatalf("findLink: %v, told %v", err, *told)
 				}
 				f.Close()
 				return
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("FindLink: %v, want fs.ErrNotExist", err)
+				t.Errorf("findLink: %v, want fs.ErrNotExist", err)
 			}
 			if len(*told) == 0 || !strings.Contains((*told)[0].Reason, tt.said) {
 				t.Errorf("told %q, want %q", *told, tt.said)
@@ -152,9 +152,9 @@ func TestALinkToTheProgramItselfIsNotFollowed(t *testing.T) {
 	content := program{id: wanted}.bytes(t)
 	put(t, filepath.Join(dir, "x"), content)
 	note, told := collect()
-	_, err := FindLink(t.Context(), Link{"x", crc32.ChecksumIEEE(content)}, filepath.Join(dir, "x"), nil, mustParse(t, wanted), note)
+	_, err := findLink(t.Context(), link{"x", crc32.ChecksumIEEE(content)}, filepath.Join(dir, "x"), nil, mustParse(t, wanted), note)
 	if !errors.Is(err, fs.ErrNotExist) || len(*told) == 0 || (*told)[0].Reason != "the program itself, not its debug file" {
-		t.Errorf("FindLink: %v, told %q", err, *told)
+		t.Errorf("findLink: %v, told %q", err, *told)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestNamesInLinksLeadNowhere(t *testing.T) {
 		"canary\x00", "\x00", "../bin/../canary", strings.Repeat("a", 300), strings.Repeat("../", 3000) + "canary",
 	} {
 		note, told := collect()
-		f, err := FindLink(t.Context(), Link{name, crc32.ChecksumIEEE(content)}, near, []string{dir}, mustParse(t, wanted), note)
+		f, err := findLink(t.Context(), link{name, crc32.ChecksumIEEE(content)}, near, []string{dir}, mustParse(t, wanted), note)
 		if f != nil {
 			t.Errorf("name %.40q: found %s", name, f.Path())
 			f.Close()
@@ -181,7 +181,7 @@ func TestNamesInLinksLeadNowhere(t *testing.T) {
 		}
 	}
 	note, told := collect()
-	if _, err := FindLink(t.Context(), Link{"x.debug", 0}, "", []string{dir}, mustParse(t, wanted), note); !errors.Is(err, fs.ErrNotExist) || len(*told) != 1 {
+	if _, err := findLink(t.Context(), link{"x.debug", 0}, "", []string{dir}, mustParse(t, wanted), note); !errors.Is(err, fs.ErrNotExist) || len(*told) != 1 {
 		t.Errorf("without a program: %v, told %q", err, *told)
 	}
 }
@@ -195,8 +195,8 @@ func TestACancelledSumIsNoMiss(t *testing.T) {
 	if _, err := sum(ctx, cancelAfter{1, cancel, content}.reader(), int64(len(content))); !errors.Is(err, context.Canceled) {
 		t.Errorf("sum: %v, want context.Canceled", err)
 	}
-	if _, err := FindLink(ctx, Link{"x.debug", 1}, filepath.Join(dir, "x"), nil, ID{}, nil); !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("FindLink: %v, want context.Canceled", err)
+	if _, err := findLink(ctx, link{"x.debug", 1}, filepath.Join(dir, "x"), nil, ID{}, nil); !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("findLink: %v, want context.Canceled", err)
 	}
 	got, err := sum(t.Context(), cancelAfter{-1, cancel, content}.reader(), int64(len(content)))
 	if want := crc32.ChecksumIEEE(content); got != want || err != nil {
@@ -254,9 +254,9 @@ func TestASupplementaryFileIsFoundByNameAndByID(t *testing.T) {
 			put(t, path, content)
 			note, told := collect()
 			dirs := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
-			f, err := FindAlt(t.Context(), mustParse(t, wanted), strings.Replace(tt.name, "%s", dir, 1), near, dirs, note)
+			f, err := findAlt(t.Context(), mustParse(t, wanted), strings.Replace(tt.name, "%s", dir, 1), near, dirs, note)
 			if err != nil {
-				t.Fatalf("FindAlt: %v, told %v", err, *told)
+				t.Fatalf("findAlt: %v, told %v", err, *told)
 			}
 			defer f.Close()
 			if f.Path() != path || f.Where() != "supplementary file" {
@@ -290,7 +290,7 @@ func TestASupplementaryFileMustHaveTheID(t *testing.T) {
 		path := filepath.Join(dir, "alt")
 		tt.put(t, path)
 		note, told := collect()
-		f, err := FindAlt(t.Context(), mustParse(t, wanted), path, filepath.Join(dir, "x"), []string{dir}, note)
+		f, err := findAlt(t.Context(), mustParse(t, wanted), path, filepath.Join(dir, "x"), []string{dir}, note)
 		if f != nil {
 			f.Close()
 		}
@@ -298,7 +298,7 @@ func TestASupplementaryFileMustHaveTheID(t *testing.T) {
 			t.Errorf("%s: %v, told %q; want %q", tt.name, err, *told, tt.said)
 		}
 	}
-	if _, err := FindAlt(t.Context(), ID{}, "alt", "x", nil, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := findAlt(t.Context(), ID{}, "alt", "x", nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without an ID: %v, want fs.ErrNotExist", err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 // without debug information.
 const maxModule = 128 << 20
 
-// OpenUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as its
+// openUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as its
 // name shows: NAME.ko.xz, .zst or .gz, which is unpacked into memory.
-func OpenUnpacked(path, where string) (*File, error) {
+func openUnpacked(path, where string) (*File, error) {
 	f, err := OpenRegular(path, where)
 	if err != nil || !isPackedModule(path) {
 		return f, err
@@ -54,7 +54,7 @@ func unpackedModule(f *File) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
-	state := f.State()
+	state := f.stateText()
 	if err := f.Close(); err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// NoSuchFile is the Reason of an [Attempt] at a path where nothing is.
-const NoSuchFile = "no such file"
+// noSuchFile is the Reason of an [Attempt] at a path where nothing is.
+const noSuchFile = "no such file"
 
 // reasonFor returns the reason of an Attempt for err, an error of open, without the path.
 func reasonFor(err error) string {
@@ -22,7 +22,7 @@ func reasonFor(err error) string {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return NoSuchFile
+		return noSuchFile
 	case errors.As(err, &format):
 		return "not an ELF file: " + format.Error()
 	case errors.As(err, &limit):

@@ -41,11 +41,6 @@ type SymbolPathOptions struct {
 	CacheDir string
 }
 
-// NewSymbolPath returns a finder for files and folders (recursively) that keeps nothing on disk.
-func NewSymbolPath(paths ...string) *SymbolPath {
-	return OpenSymbolPath(SymbolPathOptions{Paths: paths})
-}
-
 // OpenSymbolPath returns a finder, which reads nothing before the first Find. Call Close to remove
 // inflated members of zip files and to keep the index.
 func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
@@ -373,7 +368,7 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewOSFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
+	return NewFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
 // tempDir returns the folder for inflated members: the index folder if there is one, since a cache

@@ -204,7 +204,7 @@ func TestWhatComesLaterIsFound(t *testing.T) {
 			settle(t, root)
 			synctest.Test(t, func(t *testing.T) {
 				later()
-				p := NewSymbolPath(root)
+				p := newSymbolPath(root)
 				if has(t, p, id) {
 					t.Fatal("found too early")
 				}
@@ -230,7 +230,7 @@ func TestABetterFileThatComesLaterIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checkNoFileStaysOpen(t)
 		later()
-		p := NewSymbolPath(root)
+		p := newSymbolPath(root)
 		var got []string
 		for _, now := range []string{"", "symbols", "debug"} {
 			if now != "" {
@@ -255,7 +255,7 @@ func TestALookForNewFilesReadsOnlyThese(t *testing.T) {
 	putMany(t, dir, 200)
 	synctest.Test(t, func(t *testing.T) {
 		later()
-		p := NewSymbolPath(dir)
+		p := newSymbolPath(dir)
 		id := mustParse(t, wanted)
 		has(t, p, id)
 		before := p.opens.Load()
@@ -310,7 +310,7 @@ func TestTheFirstWalkDoesNotDelayTheNextLook(t *testing.T) {
 	putMany(t, dir, 20)
 	synctest.Test(t, func(t *testing.T) {
 		later()
-		p := NewSymbolPath(dir)
+		p := newSymbolPath(dir)
 		has(t, p, mustParse(t, wanted))
 		if p.deep.took != 0 || p.shallow.took != 0 || p.deep.ended.IsZero() {
 			t.Errorf("after the first walk: %+v, %+v", p.deep, p.shallow)
@@ -331,7 +331,7 @@ func TestAnIndexedFileThatIsAnotherBuildIsIndexedAgain(t *testing.T) {
 	settle(t, root)
 	synctest.Test(t, func(t *testing.T) {
 		later()
-		p := NewSymbolPath(root)
+		p := newSymbolPath(root)
 		if !has(t, p, mustParse(t, wanted)) {
 			t.Fatal("not found")
 		}
@@ -414,7 +414,7 @@ func TestAnIndexIsWhatIsThere(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		later()
-		kept := NewSymbolPath(root)
+		kept := newSymbolPath(root)
 		for step := range 300 {
 			for range 1 + random.IntN(5) {
 				switch path := name(); random.IntN(6) {
@@ -431,7 +431,7 @@ func TestAnIndexIsWhatIsThere(t *testing.T) {
 			age()
 			want := readAllIDs(t, root)
 			time.Sleep(recheckMin)
-			for which, p := range []*SymbolPath{kept, OpenSymbolPath(SymbolPathOptions{[]string{root}, cache}), NewSymbolPath(root)} {
+			for which, p := range []*SymbolPath{kept, OpenSymbolPath(SymbolPathOptions{[]string{root}, cache}), newSymbolPath(root)} {
 				has(t, p, mustParse(t, "ff"))
 				if diff := cmp.Diff(indexed(p.index.Load()), want); diff != "" {
 					t.Fatalf("step %d, index %d (-got +want):\n%s", step, which, diff)
@@ -479,7 +479,7 @@ func TestASymbolPathSaysWhatItsFilesAre(t *testing.T) {
 	for _, name := range []string{"other", "none", "text", "missing"} {
 		paths = append(paths, filepath.Join(dir, name))
 	}
-	_, told, err := find(t, NewSymbolPath(paths...), Query{ID: mustParse(t, wanted)})
+	_, told, err := find(t, newSymbolPath(paths...), Query{ID: mustParse(t, wanted)})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}

@@ -132,7 +132,7 @@ func checkFound(t *testing.T, p *SymbolPath, path, id, want string, mapped bool,
 		return
 	}
 	defer f.Close()
-	if got := f.Path(); got != path+"!"+want || (f.OS() != nil) != mapped || f.Unverified() {
+	if got := f.Path(); got != path+"!"+want || (f.OS() != nil) != mapped || f.unverified {
 		t.Errorf("%s: found %s, mapped %v; want %s!%s, %v", id, got, f.OS() != nil, path, want, mapped)
 	}
 	got := make([]byte, f.Size())
@@ -213,7 +213,7 @@ func TestHostileZipFilesAreRefused(t *testing.T) {
 			checkNoFileStaysOpen(t)
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "x.zip"), tt.content)
-			p := NewSymbolPath(dir)
+			p := newSymbolPath(dir)
 			defer p.Close()
 			f, told, err := find(t, p, Query{ID: mustParse(t, wanted)})
 			if tt.said == "" {
@@ -235,7 +235,7 @@ func TestAMemberIsInflatedOnceForAll(t *testing.T) {
 	dir := t.TempDir()
 	content := append(program{id: wanted}.bytes(t), bytes.Repeat([]byte("symbols "), 1<<17)...)
 	put(t, filepath.Join(dir, "x.zip"), zipOf(t, packed{"libx.so", content, zip.Deflate}))
-	p := NewSymbolPath(dir)
+	p := newSymbolPath(dir)
 	var mu sync.Mutex
 	inflated := make(map[*os.File]bool)
 	var all sync.WaitGroup
@@ -358,7 +358,7 @@ func TestAnArchiveThatChangedIsIndexedAgain(t *testing.T) {
 	settle(t, dir)
 	synctest.Test(t, func(t *testing.T) {
 		later()
-		p := NewSymbolPath(dir)
+		p := newSymbolPath(dir)
 		defer p.Close()
 		if !has(t, p, mustParse(t, wanted)) {
 			t.Fatal("not found")
@@ -385,7 +385,7 @@ func TestWhatIsWrongWithAnArchiveIsSaidEachTime(t *testing.T) {
 	settle(t, dir)
 	synctest.Test(t, func(t *testing.T) {
 		later()
-		p := NewSymbolPath(dir)
+		p := newSymbolPath(dir)
 		var index *pathIndex
 		for round := range 4 {
 			_, told, err := find(t, p, Query{ID: mustParse(t, wanted)})

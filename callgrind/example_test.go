@@ -16,7 +16,7 @@ import (
 // the program and its debug file; the profile names another path, which the prefix map replaces.
 func ExampleNewReport() {
 	const program = "../symbolize/testdata/arch/x86_64.elf"
-	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(program)}})
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{program}})}})
 	defer s.Close()
 	r := callgrind.NewReport(os.Stdout, callgrind.Options{
 		ReportOptions: symbolize.ReportOptions{

@@ -33,7 +33,7 @@ func testOptions(t testing.TB) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(path)}})
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{path}})}})
 	t.Cleanup(func() { s.Close() })
 	return Options{
 		ReportOptions: symbolize.ReportOptions{

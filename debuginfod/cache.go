@@ -275,7 +275,7 @@ func (c *diskCache) look(root *os.Root, k key) (*buildid.File, look) {
 		// reading changes no access time on a file system mounted with noatime
 		root.Chtimes(k.path(), now, time.Time{})
 	}
-	return buildid.NewOSFile(f, info.Size(), filepath.Join(c.dir, k.path()), "debuginfod cache", f), look{}
+	return buildid.NewFile(f, info.Size(), filepath.Join(c.dir, k.path()), "debuginfod cache", f), look{}
 }
 
 // openRegular opens the regular file at name below root, for the given access: os.O_RDONLY or

@@ -262,7 +262,7 @@ func (s *shared) close() error {
 
 // file returns the file for one caller, who is already counted in refs.
 func (s *shared) file(c *Client) *buildid.File {
-	return buildid.NewOSFile(s.f, s.size, s.path, s.where, &ref{c, s})
+	return buildid.NewFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
 
 // removeStale removes the temporary files in dir that no longer have a writer. It reports whether

@@ -19,7 +19,7 @@ type Dialects struct {
 	// Sysroot and PrefixMap translate paths in the log to paths on this machine: see
 	// [report.Options].
 	Sysroot   string
-	PrefixMap []PrefixMap
+	PrefixMap []buildid.PrefixMap
 
 	// Folders, by absolute path, are searched before the system's folders for a file that the log
 	// names without a folder. A file found there answers only if the log lists its code, or if more

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/findings"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/layout"
@@ -27,7 +28,7 @@ func TestAbsolutePathsAreShownWithoutParents(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	mapped := Paths{Map: []PrefixMap{{Old: "/build/x/../", New: "/home/me/"}}}
+	mapped := Paths{Map: []buildid.PrefixMap{{Old: "/build/x/../", New: "/home/me/"}}}
 	if got := mapped.Shown("/build/x/../src/a.c"); got != "/home/me/src/a.c" {
 		t.Errorf("a prefix with .. is not replaced: %s", got)
 	}

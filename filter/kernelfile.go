@@ -1,9 +1,9 @@
 package filter
 
 import (
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
@@ -60,6 +60,6 @@ func kernelPlaces(t *tracer, module, release string) (places []string) {
 		}
 	}
 	return t.modules.places(func(name string) string {
-		return buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
+		return prefixmap.Maps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
 	}, module, release)
 }

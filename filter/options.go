@@ -8,6 +8,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/layout"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -174,9 +175,9 @@ type Diagnostic struct {
 
 // Paths selects how source files are shown: the form of their paths, source lines, and links.
 type Paths struct {
-	Basenames bool        // only the last element of a path
-	Map       []PrefixMap // the first prefix that matches is replaced
-	Clean     bool        // without the elements . and .., and without folders of build systems
+	Basenames bool                // only the last element of a path
+	Map       []buildid.PrefixMap // the first prefix that matches is replaced
+	Clean     bool                // without the elements . and .., and without folders of build systems
 
 	// Source returns the lines of the source file around a frame's line; the frame is at l.
 	// frame.File is the path in debug information. The lines are printed below each own frame of a
@@ -191,9 +192,6 @@ type Paths struct {
 	Link       func(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool)
 	Hyperlinks bool
 }
-
-// PrefixMap replaces the prefix Old of a path with New.
-type PrefixMap = buildid.PrefixMap
 
 // Shown returns path in the form selected by p. An absolute path never has .. elements.
 func (p *Paths) Shown(path string) string {
@@ -213,6 +211,6 @@ func (p *Paths) Shown(path string) string {
 
 // mapped returns path with its prefix replaced.
 func (p *Paths) mapped(path string) string {
-	path, _ = buildid.PrefixMaps(p.Map).Replace(path)
+	path, _ = prefixmap.Maps(p.Map).Replace(path)
 	return path
 }

@@ -160,7 +160,7 @@ func scriptOptions(t *testing.T, comment string) Options {
 			o.Paths.Basenames = true
 		case "prefix-map":
 			from, to, _ := strings.Cut(value, ":")
-			o.Paths.Map = append(o.Paths.Map, PrefixMap{Old: from, New: to})
+			o.Paths.Map = append(o.Paths.Map, buildid.PrefixMap{Old: from, New: to})
 		default:
 			t.Fatalf("option %q?", word)
 		}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/internal/report"
 )
 
@@ -231,7 +231,7 @@ var (
 // imageAt returns the file at a path.
 func (t *tracer) imageAt(name string) *judge.Image {
 	clean := path.Clean(name)
-	place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
+	place := prefixmap.Maps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
 	switch there := path.Clean(place); {
 	case isSpecial(clean):
 		if !strings.HasSuffix(there, clean) { // PrefixMap or Sysroot leads to another path
@@ -246,7 +246,7 @@ func (t *tracer) imageAt(name string) *judge.Image {
 		return &judge.Image{Path: name, Err: errDevice}
 	}
 	m := imageOf(t.files.objects.Named(name))
-	m.Younger = m.Err == nil && path.Clean(place) == clean && !t.logged.IsZero() && buildid.ChangedAt(clean).After(t.logged)
+	m.Younger = m.Err == nil && path.Clean(place) == clean && !t.logged.IsZero() && changedAt(clean).After(t.logged)
 	return m
 }
 
@@ -314,6 +314,6 @@ func (t *tracer) imageByID(f *dialect.Frame) *judge.Image {
 // isFile reports whether this machine has a regular file at a path in the log.
 func isFile(t *tracer, path string) bool {
 	t.files.looked-- // counted as if Objects had examined it
-	info, err := os.Stat(buildid.PrefixMaps(t.opt.PrefixMap).Place(path, t.opt.Sysroot))
+	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(path, t.opt.Sysroot))
 	return err == nil && info.Mode().IsRegular()
 }

@@ -20,7 +20,7 @@ func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := buildid.ChangedAt(program)
+	changed := changedAt(program)
 	at := func(logged time.Time) func() time.Time { return func() time.Time { return logged } }
 	for _, c := range []struct {
 		name string
@@ -31,7 +31,7 @@ func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 		{"the time is not known", Dialects{Logged: at(time.Time{})}, false},
 		{"logged before", Dialects{Logged: at(changed.Add(-time.Second))}, true},
 		{"logged after", Dialects{Logged: at(changed.Add(time.Second))}, false},
-		{"at another path", Dialects{Logged: at(changed.Add(-time.Second)), PrefixMap: []PrefixMap{{Old: "/opt/shop", New: program}}}, false},
+		{"at another path", Dialects{Logged: at(changed.Add(-time.Second)), PrefixMap: []buildid.PrefixMap{{Old: "/opt/shop", New: program}}}, false},
 	} {
 		o := resolvingDialects(t)
 		o.Dialects = c.by
@@ -67,7 +67,7 @@ func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 		{path: "/proc/thread-self/root" + program, want: errProc},
 		{path: "/dev/fd/0", want: errProc},
 		{path: "/proc/self/exe", by: Dialects{Sysroot: "/"}, want: errProc},
-		{path: "/proc/self/exe", by: Dialects{PrefixMap: []PrefixMap{{Old: "/proc/self/exe", New: program}}}},
+		{path: "/proc/self/exe", by: Dialects{PrefixMap: []buildid.PrefixMap{{Old: "/proc/self/exe", New: program}}}},
 		{path: program, by: Dialects{Sysroot: "/proc/self/root"}},
 		{path: program, by: Dialects{NoPaths: true}, want: report.ErrNoPaths},
 	} {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -369,10 +370,13 @@ func TestProbeAndSectionOfARealServer(t *testing.T) {
 	for path, id = range debugIDs(t, files) {
 		break
 	}
-	if got := c.Probe(context.Background(), s.url, buildid.ID{}); !got.Works || got.Has || got.Answer != "404: no such file" {
+	probe := access.Debuginfod(c).(interface {
+		Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult
+	}).Probe
+	if got := probe(context.Background(), s.url, buildid.ID{}); !got.Works || got.Has || got.Answer != "404: no such file" {
 		t.Errorf("probe for an ID that nobody has: got %+v", got)
 	}
-	if got := c.Probe(context.Background(), s.url, id); !got.Works || !got.Has {
+	if got := probe(context.Background(), s.url, id); !got.Works || !got.Has {
 		t.Errorf("probe for an ID that it has: got %+v", got)
 	}
 	got, err := c.Section(context.Background(), id, ".debug_line")

@@ -16,7 +16,7 @@ import (
 // report names another path of the program, which the prefix map replaces.
 func ExampleNewReport() {
 	const program = "../symbolize/testdata/arch/x86_64.elf"
-	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(program)}})
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{program}})}})
 	defer s.Close()
 	w := rtrace.NewReport(os.Stdout, rtrace.Options{
 		ReportOptions: symbolize.ReportOptions{

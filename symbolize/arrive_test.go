@@ -23,8 +23,12 @@ func TestAFileThatArrivesIsFound(t *testing.T) {
 		finder func(dir string) Finder
 		place  string
 	}{
-		{"below a symbol path", func(dir string) Finder { return buildid.NewSymbolPath(dir) }, "new/folder/shop"},
-		{"at a symbol path", func(dir string) Finder { return buildid.NewSymbolPath(filepath.Join(dir, "shop")) }, "shop"},
+		{"below a symbol path", func(dir string) Finder {
+			return buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{dir}})
+		}, "new/folder/shop"},
+		{"at a symbol path", func(dir string) Finder {
+			return buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{filepath.Join(dir, "shop")}})
+		}, "shop"},
 		{"below a remembered symbol path", func(dir string) Finder {
 			return buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{dir}, CacheDir: t.TempDir()})
 		}, "new/folder/shop"},

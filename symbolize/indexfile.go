@@ -107,6 +107,6 @@ func sourceOf(file *buildid.File, id buildid.ID) (symindex.Source, bool) {
 	if id.IsZero() {
 		return symindex.Source{}, false
 	}
-	modified, ok := file.Modified()
+	modified, ok := contentsOf(file).Modified()
 	return symindex.Source{ID: id.Bytes(), Size: file.Size(), ModTime: modified}, ok
 }

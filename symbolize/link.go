@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/symindex"
 )
@@ -17,7 +19,7 @@ import (
 // parts are the files that a module reads besides its own.
 type parts struct {
 	// link to the debug file of a stripped program; without a Name if there is none
-	link buildid.Link
+	link fileLink
 	// the supplementary file of its debug information; without a name if there is none
 	sup supplement
 	alt *part // the open supplementary file; nil: none
@@ -98,7 +100,7 @@ func (n *openFiles) add(p *part) {
 		return
 	}
 	n.mapped++
-	if p.file != nil && !p.file.Whole() {
+	if p.file != nil && !contentsOf(p.file).Whole() {
 		n.byFD++
 	}
 }
@@ -156,11 +158,30 @@ func (m *module) borrow(o *module) {
 	m.source = symindex.Source{}
 }
 
+// A fileLink is the content of a program's section .gnu_debuglink.
+type fileLink struct {
+	Name string // name of its debug file, without a folder; untrusted
+	CRC  uint32 // checksum of all bytes of that file
+}
+
 // A debugLink is a stripped program's link to its debug file.
 type debugLink struct {
-	buildid.Link
+	fileLink
 	near string // path of the program
 }
+
+// linkedFiles finds the files to which a file links: see [access.BuildID].
+type linkedFiles interface {
+	// FindLink returns the debug file called name, with the checksum crc, of the program at near: it
+	// looks where GDB does, below dirs too. The file has the build ID id, unless one of them has none.
+	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
+
+	// FindAlt returns the supplementary file with the build ID id that the debug file at near calls
+	// name.
+	FindAlt(ctx context.Context, id buildid.ID, name, near string, dirs []string, note func(buildid.Attempt)) (*buildid.File, error)
+}
+
+func linked() linkedFiles { return access.BuildID(nil).(linkedFiles) }
 
 // followLink searches this machine, once, for the debug file that a stripped file links to, and
 // keeps it if it is the best file. It reports whether that file has debug information.
@@ -170,7 +191,7 @@ func (x *search) followLink() bool {
 		return false
 	}
 	x.followed = true
-	file, err := buildid.FindLink(s.ctx, x.link.Link, x.link.near, s.o.LinkDirs, x.e.key.id, x.note)
+	file, err := linked().FindLink(s.ctx, x.link.Name, x.link.CRC, x.link.near, s.o.LinkDirs, x.e.key.id, x.note)
 	if err != nil {
 		return false // noted by FindLink
 	}
@@ -265,7 +286,7 @@ func (x *search) findSupplement(m *module) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := buildid.FindAlt(s.ctx, id, m.sup.name, m.path, s.o.LinkDirs, x.note)
+	file, err := linked().FindAlt(s.ctx, id, m.sup.name, m.path, s.o.LinkDirs, x.note)
 	for _, finder := range slices.Concat(s.o.Finders, s.o.Servers) {
 		if err == nil || s.ctx.Err() != nil {
 			break

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/dwarf"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/symindex"
@@ -100,7 +101,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
 		if m.dw != nil {
 			m.dw.LazyNames()
-			if o.jobs() > 1 && o.byIndexAlone() && !file.Whole() { // one reader of a small file is enough
+			if o.jobs() > 1 && o.byIndexAlone() && !contentsOf(file).Whole() { // one reader of a small file is enough
 				m.dw.Share()
 			}
 			m.dw.Afford(func(n int64) bool {
@@ -164,9 +165,18 @@ func (m *module) betterThan(o *module) bool {
 	return m.holds > o.holds
 }
 
+// contents has the methods of a file that may have been read whole: see [access.BuildID].
+type contents interface {
+	Bytes() []byte // nil if it was not
+	Whole() bool
+	Modified() (nanoseconds int64, ok bool)
+}
+
+func contentsOf(f *buildid.File) contents { return access.BuildID(f).(contents) }
+
 // openObject opens the ELF file, from memory if file was read whole.
 func openObject(file *buildid.File, room object.Options) (*object.File, error) {
-	if data := file.Bytes(); data != nil {
+	if data := contentsOf(file).Bytes(); data != nil {
 		return object.OpenSmall(data, room)
 	}
 	return object.OpenWith(file, file.Size(), file.OS(), room)
@@ -180,7 +190,7 @@ func release(file *buildid.File, obj *object.File) (*buildid.File, error) {
 	if obj.Held() && !compressed {
 		return nil, file.Close()
 	}
-	if file.Whole() {
+	if contentsOf(file).Whole() {
 		return file, file.Close()
 	}
 	return file, nil

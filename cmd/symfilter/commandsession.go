@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/doctor"
@@ -67,7 +68,7 @@ func (s *session) openSymbols() (err error) {
 
 // filterOptions returns the options that the filters of a session share, including those of
 // container-log. doctor prints no log and has its own options. Filters stop waiting when ctx ends.
-func (s *session) filterOptions(ctx context.Context, maps []filter.PrefixMap) (filter.Options, error) {
+func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,
 		Cache:       s.Cache,

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/valgrind"
@@ -119,7 +120,7 @@ func (r *filterRun) open(files []string) (err error) {
 }
 
 // preparePipelines prepares the pipelines for making engines.
-func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared reports, maps []filter.PrefixMap) error {
+func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared reports, maps []buildid.PrefixMap) error {
 	c := r.c
 	options, err := r.filterOptions(ctx, maps)
 	if err != nil {

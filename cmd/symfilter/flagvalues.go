@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/input"
@@ -285,13 +286,13 @@ func refuse(problem string, flags ...usedFlag) error {
 }
 
 // prefixMaps returns the values of --prefix-map.
-func (c *config) prefixMaps() (maps []filter.PrefixMap, err error) {
+func (c *config) prefixMaps() (maps []buildid.PrefixMap, err error) {
 	for _, s := range c.prefixes {
 		from, to, ok := strings.Cut(s, "=")
 		if !ok || from == "" {
 			return nil, usageError{fmt.Errorf("--prefix-map %q: write OLD=NEW", s)}
 		}
-		maps = append(maps, filter.PrefixMap{Old: from, New: to})
+		maps = append(maps, buildid.PrefixMap{Old: from, New: to})
 	}
 	return maps, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/doctor"
@@ -83,7 +84,7 @@ type reports struct {
 	output   string
 	color    bool // in tables
 	sym      *symbolize.Symbolizer
-	prefixes []filter.PrefixMap
+	prefixes []buildid.PrefixMap
 	profiles *report.Budget // the memory of all reports and profiles together
 	packed   *unpack.Memory // the memory for all compressed inputs together
 	c        *config
@@ -96,7 +97,7 @@ type reports struct {
 }
 
 // newReports returns the reports that all pipelines share.
-func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap) reports {
+func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []buildid.PrefixMap) reports {
 	return reports{
 		sym: sym, prefixes: prefixes, maps: maps, c: c,
 		profiles: report.NewBudget(int64(c.maxMemory)/2, access.Symbolizer(sym).(report.Ledger)),

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/source"
@@ -58,7 +59,7 @@ type sourceText struct {
 
 // sources returns the source text and links that flags request; its errors are usage errors. live
 // is set if an input is not an existing file: lines of such an input wait less for servers.
-func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []filter.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
+func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []buildid.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source
 	if !f.lines.on && f.url == "" {

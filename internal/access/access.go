@@ -18,6 +18,10 @@ var (
 	// Filter returns the methods of a *filter.Filter, or nil for any other f.
 	Filter func(f any) any
 
+	// BuildID returns the methods of a *buildid.File, *buildid.SymbolPath, *buildid.IDsFile or
+	// *buildid.Tree, and for nil those that stand for functions of the package.
+	BuildID func(of any) any
+
 	// Debuginfod returns the methods of a *debuginfod.Client.
 	Debuginfod func(c any) any
 

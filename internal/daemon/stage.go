@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/input"
 )
@@ -91,7 +92,7 @@ func (s *stage) setOptions(limits Limits) error {
 		if !ok {
 			return fmt.Errorf("prefix_map: %q is not OLD=NEW", m)
 		}
-		s.options.Paths.Map = append(s.options.Paths.Map, filter.PrefixMap{Old: from, New: to})
+		s.options.Paths.Map = append(s.options.Paths.Map, buildid.PrefixMap{Old: from, New: to})
 	}
 	if c.Output.Format == "json" || c.Output.Stdout == "json" {
 		s.options.Output = filter.JSON

@@ -208,9 +208,9 @@ func (x *Examination) Folders(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
 	defer cancel()
 	scanned := x.Scanned()
-	paths := buildid.NewSymbolPath(scanned...)
+	paths := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: scanned})
 	defer paths.Close()
-	roots, slow := paths.Roots(ctx)
+	roots, slow := rootsOf(ctx, paths)
 	for i, p := range x.Places() {
 		err := p.problem()
 		switch {
@@ -233,7 +233,7 @@ func (x *Examination) Folders(ctx context.Context) {
 }
 
 // root examines a symbol path.
-func (x *Examination) root(p Place, r *buildid.Root) {
+func (x *Examination) root(p Place, r *root) {
 	problems := rootProblems(r)
 	if p.Flag == imageFlag { // it needs no build ID
 		problems = nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -108,7 +109,10 @@ func imageNamed(names []string, path, file string) string {
 
 // fileID returns the build ID of the file at path, or zero.
 func fileID(path string) buildid.ID {
-	file, err := buildid.OpenUnpacked(path, "--image")
+	files := access.BuildID(nil).(interface {
+		OpenUnpacked(path, where string) (*buildid.File, error)
+	})
+	file, err := files.OpenUnpacked(path, "--image")
 	if err != nil {
 		return buildid.ID{}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
@@ -18,7 +19,7 @@ import (
 // useless returns the places named by the user that could not help, each as a part of a sentence,
 // except places that were reported at the start. roots describe the symbol paths. asked reports
 // whether a module has the build ID.
-func (s *Search) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all []string) {
+func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
 		if p.Flag == systemPlace || p.Flag == imageFlag || p.problem() != nil {
 			continue
@@ -51,19 +52,46 @@ func (s *Search) misfiled(r *symbolize.Report) string {
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
 		return "" // reported separately, or another file was found, or the path does not exist
 	}
+	missing := access.BuildID(nil).(interface{ IsMissing(a buildid.Attempt) bool })
 	for _, a := range r.Attempts {
 		below := func(dir string) bool {
 			return strings.HasPrefix(a.Where, filepath.Clean(dir)+string(filepath.Separator))
 		}
-		if a.Reason != buildid.NoSuchFile && strings.Contains(a.Where, hex[2:]) && slices.ContainsFunc(slices.Concat(s.BuildIDDirs, s.DebugDirs), below) {
+		if !missing.IsMissing(a) && strings.Contains(a.Where, hex[2:]) && slices.ContainsFunc(slices.Concat(s.BuildIDDirs, s.DebugDirs), below) {
 			return a.Where + ": " + a.Reason
 		}
 	}
 	return ""
 }
 
+// A root describes the files below one of the paths of a [buildid.SymbolPath].
+type root struct {
+	Path   string
+	Files  int               // ELF files that can be found by their build IDs
+	ID     buildid.ID        // of the file at Path if it is an ELF file; zero otherwise
+	Faults []buildid.Attempt // what cannot be read at or below Path
+}
+
+// rootsOf describes the paths of p in their order. An error means that its walk ended early.
+func rootsOf(ctx context.Context, p *buildid.SymbolPath) (all []root, err error) {
+	walked := access.BuildID(p).(interface {
+		Roots(ctx context.Context, visit func(path string, files int, id buildid.ID, faults []buildid.Attempt)) error
+	})
+	err = walked.Roots(ctx, func(path string, files int, id buildid.ID, faults []buildid.Attempt) {
+		all = append(all, root{path, files, id, faults})
+	})
+	return all, err
+}
+
+// checkList returns why the list of build IDs at path cannot be read or names no file, or nil.
+func checkList(ctx context.Context, path string) error {
+	return access.BuildID(buildid.NewIDsFile(path)).(interface {
+		Check(ctx context.Context) error
+	}).Check(ctx)
+}
+
 // rootProblems returns the faults of files and folders below a symbol path.
-func rootProblems(r *buildid.Root) (all []string) {
+func rootProblems(r *root) (all []string) {
 	atAll := false
 	for _, f := range r.Faults {
 		if filepath.Clean(f.Where) == filepath.Clean(r.Path) {
@@ -93,7 +121,7 @@ var (
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:
-		if err := buildid.NewIDsFile(p.Path).Check(ctx); err != nil {
+		if err := checkList(ctx, p.Path); err != nil {
 			return fmt.Errorf("cannot be used: %w", wording.Cause(err))
 		}
 	case buildIDDirFlag, debugDirFlag, systemPlace:

@@ -43,7 +43,7 @@ type remedier struct {
 	lists  string // folder of dpkg's lists; empty: not read
 	urls   string // folder with the distribution's servers
 
-	roots []buildid.Root        // contents of the symbol paths; nil if not known
+	roots []root                // contents of the symbol paths; nil if not known
 	asked func(buildid.ID) bool // reports whether a module has the ID
 	taken map[string]bool       // files of --image that were used as modules
 }
@@ -64,7 +64,7 @@ func (s *Search) remedier(sum Counts, quick bool) *remedier {
 		cancel()
 		// Roots fails because of ended if no search has walked the paths. They are not walked for a
 		// remedy; without roots there is one remedy less.
-		r.roots, _ = s.Opened.SymbolPath.Roots(ended)
+		r.roots, _ = rootsOf(ended, s.Opened.SymbolPath)
 	}
 	return r
 }

@@ -162,7 +162,7 @@ func TestFingerprintsOfOtherBuildsAreEqual(t *testing.T) {
 // loaded at its link address.
 func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string {
 	t.Helper()
-	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(app)}})
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{app}})}})
 	defer s.Close()
 	o := &report.Options{Symbolizer: s, Wait: time.Minute}
 	objects, asker := report.NewObjects(o, 1, false), report.NewAsker(o)

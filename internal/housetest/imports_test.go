@@ -22,11 +22,11 @@ const module = "github.com/symfilter/symfilter"
 // packages in an order that fits. The commands and the programs for development may import every
 // package.
 var direction = map[string][]string{
-	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report"}, // the root package
+	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report", "internal/access"}, // the root package
 	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack", "internal/access"},
 	"internal/dialect":    {"buildid"},
 	"internal/judge":      {"internal/dialect", "buildid", "internal/object", "internal/disasm"},
-	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/layout", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm", "internal/access", "internal/object"},
+	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/layout", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm", "internal/access", "internal/object", "internal/prefixmap"},
 	"internal/marks":      {"internal/dialect"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/wording", "internal/escape", "internal/access"},
@@ -39,12 +39,12 @@ var direction = map[string][]string{
 	"internal/faults":     {"filter", "internal/backtrace", "internal/findings", "internal/marks", "internal/lines"},
 	"internal/page":       {"filter", "internal/backtrace", "internal/faults", "internal/findings", "internal/layout", "internal/html", "internal/dialect", "internal/lines", "internal/escape", "markup"},
 	"internal/findings":   {"internal/report", "symbolize", "buildid"},
-	"internal/report":     {"markup", "symbolize", "buildid", "internal/object", "internal/access"},
-	"internal/source":     {"symbolize", "buildid", "internal/escape", "internal/access"},
+	"internal/report":     {"markup", "symbolize", "buildid", "internal/object", "internal/access", "internal/prefixmap"},
+	"internal/source":     {"symbolize", "buildid", "internal/escape", "internal/access", "internal/prefixmap"},
 	"sgr":                 {},
 	"symbolize":           {"buildid", "internal/object", "internal/pagefault", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle", "internal/access"},
 	"debuginfod":          {"buildid", "internal/newfile", "internal/access"},
-	"buildid":             {"internal/object", "internal/newfile", "internal/unpack"},
+	"buildid":             {"internal/object", "internal/newfile", "internal/unpack", "internal/access"},
 	"internal/html":       {"sgr", "internal/escape"},
 	"internal/publish":    {"internal/findings", "internal/report", "internal/gate", "internal/jsonout", "internal/escape"},
 	"internal/gate":       {"internal/findings", "internal/escape"},
@@ -60,6 +60,7 @@ var direction = map[string][]string{
 	"internal/newfile":    {},
 	"internal/checkpoint": {},
 	"internal/access":     {},
+	"internal/prefixmap":  {"buildid"},
 
 	"internal/containerlog": {},
 
@@ -88,7 +89,7 @@ var direction = map[string][]string{
 	"internal/lineage":     {},
 	"internal/follow":      {"internal/lineage", "internal/unpack", "internal/wording"},
 	// a binary of its own: what it links does not slow the start of the command
-	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "buildid"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}

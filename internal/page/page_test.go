@@ -198,7 +198,7 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	key := regexp.MustCompile(`^(?s)(.*?) `)
 	for _, s := range append(injections, logtest.Hostile...) {
 		o := filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Display: filter.Display{Own: new(findings.Own)}}
-		o.Paths.Map = []filter.PrefixMap{{Old: "/src", New: s}}
+		o.Paths.Map = []buildid.PrefixMap{{Old: "/src", New: s}}
 		for _, o.ProcessKey = range []*regexp.Regexp{nil, key} {
 			o.Paths.Source, o.Paths.Link = nil, nil
 			page, text := pageOf(t, []byte(hostileLog(s)), o)

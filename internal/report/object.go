@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
@@ -163,11 +164,24 @@ func (all *Objects) Changed(most int) bool {
 	return false
 }
 
+// openers open files of this machine, and tell their states: see [access.BuildID].
+type openers interface {
+	OpenUnpacked(path, where string) (*buildid.File, error)
+	StateOf(info fs.FileInfo) string
+}
+
+func files() openers { return access.BuildID(nil).(openers) }
+
+// fileState returns the state of an open file, which differs for another file at the same path.
+func fileState(f *buildid.File) string {
+	return access.BuildID(f).(interface{ State() string }).State()
+}
+
 // changed reports whether the file was replaced, or has appeared, since its last check.
 func (f *Object) changed() bool {
 	info, err := os.Stat(f.Path)
 	there := err == nil && info.Mode().IsRegular()
-	return there && buildid.StateOf(info) != f.state || !there && f.Err == nil
+	return there && files().StateOf(info) != f.state || !there && f.Err == nil
 }
 
 // Each calls visit for each Object so far, in random order.
@@ -186,7 +200,7 @@ func (f *Object) open() (err error) {
 	if !filepath.IsAbs(f.Path) || len(f.Path) > maxPath {
 		return ErrNoPath
 	}
-	if f.file, err = buildid.OpenUnpacked(f.Path, "the report"); err != nil {
+	if f.file, err = files().OpenUnpacked(f.Path, "the report"); err != nil {
 		return withoutPath(err)
 	}
 	f.Image, err = object.Open(f.file, f.file.Size(), f.file.OS())
@@ -195,7 +209,7 @@ func (f *Object) open() (err error) {
 
 // read reads the file's identity and the places of its code.
 func (f *Object) read() error {
-	f.state = f.file.State()
+	f.state = fileState(f.file)
 	if f.ID, _ = buildid.Read(f.file, f.file.Size()); f.ID.IsZero() {
 		f.State = f.state
 	}
@@ -310,8 +324,8 @@ func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)
 	if !q.ID.IsZero() || !filepath.IsAbs(path) {
 		return nil, fs.ErrNotExist
 	}
-	f, err := buildid.OpenUnpacked(path, "the report")
-	if err == nil && stated && f.State() != state {
+	f, err := files().OpenUnpacked(path, "the report")
+	if err == nil && stated && fileState(f) != state {
 		f.Close()
 		f, err = nil, errReplaced
 	}

@@ -3,7 +3,7 @@ package report
 import (
 	"strings"
 
-	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -13,13 +13,13 @@ type Options symbolize.ReportOptions
 
 // Place returns the path of an object file that has this name in a report.
 func (o *Options) Place(name string) string {
-	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
+	return prefixmap.Maps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
 // ShownFile returns the name of a source file as the report shows it: with the prefix map and
 // Basenames applied.
 func (o *Options) ShownFile(name string) string {
-	name, _ = buildid.PrefixMaps(o.PrefixMap).Replace(name)
+	name, _ = prefixmap.Maps(o.PrefixMap).Replace(name)
 	if o.Basenames {
 		name = name[strings.LastIndexAny(name, `/\`)+1:]
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/internal/source"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -21,7 +22,7 @@ func ExampleFinder() {
 	finder := source.NewFinder(source.Options{
 		Symbolizer: symbolizer,
 		Roots:      roots,
-		PrefixMap:  buildid.PrefixMaps{{Old: "/src", New: "../../testdata"}},
+		PrefixMap:  prefixmap.Maps{{Old: "/src", New: "../../testdata"}},
 		Patience:   time.Minute,
 	})
 	defer finder.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 	Roots Roots
 
 	// PrefixMap maps paths in debug information to paths on this machine.
-	PrefixMap buildid.PrefixMaps
+	PrefixMap prefixmap.Maps
 
 	// Server is asked for files of builds with a build ID that are not found otherwise. Nil: none.
 	Server Server

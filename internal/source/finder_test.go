@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/internal/source"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -100,7 +101,7 @@ func TestFilesBelowARootAreVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []buildid.PrefixMap{{Old: "/src", New: "."}, {Old: "/src", New: here}, {Old: "/src/", New: ""}} {
-		o := source.Options{Symbolizer: s, Roots: roots(t, "."), Around: 1, PrefixMap: buildid.PrefixMaps{m}}
+		o := source.Options{Symbolizer: s, Roots: roots(t, "."), Around: 1, PrefixMap: prefixmap.Maps{m}}
 		got := strings.ReplaceAll(shown(t, o, ledger), here, "DIR")
 		const want = `explain: /src/inventory/pool.h: found: DIR/inventory/pool.h
 DIR/inventory/pool.h, verified true
@@ -118,7 +119,7 @@ DIR/inventory/ledger.cc, verified true
 
 func TestAnotherVersionOfAFileIsNotShown(t *testing.T) {
 	dir := copyOf(t, "pool.h", func(s string) string { return strings.Replace(s, "return", "return ", 1) })
-	o := source.Options{Symbolizer: symbolizer(t), Roots: roots(t, dir), PrefixMap: buildid.PrefixMaps{{Old: "/src", New: dir}}}
+	o := source.Options{Symbolizer: symbolizer(t), Roots: roots(t, dir), PrefixMap: prefixmap.Maps{{Old: "/src", New: dir}}}
 	got := strings.ReplaceAll(shown(t, o, ledger), dir, "DIR")
 	for _, want := range []string{
 		"notify: DIR/inventory/pool.h: no lines are shown: another version than the one that was compiled: its checksum differs\n",
@@ -230,7 +231,7 @@ explain: /src/inventory/ledger.cc: the server's /src/inventory/ledger.cc: anothe
 	if got := shown(t, o, ledger); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	o.Roots, o.PrefixMap = roots(t, dir), buildid.PrefixMaps{{Old: "/src", New: dir}}
+	o.Roots, o.PrefixMap = roots(t, dir), prefixmap.Maps{{Old: "/src", New: dir}}
 	if got := shown(t, o, ledger); !strings.Contains(got, "the server's /src/inventory/pool.h, verified true\n") || strings.Contains(got, "notify") {
 		t.Errorf("a changed file below the root: got\n%s", got)
 	}

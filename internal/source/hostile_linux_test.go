@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/internal/source"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -114,7 +115,7 @@ func TestNothingButFilesBelowTheRootsIsOpened(t *testing.T) {
 	}
 	// what a prefix map makes of a path is matched with the roots, too
 	for _, m := range []buildid.PrefixMap{{Old: "/src", New: base}, {Old: "/src", New: root + "/.."}, {Old: "/src", New: root + "/up"}, {Old: "/src", New: ".."}} {
-		if got := find(source.Options{Roots: below, PrefixMap: buildid.PrefixMaps{m}}, "/src/canary"); got != "" {
+		if got := find(source.Options{Roots: below, PrefixMap: prefixmap.Maps{m}}, "/src/canary"); got != "" {
 			t.Errorf("%v: got %q", m, got)
 		}
 	}
@@ -156,7 +157,7 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		k := source.Linker{Template: template, PrefixMap: buildid.PrefixMaps{{Old: dir, New: "new"}}}
+		k := source.Linker{Template: template, PrefixMap: prefixmap.Maps{{Old: dir, New: "new"}}}
 		got, ok := k.Append(nil, ledger, &symbolize.Frame{File: dir + file, Line: line, Column: column})
 		if !ok {
 			if len(got) > 0 {

@@ -3,15 +3,15 @@ package source
 import (
 	"path/filepath"
 
-	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A Linker makes the links of frames. Many goroutines may use it.
 type Linker struct {
-	Template  *Template          // nil for no links
-	Roots     Roots              // for {rel}
-	PrefixMap buildid.PrefixMaps // leads from the paths in debug information to {path} and {rel}
+	Template  *Template      // nil for no links
+	Roots     Roots          // for {rel}
+	PrefixMap prefixmap.Maps // leads from the paths in debug information to {path} and {rel}
 }
 
 // Append appends the URL of the source line of frame, which is one at l. frame.File is the path as

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 )
 
 // ErrOutside is the error for a path that is not below any root. Whether such a file exists is not
@@ -77,10 +78,13 @@ func (all Roots) String() string {
 // roots. Only regular files are opened.
 func (all Roots) Open(path, where string) (*buildid.File, error) {
 	failed := ErrOutside
+	opener := access.BuildID(nil).(interface {
+		OpenBelow(root *os.Root, name, where string) (*buildid.File, error)
+	})
 	for _, relative := range []bool{false, true} {
 		for i := range all {
 			for _, name := range all[i].below(path, relative) {
-				f, err := buildid.OpenBelow(all[i].dir, name, where)
+				f, err := opener.OpenBelow(all[i].dir, name, where)
 				if err == nil {
 					return f, nil
 				}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/prefixmap"
 	"github.com/symfilter/symfilter/internal/source"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -23,10 +23,10 @@ func TestLinks(t *testing.T) {
 	}
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	below := roots(t, ".")
-	toRoot := buildid.PrefixMaps{{Old: "/src", New: here}}
+	toRoot := prefixmap.Maps{{Old: "/src", New: here}}
 	for _, tt := range []struct {
 		template string
-		maps     buildid.PrefixMaps
+		maps     prefixmap.Maps
 		file     string
 		line     uint32
 		column   uint32
@@ -34,7 +34,7 @@ func TestLinks(t *testing.T) {
 	}{
 		{"default", nil, "/src/a.c", 7, 3, "file://HOST/src/a.c"},
 		{"file", toRoot, "/src/a.c", 7, 3, "file://HOSTHERE/a.c"},
-		{"file", buildid.PrefixMaps{{Old: "/src", New: "."}}, "/src/b/../a.c", 7, 3, "file://HOSTHERE/a.c"},
+		{"file", prefixmap.Maps{{Old: "/src", New: "."}}, "/src/b/../a.c", 7, 3, "file://HOSTHERE/a.c"},
 		{"kitty", nil, "/src/a.c", 7, 3, "file://HOST/src/a.c#7"},
 		{"vscode", nil, "/src/a.c", 7, 3, "vscode://file/src/a.c:7:3"},
 		{"vscode", nil, "/src/a.c", 7, 0, "vscode://file/src/a.c:7:1"},

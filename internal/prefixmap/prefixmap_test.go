@@ -1,9 +1,9 @@
-package buildid
+package prefixmap
 
 import "testing"
 
 func TestPlace(t *testing.T) {
-	maps := PrefixMaps{{"/build/", "/srv/"}, {"/build/lib", "/never"}, {"/out", "/here"}}
+	maps := Maps{{Old: "/build/", New: "/srv/"}, {Old: "/build/lib", New: "/never"}, {Old: "/out", New: "/here"}}
 	for _, tt := range []struct {
 		name, sysroot string
 		want          string

@@ -1,6 +1,6 @@
 //go:build unix
 
-package buildid
+package filter
 
 import (
 	"time"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ChangedAt returns the time of the last change of the file at path, of its bytes or of its inode:
+// changedAt returns the time of the last change of the file at path, of its bytes or of its inode:
 // packages and archives set the time of the bytes to an earlier one. It returns zero if there is no
 // file.
-func ChangedAt(path string) (at time.Time) {
+func changedAt(path string) (at time.Time) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
 		return at
