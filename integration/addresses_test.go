@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -49,10 +50,26 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 			t.Errorf("with the base (-), with %s (+):\n%s", args, cmp.Diff(want, got))
 		}
 	}
+	file := filepath.Join(dir, "log")
+	if err := os.WriteFile(file, out, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	which := func(log string) string {
+		cmd := exec.Command(command, "doctor", "--which", log, folder)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput() // the status is 1 unless one build fits
+		return string(out)
+	}
+	if got, want := which("log"), "next: symfilter --image "+folder+"/whole log\n"; !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "fits ") {
+		t.Errorf("doctor --which, whose last line should be %q:\n%s", want, got)
+	}
 	run(t, nil, "objcopy", "--remove-section", ".note.gnu.build-id", whole, filepath.Join(folder, "copy"))
 	got, messages := explained(t, log, "--explain", "--symbol-path", folder)
 	if said := "nothing shows which of both ran"; got != log || !strings.Contains(messages, said) {
 		t.Errorf("with two files that fit:\n%s--explain:\n%s", got, messages)
+	}
+	if got, want := which("log"), "3 builds were tried, and 2 fit: nothing in the log tells them apart\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("doctor --which, whose last line should be %q:\n%s", want, got)
 	}
 	if got := run(t, out, command, "--image", other); got != log {
 		t.Errorf("another build (-), filtered (+):\n%s", cmp.Diff(log, got))

@@ -99,8 +99,9 @@ type runFlags struct {
 	maxMemory memorySize
 	jobs      jobs
 	baud      baud
-	again     bool // make an index even for files that have one
-	examining bool // the command is doctor
+	again     bool   // make an index even for files that have one
+	which     string // the log whose build doctor looks for; empty: none
+	examining bool   // the command is doctor
 	report    fileName
 
 	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool

@@ -18,6 +18,9 @@ import (
 // a log is given, looks for its debug files. The exit code is 1 if a place is out of order or a
 // debug file is missing; with --report it is 0.
 func runDoctor(c *config, args []string, std standard) (int, error) {
+	if c.which != "" {
+		return c.whichBuild(args, std)
+	}
 	var about doctor.Subject
 	if len(args) > 0 {
 		var err error

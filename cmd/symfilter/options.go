@@ -255,6 +255,8 @@ var options = [...]cli.Group[config]{
 			Text: "form of its lines: cri, as Kubernetes has them, or json-file, as Docker has them"},
 	}},
 	{Title: "Flags of symfilter doctor alone", Flags: []cli.Flag[config]{
+		{Name: "which", Metavar: "LOG", In: ofDoctor, Field: func(c *config) any { return &c.which },
+			Text: "print which of the builds in a folder LOG is of, if it has no build IDs: symfilter doctor --which LOG DIR"},
 		{Name: "report", Metavar: "FILE", Alone: standardOutput, In: ofDoctor, Field: func(c *config) any { return &c.report },
 			Text: "print a text for a bug report, or write it to FILE, without the private text of the log",
 			More: "it has what the doctor finds, numbers of frames, and the lines with an unresolved address; in these, x and 0 stand for letters and digits, but for addresses, offsets, build IDs, numbers of frames, words of backtraces, and base names of modules; paths lose their folders but below places that flags name, and URLs all but the host"},

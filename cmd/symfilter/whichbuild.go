@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/doctor"
+	"github.com/symfilter/symfilter/internal/wording"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// mostOfLog is the number of bytes of a log that are compared with builds: it is filtered once for each.
+const mostOfLog = 1 << 20
+
+// mostModules is the number of modules of a log that a build is tried for.
+const mostModules = 16
+
+// whichBuild prints which of the files below the folder args[0] the log of --which is of. The exit code
+// is 1 unless it is exactly one.
+func (c *config) whichBuild(args []string, std standard) (int, error) {
+	if len(args) != 1 {
+		return exitUsage, usageError{errors.New("--which LOG needs the folder of the builds that LOG may be of")}
+	}
+	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+		return exitUsage, usageError{fmt.Errorf("--which: %q is not a folder", args[0])}
+	}
+	c.examining, c.quiet = true, true // nothing is printed but the builds
+	s, err := c.session(std)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer s.close()
+	c.confine(s.diag, args, false)
+	log, err := headOf(c.which, mostOfLog)
+	if err != nil {
+		return exitIO, fmt.Errorf("open %s: %w", c.which, wording.Cause(err))
+	}
+	builds := doctor.BuildsBelow(args[0])
+	modules, addresses := c.compare(log, nil).Unresolved()
+	for i := range builds {
+		b := &builds[i]
+		file, err := filepath.Abs(b.Path)
+		if err != nil {
+			return exitIO, err
+		}
+		images := []filter.Image{{Path: file}}
+		for _, u := range modules[:min(len(modules), mostModules)] {
+			if u.ID.IsZero() && u.Name != "" && path.Base(u.Name) == path.Base(b.Path) {
+				images = append(images, filter.Image{Name: u.Name, Path: file})
+			}
+		}
+		b.Located = c.compare(log, images).Stats().Located
+	}
+	if doctor.WriteBuilds(std.text, c.which, builds, addresses) {
+		return exitOK, nil
+	}
+	return exitIO, nil
+}
+
+// headOf returns the first bytes of a file.
+func headOf(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
+}
+
+// compare filters log with images as the files of its modules, and no others. What has a build ID stays.
+func (c *config) compare(log []byte, images []filter.Image) *filter.Filter {
+	o := filter.Options{
+		Symbolizer: symbolize.New(symbolize.Options{}),
+		Context:    context.Background(),
+		Dialects:   filter.Dialects{NoPaths: true, Images: images, Whole: true},
+	}
+	at := &arrival{label: c.which, batch: &batch{w: io.Discard}, diagnose: func(string) {}, options: o}
+	at.filter = filter.New(at.batch, o)
+	r := newReports(c, o.Symbolizer, nil, nil)
+	r.output = outputText
+	e := r.engine(c.inputFormat(), at)
+	io.Copy(e, bytes.NewReader(log)) // a fault of the log is reported where it is filtered
+	e.Close()
+	o.Symbolizer.Close()
+	return at.filter
+}

@@ -1,0 +1,155 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/wording"
+)
+
+// Bounds of the search for the build that a log is of.
+const (
+	maxBuilds      = 4096 // files that are tried
+	maxShownBuilds = 8    // files that are listed
+)
+
+// The bits of a proof, and those that a build needs. A place in another build follows a call in one of
+// 32 cases; a symbol or the code that the log has is rarely there by chance.
+const (
+	bitsOfCall, bitsOfSymbol = 5, 20
+	bitsOfBuild              = 30
+)
+
+// usualFrames is the number of addresses that most files need.
+const usualFrames = 5
+
+// A Build is a file that may be the one that a log is of, and what the log shows about it.
+type Build struct {
+	Path    string
+	ID      buildid.ID // zero if the file has none
+	Located filter.Proofs
+	Copies  int // other files with the same ID
+	size    int64
+}
+
+// BuildsBelow returns the ELF files below a folder, at most maxBuilds, those with the same build ID once.
+func BuildsBelow(folder string) (all []Build) {
+	at := make(map[buildid.ID]int)
+	left := 16 * maxBuilds // files and folders that are looked at
+	filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if left--; left < 0 || len(all) == maxBuilds {
+			return fs.SkipAll
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil || CheckImage(path) != nil {
+			return nil
+		}
+		id, _ := buildid.Read(f, info.Size()) // without one it is tried, too
+		if i, twice := at[id]; twice && !id.IsZero() {
+			if b := &all[i]; info.Size() > b.size { // the one with debug information
+				b.Path, b.size = path, info.Size()
+			}
+			all[i].Copies++
+			return nil
+		}
+		at[id] = len(all)
+		all = append(all, Build{Path: path, ID: id, size: info.Size()})
+		return nil
+	})
+	return all
+}
+
+// bits returns how much the places of frames prove the build.
+func (b *Build) bits() int64 {
+	p := &b.Located
+	return bitsOfCall*p.Call + bitsOfSymbol*(p.Symbol+p.Other)
+}
+
+// Fits reports whether the log shows that this file ran.
+func (b *Build) Fits() bool { return b.bits() >= bitsOfBuild }
+
+// WriteBuilds writes which of the builds the log called label is of, and reports whether it is of
+// exactly one. The log has so many addresses that are not resolved without the builds.
+func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
+	slices.SortStableFunc(builds, func(a, b Build) int {
+		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))
+	})
+	fit := 0
+	for fit < len(builds) && builds[fit].Fits() {
+		fit++
+	}
+	some := fit
+	for some < len(builds) && builds[some].bits() > 0 {
+		some++
+	}
+	for i := range builds[:min(some, maxShownBuilds)] {
+		b := &builds[i]
+		word := "fits"
+		if i >= fit {
+			word = "may fit"
+		}
+		fmt.Fprintf(w, "%-8s %s: %s\n", word, b.name(), b.proof())
+	}
+	if rest := some - maxShownBuilds; rest > 0 {
+		fmt.Fprintf(w, "and %s more\n", wording.Count(int64(rest), "file", "files"))
+	}
+	tried := wording.Count(int64(len(builds)), "build was tried", "builds were tried")
+	switch {
+	case fit == 1:
+		fmt.Fprintf(w, "%s; next: symfilter --image %s %s\n", tried, builds[0].Path, label)
+	case fit > 1:
+		fmt.Fprintf(w, "%s, and %d fit: nothing in the log tells them apart\n", tried, fit)
+	case some > 0:
+		fmt.Fprintf(w, "%s, and none is sure: the log has too few frames\n", tried)
+	case addresses == 0:
+		fmt.Fprintf(w, "%s has no address of native code that lacks a name; symfilter help dialects lists the backtraces that are read\n", label)
+	case addresses < usualFrames:
+		fmt.Fprintf(w, "%s, and none fits, but %s has only %s: %d or more show where a file was loaded\n", tried, label, wording.Count(addresses, "address", "addresses"), usualFrames)
+	default:
+		fmt.Fprintf(w, "%s, and none fits\n", tried)
+	}
+	return fit == 1
+}
+
+// name returns the path of b, its build ID, and how many copies it has.
+func (b *Build) name() string {
+	name := b.Path
+	if !b.ID.IsZero() {
+		name += " (BuildID=" + b.ID.String() + ")"
+	}
+	if b.Copies > 0 {
+		name += " and " + wording.Count(int64(b.Copies), "copy", "copies")
+	}
+	return name
+}
+
+// proof returns what the places of frames in b rest on.
+func (b *Build) proof() string {
+	p := &b.Located
+	var parts []string
+	for _, part := range []struct {
+		n         int64
+		one, many string
+	}{{p.Symbol, "symbol", "symbols"}, {p.Other, "listing of code", "listings of code"}, {p.Call, "call before a return address", "calls before return addresses"}} {
+		if part.n > 0 {
+			parts = append(parts, wording.Count(part.n, part.one, part.many))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
