@@ -44,10 +44,10 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 			c.Close()
 			continue
 		}
-		from, archived := l.isArchived(ctx, d, c, f, held)
+		from, archived, err := l.isArchived(ctx, d, c, f, held)
 		twin := !archived && hasTwin(c, opened)
 		switch {
-		case !archived && !twin && ctx.Err() != nil: // it could not be compared
+		case err != nil, !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
 		// the next search compares it again: the other file may be gone before it is held
 		case twin:
@@ -94,8 +94,8 @@ func (l looked) State() State { return l.state }
 
 // isArchived reports whether c is the archive f of a file in held, or of one that was read or must
 // not be read. If lines were added to a file after it was read, they are to be read from the offset
-// from. The result false is not valid if ctx is done.
-func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []Content) (from int64, archived bool) {
+// from. The result false is not valid if ctx is done. The only error is ErrLater.
+func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked
 	for _, o := range held {
@@ -110,13 +110,13 @@ func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []
 	for _, o := range all {
 		if o.state.ModTime.Equal(s.ModTime) && bytes.HasPrefix(s.Head, o.state.Head) {
 			l.archiveOf[o.state.ID] = f
-			return 0, true
+			return 0, true, nil
 		}
 	}
 	closed := l.closedMarks()
 	for _, m := range closed {
 		if m.Len > 0 && m.Time.Equal(s.ModTime) && m.sameBeginning(s) {
-			return 0, true
+			return 0, true, nil
 		}
 	}
 	// the program that made the archive has not kept the time
@@ -127,20 +127,24 @@ func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []
 		size := o.state.Size
 		if _, same := sameUpTo(c, o, size); same || continues(c, o) || isPartOf(c, o, size) {
 			l.archiveOf[o.state.ID] = f
-			return 0, true
+			return 0, true, nil
 		}
 	}
 	for _, m := range closed {
 		if m.Len == 0 || !m.holds(c) {
 			continue
 		}
-		if !hasMore(c, m.Off) {
-			return 0, ctx.Err() == nil
+		more, err := hasMore(c, m.Off)
+		if err != nil {
+			return 0, false, err
+		}
+		if !more {
+			return 0, ctx.Err() == nil, nil
 		}
 		if m.Len == HeadSize { // else too few bytes are equal
 			// of a file that was truncated there is a mark, and one of its copy
 			from = max(from, m.Off)
 		}
 	}
-	return from, false
+	return from, false, nil
 }

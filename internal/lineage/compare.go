@@ -104,9 +104,13 @@ func hasTwin(c Content, all []Content) bool {
 	})
 }
 
-// hasMore reports whether c has a byte at off.
-func hasMore(c Content, off int64) bool {
+// hasMore reports whether c has a byte at off. A damaged archive has none after its damage. The error
+// is ErrLater if the byte cannot be read now.
+func hasMore(c Content, off int64) (bool, error) {
 	var next [1]byte
-	n, _ := c.ReadAt(next[:], off)
-	return n > 0
+	n, err := c.ReadAt(next[:], off)
+	if n == 0 && err != nil && err != io.EOF && !c.State().Damaged {
+		return false, ErrLater
+	}
+	return n > 0, nil
 }

@@ -147,7 +147,10 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		}
 		from, archived := int64(0), false
 		if !replaced {
-			from, archived = l.isArchived(ctx, d, c, f, others)
+			if from, archived, err = l.isArchived(ctx, d, c, f, others); err != nil {
+				c.Close()
+				return copies, rest, continued, err
+			}
 		}
 		twin := !archived && hasTwin(c, append(contentsOf(copies), now))
 		step, err := stepAt(c, from)
@@ -175,7 +178,7 @@ func (l *Log) takeRest(ctx context.Context, c Content, off int64) (step Step, mo
 	if step, err = stepAt(c, off); err != nil {
 		return step, false, ErrLater
 	}
-	if more = hasMore(c, off); !more && ctx.Err() != nil {
+	if more, err = hasMore(c, off); err != nil || !more && ctx.Err() != nil {
 		return step, false, ErrLater
 	}
 	return step, more && l.Claim(c) == nil, nil

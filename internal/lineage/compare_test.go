@@ -1,0 +1,56 @@
+package lineage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+)
+
+// A failingContent cannot be read from offset from on.
+type failingContent struct {
+	*modelContent
+	from int64
+	err  error
+}
+
+func (c failingContent) ReadAt(p []byte, off int64) (int, error) {
+	if off >= c.from {
+		return 0, c.err
+	}
+	return c.modelContent.ReadAt(p, off)
+}
+
+// An archive that cannot be read just after the lines that were read may have further ones: it is
+// looked at later, and not left out as read.
+func TestErrorsOfReadingAreNotTheEndOfAnArchive(t *testing.T) {
+	text := bytes.Repeat([]byte("one line\n"), 100)
+	plain := (&modelFile{ino: 1, data: text}).open(logPath)
+	plain.seek(int64(len(text)))
+	l := NewLog(logPath, NewRecords())
+	l.Unpacks = true
+	l.AddRead(MarkAt(plain.state, int64(len(text)), plain.state.Recent))
+	packed := &modelFile{ino: 2, mtime: 1, packed: true, data: append(text, "another\n"...)}
+	file := packed.at(logPath + ".1.gz")
+	for _, test := range []struct {
+		err      error // of a read after the lines that were read
+		damaged  bool
+		archived bool
+		want     error
+	}{
+		{io.EOF, false, true, nil},
+		{errors.New("input/output error"), false, false, ErrLater},
+		{errors.New("checksum"), true, true, nil},
+	} {
+		c := failingContent{packed.open(file.Path), int64(len(text)), test.err}
+		c.state.Damaged = test.damaged
+		_, archived, err := l.isArchived(context.Background(), &modelDisk{}, c, file, nil)
+		if archived != test.archived || err != test.want {
+			t.Errorf("%v: archived is %v, error %v", test.err, archived, err)
+		}
+		if _, more, err := l.takeRest(context.Background(), c, int64(len(text))); more || err != test.want {
+			t.Errorf("%v: more is %v, error %v", test.err, more, err)
+		}
+	}
+}
