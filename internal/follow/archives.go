@@ -62,9 +62,9 @@ func (s *source) damaged(g *generation, err error) {
 	}
 }
 
-// lostFile reports that the file of a checkpoint, which is called what, is neither there nor in an
+// reportGone reports that the file of a checkpoint, which is called what, is neither there nor in an
 // archive, or in a broken one only.
-func (s *source) lostFile(what string, last savedReading, broken *generation) {
+func (s *source) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)
 	var message strings.Builder

@@ -167,12 +167,6 @@ func readNames(dir string) (lineage.Names, error) {
 	return names, err
 }
 
-// has reports whether name is in the listing.
-func (l listing) has(name string) bool {
-	_, found := slices.BinarySearch(l.names, name)
-	return found
-}
-
 // forgetFolders drops listings that were not used for the time vanish.
 func (d *disk) forgetFolders() {
 	d.mu.Lock()

@@ -26,7 +26,7 @@ type generation struct {
 	mtime    time.Time
 	unlinked bool // it was removed and has no name
 	// path to which a symbolic link led when it led to the file; "" if that is not known
-	real string
+	realPath string
 
 	off  int64 // of the next line to be written
 	look int64 // up to which the file was searched for the end of that line

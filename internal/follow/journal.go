@@ -36,8 +36,8 @@ const (
 	bootStep     = 2 // seconds by which two readings of the machine's start time may differ
 )
 
-// A checkpoint is one record of a journal.
-type checkpoint struct {
+// A record is one record of a journal.
+type record struct {
 	Version int    `json:"v"`
 	Host    string `json:"host,omitempty"` // hash of the machine's ID
 	// start of the machine in Unix seconds; 0 in the first record, which was synced
@@ -55,14 +55,14 @@ type checkpoint struct {
 type savedSource struct {
 	Path string `json:"path"`
 	// oldest first; the last one has the name, or had it last
-	Reading []savedReading `json:"reading,omitempty"`
-	Read    []lineage.Mark `json:"read,omitempty"`    // files that are not to be read again
-	Context string         `json:"context,omitempty"` // of the sink, for the lines after all of them
-	Real    string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
+	Reading  []savedReading `json:"reading,omitempty"`
+	Read     []lineage.Mark `json:"read,omitempty"`    // files that are not to be read again
+	Context  string         `json:"context,omitempty"` // of the sink, for the lines after all of them
+	RealPath string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
 	// fingerprints of the siblings that are not to be read; see entry
 	Beside *string `json:"beside,omitempty"`
 	// Beside has the compressed siblings, too
-	Archives bool `json:"archives,omitempty"`
+	ListsArchives bool `json:"archives,omitempty"`
 }
 
 // An entry is the JSON of a savedSource. Its siblings may be hundreds, and seldom change: a record
@@ -120,11 +120,11 @@ var (
 
 // A journal is the content of a state file.
 type journal struct {
-	checkpoint                            // the first record, with the Time of the last
-	files      map[string]json.RawMessage // by path
-	beside     map[string]json.RawMessage // the Beside of each file, by path
-	size       int64                      // bytes of its valid records
-	first      int64                      // bytes of its first record
+	record                            // the first record, with the Time of the last
+	files  map[string]json.RawMessage // by path
+	beside map[string]json.RawMessage // the Beside of each file, by path
+	size   int64                      // bytes of its valid records
+	first  int64                      // bytes of its first record
 	// further records may be appended: the machine was not restarted since
 	continues bool
 	torn      bool // there are bytes after the last valid record
@@ -154,11 +154,11 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign
 	}
-	type record struct {
-		checkpoint
+	type located struct {
+		record
 		end int64
 	}
-	var records []record
+	var records []located
 	synced, end := int64(0), 0
 	for {
 		c, n := nextRecord(data[end:])
@@ -167,12 +167,12 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 		}
 		end += n
 		synced = max(synced, c.Synced)
-		records = append(records, record{c, int64(end)})
+		records = append(records, located{c, int64(end)})
 	}
 	if len(records) == 0 {
 		return j, errTorn
 	}
-	j.checkpoint, j.first = records[0].checkpoint, records[0].end
+	j.record, j.first = records[0].record, records[0].end
 	if j.Version != stateVersion {
 		return j, fmt.Errorf("it has version %d, not %d", j.Version, stateVersion)
 	}
@@ -216,16 +216,16 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 // A boot is a start of the machine.
 type boot struct {
 	time int64  // by the clocks, in Unix seconds
-	id   string // as checkpoint.BootID
+	id   string // as record.BootID
 }
 
-func (c *checkpoint) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
+func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
 // isSince reports whether the record was written after the start now. The clocks decide only if the
 // kernel's ID of the start is not known to both runs. Then, if a clock was set in between, one
 // start looks like two, and lines are printed twice; and a machine without a clock of its own may
 // show two starts as one, so that a power cut may lose lines that were printed but not synced.
-func (c *checkpoint) isSince(now boot) bool {
+func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id
 	}
@@ -234,11 +234,11 @@ func (c *checkpoint) isSince(now boot) bool {
 
 // nextRecord returns the record at the beginning of data, and its size in bytes; 0 if there is no
 // complete one.
-func nextRecord(data []byte) (c checkpoint, size int) {
+func nextRecord(data []byte) (c record, size int) {
 	head, rest, _ := bytes.Cut(data, []byte{'\n'})
 	body, _, ended := bytes.Cut(rest, []byte{'\n'})
 	if string(head) != stateHead(body) || json.Unmarshal(body, &c) != nil {
-		return checkpoint{}, 0
+		return record{}, 0
 	}
 	size = len(head) + 1 + len(body)
 	if ended {
@@ -251,7 +251,7 @@ func nextRecord(data []byte) (c checkpoint, size int) {
 func stateHead(body []byte) string { return stateMagic + lineage.Hash(body) }
 
 // appendRecord appends the record of c to dst.
-func appendRecord(dst []byte, c checkpoint) ([]byte, error) {
+func appendRecord(dst []byte, c record) ([]byte, error) {
 	c.Version = stateVersion
 	files := c.Files
 	c.Files = nil

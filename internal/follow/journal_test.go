@@ -28,12 +28,12 @@ func entryOf(path string, off int64) json.RawMessage {
 // output a power cut may have lost.
 func TestJournalsAreFolded(t *testing.T) {
 	const started, id = 1000, "id of this start"
-	whole := checkpoint{Names: []string{"*"}, Files: []json.RawMessage{entryOf("a", 1), entryOf("b", 1)}}
-	a2 := checkpoint{Boot: started, Files: []json.RawMessage{entryOf("a", 2)}}
-	b2 := checkpoint{Boot: started, Files: []json.RawMessage{entryOf("b", 2)}}
-	gone := checkpoint{Boot: started, Gone: []string{"a"}}
-	withID := func(c checkpoint) checkpoint { c.BootID = id; return c }
-	size := func(all ...checkpoint) (n int64) {
+	whole := record{Names: []string{"*"}, Files: []json.RawMessage{entryOf("a", 1), entryOf("b", 1)}}
+	a2 := record{Boot: started, Files: []json.RawMessage{entryOf("a", 2)}}
+	b2 := record{Boot: started, Files: []json.RawMessage{entryOf("b", 2)}}
+	gone := record{Boot: started, Gone: []string{"a"}}
+	withID := func(c record) record { c.BootID = id; return c }
+	size := func(all ...record) (n int64) {
 		for _, c := range all {
 			b, err := appendRecord(nil, c)
 			if err != nil {
@@ -43,9 +43,9 @@ func TestJournalsAreFolded(t *testing.T) {
 		}
 		return n
 	}
-	synced := func(all ...checkpoint) checkpoint { return checkpoint{Boot: started, Synced: size(all...)} }
+	synced := func(all ...record) record { return record{Boot: started, Synced: size(all...)} }
 	for name, test := range map[string]struct {
-		records   []checkpoint
+		records   []record
 		change    func(data []byte) []byte
 		now       boot             // zero: started
 		want      map[string]int64 // offset by path
@@ -53,25 +53,25 @@ func TestJournalsAreFolded(t *testing.T) {
 		torn      bool
 		damaged   bool
 	}{
-		"one record":       {records: []checkpoint{whole}, want: map[string]int64{"a": 1, "b": 1}, continues: true},
-		"changes":          {records: []checkpoint{whole, a2, b2}, want: map[string]int64{"a": 2, "b": 2}, continues: true},
-		"a file less":      {records: []checkpoint{whole, gone, b2}, want: map[string]int64{"b": 2}, continues: true},
-		"and there again":  {records: []checkpoint{whole, gone, a2}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
-		"torn":             {records: []checkpoint{whole, a2, b2}, change: func(d []byte) []byte { return d[:len(d)-9] }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
-		"no last line end": {records: []checkpoint{whole, a2}, change: func(d []byte) []byte { return d[:len(d)-1] }, want: map[string]int64{"a": 2, "b": 1}},
-		"a bit": {records: []checkpoint{whole, a2, b2}, change: func(d []byte) []byte {
+		"one record":       {records: []record{whole}, want: map[string]int64{"a": 1, "b": 1}, continues: true},
+		"changes":          {records: []record{whole, a2, b2}, want: map[string]int64{"a": 2, "b": 2}, continues: true},
+		"a file less":      {records: []record{whole, gone, b2}, want: map[string]int64{"b": 2}, continues: true},
+		"and there again":  {records: []record{whole, gone, a2}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"torn":             {records: []record{whole, a2, b2}, change: func(d []byte) []byte { return d[:len(d)-9] }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
+		"no last line end": {records: []record{whole, a2}, change: func(d []byte) []byte { return d[:len(d)-1] }, want: map[string]int64{"a": 2, "b": 1}},
+		"a bit": {records: []record{whole, a2, b2}, change: func(d []byte) []byte {
 			return bytes.Replace(d, []byte(`"a","reading":[{"off":2`), []byte(`"a","reading":[{"off":3`), 1)
 		}, want: map[string]int64{"a": 1, "b": 1}, continues: true, torn: true, damaged: true},
-		"zeros at the end":       {records: []checkpoint{whole, a2}, change: func(d []byte) []byte { return append(d, make([]byte, 4096)...) }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
-		"the clock was slewed":   {records: []checkpoint{whole, a2}, now: boot{time: started + 1}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
-		"power cut":              {records: []checkpoint{whole, a2}, now: boot{time: started + 60}, want: map[string]int64{"a": 1, "b": 1}},
-		"the clock was set":      {records: []checkpoint{whole, withID(a2)}, now: boot{started + 60, id}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
-		"started twice":          {records: []checkpoint{whole, withID(a2)}, now: boot{started, "of another"}, want: map[string]int64{"a": 1, "b": 1}},
-		"no ID can be read":      {records: []checkpoint{whole, withID(a2)}, now: boot{time: started}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
-		"no ID could be read":    {records: []checkpoint{whole, a2}, now: boot{started, id}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
-		"power cut after a sync": {records: []checkpoint{whole, a2, synced(whole, a2), b2}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 1}},
-		"power cut in a sync":    {records: []checkpoint{whole, a2, b2, synced(whole, a2)}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 1}},
-		"synced at the end":      {records: []checkpoint{whole, a2, b2, synced(whole, a2, b2)}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 2}},
+		"zeros at the end":       {records: []record{whole, a2}, change: func(d []byte) []byte { return append(d, make([]byte, 4096)...) }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
+		"the clock was slewed":   {records: []record{whole, a2}, now: boot{time: started + 1}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"power cut":              {records: []record{whole, a2}, now: boot{time: started + 60}, want: map[string]int64{"a": 1, "b": 1}},
+		"the clock was set":      {records: []record{whole, withID(a2)}, now: boot{started + 60, id}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"started twice":          {records: []record{whole, withID(a2)}, now: boot{started, "of another"}, want: map[string]int64{"a": 1, "b": 1}},
+		"no ID can be read":      {records: []record{whole, withID(a2)}, now: boot{time: started}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"no ID could be read":    {records: []record{whole, a2}, now: boot{started, id}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"power cut after a sync": {records: []record{whole, a2, synced(whole, a2), b2}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 1}},
+		"power cut in a sync":    {records: []record{whole, a2, b2, synced(whole, a2)}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 1}},
+		"synced at the end":      {records: []record{whole, a2, b2, synced(whole, a2, b2)}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var data []byte
@@ -114,9 +114,9 @@ func TestJournalsAreFolded(t *testing.T) {
 
 // For any bytes in a state file, the records that are read are the first of the complete ones.
 func FuzzJournal(f *testing.F) {
-	b, err := appendRecord(nil, checkpoint{Files: []json.RawMessage{entryOf("a", 1)}})
+	b, err := appendRecord(nil, record{Files: []json.RawMessage{entryOf("a", 1)}})
 	if err == nil {
-		b, err = appendRecord(b, checkpoint{Boot: 5, Gone: []string{"a"}})
+		b, err = appendRecord(b, record{Boot: 5, Gone: []string{"a"}})
 	}
 	if err != nil {
 		f.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // State implements [lineage.Content].
 func (g *generation) State() lineage.State {
 	s := lineage.State{
-		File: lineage.File{Path: g.name, ID: g.id, ModTime: g.mtime, Size: g.size, Of: g.real},
+		File: lineage.File{Path: g.name, ID: g.id, ModTime: g.mtime, Size: g.size, Of: g.realPath},
 		Head: g.head, Off: g.off, Look: g.look, Recent: g.recent, Opaque: g.newline() == nil,
 	}
 	if c := g.contents; c != nil {
@@ -43,14 +43,6 @@ func fileOf(c lineage.Content) *generation {
 	return g
 }
 
-// filesOf returns the files of all, nil for each that is nil.
-func filesOf(all []lineage.Content) (of []*generation) {
-	for _, c := range all {
-		of = append(of, fileOf(c))
-	}
-	return of
-}
-
 // startAt sets the read offset to that of step, whose file g is.
 func (g *generation) startAt(step lineage.Step) {
 	g.off, g.look, g.recent = step.From, step.From, step.Recent
@@ -69,7 +61,7 @@ func started(steps []lineage.Step) (all []*generation) {
 // An opener opens files for the lineage of a source.
 type opener struct{ s *source }
 
-// Open implements [lineage.Disk].
+// Open implements [lineage.Opener].
 func (o opener) Open(f lineage.File) (lineage.Content, error) {
 	open := o.s.f.disk.openGeneration
 	if f.Packed {
@@ -85,7 +77,7 @@ func (o opener) Open(f lineage.File) (lineage.Content, error) {
 	return g, nil
 }
 
-// Look implements [lineage.Disk].
+// Look implements [lineage.Opener].
 func (o opener) Look(c lineage.Content) (lineage.State, error) {
 	g := fileOf(c)
 	head := make([]byte, lineage.HeadSize)
@@ -102,10 +94,10 @@ func (o opener) Look(c lineage.Content) (lineage.State, error) {
 	return s, nil
 }
 
-// Keep implements [lineage.Disk].
+// Keep implements [lineage.Opener].
 func (o opener) Keep(c lineage.Content, f lineage.File) bool {
 	g := fileOf(c)
-	g.real = f.Of
+	g.realPath = f.Of
 	if g.contents != nil {
 		if o.s.mayGrow(g) {
 			return false

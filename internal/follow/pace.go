@@ -159,9 +159,9 @@ func (r *run) arm() {
 	}
 }
 
-// checkpoint is called when the timer fires. It requests snapshots from the sources that have
+// requestSnapshots is called when the timer fires. It requests snapshots from the sources that have
 // printed something, or writes those it has.
-func (r *run) checkpoint() {
+func (r *run) requestSnapshots() {
 	switch r.state {
 	case asking:
 		r.write()

@@ -26,8 +26,8 @@ func (s *source) snapshot() {
 		s.f.saver.put(*s.saved, 0)
 		return
 	}
-	known := s.lineage.Checkpoint(contentsOf(s.held()))
-	all := savedSource{Path: s.path, Real: s.realName(), Read: known.Read, Beside: known.Beside, Archives: known.Archives}
+	known := s.lineage.Entry(contentsOf(s.held()))
+	all := savedSource{Path: s.path, RealPath: s.firstRealPath(), Read: known.Read, Beside: known.Beside, ListsArchives: known.ListsArchives}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
 		all.Context, replays[0] = s.out.context()
@@ -89,14 +89,14 @@ func (s *source) resume() (bool, error) {
 		s.saved, s.start, s.since = nil, Beginning, s.f.saver.since
 		return s.begin()
 	}
-	s.real = saved.Real
+	s.realPath = saved.RealPath
 	now, folder, beside, err := s.openAll()
 	if errors.Is(err, errLater) {
 		s.attention = true
 		return false, nil
 	}
 	last, older := saved.places()
-	r, later := s.lineage.Resume(s.f.disk.ctx, opener{s}, saved.checkpoint(), folder)
+	r, later := s.lineage.Resume(s.f.disk.ctx, opener{s}, saved.forLineage(), folder)
 	if later != nil {
 		r.Cancel()
 		s.attention = s.attention || errors.Is(later, lineage.ErrLater)
@@ -173,9 +173,9 @@ func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	return last, older
 }
 
-// checkpoint returns what the lineage needs of it.
-func (saved *savedSource) checkpoint() lineage.Checkpoint {
-	c := lineage.Checkpoint{Read: saved.Read, Beside: saved.Beside, Archives: saved.Archives}
+// forLineage returns the part of the entry that concerns the files.
+func (saved *savedSource) forLineage() lineage.Entry {
+	c := lineage.Entry{Read: saved.Read, Beside: saved.Beside, ListsArchives: saved.ListsArchives}
 	for _, r := range saved.Reading {
 		c.Reading = append(c.Reading, lineage.Place{Mark: r.Mark, Size: r.Size})
 		c.Current = r.Sink == 0
@@ -239,7 +239,7 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 	for i, r := range older {
 		g := fileOf(files[i].Content)
 		if files[i].Lost && r.Size > r.Off {
-			s.lostFile("a rotated file", r, fileOf(files[i].Broken))
+			s.reportGone("a rotated file", r, fileOf(files[i].Broken))
 		}
 		if g == nil && r.Context == "" {
 			continue
@@ -281,7 +281,7 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 // of what the file held, broken a damaged archive.
 func (s *source) lostTrack(now *generation, last savedReading, copied, broken *generation) {
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {
-		s.lostFile("the file", last, broken)
+		s.reportGone("the file", last, broken)
 		return
 	}
 	if now != nil && now.id.Ino == last.Ino {

@@ -63,7 +63,7 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 				}
 				return m
 			}
-			x.s.saved = &savedSource{Path: path, Beside: new(string), Archives: true, Reading: []savedReading{{Mark: place(path+".1", off), Size: test.size}, {Mark: place(path, 6)}}}
+			x.s.saved = &savedSource{Path: path, Beside: new(string), ListsArchives: true, Reading: []savedReading{{Mark: place(path+".1", off), Size: test.size}, {Mark: place(path, 6)}}}
 			test.change(t, x, path+".1")
 			x.read(test.want)
 			if told := x.messages(); !regexp.MustCompile("^" + test.told + "$").MatchString(told) {

@@ -189,7 +189,7 @@ func (r *run) loop(n int) {
 		case <-rest.C:
 			wake = r.watcher.wake
 		case <-r.timer.C:
-			r.checkpoint()
+			r.requestSnapshots()
 		case w := <-r.wrote:
 			if r.written(w); r.err != nil {
 				return

@@ -178,7 +178,7 @@ func (w *saver) load(j journal) {
 			unread = append(unread, path)
 			continue
 		}
-		s.Path, s.Real = path, decodePath(s.Real)
+		s.Path, s.RealPath = path, decodePath(s.RealPath)
 		w.loaded[path] = s
 		w.sources[path] = e
 	}
@@ -264,7 +264,7 @@ func (w *saver) put(s savedSource, pos int64) {
 		}
 	}
 	text := s
-	text.Path, text.Real = encodePath(s.Path), encodePath(s.Real)
+	text.Path, text.RealPath = encodePath(s.Path), encodePath(s.RealPath)
 	e, err := newEntry(text)
 	if err != nil {
 		return // strings and numbers always marshal
@@ -475,8 +475,8 @@ func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 }
 
 // newRecord returns a record with the entries in files.
-func (w *saver) newRecord(files map[string]json.RawMessage) checkpoint {
-	c := checkpoint{Host: w.host, Time: time.Now(), Names: encodePaths(w.patterns)}
+func (w *saver) newRecord(files map[string]json.RawMessage) record {
+	c := record{Host: w.host, Time: time.Now(), Names: encodePaths(w.patterns)}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		c.Files = append(c.Files, files[path])
 	}

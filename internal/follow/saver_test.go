@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
 )
 
 // The lines of a rotated file are not lost if several runs are killed while its name is missing:
@@ -105,11 +107,10 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	f.disk.room = room
 	f.saver.restore(f.sources[path])
 	_, folder, _, err := f.sources[path].openAll()
-	all := filesOf(folder.Files)
-	if open := f.disk.open.Load(); err != nil || len(all) != files+1 || open > room+1 {
-		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(all), files+1, open, err, room+1)
+	if open := f.disk.open.Load(); err != nil || len(folder.Files) != files+1 || open > room+1 {
+		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(folder.Files), files+1, open, err, room+1)
 	}
-	closeAll(all)
+	lineage.CloseAll(folder.Files)
 	turns(t, f, path)
 	rename(t, path, path+".0")
 	write(t, path, "two\n")

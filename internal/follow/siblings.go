@@ -34,15 +34,15 @@ func (f *family) sure(earlier *family) bool {
 func (s *source) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {
-		real = s.real
+		real = s.realPath
 	}
 	if real == "" {
 		real = s.path
 	}
-	now := &family{Family: new(lineage.Family), of: [2]string{real, s.real}}
+	now := &family{Family: new(lineage.Family), of: [2]string{real, s.realPath}}
 	paths := []string{real}
-	if s.real != "" && s.real != real {
-		paths = append(paths, s.real)
+	if s.realPath != "" && s.realPath != real {
+		paths = append(paths, s.realPath)
 	}
 	for _, path := range paths {
 		l, err := s.f.disk.list(filepath.Dir(path))
@@ -59,9 +59,9 @@ func (s *source) siblings(earlier *family) (*family, error) {
 		now.Add(path, now.lists[i].names, siblingAt)
 	}
 	if len(paths) > 1 { // the symbolic link leads to another file now
-		now.AddBetween(s.real, real, now.lists[0].names, siblingAt)
+		now.AddBetween(s.realPath, real, now.lists[0].names, siblingAt)
 		torn := now.Torn
-		now.Put(s.real, s.real, siblingAt)
+		now.Put(s.realPath, s.realPath, siblingAt)
 		now.Torn = torn // the file need not exist any more
 	}
 	return now, nil
@@ -155,8 +155,8 @@ func (s *source) sortAhead(g *generation, beside *family) {
 		older = older[:len(older)-1]
 	}
 	target := ""
-	if s.real != s.path {
-		target = s.realName()
+	if s.realPath != s.path {
+		target = s.firstRealPath()
 	}
 	sorted := contentsOf(older)
 	s.lineage.SortByAge(sorted, contentsOf(s.reading()), beside.Family, target)
@@ -175,23 +175,23 @@ func (s *source) resolve(g *generation) {
 	if id, _, err := lookAt(real); err != nil || id != g.id {
 		return
 	}
-	s.real = real
+	s.realPath = real
 	if real != s.path {
 		for _, h := range s.held() {
 			if h.id == g.id {
-				h.real, h.name = real, real
+				h.realPath, h.name = real, real
 			}
 		}
 	}
 }
 
-// realName returns the path at which the search of the next run begins if the name is a symbolic link:
+// firstRealPath returns the path at which the search of the next run begins if the name is a symbolic link:
 // that of the current file, after which others may be waiting.
-func (s *source) realName() string {
-	if s.cur != nil && s.cur.real != "" {
-		return s.cur.real
+func (s *source) firstRealPath() string {
+	if s.cur != nil && s.cur.realPath != "" {
+		return s.cur.realPath
 	}
-	return s.real
+	return s.realPath
 }
 
 // wait appends g, unless it is nil, to the files that are to be read.
@@ -214,7 +214,7 @@ func (s *source) rename(all []lineage.File) {
 	for _, g := range s.held() {
 		for _, c := range all {
 			if c.ID == g.id {
-				g.name, g.real = c.Path, c.Of
+				g.name, g.realPath = c.Path, c.Of
 			}
 		}
 	}

@@ -22,12 +22,12 @@ type source struct {
 	path  string // absolute
 	start Start
 
-	out   *outlet       // nil until a file exists
-	cur   *generation   // the current file; nil if there is none
-	old   []*generation // files before cur, kept open in case of late lines
-	ahead []*generation // files after cur that are not read yet
-	real  string        // path with symbolic links resolved, at the last check
-	read  time.Time     // time at which cur was last read to its end
+	out      *outlet       // nil until a file exists
+	cur      *generation   // the current file; nil if there is none
+	old      []*generation // files before cur, kept open in case of late lines
+	ahead    []*generation // files after cur that are not read yet
+	realPath string        // path with symbolic links resolved, at the last check
+	read     time.Time     // time at which cur was last read to its end
 
 	gaps    bool         // files may be missing in ahead and are searched
 	lineage *lineage.Log // which of the siblings are to be read
@@ -425,7 +425,7 @@ func (s *source) begin() (bool, error) {
 			// a file that was rotated since then had the name during this run
 			before.Since = s.f.began
 		}
-		s.real, _ = filepath.EvalSymlinks(s.path)
+		s.realPath, _ = filepath.EvalSymlinks(s.path)
 		if !s.whole && !s.ignoreSiblings(before.Since) {
 			s.attention = true
 			return false, nil

@@ -237,21 +237,21 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	write(t, path, "one\n")
 	again(t, newLog(), o, path, "one\n")
 	// with returns a state file with one record of the printed lines.
-	with := func(change func(c *checkpoint)) []byte {
+	with := func(change func(c *record)) []byte {
 		t.Helper()
 		j, err := readState(state)
 		if err != nil {
 			t.Fatal(err)
 		}
 		j.Files = slices.Collect(maps.Values(j.files))
-		change(&j.checkpoint)
-		body, err := json.Marshal(j.checkpoint)
+		change(&j.record)
+		body, err := json.Marshal(j.record)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fmt.Appendf(nil, "%s\n%s\n", stateHead(body), body)
 	}
-	good := with(func(*checkpoint) {})
+	good := with(func(*record) {})
 	const torn = `the checkpoint .*state is not used: it is torn, or not a checkpoint; lines may be printed again`
 	tests := map[string]struct {
 		data []byte
@@ -260,16 +260,16 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		"empty": {nil, `the checkpoint .*state is not used: it is empty: it was cut, or a run ended before its first checkpoint; lines may be printed again`},
 		"zeros": {make([]byte, len(good)), torn},
 		"a bit": {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
-		"an entry of another form": {with(func(c *checkpoint) {
+		"an entry of another form": {with(func(c *record) {
 			c.Files[0] = regexp.MustCompile(`"reading":\[.*\]`).ReplaceAll(c.Files[0], []byte(`"reading":1`))
 		}), `the checkpoint .*state has no entry that can be read for 1 file, beginning with .*app.log; lines may be printed again`},
-		"version": {with(func(c *checkpoint) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1; lines may be printed again`},
+		"version": {with(func(c *record) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1; lines may be printed again`},
 	}
 	if hostID() != "" {
 		tests["another machine"] = struct {
 			data []byte
 			told string
-		}{with(func(c *checkpoint) { c.Host = "another" }), `the checkpoint .*state is not used: it was written on another machine; lines may be printed again`}
+		}{with(func(c *record) { c.Host = "another" }), `the checkpoint .*state is not used: it was written on another machine; lines may be printed again`}
 	}
 	for n := 1; n < len(good)-1; n += 1 + len(good)/20 {
 		tests[fmt.Sprintf("first %d bytes", n)] = struct {

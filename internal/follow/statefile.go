@@ -106,7 +106,7 @@ func (w *saver) syncOutput() error {
 
 // append appends a record to the file. It sets w.rewrite if the file must be replaced instead;
 // w.writing is held.
-func (w *saver) append(c checkpoint) error {
+func (w *saver) append(c record) error {
 	b, err := appendRecord(nil, c)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 		return nil
 	}
 	all := w.size == end
-	mark := checkpoint{Synced: end, Time: time.Now()}
+	mark := record{Synced: end, Time: time.Now()}
 	mark.setBoot(w.boot())
 	err := w.append(mark)
 	marked := w.size

@@ -83,9 +83,9 @@ func TestStatsTellTheAgeOfCheckpoints(t *testing.T) {
 			}
 		}
 		expect("nothing was printed", Stats{})
-		w.put(savedSource{Path: "a", Real: "1"}, 10)
+		w.put(savedSource{Path: "a", RealPath: "1"}, 10)
 		time.Sleep(time.Second)
-		w.put(savedSource{Path: "a", Real: "2"}, 20)
+		w.put(savedSource{Path: "a", RealPath: "2"}, 20)
 		time.Sleep(time.Second)
 		w.save()
 		expect("nothing was taken", Stats{CheckpointAge: 2 * time.Second})

@@ -16,7 +16,7 @@ import (
 // unseenArchives opens the archives of files that were not read, or not to their end, and that are
 // not among opened, which the same search has found. It reports whether some may still be written,
 // and are to be looked at later.
-func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
+func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
 	if !l.Unpacks {
 		return nil, false
 	}
@@ -31,7 +31,7 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		if beside.hasUnpacked(f.Path) || isOpen(held, f.ID) {
 			continue
 		}
-		c, err := d.Open(f)
+		c, err := open.Open(f)
 		if errors.Is(err, ErrLater) {
 			later = true
 			continue
@@ -44,7 +44,7 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 			c.Close()
 			continue
 		}
-		from, archived, err := l.isArchived(ctx, d, c, f, held)
+		from, archived, err := l.isArchived(ctx, open, c, f, held)
 		twin := !archived && hasTwin(c, opened)
 		switch {
 		case err != nil, !archived && !twin && ctx.Err() != nil: // it could not be compared
@@ -56,7 +56,7 @@ func (l *Log) unseenArchives(ctx context.Context, d Disk, beside *Family, before
 		case from == 0 && f.ModTime.Before(l.LastChange.Truncate(time.Second)) && !l.mayBeOfEmpty(beside, f):
 			l.LeaveOut(f)
 			l.outdated = append(l.outdated, f)
-		case !d.Keep(c, f): // it may be the archive of a known file
+		case !open.Keep(c, f): // it may be the archive of a known file
 			later = true
 		default:
 			step, err := stepAt(c, from)
@@ -95,7 +95,7 @@ func (l looked) State() State { return l.state }
 // isArchived reports whether c is the archive f of a file in held, or of one that was read or must
 // not be read. If lines were added to a file after it was read, they are to be read from the offset
 // from. The result false is not valid if ctx is done. The only error is ErrLater.
-func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []Content) (from int64, archived bool, err error) {
+func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked
 	for _, o := range held {
@@ -103,7 +103,7 @@ func (l *Log) isArchived(ctx context.Context, d Disk, c Content, f File, held []
 			continue
 		}
 		// it may have been empty when it was opened, or was truncated since
-		if now, err := d.Look(o); err == nil && len(now.Head) > 0 {
+		if now, err := open.Look(o); err == nil && len(now.Head) > 0 {
 			all = append(all, looked{o, now})
 		}
 	}

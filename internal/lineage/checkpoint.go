@@ -14,30 +14,30 @@ type Place struct {
 	Size int64 // of the file; 0 if it was read to its end
 }
 
-// A Checkpoint is what another run needs to know about the files of a log.
-type Checkpoint struct {
+// An Entry holds what a checkpoint lists for one log: how another run finds its files again.
+type Entry struct {
 	Reading []Place // the oldest first
 	// the last of Reading had the name, or was to be read before the file that has it
 	Current bool
 	Read    []Mark // files that are not to be read again
 	// Beside holds the fingerprints of the files beside the name that must not be read; it is nil
-	// in a checkpoint of an earlier version. Archives is set if they include fingerprints of
+	// in a checkpoint of an earlier version. ListsArchives is set if they include fingerprints of
 	// archives.
-	Beside   *string
-	Archives bool
+	Beside        *string
+	ListsArchives bool
 }
 
 // MaxKnown is the number of files already read that a checkpoint lists.
 const MaxKnown = 8
 
-// Checkpoint returns what the next run needs, but for the files that are being read.
-func (l *Log) Checkpoint(held []Content) Checkpoint {
-	c := Checkpoint{Read: l.read[max(0, len(l.read)-MaxKnown):]}
-	c.Beside, c.Archives = l.knownFiles(held)
+// Entry returns the entry of the log, without Reading and Current. held are the open files.
+func (l *Log) Entry(held []Content) Entry {
+	e := Entry{Read: l.read[max(0, len(l.read)-MaxKnown):]}
+	e.Beside, e.ListsArchives = l.knownFiles(held)
 	if l.Unpacks { // files that are there now may be compressed before the next run
-		c.Read = slices.Concat(l.lastGone(MaxKnown), lastMarks(l.read, MaxKnown, l.LastChange))
+		e.Read = slices.Concat(l.lastGone(MaxKnown), lastMarks(l.read, MaxKnown, l.LastChange))
 	}
-	return c
+	return e
 }
 
 // knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must not
@@ -46,17 +46,17 @@ func (l *Log) Checkpoint(held []Content) Checkpoint {
 // read to their end. It returns nil if the checkpoint has none.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
-		if l.saved == nil || len(l.read)+len(l.leftOut) == 0 {
-			return l.saved, l.archives
+		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {
+			return l.savedBeside, l.listsArchives
 		}
-		all := Checkpoint{Beside: l.saved}.fingerprints()
+		all := Entry{Beside: l.savedBeside}.fingerprints()
 		for _, m := range l.read {
 			all = append(all, File{ID: ID{Ino: m.Ino}, ModTime: m.Time}.fingerprint())
 		}
 		for id, at := range l.leftOut {
 			all = append(all, File{ID: id, ModTime: at}.fingerprint())
 		}
-		return encodeFingerprints(all), l.archives
+		return encodeFingerprints(all), l.listsArchives
 	}
 	var all []string
 	for _, c := range l.family.Files {
@@ -94,9 +94,9 @@ func encodeFingerprints(all []string) *string {
 }
 
 // fingerprints returns the fingerprints in Beside.
-func (c Checkpoint) fingerprints() (all []string) {
-	if c.Beside != nil {
-		prints, _ := base64.RawStdEncoding.DecodeString(*c.Beside)
+func (e Entry) fingerprints() (all []string) {
+	if e.Beside != nil {
+		prints, _ := base64.RawStdEncoding.DecodeString(*e.Beside)
 		for p := range slices.Chunk(prints, fingerprintSize) {
 			all = append(all, string(p))
 		}

@@ -11,7 +11,7 @@ func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
 	listed, left := File{ID: ID{Ino: 1}, ModTime: time.Unix(1, 0)}, File{ID: ID{Ino: 2}, ModTime: time.Unix(2, 0)}
 	l := NewLog("app.log", NewRecords())
 	l.Unpacks = true
-	l.saved, l.archives = encodeFingerprints([]string{listed.fingerprint()}), true
+	l.savedBeside, l.listsArchives = encodeFingerprints([]string{listed.fingerprint()}), true
 	l.LeaveOut(listed)
 	l.LeaveOut(left)
 	beside, archives := l.knownFiles(nil)

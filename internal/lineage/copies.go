@@ -18,7 +18,7 @@ type Truncated struct {
 // claimed. continued reports whether the first copy holds all bytes that were read; it is then read
 // on from there. now is the file that has the name, held are the open files, and rotated the open
 // files that are older than the file. The only error is ErrLater.
-func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
+func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
 	// g was replaced if another file has the name, so a file may be a later one and not a copy
 	replaced := now == nil || now.State().ID != old.ID
@@ -27,7 +27,7 @@ func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, 
 		if f.ID == old.ID || l.records.same(f) {
 			continue
 		}
-		c, err := d.Open(f)
+		c, err := open.Open(f)
 		if err != nil {
 			continue
 		}
@@ -60,7 +60,7 @@ func (l *Log) Copies(ctx context.Context, d Disk, beside *Family, of Truncated, 
 	}
 	if l.Unpacks {
 		again := false
-		if copies, rest, again, err = l.unpackedCopies(ctx, d, beside, of.Content, now, held, copies, rest); err != nil {
+		if copies, rest, again, err = l.unpackedCopies(ctx, open, beside, of.Content, now, held, copies, rest); err != nil {
 			l.unclaim(copies)
 			return nil, false, err
 		}
@@ -114,7 +114,7 @@ func isOfNow(c, now Content) bool {
 // unpackedCopies appends to copies the archives of copies of old, which was truncated. rest is the
 // index of the copy that holds all bytes that were read of it, or -1; continued reports whether
 // there is one. The only error is ErrLater.
-func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
+func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID
 	others := slices.DeleteFunc(slices.Clone(held), func(c Content) bool { return c == old })
@@ -122,7 +122,7 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		if l.isLeftOut(f) || beside.hasUnpacked(f.Path) || isOpen(held, f.ID) {
 			continue
 		}
-		c, err := d.Open(f)
+		c, err := open.Open(f)
 		if errors.Is(err, ErrLater) {
 			return copies, rest, continued, err
 		}
@@ -147,7 +147,7 @@ func (l *Log) unpackedCopies(ctx context.Context, d Disk, beside *Family, old, n
 		}
 		from, archived := int64(0), false
 		if !replaced {
-			if from, archived, err = l.isArchived(ctx, d, c, f, others); err != nil {
+			if from, archived, err = l.isArchived(ctx, open, c, f, others); err != nil {
 				c.Close()
 				return copies, rest, continued, err
 			}

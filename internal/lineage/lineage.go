@@ -2,7 +2,7 @@
 // it since, which files are only copies or archives of lines that were read, and in which order the
 // others must be read.
 //
-// It is a value that is fed with listings and a checkpoint. Files are opened by its [Disk] alone;
+// It is a value that is fed with listings and a checkpoint. Files are opened by its [Opener] alone;
 // it starts no goroutine and asks no clock. It compares files by their first bytes and those before
 // the place up to which lines were read.
 package lineage
@@ -65,8 +65,8 @@ type Content interface {
 	Close()
 }
 
-// A Disk opens files for a [Log].
-type Disk interface {
+// An Opener opens files for a [Log].
+type Opener interface {
 	// Open opens a file, to be read from its beginning. The error wraps ErrLater if it may be
 	// opened later, and fs.ErrNotExist if there is none.
 	Open(f File) (Content, error)

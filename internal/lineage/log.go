@@ -25,8 +25,8 @@ type Log struct {
 
 	ignored time.Time // files beside the name that were not written to since then are ignored
 	// fingerprints of a checkpoint, for the next one, until the files are listed again
-	saved    *string
-	archives bool // saved has archives, too
+	savedBeside   *string
+	listsArchives bool // savedBeside has archives, too
 }
 
 // NewLog returns the lineage of the files called name. It knows nothing of them yet.
@@ -56,23 +56,23 @@ func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
 
-// Successors opens the files beside the name that are younger than before, that no log has read or
-// reads, and to which the name does not lead. It does not claim them. held are the files that are
-// open already. later reports whether some archives may still be written: they must be looked at
-// again.
-func (l *Log) Successors(ctx context.Context, d Disk, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
-	files := l.unseen(d, beside, before, now, rotated)
+// Successors opens the unread files beside the name that are younger than before, except now, the
+// file to which the name leads. It claims none of them. held are the open files, and rotated those
+// among them that are read only for late lines. later reports whether some archives may still be
+// written, so that the search must be repeated.
+func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
+	files := l.unseen(open, beside, before, now, rotated)
 	for _, c := range files {
 		unseen = append(unseen, Step{Content: c})
 	}
-	archives, later := l.unseenArchives(ctx, d, beside, before, files, held)
+	archives, later := l.unseenArchives(ctx, open, beside, before, files, held)
 	return append(unseen, archives...), later
 }
 
 // Take records what beside shows, once its files were found to be still there. It claims those
 // files in unseen that no other log reads, and returns them and the files that were read and closed
 // and have grown since.
-func (l *Log) Take(d Disk, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
+func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
 		for _, c := range beside.Archives {
@@ -83,7 +83,7 @@ func (l *Log) Take(d Disk, beside *Family, now Content, unseen []Step) (claimed,
 	}
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
-	late = l.grown(d, beside.Files)
+	late = l.grown(open, beside.Files)
 	for _, s := range unseen {
 		if l.Claim(s.Content) != nil {
 			s.Close()
@@ -98,18 +98,18 @@ func (l *Log) Take(d Disk, beside *Family, now Content, unseen []Step) (claimed,
 // records decide which files are younger, not times, since clocks may be set back. One exception: a
 // file with an old time whose compressed form existed before is taken for an archive that someone
 // has unpacked.
-func (l *Log) unseen(d Disk, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
+func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
 			continue
 		}
 		if l.Begun && c.ModTime.Before(l.LastChange) && (beside.hasArchive[c.Path] || l.family != nil && l.family.hasArchive[c.Path]) {
 			if _, read := l.closedRecord(c.ID); !read && l.leavesArchiveOf(beside, c.Path) {
-				l.ignore(d, c) // the next search may not see the archive
+				l.ignore(open, c) // the next search may not see the archive
 			}
 			continue
 		}
-		opened, err := d.Open(c)
+		opened, err := open.Open(c)
 		if err != nil {
 			continue
 		}
@@ -124,7 +124,7 @@ func (l *Log) unseen(d Disk, beside *Family, before Predecessor, now Content, ro
 			opened.Close()
 			continue
 		}
-		d.Keep(opened, c)
+		open.Keep(opened, c)
 		unseen = append(unseen, opened)
 	}
 	return unseen
@@ -138,13 +138,13 @@ func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
 }
 
 // grown opens files that were read and closed and that have grown since, to read their new lines.
-func (l *Log) grown(d Disk, all []File) (late []Step) {
+func (l *Log) grown(open Opener, all []File) (late []Step) {
 	for _, c := range all {
 		r, known := l.closedRecord(c.ID)
 		if !known || c.Size <= r.mark.Off || c.ModTime.Equal(r.mark.Time) {
 			continue
 		}
-		opened, err := d.Open(c)
+		opened, err := open.Open(c)
 		if err != nil {
 			continue
 		}
@@ -161,10 +161,10 @@ func (l *Log) grown(d Disk, all []File) (late []Step) {
 
 // IgnoreOlder records that the files in beside are older than the log if they were last written
 // before since, or if since is zero. It returns false if they cannot be opened now.
-func (l *Log) IgnoreOlder(d Disk, beside *Family, since time.Time) bool {
+func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
-			if (since.IsZero() || c.ModTime.Before(since)) && !l.ignore(d, c) {
+			if (since.IsZero() || c.ModTime.Before(since)) && !l.ignore(open, c) {
 				return false
 			}
 		}

@@ -12,7 +12,7 @@ import (
 type modelReader struct {
 	d       *modelDisk
 	log     *Log
-	saved   *Checkpoint // until its files are found
+	saved   *Entry // until its files are found
 	cur     *modelContent
 	old     []*modelContent // before cur, kept open for late lines
 	ahead   []*modelContent // after cur
@@ -281,11 +281,11 @@ func (r *modelReader) resume() bool {
 }
 
 // checkpoint returns what the next run needs.
-func (r *modelReader) checkpoint() *Checkpoint {
+func (r *modelReader) checkpoint() *Entry {
 	if r.saved != nil {
 		return r.saved
 	}
-	c := r.log.Checkpoint(r.held())
+	c := r.log.Entry(r.held())
 	for _, f := range r.reading() {
 		s := f.State()
 		p := Place{Mark: MarkAt(s, s.Off, s.Recent)}

@@ -242,11 +242,11 @@ func (l *Log) closedRecord(id ID) (record, bool) {
 
 // ignore records that c is older than l and is not read. It returns false if c cannot be opened
 // because too many files are open, or if another file has its path now.
-func (l *Log) ignore(d Disk, c File) bool {
+func (l *Log) ignore(open Opener, c File) bool {
 	if l.records.same(c) {
 		return true
 	}
-	opened, err := d.Open(c)
+	opened, err := open.Open(c)
 	if err != nil {
 		return !errors.Is(err, ErrLater) && !errors.Is(err, fs.ErrNotExist)
 	}

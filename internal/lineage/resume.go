@@ -16,13 +16,13 @@ type Folder struct {
 
 // Open opens the files in beside, besides now, which has the name. The error is ErrLater if some
 // cannot be opened now: if they were left out, they would be taken for new files later.
-func Open(d Disk, beside *Family, now Content) (Folder, error) {
+func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
 		f.Files = append(f.Files, now)
 	}
 	for _, c := range beside.Files {
-		opened, err := d.Open(c)
+		opened, err := open.Open(c)
 		switch {
 		case errors.Is(err, ErrLater):
 			CloseAll(f.Files)
@@ -31,7 +31,7 @@ func Open(d Disk, beside *Family, now Content) (Folder, error) {
 		case now != nil && opened.State().ID == now.State().ID:
 			opened.Close()
 		default:
-			d.Keep(opened, c)
+			open.Keep(opened, c)
 			f.Files = append(f.Files, opened)
 		}
 	}
@@ -53,8 +53,8 @@ type Resumption struct {
 	Older  []Older // those of the other places, in their order
 
 	log      *Log
-	disk     Disk
-	from     Checkpoint
+	opener   Opener
+	from     Entry
 	last     Mark    // of Found
 	older    []Place // of Older
 	folder   Folder
@@ -65,13 +65,13 @@ type Resumption struct {
 // Resume finds, among the files of f, the file that a checkpoint was reading. It records nothing
 // but archives that must not be read. The error is ErrLater if some archives may still be written,
 // or the error of ctx.
-func (l *Log) Resume(ctx context.Context, d Disk, from Checkpoint, f Folder) (*Resumption, error) {
-	r := &Resumption{log: l, disk: d, from: from, older: from.Reading, folder: f, files: f.Files}
+func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*Resumption, error) {
+	r := &Resumption{log: l, opener: open, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {
 		r.last, r.older = r.older[n-1].Mark, r.older[:n-1]
 	}
 	later := false
-	if r.archives, later = l.archivesSince(d, from, f.Family, r.last); later {
+	if r.archives, later = l.archivesSince(open, from, f.Family, r.last); later {
 		return r, ErrLater
 	}
 	if r.Found = find(r.files, r.last); r.Found.Content == nil {
@@ -133,13 +133,13 @@ func (r *Resumption) Record() {
 	if len(r.folder.Family.Archives) > 0 && !r.last.wasArchive(r.Found.Content) {
 		l.LastChange = r.last.Time
 	}
-	l.saved, l.archives = r.from.Beside, r.from.Archives
+	l.savedBeside, l.listsArchives = r.from.Beside, r.from.ListsArchives
 }
 
 // archivesSince opens the archives that a checkpoint does not list and that may be read. last is
 // the mark of the file that was read last. later reports whether some archives may still be
 // written.
-func (l *Log) archivesSince(d Disk, from Checkpoint, beside *Family, last Mark) (found []Content, later bool) {
+func (l *Log) archivesSince(open Opener, from Entry, beside *Family, last Mark) (found []Content, later bool) {
 	if !l.Unpacks {
 		return nil, false
 	}
@@ -150,18 +150,18 @@ func (l *Log) archivesSince(d Disk, from Checkpoint, beside *Family, last Mark) 
 		case l.isLeftOut(f):
 			continue
 		case reads:
-		case from.Archives && slices.Contains(listed, f.fingerprint()), !from.Archives && f.ModTime.Before(last.Time):
+		case from.ListsArchives && slices.Contains(listed, f.fingerprint()), !from.ListsArchives && f.ModTime.Before(last.Time):
 			l.LeaveOut(f)
 			continue
 		case beside.hasUnpacked(f.Path):
 			continue
 		}
-		c, err := d.Open(f)
+		c, err := open.Open(f)
 		switch {
 		case errors.Is(err, ErrLater):
 			later = true
 		case err == nil:
-			d.Keep(c, f)
+			open.Keep(c, f)
 			found = append(found, c)
 		}
 	}
@@ -224,7 +224,7 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 				broken = c
 				continue
 			}
-			r.disk.Keep(c, c.State().File)
+			r.opener.Keep(c, c.State().File)
 		}
 	}
 	return Step{}, broken
@@ -266,7 +266,7 @@ func (r *Resumption) FindCopy() Step {
 // it lists as read, and the files that it lists beside the name. All others are newer, whatever
 // their time. A checkpoint of an earlier version does not list files beside the name; then the
 // files last written before since are older.
-func (l *Log) ignoreSaved(from Checkpoint, all []Content, now Content, since time.Time) {
+func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
 	for _, c := range all {

@@ -26,7 +26,7 @@ type action struct {
 type world struct {
 	modelDisk
 	reader    *modelReader
-	last      *Checkpoint     // before the last look
+	last      *Entry          // before the last look
 	since     map[string]int  // prints since then
 	due       map[string]bool // lines that a look could see
 	mayDouble map[string]bool // lines that were printed after the checkpoint of a killed run
@@ -173,7 +173,7 @@ var actions = []action{
 
 // restart begins another run with a checkpoint. It does not find rotated files that were empty, but
 // as those that were closed.
-func (w *world) restart(from *Checkpoint) {
+func (w *world) restart(from *Entry) {
 	w.reader = newModelReader(&w.modelDisk, w.reader.closes, w.printed)
 	w.reader.saved = from
 	w.since, w.last = nil, from
