@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// ABRT keeps the stacks of a crash in the file core_backtrace as JSON, which satyr writes on one line
-// or with a member on each line:
+// ABRT keeps the stacks of a crash in the file core_backtrace as JSON, which satyr writes on one
+// line or with a member on each line:
 //
 //	{   "address": 139851234
 //	,   "build_id": "3a0a920c3f1b7c55"
@@ -17,10 +17,11 @@ import (
 //	,   "file_name": "/opt/shop/libledger.so"
 //	}
 //
-// The offset is that of a return address from the load base, but for the first frame of a thread.
-// Answers are members of the same object, so that the file stays JSON: function_name, if it has none,
-// source_file, source_line and inlined_by. A name that it has is that of a symbol: the line is then that
-// function's, and the calls inlined into it are the member inlined.
+// The offset is the distance of a return address from the load base, except in the first frame of a
+// thread. Answers are members of the same object, so that the file stays JSON: function_name, if
+// the object has none, source_file, source_line and inlined_by. An existing name is the name of a
+// symbol: then the line is in that function, and the calls inlined into it are in the member
+// inlined.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",
@@ -28,11 +29,11 @@ var abrt = Dialect{
 }
 
 const (
-	maxABRTFrames  = 512 // of a line
-	maxABRTMembers = 8   // of a frame, each on a line of its own
+	maxABRTFrames  = 512 // frames in a line
+	maxABRTMembers = 8   // members of a frame, each on its own line
 )
 
-// An abrtFrame is the JSON of a frame.
+// An abrtFrame is a frame in JSON.
 type abrtFrame struct {
 	Address  uint64
 	BuildID  string  `json:"build_id"`
@@ -42,7 +43,7 @@ type abrtFrame struct {
 	Source   string  `json:"source_file"`
 }
 
-// matchABRT matches a line with frames of which the first has "d_o", of build_id_offset, at at.
+// matchABRT matches a line with frames, the first of which has "d_o", from build_id_offset, at at.
 func matchABRT(r *Reader, l *Line, at int) bool {
 	const before, after = `"build_i`, `ffset"`
 	b := l.Text
@@ -50,7 +51,7 @@ func matchABRT(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	if open := bytes.LastIndexByte(b[:at], '{'); open < 0 || bytes.IndexByte(b[open:], '}') < 0 {
-		r.open(windowABRT, r.number) // the other members are on lines of their own
+		r.open(windowABRT, r.number) // the other members have their own lines
 		return true
 	}
 	number := -1
@@ -78,7 +79,7 @@ func matchABRT(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// matchABRTFile matches the last member of a frame that is printed with a member on each line.
+// matchABRTFile matches the last member of a frame whose members have separate lines.
 func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	from := blanksAfter(b, 0)
@@ -106,7 +107,7 @@ func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	return r.modules.abrtFrame(l, &frame, number, from, end)
 }
 
-// abrtFrame adds a frame to whose JSON members can be added at end.
+// abrtFrame adds a frame; further JSON members can be added at end.
 func (c *modules) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bool {
 	id, err := buildid.Parse(bytes.ToLower([]byte(frame.BuildID)))
 	if err != nil || frame.Offset == nil || frame.Source != "" || len(frame.File) > maxPath {

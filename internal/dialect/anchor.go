@@ -1,30 +1,30 @@
 package dialect
 
-// An anchor is the few bytes at which the search for a frame begins. Nearly every dialect has a
-// hexadecimal number with its prefix.
+// An anchor is a text of a few bytes at which the search for a frame begins. In nearly every
+// dialect it is the prefix of a hexadecimal number.
 type anchor uint8
 
 const (
 	anchor0x     anchor = iota // "0x"
 	anchorPC                   // " pc": Android
-	anchorIP                   // " ip" or "nip": the kernel's line for a process that died
+	anchorIP                   // " ip" or "nip": the kernel's line for a crashed process
 	anchorOffset               // "\"o\"": MongoDB
 	anchorAt                   // "@ 0": folly
 	anchorWn                   // "wn]": perf's [unknown]
 	anchorPCIs                 // "C=0": Go's PC=0x
-	anchorMember               // "d_o": build_id_offset of ABRT
+	anchorMember               // "d_o": part of ABRT's build_id_offset
 	anchorPath                 // " (/": bpftrace
 	anchors
 
-	// anchorLine stands for no text: its grammars match lines without an anchor that follow another
-	// line of their dialect. They have a window, and are tried only in it.
+	// anchorLine has no text: its grammars match lines without an anchor after another line of
+	// their dialect. They have a window, and are tried only while it is open.
 	anchorLine
 )
 
 var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", "d_o", " (/"}
 
-// digitsAfter is the distance in bytes of the hexadecimal digits from the beginning of each anchor;
-// 0 if no digits follow.
+// digitsAfter is the distance in bytes from the start of each anchor to its hexadecimal digits; 0
+// if no digits follow.
 var digitsAfter = [anchors]int{anchor0x: len("0x"), anchorIP: len("ip="), anchorAt: len("@ ")}
 
 // ends is the set of the last bytes of anchors.
@@ -35,8 +35,8 @@ var ends = func() (set [256]bool) {
 	return set
 }()
 
-// anchorTo returns the anchor that ends with b[last], and its offset. It compares bytes by hand,
-// since it is called for a third of the bytes of lines that have an anchor.
+// anchorTo returns the anchor that ends with b[last], and its offset. It compares bytes one by one,
+// since it is called for a third of the bytes in lines with an anchor.
 func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	if last == 0 {
 		return 0, 0, false
@@ -64,16 +64,16 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-// anchorOf returns the anchor of the mark at mark, and its offset. A mark is three bytes by which an
-// anchor is found, so that few other texts have it: "0x" and the byte before, "]:0", "pc ", "PC=", or
-// another anchor, or its first three bytes. At the beginning of a line it is "0x" itself.
+// anchorOf returns the anchor for the mark at mark, and its offset. A mark is a text of three bytes
+// that leads to an anchor and that few other texts contain: "0x" and the byte before, "]:0", "pc ",
+// "PC=", another anchor, or the first three bytes of one. At the start of a line it is just "0x".
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {
 	case '0', 'p':
 		last = mark + 1
 	case ']', 'P':
-		last = mark + 3 // of "]:0x" and "PC=0"
+		last = mark + 3 // in "]:0x" and "PC=0"
 	}
 	if last >= len(b) || !ends[b[last]] {
 		return 0, 0, false

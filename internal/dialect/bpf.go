@@ -2,19 +2,19 @@ package dialect
 
 import "bytes"
 
-// bpftrace prints the stacks of user space, in the mode perf, as
+// bpftrace prints stacks of user space, in its mode perf, as
 //
 //	7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)
 //	55d0c0a013cb 0x55d0c0a013cb ([unknown])
 //	55d0c0a013cb 0x55d0c0a013cb (/opt/shop/inventory)
 //
-// and the tools of bcc that print addresses as
+// and the bcc tools that print addresses print them as
 //
 //	0x00007f31c2a01154	ledger_audit+0x16 [libledger.so]
 //	0x000055d0c0a013cb	[unknown] [inventory]
 //
-// The first frame of a stack is exact, or follows the instruction of a system call; the others are
-// return addresses. A name comes from the symbol table, so only the line is added to it.
+// The first frame of a stack is exact, or follows a system call instruction; the others are return
+// addresses. A name comes from the symbol table, so only the line is added to it.
 var bpf = Dialect{
 	Name: "bpf", Who: "bpftrace: ustack(perf); the tools of bcc that print addresses",
 	Needs:  "the file at the path, and a name of the module in one of its frames; or --image FILE@BASE",
@@ -100,7 +100,7 @@ func matchBCC(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// bpfCall returns what the address of a frame is; entry is set if it is the beginning of a function.
+// bpfCall returns the kind of a frame's address; entry is set if a function begins there.
 func (r *Reader) bpfCall(entry bool) Call {
 	switch {
 	case entry:

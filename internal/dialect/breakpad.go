@@ -19,8 +19,8 @@ import (
 //	Loaded modules:
 //	0x7f31c2a00000 - 0x7f31c2a04fff  libledger.so  ???  (WARNING: No symbols, libledger.so, C0920A3A1B3F557C3A0A920C3F1B7C550)
 //
-// The number is an offset from the base of the module, or from the function. In the first frame of
-// a thread it is that of the instruction, in the others that of a return address. The list of
+// The number is an offset from the base of the module, or from the function. It belongs to the
+// instruction in the first frame of a thread, and to a return address in the others. The list of
 // modules has the first 16 bytes of their build IDs, as the fields of a GUID.
 var breakpad = Dialect{
 	Name: "breakpad", Who: "Breakpad's minidump_stackwalk, rust-minidump",
@@ -28,7 +28,7 @@ var breakpad = Dialect{
 	Sample: " 1  libledger.so + 0x1154",
 }
 
-// breakpadLines is the most lines between the reason of the crash and the list of modules: a frame
+// breakpadLines bounds the lines between the reason of the crash and the list of modules: a frame
 // has up to ten lines, a thread hundreds of frames.
 const breakpadLines = maxWindow
 
@@ -40,7 +40,7 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	if !ok || !onlyBlanks(b, end) || !endsWith(b, at, plus) {
 		return false
 	}
-	digits := blanksAfter(b, 0) // after the prefix of a log, such as a time
+	digits := blanksAfter(b, 0) // after a log prefix, such as a time
 	to := at - len(plus)
 	number, from, ok := 0, digits, false
 	for !ok && digits < to {
@@ -80,8 +80,8 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// breakpadModule takes a module from Breakpad's list, whose warning is at at. One with symbols has
-// no warning and no ID.
+// breakpadModule reads a module from Breakpad's list, whose warning is at at. A module with symbols
+// has no warning and no ID.
 func breakpadModule(r *Reader, b []byte, at int) {
 	rest := b[at+len("WARNING: No symbols, "):]
 	comma := bytes.LastIndexByte(rest, ',')
@@ -96,8 +96,8 @@ func breakpadModule(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(rest[:comma]), Prefix: prefix, Main: bytes.Contains(b[:at], []byte("  (main)"))})
 }
 
-// debugID returns the first 16 bytes of the build ID with this identifier of Breakpad: the fields
-// of a GUID, of which the first three are printed in the other byte order, and an age.
+// debugID returns the first 16 bytes of the build ID from an identifier of Breakpad. This has the
+// fields of a GUID, the first three of which are printed in the other byte order, and an age.
 func debugID(digits []byte) (id buildid.ID, ok bool) {
 	if len(digits) <= 32 {
 		return id, false

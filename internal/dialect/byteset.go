@@ -1,7 +1,7 @@
 package dialect
 
-// A byteSet is a set of values of bytes. Most texts of headers have a byte that a short text has not,
-// so that the text needs no search for them.
+// A byteSet is a set of byte values. Most header texts contain a byte that a short text does not,
+// so that the text need not be searched for them.
 type byteSet [4]uint64
 
 // bytesOf returns the bytes of b.

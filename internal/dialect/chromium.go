@@ -22,7 +22,7 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.hashed(&h, Vaddr)
-	// Chromium also subtracts one from the address that a signal interrupted, which is not a return
+	// Chromium also subtracts one from an address interrupted by a signal, which is not a return
 	// address.
 	f.Value, f.Call = f.Value+1, Return
 	f.Digits = Span{}
@@ -31,8 +31,8 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchChromiumUnknown matches a frame without a module, which only the mappings of the process can
-// resolve. Its address begins at at.
+// matchChromiumUnknown matches a frame without a module, which needs the mappings of the process.
+// Its address begins at at.
 func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const unknown = " <unknown>"
@@ -53,8 +53,8 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// Frames of Node.js, with the exported symbol at the address and the name that the module was
-// given:
+// Frames of Node.js, with the exported symbol at the address and the name under which the module
+// was loaded:
 //
 //	1: 0xc8e4a0 node::Abort() [node]
 //	4: 0x7f31c2a01154  [/opt/shop/ledger.node]
@@ -90,7 +90,7 @@ func matchNode(r *Reader, l *Line, at int) bool {
 	name := Span{min(end+1, open), open}
 	text := b[name.From:name.To]
 	if _, from, ok := decimalBefore(text, len(text)); ok && from > 0 && text[from-1] == ':' {
-		return false // Node has named the frame
+		return false // Node has already named the frame
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start

@@ -6,14 +6,14 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The traces of ClickHouse, in its log and in the texts of its exceptions:
+// Traces of ClickHouse, in its log and in its exceptions:
 //
-//  1. DB::TCPHandler::run() @ 0x000000000f5a1b2c
-//  2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
+//  1. DB::TCPHandler::run() @ 0x000000000f5a1b2c  2. ? @ 0x0000000000027249 in
 //
-// The number is a return address, as the ELF file has it. A frame without a path is in the
-// executable, whose build ID is in the line that reports the signal, and in the one for the start
-// of the server.
+// /usr/lib/x86_64-linux-gnu/libc.so.6
+//
+// The number is the address of a return address in the ELF file. A frame without a path is in the
+// executable, whose build ID is in the lines that report the signal and the start of the server.
 var clickhouse = Dialect{
 	Name: "clickhouse", Who: "ClickHouse",
 	Needs:  "the build ID in the log, or --image clickhouse=FILE",
@@ -51,14 +51,14 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	case hasAt(b, end, in+"/") && len(b)-end < maxPath:
 		path := bytes.TrimRight(b[end+len(in):], " \t\r")
 		if bytes.IndexByte(path, ' ') >= 0 {
-			return false // a path with blanks looks like a path with an answer after it
+			return false // a path with blanks looks like a path followed by an answer
 		}
 		f.Module = r.modules.name(path)
 	default:
 		return false
 	}
 	if r.clickHouseSignal > 0 && r.number-r.clickHouseSignal < maxDump && !bytes.Contains(function, []byte("StackTrace::StackTrace(")) {
-		f.Call = Exact // ClickHouse leaves out the frames of the signal handler
+		f.Call = Exact // ClickHouse omits the frames of the signal handler
 	}
 	r.clickHouseSignal = 0
 	f.Inline = InlineNumbered
@@ -69,8 +69,8 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberedStart returns the offset in b of the first number with which a frame of ClickHouse may
-// begin, such as "1. ", and the number. The offset is -1 if there is no number.
+// numberedStart returns the offset in b of the first number that may begin a ClickHouse frame, such
+// as "1. ", and the number. The offset is -1 if there is no such number.
 func numberedStart(b []byte) (start, number int) {
 	for at := 0; at < len(b); {
 		i := bytes.Index(b[at:], []byte(". "))
@@ -87,7 +87,7 @@ func numberedStart(b []byte) (start, number int) {
 	return -1, 0
 }
 
-// hasLine reports whether a function of ClickHouse has its file and line before it, or after it as
+// hasLine reports whether a ClickHouse function has its file and line before it, or after it as
 // before version 20.
 func hasLine(b []byte) bool {
 	for at := 0; ; {
@@ -102,7 +102,7 @@ func hasLine(b []byte) bool {
 	}
 }
 
-// clickhouseBuild reads the build ID of ClickHouse:
+// clickhouseBuild reads ClickHouse's build ID:
 //
 //	(version 24.8.4.13 (official build), build id: 7D1C…, git hash: …) (from thread 4711) Received signal 11
 //	Starting ClickHouse 24.8.4.13 (revision: 54491, git hash: …, build id: 7D1C…), PID 12

@@ -5,26 +5,26 @@ import (
 	"encoding/binary"
 )
 
-// A Listing is the code around an instruction that has failed, as Linux lists it:
+// A Listing is Linux's listing of the code around a failed instruction:
 //
 //	Code: 89 e5 <89> 3a …
 //	Code: a9bf7bfd (f9000001)
 type Listing struct {
 	Before int    // bytes of the line before "Code:"
-	Bytes  []byte // as they are in memory
-	At     int    // offset in Bytes of the instruction that has failed
+	Bytes  []byte // in memory order
+	At     int    // offset in Bytes of the failed instruction
 	Arm64  bool   // AArch64; otherwise x86-64
 }
 
 // listingMark is the text before the code.
 const listingMark = "Code: "
 
-// maxListing is the length of a line that is looked at, in bytes: x86 lists 64 bytes of code.
+// maxListing is the number of bytes of a line that are searched: x86 lists 64 bytes of code.
 const maxListing = 1024
 
-// ListedCode returns the listing of a line, which may have its end. ok is false if there is none, or
-// if it is of another processor. Arm of 32 bits lists code as AArch64 does: nearly all its
-// instructions begin with the condition "always", 0xe, which is seldom there in AArch64.
+// ListedCode returns the listing in a line, which may have its line end. ok is false if there is
+// none, or if it is for another processor. 32-bit Arm lists code in the same form as AArch64:
+// nearly all of its instructions begin with the condition "always", 0xe, which is rare on AArch64.
 func ListedCode(line []byte) (l Listing, ok bool) {
 	if len(line) > maxListing {
 		return l, false

@@ -6,16 +6,16 @@ import (
 	"math/bits"
 )
 
-// A Crash holds what the kernel logs of a process that it has killed, apart from the frame. Later
-// lines of the log add to it, so it belongs to the Reader of the frame.
+// A Crash holds what the kernel logs about a process that it has killed, except the frame. Later
+// lines of the log add to it, so the frame's Reader owns it.
 type Crash struct {
-	Start, Size uint64 // address and bytes of the mapping of the code; Size is 0 if it is not known
-	Addr        uint64 // address of the frame, if a later line has it; otherwise 0
+	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
+	Addr        uint64 // address of the frame if a later line has it; otherwise 0
 
 	Codes []Code // listings of the first maxCodes lines of code after the frame
 }
 
-// If several processes die at once, their lines of code may come after the frames of all of them.
+// If several processes die at once, their lines of code may follow all of the frames.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -23,21 +23,21 @@ const (
 
 // A Code is a listing of the code around a frame: Code: 89 e5 <89> 3a …
 type Code struct {
-	Units []uint32 // in the order of memory
+	Units []uint32 // in memory order
 	Width int      // bytes of a unit: 1, 2 or 4
 	At    int      // index of the unit at the address of the frame
 }
 
 const (
-	maxUnits  = 128 // units of a listing; the kernel lists 64 bytes on x86
-	MinListed = 16  // bytes of a file that must agree with the listing; fewer may agree by chance
-	MinValues = 4   // different units that a listing must have, because padding proves nothing
+	maxUnits  = 128 // units in a listing; the kernel lists 64 bytes on x86
+	MinListed = 16  // bytes of a file that must match the listing; fewer may match by chance
+	MinValues = 4   // different units that a listing needs, because padding proves nothing
 )
 
 // deaths holds the last processes that the kernel has killed.
 type deaths struct {
 	crashes []*Crash // oldest first, at most maxCrashes
-	at      int64    // line of the last one; 0: none
+	at      int64    // line of the last crash; 0: none
 }
 
 // add returns a new Crash for a frame of the current line.
@@ -67,7 +67,8 @@ func (d *deaths) addCode(text []byte) {
 	}
 }
 
-// codeLine takes the listing of a line for the last frame of a kernel, or the crashes before it.
+// codeLine assigns the listing in a line to the last frame of a kernel, or to the crashes before
+// it.
 func codeLine(r *Reader, b []byte, at int) {
 	text := b[at+len("ode: "):]
 	if !r.kernel.takeCode(text, r.number, r.inPast) && !r.inPast {
@@ -88,7 +89,7 @@ func counterLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// parseCode parses a listing: units of equal size, of which one is in brackets.
+// parseCode parses a listing: units of equal size, one of them in brackets.
 func parseCode(b []byte) (c Code, ok bool) {
 	c.At = -1
 	for _, word := range bytes.Fields(b) {
@@ -118,7 +119,7 @@ func (c *Code) values() int {
 	return bits.OnesCount64(seen)
 }
 
-// Bytes returns the listing as it is in memory of this byte order.
+// Bytes returns the bytes of the listing in memory, for this byte order.
 func (c *Code) Bytes(order binary.ByteOrder) []byte {
 	b := make([]byte, len(c.Units)*c.Width)
 	for i, u := range c.Units {

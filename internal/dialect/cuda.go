@@ -10,9 +10,9 @@ import "bytes"
 //	=========     Host Frame:/opt/shop/libledger.so (ledger_audit + 0x16) [0x1154]
 //	=========     Host Frame:main in main.cu:12 [0x6e6f]
 //
-// The number is the offset of a return address from the load base. A frame with its line, as the
-// last one, is left as it is. In the first form the module is on a line of its own, after which the
-// answer is.
+// The number is the offset of a return address from the load base. A frame that has a line, like
+// the last one, is unchanged. In the first form the module has its own line, and the answer follows
+// that line.
 var cuda = Dialect{
 	Name: "compute-sanitizer", Who: "NVIDIA's compute-sanitizer, cuda-memcheck",
 	Needs:  "the file at the path, or --image",
@@ -21,15 +21,15 @@ var cuda = Dialect{
 
 const (
 	hostFrame  = "Host Frame:"
-	hostMargin = "=========" // the beginning of all lines
+	hostMargin = "=========" // start of each line
 )
 
-// A hostPlace is what a line with a host frame has.
+// A hostPlace has the parts of a line with a host frame.
 type hostPlace struct {
 	function, module []byte
 	offset           uint64
-	start            int // of "Host Frame:"
-	name, open, end  int // the beginning of the function, the place of " [0x", and the end of "]"
+	start            int // offset of "Host Frame:"
+	name, open, end  int // offsets of the function, of " [0x", and after "]"
 }
 
 // hostPlaceIn parses a line with a host frame, whose offset in brackets is at at.
@@ -121,7 +121,7 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// isNamed reports whether the path of a library has a name after it, as an answer without a line.
+// isNamed reports whether a name follows the path of a library, like an answer without a line.
 func isNamed(b []byte) bool {
 	i := bytes.LastIndex(b, []byte(".so"))
 	return i >= 0 && bytes.HasPrefix(bytes.TrimLeft(b[i+len(".so"):], ".0123456789"), []byte(" "))

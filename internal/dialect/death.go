@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// The line that the kernel logs for a process that a fault has killed:
+// The kernel's line about a process killed by a fault:
 //
 //	inventory[4711]: segfault at 10 ip 000055d0c0a012d2 sp 00007ffd error 6 in inventory[12d2,55d0c0a01000+1000] likely on CPU 1 (core 1, socket 0)
 //	traps: inventory[4711] trap invalid opcode ip:55d0c0a012d2 sp:7ffd error:0 in inventory[55d0c0a01000+1000]
@@ -10,8 +10,8 @@ import "bytes"
 //	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
 //
 // The file is given by the last part of its path. The brackets hold the mapping and, from Linux 6.1
-// on, the offset in the file. The address is that of the instruction. On x86 and PowerPC the next
-// line lists the code around it, which proves that a file is the one that ran.
+// on, the offset in the file. The address is the instruction's. On x86 and PowerPC the next line
+// lists the code around it, which proves whether a file is the one that ran.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the line for a process that a fault has killed",
 	Needs:  "the code on the next line and a file of that name, or --image",
@@ -57,8 +57,8 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 	return r.died(l, close, end, addr)
 }
 
-// matchUnhandled matches the line of kernels that print no instruction pointer in it, such as those
-// of RISC-V and AArch64. The "0x" at at begins a code of the fault.
+// matchUnhandled matches the line of kernels that print no instruction pointer in it, such as
+// RISC-V and AArch64. The "0x" at at begins a fault code.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
@@ -94,8 +94,8 @@ func processBefore(b []byte, end int) int {
 	return close
 }
 
-// died adds the frame of a process whose PID ends at close. The file and its mapping follow at at:
-// " in FILE[OFFSET,START+SIZE]".
+// died adds the frame of a process whose PID ends at close. Its file and mapping follow at at: " in
+// FILE[OFFSET,START+SIZE]".
 func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	b := bytes.TrimRight(l.Text, " \t")
 	end := len(b)

@@ -2,12 +2,11 @@ package dialect
 
 import "bytes"
 
-// A Program holds what the log of a device has about the file of its program. Empty fields are not
-// known.
+// A Program holds a device log's facts about the file of its program. Empty fields are not known.
 type Program struct {
-	Hash    string // first hexadecimal digits, in lower case, of the SHA-256 of the file
+	Hash    string // first hexadecimal digits, in lower case, of the file's SHA-256
 	ID      string // first hexadecimal digits, in lower case, of its build ID
-	Version string // of its build, which is one of the strings in the file
+	Version string // version of its build, which is also a string in the file
 }
 
 // Bounds of the fields of a Program, in bytes.
@@ -17,7 +16,7 @@ const (
 	maxVersion       = 100
 )
 
-// bounded returns p without the fields that are too long.
+// bounded returns p without fields that are too long.
 func (p Program) bounded() Program {
 	if len(p.Hash) > maxProgramDigits {
 		p.Hash = ""
@@ -31,13 +30,13 @@ func (p Program) bounded() Program {
 	return p
 }
 
-// Restarts reports whether the line that has changed before to p is of a program that starts. The hash of
-// ESP-IDF also comes after a backtrace.
+// Restarts reports whether a line that changed the facts from before to p belongs to a starting
+// program. ESP-IDF also prints its hash after a backtrace.
 func (p Program) Restarts(before Program) bool {
 	return before.Version != "" && p.Version != before.Version || before.ID != "" && p.ID != before.ID
 }
 
-// The marks of the lines with facts about the program of a device:
+// Marks of lines with facts about the program on a device:
 //
 //	I (29) cpu_start: ELF file SHA256:  9d0e9a1f0...
 //	*** Booting Zephyr OS build v3.7.0-123-gb7a06954094c ***
@@ -49,17 +48,18 @@ var (
 	gnuBuildIDMark = []byte("GNU Build I")
 )
 
-// programMarks are the marks that lines without an address may have.
+// programMarks are the marks in lines that may have no address.
 var programMarks = [...][]byte{zephyrMark, gnuBuildIDMark}
 
-// A ProgramSearch finds, in one block of a log, the lines with facts about the program of a device that
-// have no address. The zero value is ready; each block needs its own.
+// A ProgramSearch finds, in one block of a log, the lines with facts about a device's program but
+// without an address. The zero value is ready for use; each block needs a new one.
 type ProgramSearch struct {
-	next [len(programMarks)]int // offset after the beginning of the next one of each of programMarks; 0: not known
+	// offset after the start of the next occurrence of each of programMarks; 0: not known
+	next [len(programMarks)]int
 }
 
-// Next returns the offset of the first mark in b from at on, or len(b). at must not be less than in the
-// last call.
+// Next returns the offset of the first mark in b at at or later, or len(b). at must not decrease
+// between calls.
 func (s *ProgramSearch) Next(b []byte, at int) int {
 	first := len(b)
 	for i, mark := range programMarks {
@@ -74,11 +74,12 @@ func (s *ProgramSearch) Next(b []byte, at int) int {
 	return first
 }
 
-// deviceLine takes the facts about the program from a line.
+// deviceLine reads facts about the program from a line.
 func (f *factLog) deviceLine(line []byte, number int64) {
 	p := f.program
 	if at := bytes.Index(line, espHashMark); at >= 0 {
-		digitsAt(&p.Hash, line, at+len(espHashMark)) // 8 to 64 digits, as ESP-IDF is configured
+		// 8 to 64 digits, depending on the configuration of ESP-IDF
+		digitsAt(&p.Hash, line, at+len(espHashMark))
 	}
 	if at := bytes.Index(line, gnuBuildIDMark); at >= 0 {
 		if at += len(gnuBuildIDMark); hasAt(line, at, "D:") || hasAt(line, at, "d:") {
@@ -94,7 +95,7 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 	}
 }
 
-// programLine is deviceLine as the fact of a header.
+// programLine is deviceLine in the form of a header's fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
 // digitsAt sets digits to the hexadecimal digits at at, after blanks, if there are enough.
@@ -105,8 +106,8 @@ func digitsAt(digits *string, line []byte, at int) {
 	}
 }
 
-// versionAt sets version to the one in line[at:], the rest of Zephyr's banner: "build v3.7.0 ***".
-// A banner that a reset has cut does not end with asterisks.
+// versionAt sets version to the version in line[at:], the rest of Zephyr's banner: "build v3.7.0
+// ***". A banner cut off by a reset does not end with asterisks.
 func versionAt(version *string, line []byte, at int) {
 	line = bytes.TrimPrefix(line[at:], []byte("build "))
 	if end := bytes.IndexByte(line, ' '); end > 0 && end <= maxVersion && bytes.Contains(line[end:], []byte("***")) {

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// What dladdr returns for an address, in several forms. That of glibc's backtrace_symbols is in
-// glibc.go. Python 3.14 prints one for each frame of C:
+// Results of dladdr, in several forms. The form of glibc's backtrace_symbols is in glibc.go. Python
+// 3.14 prints one for each C frame:
 //
 //	Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]
 //	Binary file "/opt/shop/libledger.so", at +0x1154 [0x7f31c2a01154]
@@ -58,8 +58,8 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchExecinfo matches a frame of libexecinfo whose distance begins at at. A path with blanks does
-// not match, because a path with an answer after it looks the same.
+// matchExecinfo matches a frame of libexecinfo whose distance begins at at. It does not match a
+// path with blanks, because a path followed by an answer looks the same.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	from, distance := -1, at
@@ -78,7 +78,7 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	const mark = "> at "
-	if !bytes.Contains(b[end:], []byte(mark)) { // which is faster than LastIndex
+	if !bytes.Contains(b[end:], []byte(mark)) { // faster than LastIndex
 		return false
 	}
 	close := bytes.LastIndex(b[end:], []byte(mark))
@@ -132,7 +132,7 @@ func matchMtrace(r *Reader, l *Line, at int) bool {
 }
 
 // isOperation reports whether b is the rest of a line of mtrace: the operation, the address of the
-// block, and for some its size.
+// block, and sometimes its size.
 func isOperation(b []byte) bool {
 	if len(b) == 0 {
 		return false
@@ -144,7 +144,7 @@ func isOperation(b []byte) bool {
 	_, end, ok := prefixedHex(b, 2)
 	if ok && sizes {
 		if hasAt(b, end, " 0") && onlyBlanks(b, end+2) {
-			return true // the C library prints 0 without a prefix
+			return true // the C library prints 0 without the prefix
 		}
 		if ok = hasAt(b, end, " "); ok {
 			_, end, ok = prefixedHex(b, end+1)

@@ -1,9 +1,9 @@
-// Package dialect has the grammars of the backtraces that programs print without markup: a line
-// becomes frames, each with a module and a number.
+// Package dialect has the grammars of backtraces without markup: it turns a line into frames, each
+// with a module and a number.
 //
 // A [Reader] is given the lines that may have a frame, and finds the frames by the grammars of
-// [All]. It collects the [Facts] of the lines around them, such as maps and build IDs. Package
-// judge finds the places of the frames in files, by both.
+// [All]. It collects the [Facts] in the lines around them, such as maps and build IDs. Package
+// judge uses both to find the places of the frames in files.
 //
 // The package depends neither on a file nor on the layout of the output. The [Edit] values of a
 // [Frame] are the places in its line that an answer replaces or follows.
@@ -11,9 +11,9 @@
 // A grammar names an anchor, a few bytes such as "0x", and the bytes that may be before it and
 // after its digits. Five table lookups within the search reject nearly all other places
 // (fitting.go), so that their lines are not cut out of a block. Grammars that ordinary text would
-// match are tried only in a window of 256 lines after a header. Headers are searched in the last
-// 16 KiB when a trace begins, so that plain lines pay nothing for them.
+// match are tried only in a window of 256 lines after a header. When a trace begins, headers are
+// searched in the preceding 16 KiB, so that they cost plain lines nothing.
 //
-// Lines are hostile: every grammar takes time linear in the length of the line, and nothing that a
-// line names is opened by this package.
+// Lines may be hostile: every grammar takes time linear in the length of the line, and this package
+// opens nothing that a line names.
 package dialect

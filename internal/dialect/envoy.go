@@ -37,8 +37,8 @@ func matchEnvoy(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberedName finds a number between before and after in b, which begins the frame or has a blank
-// before it. It returns the number, and the offsets at which the frame and its name begin.
+// numberedName finds a number between before and after in b, at the start of b or after a blank. It
+// returns the number, and the offsets of the frame and of its name.
 func numberedName(b []byte, before, after string) (number, start, name int, ok bool) {
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(before))

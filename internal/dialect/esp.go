@@ -7,10 +7,10 @@ import "bytes"
 //	Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60 |<-CORRUPTED
 //	abort() was called at PC 0x400d5678 on core 0
 //
-// Each address of the list is followed by that of its stack. On Xtensa, 3 has been subtracted from
-// all of them, also from that of the fault, which the register PC has as it is; on RISC-V, whose
-// lists need frame pointers, from none. From that of abort 3 has been subtracted on both. The
-// registers are those of dialect registers.
+// Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
+// all of them, including the address of the fault, which is unchanged in the register PC; on
+// RISC-V, whose lists need frame pointers, nothing has been subtracted. From the address for abort
+// 3 has been subtracted on both. Dialect registers reads the registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",
@@ -19,8 +19,8 @@ var (
 		Subtracts: LessESPIDF,
 	}
 
-	// stackWords is not among the dialects of --dialects=auto: a stack still holds return addresses
-	// of calls that have returned, and they look the same.
+	// stackWords is not part of --dialects=auto: a stack still contains return addresses of calls
+	// that have returned, and they look the same.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
 		Needs:    "--image FILE, the firmware; guesses, so that --dialects must name it",
@@ -41,7 +41,7 @@ func matchESP(r *Reader, l *Line, at int) bool {
 			break
 		}
 		if _, end, ok = prefixedHex(b, end+1); !ok {
-			break // a reset has cut the line
+			break // a reset has cut off the line
 		}
 		call := Adjusted
 		if len(l.Frames) == 0 && r.number-r.device.at <= espRegisters {
@@ -60,8 +60,8 @@ func matchESP(r *Reader, l *Line, at int) bool {
 }
 
 const (
-	ESPLess      = 3  // bytes that were subtracted from an address: the size of a call of Xtensa
-	espRegisters = 40 // lines that may be between the register PC and the backtrace
+	ESPLess      = 3  // bytes subtracted from an address: the size of a call on Xtensa
+	espRegisters = 40 // maximum lines between the register PC and the backtrace
 )
 
 // matchESPAbort matches the line of abort.
@@ -80,12 +80,12 @@ func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// matchStackWords matches a line of a stack: its address, and words.
+// matchStackWords matches a line of a stack dump: an address, and words.
 func matchStackWords(_ *Reader, l *Line, _ int) bool {
 	b := l.Text
 	start := bytes.LastIndex(b, []byte(": "))
 	if start < 0 {
-		start = bytes.Index(b, []byte("  0x")) // of the SDK of ESP8266
+		start = bytes.Index(b, []byte("  0x")) // from the ESP8266 SDK
 	}
 	if start < 8 || hexBefore(b, start) != start-8 || start > 8 && isWord(b[start-9]) {
 		return false

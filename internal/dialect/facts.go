@@ -10,86 +10,89 @@ import (
 )
 
 const (
-	maxFactMaps    = 16384   // mappings of a process; a large server has some thousands
+	maxFactMaps    = 16384   // mappings of a process; a large server has several thousand
 	maxFactModules = 4096    // modules with a build ID or a base
 	maxFactBytes   = 2 << 20 // bytes of names in both
-	maxMapGap      = 64      // lines of other writers between two mappings of a list
-	FactLines      = 10000   // lines after which facts are forgotten: another process may write by then
+	maxMapGap      = 64      // lines of other writers between two mappings in a list
+	// lines after which facts are forgotten, since another process may have started writing
+	FactLines = 10000
 )
 
-// PageSize is the least size of a page, in bytes. Load biases are multiples of it.
+// PageSize is the smallest page size in bytes. Load biases are multiples of it.
 const PageSize = 4096
 
-// PlainBase is the address at which Linux loads a position-independent program of x86-64 without
-// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), to the page.
+// PlainBase is the address at which Linux loads a position-independent x86-64 program without
+// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), rounded to a
+// page.
 const PlainBase = 0x555555554000
 
 // A Map is a mapping of a file in a process.
 type Map struct {
-	Start, End uint64 // the first address and the one after the last
-	Offset     uint64 // in the file
-	Path       string // without the mark of deleted files
+	Start, End uint64 // first address and address after the last
+	Offset     uint64 // offset in the file
+	Path       string // without the mark for deleted files
 	Code       bool   // the mapping is executable
 	Deleted    bool   // the file was deleted while the program ran
 
 	// FirstCode is set if the mapping is the first executable one of its file, and its Offset is
-	// not known.
+	// unknown.
 	FirstCode bool
 }
 
-// A ModuleFact holds what a log has about a module apart from its frames.
+// A ModuleFact holds the facts about a module outside of its frames.
 type ModuleFact struct {
-	Name    string // a path or the last part of one
-	ID      buildid.ID
-	Prefix  buildid.ID // the first bytes of its build ID, if ID is not known; zero if they are not known
-	Base    uint64     // address of its first page; valid if HasBase is set
+	Name string // path, or the last part of one
+	ID   buildid.ID
+	// first bytes of its build ID if ID is unknown; zero if these are unknown too
+	Prefix  buildid.ID
+	Base    uint64 // address of its first page, if HasBase is set
 	HasBase bool
-	End     uint64 // the address after the module; 0 if it is not known
+	End     uint64 // address after the module; 0 if unknown
 	Main    bool   // the module is the program itself
-	Text    uint64 // address of its section .text; 0 if not known
+	Text    uint64 // address of its section .text; 0 if unknown
 }
 
-// Facts hold what a log has about the modules of a process, around its traces. The zero value is
-// empty.
+// Facts are a log's facts about the modules of a process, from the lines around its traces. The
+// zero value is empty.
 type Facts struct {
-	maps    []Map // by address, disjoint unless the log lies
+	maps    []Map // by address, disjoint unless the log is wrong
 	sorted  bool
 	modules map[string]ModuleFact // by the last part of the name
 	main    ModuleFact            // the program itself
-	program Program               // of a device, whose file the log does not name
+	program Program               // program of a device, whose file the log does not name
 	bytes   int
 	changes int    // see Changes
-	process uint64 // that has logged the maps, by the text before them; 0 if that does not show it
-	old     bool   // a trace has ended since the maps came: see AgeMaps
+	process uint64 // process that has logged the maps, by the text before them; 0 if unknown
+	old     bool   // a trace has ended since the maps: see AgeMaps
 }
 
-// A factLog holds the Facts of the lines so far, and where they come from, in numbers of lines.
+// A factLog holds the Facts in the lines so far, with the line numbers of their sources.
 type factLog struct {
 	Facts
-	at       int64  // the last line with a fact
-	mapAt    int64  // the last line with a map; -1: none
+	at       int64  // last line with a fact
+	mapAt    int64  // last line with a map; -1: none
 	mapStart uint64 // address of that map
 }
 
-// touch forgets the facts about processes if they are older than FactLines, and restarts that
-// count.
+// touch forgets facts about processes that are older than FactLines, and restarts the count of
+// lines.
 func (f *factLog) touch(number int64) {
 	if number-f.at > FactLines {
-		program := f.program // a device prints it only when it starts
+		program := f.program // kept, since a device prints it only at start
 		f.Facts.Reset()
 		f.SetProgram(program)
 	}
 	f.at = number
 }
 
-// forget forgets everything that was read.
+// forget forgets all facts.
 func (f *factLog) forget() {
 	f.Facts.Reset()
 	f.mapAt, f.mapStart = -1, 0
 }
 
-// addListed adds a mapping of the list that this process logs, one to a line. It forgets the list
-// of another process.
+// addListed adds a mapping from the list that this process logs with one mapping on each line. It
+// forgets another process's list.
 func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.touch(number)
 	if m.Start < f.mapStart || number-f.mapAt > maxMapGap || process != f.process {
@@ -100,7 +103,7 @@ func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.AddMap(m)
 }
 
-// addProgram sets the path of the program, or the name that it was called by. A name does not
+// addProgram sets the path of the program, or the name by which it was called. A name does not
 // replace a path that ends with it.
 func (f *Facts) addProgram(name []byte) {
 	known := f.main.Name
@@ -109,19 +112,18 @@ func (f *Facts) addProgram(name []byte) {
 	}
 }
 
-// Changes returns a number that differs from that of an earlier call if f has changed in between.
+// Changes returns a number that changes whenever f changes.
 func (f *Facts) Changes() int { return f.changes }
 
 // Reset forgets everything.
 func (f *Facts) Reset() { *f = Facts{changes: f.changes + 1} }
 
-// Empty reports whether nothing is known.
+// Empty reports whether f has no facts.
 func (f *Facts) Empty() bool {
 	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{}) && f.program == (Program{})
 }
 
-// SetProgram sets what the log has about the program of a device. Fields that are too long are left
-// out.
+// SetProgram sets the facts about a device's program, without fields that are too long.
 func (f *Facts) SetProgram(p Program) {
 	if p = p.bounded(); p != f.program {
 		f.program = p
@@ -129,7 +131,7 @@ func (f *Facts) SetProgram(p Program) {
 	}
 }
 
-// Program returns what the log has about the program of a device.
+// Program returns the facts about a device's program.
 func (f *Facts) Program() Program { return f.program }
 
 // ForgetMaps forgets all mappings.
@@ -144,8 +146,8 @@ func (f *Facts) ForgetMaps() {
 	f.SetMapsOf(0, false)
 }
 
-// AgeMaps notes that the trace has ended whose last line has this number. The next one may be of
-// another process: then maps that came no later must be proved by several frames together.
+// AgeMaps notes that the trace whose last line has this number has ended. The next trace may be
+// another process's. Until newer maps arrive, several frames together must then prove the maps.
 func (r *Reader) AgeMaps(last int64) {
 	if r.facts.mapAt <= last {
 		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)
@@ -174,7 +176,7 @@ func (f *Facts) AddMap(m Map) {
 	f.changes++
 }
 
-// AddModule adds a module. A later one of the same name takes its place.
+// AddModule adds a module, replacing an earlier one of the same name.
 func (f *Facts) AddModule(m ModuleFact) {
 	if m.Main && m != f.main {
 		f.main = m
@@ -182,7 +184,7 @@ func (f *Facts) AddModule(m ModuleFact) {
 	}
 	if m.Main {
 		if old := f.modules[path.Base(m.Name)]; old.Name == m.Name && m.ID.IsZero() && !m.HasBase {
-			return // more is known of it
+			return // the earlier fact has more
 		}
 	}
 	if m.Name == "" || len(f.modules) >= maxFactModules || !f.room(len(m.Name)) {
@@ -204,7 +206,7 @@ func (f *Facts) room(n int) bool {
 	return true
 }
 
-// Covering returns the mapping that has the address.
+// Covering returns the mapping that contains the address.
 func (f *Facts) Covering(addr uint64) (m Map, ok bool) {
 	if !f.sorted {
 		slices.SortStableFunc(f.maps, func(a, b Map) int {
@@ -233,11 +235,11 @@ func (f *Facts) Covering(addr uint64) (m Map, ok bool) {
 	return f.maps[i], true
 }
 
-// Module returns the facts about the module of this name or path.
+// Module returns the facts about the module with this name or path.
 func (f *Facts) Module(name string) (m ModuleFact, ok bool) {
 	m, ok = f.modules[path.Base(name)]
 	if ok && strings.HasPrefix(name, "/") && strings.HasPrefix(m.Name, "/") && m.Name != name {
-		return ModuleFact{}, false // another file of that name
+		return ModuleFact{}, false // another file with the same name
 	}
 	return m, ok
 }
@@ -255,7 +257,7 @@ func (f *Facts) Based(base uint64) (m ModuleFact, ok bool) {
 // Main returns the facts about the program itself.
 func (f *Facts) Main() ModuleFact { return f.main }
 
-// Paths returns the absolute paths of the modules that the log names beside its frames.
+// Paths returns the absolute paths of modules that the log names outside of frames.
 func (f *Facts) Paths() (all []string) {
 	for _, m := range f.modules {
 		if strings.HasPrefix(m.Name, "/") {
@@ -269,8 +271,7 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the path of the mapped file whose last part is name. It returns "" unless exactly
-// one mapped file has the name.
+// PathOf returns the path of the only mapped file whose last part is name, or "".
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {
@@ -337,7 +338,7 @@ func (r *Reader) mapLine(b []byte) bool {
 		r.facts.addListed(m, processIn(b[:from]), r.number)
 		r.line.MapStart = from
 		if !r.inPast {
-			r.holdsUntil = -1 // the maps that the header promised have come
+			r.holdsUntil = -1 // all maps announced by the header have arrived
 		}
 		return true
 	}

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// The dumps of firmware: registers by name, and lists of addresses. All addresses are those of the ELF
-// file, which the operator names. On some lines only the name of a register shows that a number is an
-// address, so these count only if [Reader.Firmware] is set.
+// Dumps of firmware: registers by name, and lists of addresses. All addresses are addresses in the
+// ELF file, which the operator names. On some lines only the name of a register shows that a number
+// is an address, so these lines are read only if [Reader.Firmware] is set.
 //
-// What Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF and handlers of HardFault print:
+// Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF and handlers of HardFault print:
 //
 //	E: r3/a4:  0x20000bd0 r12/ip:  0x0000000a r14/lr:  0x000004a5
 //	E: Faulting instruction address (r15/pc): 0x000004b2
@@ -25,21 +25,21 @@ var registers = Dialect{
 	Sample: "E: Faulting instruction address (r15/pc): 0x000004b2",
 }
 
-// A register is the meaning of the value after the name of a register or of another address.
+// A register is the meaning of a value after the name of a register or of another address.
 type register struct {
 	call Call
-	ok   bool // its value may be an address of code
+	ok   bool // its value may be a code address
 
-	assigned bool        // only after ":" or "=": Go prints "rip    0x4979b2" after a frame of its own
+	assigned bool        // only after ":" or "=": Go prints "rip    0x4979b2" after its own frame
 	machine  elf.Machine // only on this machine
-	with     string      // only if the line has this text, too
-	hint     bool        // the value may be anything
+	with     string      // only if the line also has this text
+	hint     bool        // the value may be something else
 	x86      bool        // of x86
 }
 
-// registerNames are the names of registers with addresses of code, in lower case. The last ones are
-// those of other addresses: Mbed OS prints the place of an error and the function of a thread, Arduino
-// on ESP8266 the place of an allocation.
+// registerNames are the lower-case names of registers with code addresses. The last ones name other
+// addresses: Mbed OS prints the place of an error and the function of a thread, and Arduino on
+// ESP8266 the place of an allocation.
 var registerNames = sync.OnceValue(func() map[string]register {
 	return map[string]register{
 		"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
@@ -64,7 +64,7 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		return false // the kernel prints the registers of a process
 	}
 	if isGoFrame(b) {
-		return false // Go has resolved it, and its pc is a return address
+		return false // Go has resolved the line, and its pc is a return address
 	}
 	for at := 0; at < len(b) && len(l.Frames) < maxRegisters; {
 		if !isLetter(b[at]) {
@@ -82,7 +82,8 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		}
 		value, next, ok := registerValue(b, end)
 		if from := next - len("0x1234"); ok && hasAt(b, from, "0x") && isCut(b, from, next) {
-			reg.machine, reg.hint = elf.EM_AVR, true // its addresses have 16 bits; on other machines the number is cut
+			// AVR addresses have 16 bits; on other machines the number is cut off
+			reg.machine, reg.hint = elf.EM_AVR, true
 		}
 		if !ok || reg.assigned && b[blanksAfter(b, end)] == '0' || reg.with != "" && !bytes.Contains(b, []byte(reg.with)) {
 			continue
@@ -140,11 +141,12 @@ func isGoFrame(b []byte) bool {
 	return true
 }
 
-// maxRegisters is the number of registers of a line that are read: no dump has more than four with
-// addresses of code.
+// maxRegisters bounds the registers read from a line: no dump has more than four with code
+// addresses.
 const maxRegisters = 8
 
-// registerOf returns the register of this name, whose last part counts: "r14/lr", "stacked_pc".
+// registerOf returns the register with this name, of which the last part decides: "r14/lr",
+// "stacked_pc".
 func registerOf(name []byte) register {
 	var lower [8]byte
 	if len(name) < 2 || len(name) > len("stacked_pc") {
@@ -168,7 +170,7 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++
 	}
-	if hasAt(b, at, "/x1=") { // RA/x1 of esp-backtrace
+	if hasAt(b, at, "/x1=") { // RA/x1 in esp-backtrace
 		at += len("/x1")
 	}
 	from := blanksAfter(b, at)
@@ -180,7 +182,7 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 		value, end, ok = hexAt(b, from+2)
 		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end) && (!isCut(b, from, end) || end-from == len("0x1234"))
 	}
-	if hasAt(b, from, "[<") { // of Arm, as in Linux and U-Boot
+	if hasAt(b, from, "[<") { // Arm, as in Linux and U-Boot
 		from += len("[<")
 	}
 	value, end, ok = hexAt(b, from)
@@ -188,9 +190,9 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	return value, end, ok && assigned && (digits == 8 || digits == 16) && !isWordAt(b, end)
 }
 
-// isCut reports whether a reset has cut the number b[from:end], which has the prefix 0x. Numbers
-// with leading zeros have all digits of 32 or 64 bits. On a device whose code is at 0, the digits
-// that are left may be another address of code.
+// isCut reports whether a reset has cut off the number b[from:end], which has the prefix 0x.
+// Numbers with leading zeros have all digits of 32 or 64 bits. On a device with code at 0, the
+// remaining digits may be another code address.
 func isCut(b []byte, from, end int) bool {
 	from += len("0x")
 	digits := end - from
@@ -199,20 +201,20 @@ func isCut(b []byte, from, end int) bool {
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 
-// isExceptionReturn reports whether a link register of Cortex-M has no address: it holds how an
-// exception returns (EXC_RETURN, of Armv8-M too), or its value at reset.
+// isExceptionReturn reports whether a link register of Cortex-M has no address: it may contain the
+// way in which an exception returns (EXC_RETURN, also in Armv8-M), or its reset value.
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
-// The addresses of a device have 32 bits as a rule. On Xtensa with windowed registers, the two
-// highest bits of a return address have the size of the window, in place of those of the code, which
-// is in the region at codeRegion.
+// Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest
+// bits of a return address contain the window size instead of those of the code, which is in the
+// region at codeRegion.
 const (
 	windowBits = 0xc0000000
 	codeRegion = 0x40000000
 )
 
-// address adds a frame with an address of the firmware, whose answer has a line of its own, in the
-// form of idf_monitor.
+// address adds a frame with a firmware address, whose answer has its own line, in the form of
+// idf_monitor.
 func (l *Line) address(value uint64, call Call) *Frame {
 	f := l.frame()
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, value, value, call
@@ -220,12 +222,12 @@ func (l *Line) address(value uint64, call Call) *Frame {
 	return f
 }
 
-// The lists that are meant for addr2line, of CmBacktrace and RT-Thread:
+// Lists meant for addr2line, by CmBacktrace and RT-Thread:
 //
 //	Show more call stack info by run: addr2line -e CmBacktrace.elf -afpiC 08000a60 08000141 0800313f
 //	please use: addr2line -e rtthread.elf -a -f 0x0800313f 0x08000141
 //
-// CmBacktrace has subtracted 4 from all but the first.
+// CmBacktrace has subtracted 4 from each address except the first.
 var addr2line = Dialect{
 	Name: "addr2line", Who: "firmware: the lists of addresses for addr2line of CmBacktrace and RT-Thread",
 	Needs:  "--image FILE, the firmware",
@@ -272,9 +274,9 @@ func matchAddr2line(_ *Reader, l *Line, _ int) bool {
 	return len(l.Frames) > 0
 }
 
-const maxAddresses = 256 // addresses of one list
+const maxAddresses = 256 // addresses in one list
 
-// The lists of NuttX, which dumps the stacks of its tasks:
+// Lists by NuttX, which dumps the stacks of its tasks:
 //
 //	sched_dumpstack: backtrace| 1: 0x0800313f 0x08000141
 //	sched_dumpstack: [ 1] [<0x0800313f>] up_assert+0x12/0x34
@@ -314,7 +316,7 @@ func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// addresses adds the addresses that follow each other from at on.
+// addresses adds consecutive addresses from at on.
 func (l *Line) addresses(at int, call Call) bool {
 	b := l.Text
 	for len(l.Frames) < maxAddresses {

@@ -2,16 +2,16 @@ package dialect
 
 import "bytes"
 
-// The backtraces of Rust on ESP32, one address on a line, after "Backtrace:" or the registers of an
-// exception:
+// Backtraces of Rust on ESP32, with one address on each line, after "Backtrace:" or the registers
+// of an exception:
 //
 //	Backtrace:
 //
 //	0x42002f4c
 //	0x42000b0e
 //
-// From the return addresses 3 was subtracted on Xtensa, 4 on RISC-V, even if the call has 2 bytes.
-// Versions before 2023 have subtracted nothing after an exception.
+// The producer subtracts 3 from return addresses on Xtensa, and 4 on RISC-V, even if the call has 2
+// bytes. Versions before 2023 subtract nothing after an exception.
 var espRust = Dialect{
 	Name: "esp-backtrace", Who: "Rust on ESP32: the backtraces of esp-backtrace",
 	Needs:     "--image FILE, the firmware",
@@ -19,8 +19,8 @@ var espRust = Dialect{
 	Subtracts: LessESPRust,
 }
 
-// matchESPRust matches a line with an address alone, which may be after the level and before the place
-// of a message of defmt.
+// matchESPRust matches a line with only an address, which may be between the level and the place of
+// a defmt message.
 func matchESPRust(r *Reader, l *Line, _ int) bool {
 	const source = "(esp_backtrace"
 	b := l.Text
@@ -37,7 +37,7 @@ func matchESPRust(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// The backtraces of Trusted Firmware-A, from whose return addresses 4 was subtracted:
+// Backtraces of Trusted Firmware-A, which subtracts 4 from return addresses:
 //
 //	BACKTRACE: START: panic
 //	0: EL3: 0x401b9a0
@@ -67,7 +67,7 @@ func matchTFA(_ *Reader, l *Line, _ int) bool {
 		}
 		call := Adjusted
 		if number == 0 {
-			call = Exact // the function that prints
+			call = Exact // the function that prints the backtrace
 		}
 		l.address(addr, call).Number = number
 		return true

@@ -5,15 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// shortNumber is the fewest hexadecimal digits of an address of firmware without the prefix 0x.
+// shortNumber is the minimum number of hexadecimal digits in a firmware address without the prefix
+// 0x.
 const shortNumber = 8
 
-// NextFirmware returns the offset of the first number in b from at on that may be an address of
-// firmware, as package dialect reads it if [Reader.Firmware] is set, or len(b) if there is none. at is
-// the beginning of a line. A [ProgramSearch] finds other lines that must be read.
+// NextFirmware returns the offset of the first number in b, at at or later, that may be a firmware
+// address as read with [Reader.Firmware], or len(b) if there is none. at is the start of a line. A
+// [ProgramSearch] finds the other lines that must be read.
 //
-// It is called for every byte of a log. A number without a prefix has at least eight digits, so that
-// four bytes of it are together in eight that are looked at; the others have an 'x'.
+// It is called for every byte of a log. A number without a prefix has at least eight digits, so
+// that at least four of them fall together into a group of eight examined bytes; other numbers have
+// an 'x'.
 func NextFirmware(b []byte, at int) int {
 	first := at
 	for at < len(b) {
@@ -36,12 +38,12 @@ func NextFirmware(b []byte, at int) int {
 	return len(b)
 }
 
-// beforeAddress is the set of the bytes before a number with a prefix for which mayHaveAddress may return
-// true. The numbers of frames are after others.
+// beforeAddress is the set of bytes before a prefixed number for which mayHaveAddress may return
+// true. Numbers in frames follow other bytes.
 var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<': true, ':': true, '=': true, 'm': true, 'K': true, 'B': true}
 
-// numberStep is how many bytes are searched for long numbers before they are searched for short ones.
-// It is a multiple of shortNumber.
+// numberStep is the number of bytes that are searched for long numbers before they are searched for
+// short ones. It is a multiple of shortNumber.
 const numberStep = 512
 
 // nextLong returns the offset of the first number of at least eight digits, with a prefix or without,
@@ -86,7 +88,7 @@ func nextLong(b []byte, first, at, to int) (long, next int) {
 	return next, next
 }
 
-// mayBeLong reports whether the digits b[start:end] may be an address, or those of the program's hash.
+// mayBeLong reports whether the digits b[start:end] may be an address, or the hash of the program.
 func mayBeLong(b []byte, start, end int) bool {
 	if start >= 2 && b[start-2] == '0' && b[start-1] == 'x' {
 		start -= len("0x")
@@ -95,13 +97,13 @@ func mayBeLong(b []byte, start, end int) bool {
 		return false
 	}
 	if blanks := blanksBefore(b, start); blanks < start && end-start <= len("0x12345678") && !endsWith(b, blanks, ":") && !endsWith(b, blanks, "=") {
-		return isArgument(b[:blanks]) // the first one of a list
+		return isArgument(b[:blanks]) // first address in a list
 	}
 	return mayHaveAddress(b, start)
 }
 
-// isArgument reports whether the last word of b may be a flag of addr2line, or a file: it begins with
-// "-" or has a dot. Of a long word only the end is looked at.
+// isArgument reports whether the last word of b may be a flag of addr2line, or a file: it begins
+// with "-" or contains a dot. Only the end of a long word is examined.
 func isArgument(b []byte) bool {
 	from := len(b)
 	for from > 0 && len(b)-from < maxSequence && b[from-1] != ' ' && b[from-1] != '\t' && b[from-1] != '\n' {
@@ -110,8 +112,7 @@ func isArgument(b []byte) bool {
 	return from < len(b) && (b[from] == '-' || bytes.IndexByte(b[from:], '.') >= 0)
 }
 
-// mayHaveAddress reports whether the text before at may be the name of a register, or of another
-// address.
+// mayHaveAddress reports whether the text before at may name a register or another address.
 func mayHaveAddress(b []byte, at int) bool {
 	if endsWith(b, at, "[<") {
 		at -= len("[<")
@@ -121,7 +122,7 @@ func mayHaveAddress(b []byte, at int) bool {
 		return true
 	}
 	switch {
-	case end == 0 || b[end-1] == '\n' || b[end-1] == ']': // of a list with one address on each line
+	case end == 0 || b[end-1] == '\n' || b[end-1] == ']': // in a list with one address on each line
 		return hasAt(b, at, "0x") && hexDigits(b, at+len("0x")) == at+len("0x12345678") && !isWordAt(b, at+len("0x12345678"))
 	case b[end-1] == ':' || b[end-1] == '=':
 		end = blanksBefore(b, end-1)
@@ -144,7 +145,7 @@ func mayHaveAddress(b []byte, at int) bool {
 		return false
 	case registerOf(name).ok:
 		return true
-	case isHex(name[0]) && hexDigits(name, 0) == len(name): // of a line of a list, or of a stack
+	case isHex(name[0]) && hexDigits(name, 0) == len(name): // in a line of a list, or of a stack
 		return true
 	}
 	switch string(name) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A shape describes the text before the anchors of a grammar. A grammar has one if the bytes of its
-// sets are not enough to reject most other lines.
+// A shape describes the text before a grammar's anchors. A grammar has one if its byte sets do not
+// reject enough other lines.
 type shape uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	hashNumber       // "#N" and blanks
 	wordNumber       // N, blanks, a word, and blanks; a blank follows the anchor's number, of eight or 16 digits
 	twoBlanks        // at least two blanks
-	kernelHigh       // the anchor's number begins with ffff, as addresses of kernels of 64 bits do
-	freeNumber       // no letter before the decimal digits that end with the byte of back or before it
+	kernelHigh       // the anchor's number begins with ffff, like addresses of 64-bit kernels
+	freeNumber       // no letter before the decimal digits that end with back's byte or before it
 	shapes
 )
 
@@ -31,8 +31,8 @@ type tables struct {
 	headers []header
 }
 
-// fits are the grammars of an anchor, at most 64, and for each byte and place the set of grammars
-// that may have the byte there. Bit i of a set stands for grammars[i].
+// fits holds the grammars of an anchor, at most 64, and for each byte and place the set of grammars
+// that accept the byte there. Bit i of a set stands for grammars[i].
 type fits struct {
 	grammars                             []grammar
 	direct, beforeBack, back, next, then [256]uint64
@@ -40,9 +40,9 @@ type fits struct {
 	length                               int            // of the anchor
 	digits                               int            // digitsAfter
 
-	// The tables for Prefilter. lineEnd has all grammars for the bytes of next after which then
-	// does not count. words has a bit for each two bytes, lowest first, after which a blank and the
-	// number of a frame may be.
+	// Tables for Prefilter. lineEnd has all grammars for bytes of next after which then is not
+	// checked. words has a bit for each pair of bytes, lowest first, that may precede a blank and
+	// the number of a frame.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
 }
@@ -97,7 +97,7 @@ func setBytes(table *[256]uint64, set string, bit uint64) {
 			table[c] |= bit
 		}
 	}
-	if strings.Contains(set, "\n") { // a block of lines has "\r\n"
+	if strings.Contains(set, "\n") { // lines in a block may end with "\r\n"
 		table['\r'] |= bit
 	}
 }
@@ -113,8 +113,8 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame may be at the mark at mark in b, or an element of markup begins
-// there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. r needs no
-// line of which no mark may match, unless [Reader.Wants] returns true.
+// there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. r need not read a
+// line in which no mark may match, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
@@ -130,7 +130,7 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 }
 
 // at returns the grammars that may have a frame at the anchor at at. b may have lines before and
-// after the line of the anchor.
+// after the anchor's line.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	set, blanks := f.bytes(b, at)
 	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
@@ -151,8 +151,8 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether at returns a grammar, or might do so without the colours of the line. It looks at
-// no more than is needed for that, because it is called for nearly each number of a log.
+// any reports whether at returns a grammar, or might do so if the line had no colours. It examines
+// no more bytes than necessary, because it is called for nearly each number in a log.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks := f.before(b, at)
 	if at-blanks < 2 {
@@ -175,7 +175,8 @@ func (f *fits) any(b []byte, at int) bool {
 		blanks > 2 && mayEndColor[b[blanks-1]]|mayEndColor[b[blanks-2]] != 0 && (colorEnds(b, blanks) || colorEnds(b, blanks-1))
 }
 
-// mayEnd is 1 for the bytes that may follow the number of a wordNumber, noLetter for all but letters.
+// mayEnd is 1 for bytes that may follow the number of a wordNumber, noLetter for all except
+// letters.
 var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, func() (set [256]uint8) {
 	for c := range set {
 		if !isLetter(byte(c)) {
@@ -185,8 +186,8 @@ var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, fu
 	return set
 }()
 
-// bytes returns the grammars that may have the bytes around the anchor at at, whatever their shapes.
-// blanks is the beginning of the blanks before the anchor.
+// bytes returns the grammars that accept the bytes around the anchor at at, without checking
+// shapes. blanks is the start of the blanks before the anchor.
 func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	if set, blanks = f.before(b, at); set != 0 {
 		set = f.after(b, at, set)
@@ -194,7 +195,7 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	return set, blanks
 }
 
-// before returns the grammars that may have the bytes before the anchor at at, and the beginning of the
+// before returns the grammars that accept the bytes before the anchor at at, and the start of the
 // blanks before it.
 func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
@@ -213,7 +214,7 @@ func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	return f.direct[direct] & f.back[back] & f.beforeBack[before], blanks
 }
 
-// after returns the grammars of set that may have the bytes after the anchor at at.
+// after returns the grammars in set that accept the bytes after the anchor at at.
 func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	end := at + f.length
 	if f.digits > 0 {
@@ -223,7 +224,7 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	if end < len(b) {
 		next = b[end]
 	}
-	if next == esc { // it is not known what follows the colour
+	if next == esc { // the byte after the colour is not known
 		return set
 	}
 	if set &= f.next[next]; set == 0 {
@@ -240,7 +241,7 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	return set & f.then[then]
 }
 
-// ffff are four letters in the lower case.
+// ffff is four lower-case letters.
 const ffff = 'f' | 'f'<<8 | 'f'<<16 | 'f'<<24
 
 // isHigh reports whether the number at at, with its prefix, begins with ffff.
@@ -255,15 +256,15 @@ func hashBefore(b []byte, end int) bool {
 	return at > 0 && at < end && b[at-1] == '#'
 }
 
-// longAfterWord reports whether a number of eight or 16 digits at at follows a word that ends at end,
-// and a number the word follows.
+// longAfterWord reports whether a number of eight or 16 digits at at follows a word that ends at
+// end, and whether that word follows a number.
 func longAfterWord(b []byte, end, at int) bool {
 	digits := hexDigits(b, at+len("0x")) - at - len("0x")
 	return (digits == 8 || digits == 16) && numberedWord(b, end)
 }
 
-// mayBeWhole reports whether the number at at, with its prefix, may have eight or 16 digits and a blank
-// or a line end after them. It looks at these two bytes alone.
+// mayBeWhole reports whether the number at at, with its prefix, may have eight or 16 digits and a
+// blank or a line end after them. It examines only these two bytes.
 func mayBeWhole(b []byte, at int) bool {
 	for _, end := range [...]int{at + len("0x12345678"), at + len("0x0123456789abcdef")} {
 		if end >= len(b) {

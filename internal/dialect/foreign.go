@@ -5,8 +5,7 @@ import (
 	"errors"
 )
 
-// The frames of modules that are not ELF files. They are found only to report why they stay
-// unresolved:
+// Frames in modules that are not ELF files. They are found only to report why they stay unresolved:
 //
 //	1   inventory                     	0x000000010f2a3f1c 0x10f2a0000 + 16156
 //	    +     2557 ???  (in inventory)  load address 0x10f2a0000 + 0x3f1c  [0x10f2a3f1c]
@@ -19,25 +18,25 @@ var foreign = Dialect{
 	Sample: "1   inventory                           0x000000010f2a3f1c 0x10f2a0000 + 16156",
 }
 
-// The reasons why frames of such modules are not located.
+// Reasons why frames in such modules are not located.
 var (
 	ErrMachO = errors.New("the module is a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it")
 	ErrPE    = errors.New("the module is a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file")
 	ErrWasm  = errors.New("the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
 )
 
-// ErrNoFile is the reason why no file has the code at an address.
+// ErrNoFile is the reason for code that is in no file.
 var ErrNoFile = errors.New("no file has the code: the program made it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to have it named")
 
-// unread adds a frame that begins at start and is not located; why is the reason.
+// unread adds a frame that begins at start and is never located, with the reason why.
 func (l *Line) unread(start int, addr uint64, why error) bool {
 	f := l.frame()
 	f.Unread, f.Start, f.Kind, f.Addr, f.Value = why, start, Runtime, addr, addr
 	return true
 }
 
-// matchCrashReport matches a frame of a crash report of macOS whose load address is at at. The address
-// comes before it, the distance after it.
+// matchCrashReport matches a frame in a macOS crash report whose load address is at at, between the
+// frame's address and its offset.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)
@@ -101,7 +100,7 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchFaultOffset matches the line of Windows' log of events whose offset is at at.
+// matchFaultOffset matches the line of the Windows event log whose offset is at at.
 func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	const mark = "Fault offset: "
 	if !endsWith(l.Text, at, mark) {
@@ -111,8 +110,9 @@ func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	return ok && onlyBlanks(l.Text, end) && l.unread(at-len(mark), offset, ErrPE)
 }
 
-// ofWasmtime reports whether a name is one that wasmtime prints in the form of Rust's frames, with the
-// module before it, and whether it names the function: ledger.wasm!settle, <unknown>!<wasm function 42>.
+// ofWasmtime reports whether wasmtime prints such a name in the form of Rust's frames, with the
+// module before it, and whether it names the function: ledger.wasm!settle, <unknown>!<wasm function
+// 42>.
 func ofWasmtime(name []byte) (is, named bool) {
 	module, function, _ := bytes.Cut(name, []byte("!"))
 	number := bytes.HasPrefix(function, []byte("<wasm function "))

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 )
 
-// frameEnds caches the parsed ends of frames: in a log with many traces most frames are in few
+// frameEnds caches the parsed ends of frames: in a log with many traces, most frames are in a few
 // places, and only their numbers and addresses differ.
 type frameEnds struct {
 	seed  maphash.Seed
@@ -13,20 +13,20 @@ type frameEnds struct {
 	keys  uint64                       // the last Frame.Key
 }
 
-// A frameEnd is the text of a line after the address of a frame. Offsets are from its beginning.
+// A frameEnd is the text after the address of a frame. Offsets are from its start.
 type frameEnd struct {
 	text []byte
-	name Span // the text that the function replaces
+	name Span // text that the function replaces
 	place
 	key uint64 // see Frame.Key; 0 if the end has no build ID
 }
 
 const (
 	frameEndBits = 10      // 1,024 slots, 140 KiB
-	maxFrameEnd  = 1 << 10 // bytes of the longest end that is cached
+	maxFrameEnd  = 1 << 10 // bytes of the longest cached end
 )
 
-// pair returns the two slots in which a text may be.
+// pair returns the two slots that may contain a text.
 func (t *frameEnds) pair(text []byte) (first, second *frameEnd) {
 	if t.slots == nil {
 		t.seed, t.slots = maphash.MakeSeed(), new([1 << frameEndBits]frameEnd)
@@ -48,7 +48,7 @@ func (t *frameEnds) find(text []byte) *frameEnd {
 	return nil
 }
 
-// add adds an end with a copy of this text, which is not empty, and returns it.
+// add adds an end with a copy of the non-empty text, and returns it.
 func (t *frameEnds) add(text []byte, parsed frameEnd) *frameEnd {
 	if len(text) > maxFrameEnd {
 		long := parsed

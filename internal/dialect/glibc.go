@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The frames of glibc's backtrace_symbols and backtrace_symbols_fd, which many programs print after
-// texts of their own:
+// Frames of glibc's backtrace_symbols and backtrace_symbols_fd, which many programs print after
+// their own text:
 //
 //	/opt/shop/libledger.so(ledger_audit+0x16) [0x7f31c2a01154]
 //	/opt/shop/inventory(+0x13cb)[0x55d0c0a013cb]
@@ -15,20 +15,20 @@ import (
 //	[0x7f31c2a01154]
 //
 // Without a name the number in parentheses is an offset from the load base. All addresses are
-// return addresses, except those after a signal. The executable has the name that it was called by,
-// or the title that its process has given itself: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
+// return addresses, except those after a signal. The executable has the name by which it was
+// called, or the title that its process has set: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
 var glibc = Dialect{
 	Name: "glibc", Who: "glibc's backtrace_symbols: Redis, PostgreSQL, MySQL, MariaDB, Ceph, Samba, OpenMPI, V8, Godot and many others; mtrace; libexecinfo",
 	Needs:  "the file at the path, or --image",
 	Sample: "/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]",
 }
 
-// firstAddress is the lowest address at which the dialects of C programs expect code: Linux maps
-// nothing below 64 KiB (vm.mmap_min_addr), so a smaller number is an index or a size.
+// firstAddress is the lowest address at which dialects of C programs expect code: Linux maps
+// nothing below 64 KiB (vm.mmap_min_addr), so smaller numbers are indexes or sizes.
 const firstAddress = 0x10000
 
-// matchCLibrary matches an address in brackets, of mtrace or of glibc, or a distance of
-// libexecinfo: +0x24.
+// matchCLibrary matches an address in brackets, by mtrace or glibc, or a distance by libexecinfo:
+// +0x24.
 func matchCLibrary(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '+' {
 		return matchExecinfo(r, l, at)
@@ -69,8 +69,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// placeOfGodot returns the place of a file and a line that Godot does not know, which is the rest
-// of the line: " (??:0)".
+// placeOfGodot returns the place of Godot's text for an unknown file and line at the end of a line:
+// " (??:0)".
 func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	open := blanksAfter(b, at)
 	if open != at+1 || !hasAt(b, open, "(??:0)") && !hasAt(b, open, "(??:?)") {
@@ -101,12 +101,13 @@ func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bo
 }
 
 // moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text
-// is not that of a frame.
+// does not belong to a frame.
 func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
 		f.Start = to
-		if endsWith(b, to, "Host Frame: ") { // of compute-sanitizer: an offset in the module of the next line
+		// compute-sanitizer prints an offset in the module on the next line
+		if endsWith(b, to, "Host Frame: ") {
 			return false
 		}
 	}
@@ -129,8 +130,8 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, only an address or an offset, may be a frame: it is one near
-// other frames. It sets Optional if only the file can tell.
+// mayLackModule reports whether f, which has only an address or an offset, may be a frame because
+// it is near other frames. It sets Optional if only the file can decide.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -143,15 +144,15 @@ func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	return true
 }
 
-// A glibcFault notes that the next frame of glibc is the place of a fault. Both are numbers of
-// lines.
+// A glibcFault records that the next glibc frame is the place of a fault. Its fields are line
+// numbers.
 type glibcFault struct {
-	exactAfter int64 // the line after which the frame comes; 0: none
-	dumpAt     int64 // the last line at which a program began to print its registers
+	exactAfter int64 // line before the frame; 0: none
+	dumpAt     int64 // last line at which a program began to print its registers
 }
 
-// openingOf returns the offset of the parenthesis that the one at close closes, or -1. A demangled
-// name has parentheses of its own.
+// openingOf returns the offset of the parenthesis closed by the one at close, or -1. A demangled
+// name may contain parentheses.
 func openingOf(b []byte, close int) int {
 	depth := 0
 	for i := close; i >= 0; i-- {
@@ -202,13 +203,13 @@ func offsetAtEnd(b []byte) (name []byte, offset int64, ok bool) {
 	return b[:digits-3], offset, true
 }
 
-// isPath reports whether name is a path and not the title of a process.
+// isPath reports whether name is a path rather than a process title.
 func isPath(name []byte) bool {
 	return name[0] == '/' || hasAt(name, 0, "./") || hasAt(name, 0, "../")
 }
 
-// pathBefore returns the start of the path, or of the title of a process, that ends at end. The
-// text before it is a prefix of the log or of the program.
+// pathBefore returns the start of the path or process title that ends at end. The text before it is
+// a prefix by the log or the program.
 func pathBefore(b []byte, end int) (start int) {
 	word := bytes.LastIndexAny(b[:end], " \t") + 1
 	if word < end && isPath(b[word:end]) {
@@ -225,7 +226,7 @@ func pathBefore(b []byte, end int) (start int) {
 			cut = max(cut, i+len(mark))
 		}
 	}
-	// A path with blanks, or a title that begins with a path.
+	// A path with blanks, or a title that starts with a path.
 	for i := end; i > cut; {
 		if i = bytes.LastIndexByte(b[cut:i], '/') + cut; i < cut {
 			break
@@ -237,9 +238,9 @@ func pathBefore(b []byte, end int) (start int) {
 	return titleStart(b, cut, end)
 }
 
-// titleStart returns the start of the title of a process in b[start:end], after the numbers and the
+// titleStart returns the start of the process title in b[start:end], after the numbers and
 // bracketed texts that programs and logs print before a frame: "[host:pid] [ 3] ", " 3: ", " #3 ".
-// "#011" is the TAB of rsyslog.
+// "#011" is a TAB in rsyslog.
 func titleStart(b []byte, start, end int) int {
 	b = b[:end]
 	for {
@@ -275,8 +276,8 @@ func titleStart(b []byte, start, end int) int {
 	}
 }
 
-// processIn returns the process ID in the text before a frame, 0 if there is none: that of OpenMPI,
-// "[node07:04711] ", or of a system log, "redis-server[4711]: ".
+// processIn returns the process ID in the text before a frame, from OpenMPI, "[node07:04711] ", or
+// from a system log, "redis-server[4711]: "; 0 if there is none.
 func processIn(b []byte) uint64 {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], '[')
@@ -297,7 +298,7 @@ func processIn(b []byte) uint64 {
 	}
 }
 
-// resolved reports whether a frame has its file and line, as MariaDB prints it:
+// resolved reports whether a frame already has its file and line, as in MariaDB:
 //
 //	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
 //
@@ -313,7 +314,7 @@ func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	return true
 }
 
-// exactFrame reports whether earlier lines of the report name f as the place of the fault.
+// exactFrame reports whether earlier lines of the report identify f as the place of the fault.
 func (r *Reader) exactFrame(f *Frame) bool {
 	if !r.inTrace() {
 		r.readPast()
@@ -324,7 +325,7 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 
-// announcesFault marks the next frame as the place of a fault: in reports of Redis it follows a
+// announcesFault marks the next frame as the place of a fault: in reports by Redis it follows a
 // line with only "EIP:".
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {
@@ -333,10 +334,10 @@ func announcesFault(r *Reader, b []byte, at int) {
 }
 
 // dumpsRegisters marks the first frame after the next "Backtrace:" as the place of a fault, as in
-// reports of libSegFault.
+// reports by libSegFault.
 func dumpsRegisters(r *Reader, _ []byte, _ int) { r.glibc.dumpAt = r.facts.at }
 
-const maxDump = 64 // lines of the registers that libSegFault or the kernel prints
+const maxDump = 64 // lines of registers printed by libSegFault or the kernel
 
 // beginsBacktrace reads the line "Backtrace:".
 func beginsBacktrace(r *Reader, b []byte, at int) {
@@ -345,7 +346,7 @@ func beginsBacktrace(r *Reader, b []byte, at int) {
 	}
 }
 
-// redisModule reads the name and the base of the module of the fault, as Redis prints them:
+// redisModule reads Redis's line with the name and base of the faulting module:
 //
 //	Module: redis-server *:6379 (base 0x55d0c0a00000)
 func redisModule(r *Reader, b []byte, at int) {

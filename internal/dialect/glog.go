@@ -10,10 +10,10 @@ import "bytes"
 //	    @     0x7f31c2a01154         48  (unknown)
 //	    @ 00007f31c2a01154 (unknown)
 //
-// Abseil prints the size of the frame's stack between address and name, folly pads the address with
-// zeros. All addresses but the PC are return addresses; the handler and the trampoline come before
-// the frame that the signal interrupted. Some builds of glog print (PATH+0xOFFSET) for an address
-// without a name, with the offset minus one.
+// Abseil prints the stack size of the frame between address and name, and folly pads the address
+// with zeros. All addresses except the PC are return addresses; the handler and the trampoline
+// precede the frame that the signal interrupted. Some builds of glog print (PATH+0xOFFSET) for an
+// address without a name, with the offset minus one.
 var (
 	glog = Dialect{
 		Name: "glog", Who: "glog's failed checks and failure handler",
@@ -34,7 +34,7 @@ var (
 
 const (
 	unknown    = "(unknown)"
-	glogWidth  = 18 // columns of an address of 64 bits, with its prefix
+	glogWidth  = 18 // columns of a 64-bit address, with its prefix
 	stackWidth = 9  // columns of the size of a frame's stack
 )
 
@@ -140,8 +140,8 @@ func (c *modules) failureName(l *Line, f *Frame, at int) bool {
 	return true
 }
 
-// isAnswered reports whether the end of a line looks like the text that an answer appends:
-// " f file:line" or "f+0xOFFSET".
+// isAnswered reports whether the end of a line looks like an appended answer: " f file:line" or
+// "f+0xOFFSET".
 func isAnswered(b []byte) bool {
 	b = bytes.TrimRight(b, " \t)")
 	end := len(b)

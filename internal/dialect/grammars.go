@@ -94,8 +94,8 @@ func allGrammars() []grammar {
 // A matcher is the match function of a grammar.
 type matcher func(r *Reader, l *Line, at int) bool
 
-// anyOf returns a matcher that tries all in order. It makes one grammar of several of the same
-// dialect, because an anchor has at most 64 grammars.
+// anyOf returns a matcher that tries all in order. It combines several grammars of one dialect,
+// because an anchor has at most 64 grammars.
 func anyOf(all ...matcher) matcher {
 	return func(r *Reader, l *Line, at int) bool {
 		for _, match := range all {
@@ -163,7 +163,7 @@ func allHeaders() []header {
 	}
 }
 
-// All returns all dialects, in the order in which they are documented.
+// All returns all dialects, in the order of the documentation.
 func All() []*Dialect {
 	return []*Dialect{
 		&sanitizer, &tsan, &symfilter,

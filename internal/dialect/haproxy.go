@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// HAProxy prints the calls of a thread that is stuck, or that has failed a check, as
+// HAProxy prints the calls of a thread that is stuck, or has failed a check, as
 //
 //	call trace(21):
 //	| 0x55d0c0a013cb [85 c0 75 31 48 8b 84 24]: main+0x171aa7
@@ -10,18 +10,18 @@ import "bytes"
 //	| 0x7f31c2a3c050 [48 c7 c0 0f 00 00 00 0f]: libc:+0x3c050
 //	| 0x55d0c0a02d00 [48 89 ee 48 89 df e8 3b]: main+0x170cda > main+0x1000
 //
-// The program is not named: an address in it without an exported symbol is counted from main.
-// Libraries have their names up to the first dot, and an offset from their base if they have no
-// symbol. The bytes are the code at the address, which shows whether a file is the one that ran.
-// All are return addresses, except those after a signal. The last form has the function that was
-// called.
+// The program is not named; addresses in it without an exported symbol are relative to main. Names
+// of libraries end at the first dot, and offsets without a symbol are relative to the library's
+// base. The bytes are the code at the address, which shows whether a file is the one that ran. All
+// addresses are return addresses, except after a signal. The last form ends with the called
+// function.
 var haproxy = Dialect{
 	Name: "haproxy", Who: "HAProxy: the call trace of a thread that is stuck or has failed",
 	Needs:  "the program as haproxy in a system folder, or --image haproxy=FILE",
 	Sample: "| 0x55d0c0a013cb [85 c0 75 31 48 8b 84 24]: main+0x171aa7",
 }
 
-const listedCode = 8 // bytes that HAProxy prints of the code at an address
+const listedCode = 8 // bytes of code that HAProxy prints for an address
 
 // RestoreRT is the code of glibc's __restore_rt.
 const RestoreRT = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"

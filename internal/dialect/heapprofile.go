@@ -2,15 +2,15 @@ package dialect
 
 import "bytes"
 
-// A heap profile of gperftools or of jemalloc is a list of allocations, each with the addresses of
-// its calls, and then the maps of the process:
+// A heap profile by gperftools or jemalloc is a list of allocations, each with the addresses of its
+// calls, followed by the maps of the process:
 //
 //	heap profile:      3:     3000 [     3:     3000] @ heapprofile
 //	     1:     1000 [     1:     1000] @ 0x55d0c0a013cb 0x7f31c2a01154
 //
 //	MAPPED_LIBRARIES:
 //
-// Other programs read these lines, so they are not changed: the answers follow the maps. All
+// Other programs read these lines, so they stay unchanged, and the answers follow the maps. All
 // addresses are return addresses.
 var heap = Dialect{
 	Name: "heap", Who: "heap profiles of gperftools and jemalloc",
@@ -18,7 +18,7 @@ var heap = Dialect{
 	Sample: "     1:     1000 [     1:     1000] @ 0x55d0c0a013cb 0x7f31c2a01154",
 }
 
-const maxHeapFrames = 256 // addresses of a line; gperftools has at most 32, jemalloc 128
+const maxHeapFrames = 256 // addresses in a line; gperftools has at most 32, jemalloc 128
 
 // matchHeap matches a line whose first address is at at.
 func matchHeap(r *Reader, l *Line, at int) bool {

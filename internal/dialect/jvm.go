@@ -13,21 +13,21 @@ import "bytes"
 //
 //	4XENATIVESTACK               omrthread_wait+0x1a (0x00007F31C2A01154 [libj9thr29.so+0x1154])
 //
-// The number in brackets is an offset from the load base. The address of the first frame is that of
-// an instruction, the others are return addresses. The paths of the libraries are in the list
-// "Dynamic libraries:", some hundred lines after the frames. From JDK 19 on, the machine prints "
-// (file.cpp:123)" after a frame if it finds debug information.
+// The number in brackets is an offset from the load base. The first frame's address is an
+// instruction's, the others are return addresses. The paths of the libraries are in the list
+// "Dynamic libraries:", several hundred lines after the frames. JDK 19 and newer print "
+// (file.cpp:123)" after a frame if they find debug information.
 var jvm = Dialect{
 	Name: "jvm", Who: "Java: hs_err_pid files of HotSpot, javacores of OpenJ9",
 	Needs:  "the dynamic libraries that the same file lists, or --image",
 	Sample: "C  [libledger.so+0x1154]  ledger_audit+0x24",
 }
 
-// jvmLines is the most lines of an error log between its first line and the list of dynamic
-// libraries. Large programs have some thousands.
+// jvmLines bounds the lines of an error log from its first line to the list of dynamic libraries.
+// Large programs have several thousand.
 const jvmLines = 8192
 
-// nativeFrames is called for the header of the native frames: the next line is the first one.
+// nativeFrames is called for the header of the native frames; the first frame is on the next line.
 func nativeFrames(r *Reader, _ []byte, _ int) { r.jvmFrame = r.facts.at + 1 }
 
 // matchJVM matches a frame with a module, the "0x" of whose offset is at at.

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// The addresses of a kernel that has no names for them: it was built without CONFIG_KALLSYMS, or the
-// address is in none of its functions.
+// Kernel addresses without names: the kernel was built without CONFIG_KALLSYMS, or the address is
+// in none of its functions.
 //
 //	RIP: 0010:0xffffffff8120a1b2
 //	 0xffffffff8120a279
@@ -11,26 +11,26 @@ import "bytes"
 //	pc : 0xffff80001008a1b2
 //	lr : 0xffff80001008a1a0
 //
-// A kernel that its loader has moved logs the distance only at a panic:
+// A relocated kernel logs the distance only at a panic:
 //
 //	Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: …)
 //	Kernel Offset: disabled
 
-// A KernelLoad is the place at which a kernel was loaded. Later lines of the log set it, so it belongs
-// to the Reader of the frames.
+// A KernelLoad is the place at which a kernel was loaded. Later lines of the log set it, so the
+// frames' Reader owns it.
 type KernelLoad struct {
-	Offset uint64 // added to the addresses of the file
-	From   uint64 // the lowest address of the file; 0 if the log does not have it
+	Offset uint64 // added to addresses in the file
+	From   uint64 // lowest address in the file; 0 if unknown
 	Known  bool
 }
 
 const (
-	kernelHalf   = 0xffff // the highest 16 bits of addresses of kernels of 64 bits
+	kernelHalf   = 0xffff // the highest 16 bits of 64-bit kernel addresses
 	modulesStart = 0xffffffffc0000000
-	maxToOffset  = 64 // lines between a frame and the distance, which a panic logs after the registers
+	maxToOffset  = 64 // lines between a frame and the distance; a panic logs it after the registers
 )
 
-// returnMarks are the texts before the value of a register with a return address.
+// returnMarks precede the value of a register with a return address.
 var returnMarks = [][]byte{[]byte("lr : "), []byte("LR is at "), []byte("ra : ")}
 
 // matchKernelAddress matches the address at at.
@@ -46,7 +46,7 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	}
 	k := r.kernelOf(b[:at])
 	if call == Return && k.Named().Release == "" {
-		return false // the log has not shown that it is one of Linux
+		return false // the log may not be from Linux
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Call, f.Module = InKernel, addr, call, KernelImage
@@ -63,8 +63,8 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// kernelAddress parses the address of a kernel at at, which nothing follows, and returns its end.
-// Error codes, the highest addresses, are none.
+// kernelAddress parses the kernel address at at, which must not be followed by other text, and
+// returns its end. It rejects error codes, which have the highest values.
 func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	addr, end, ok = prefixedHex(b, at)
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
@@ -73,13 +73,15 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	return addr, end, end < len(b) && b[end] == '\r' || onlyBlanks(b, end)
 }
 
-// kernelCall returns what the address at at is by the text before it. unsure is set for an address
-// after "?". ok is false if the address is not in code of the kernel, or of something else.
+// kernelCall returns the kind of the address at at according to the text before it. unsure is set
+// for an address after "?". ok is false if the address is not in kernel code, or belongs to
+// something else.
 func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]
 	if at > 0 && b[at-1] == ':' {
 		seg := segment(b, at)
-		return Exact, false, seg != "" && seg != "0033" && seg != "0023" // those are of processes
+		// other segments contain process addresses
+		return Exact, false, seg != "" && seg != "0033" && seg != "0023"
 	}
 	if endsWithAny(before, exactBefore) {
 		return Exact, false, true
@@ -98,8 +100,8 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
-// ofKernel makes f, the value of a register, an address of a kernel, if the log is one of Linux: the
-// kernel may have been moved from the addresses of its file.
+// ofKernel makes f, the value of a register, a kernel address if the log is from Linux, since the
+// kernel may have been relocated.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return
@@ -122,8 +124,8 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// loadOf returns the place of the kernel that logs this line. After many lines without a frame it
-// may be another one.
+// loadOf returns the load place of the kernel that logs this line. After many lines without a frame
+// it may be another kernel.
 func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	if n.load == nil || line-n.loadAt > WindowLines {
 		n.load = new(KernelLoad)
@@ -132,7 +134,7 @@ func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	return n.load
 }
 
-// kernelOffset takes the distance from "Kernel Offset: …", for the frames before it.
+// kernelOffset reads the distance in "Kernel Offset: …", for the frames before it.
 func kernelOffset(r *Reader, b []byte, at int) {
 	if r.inPast || r.kernel.load == nil {
 		return
@@ -153,7 +155,7 @@ func kernelOffset(r *Reader, b []byte, at int) {
 
 const offsetMark = "Kernel Offset: "
 
-// addressBefore returns the address of the kernel in brackets before the function that begins at from:
+// addressBefore returns the kernel address in brackets before the function that begins at from:
 // "[<ffffffff8120a1b2>] ? vfs_write+0xc7/0x3f0"; 0 if there is none.
 func addressBefore(b []byte, from int) uint64 {
 	end := blanksBefore(b, from)

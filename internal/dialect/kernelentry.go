@@ -2,18 +2,18 @@ package dialect
 
 import "bytes"
 
-// entries are the functions of a kernel that save the registers of the code that an interrupt or a fault
-// has stopped. The next frame of a trace is the place at which that code was stopped, so its address is
-// that of an instruction. x86-64 prints such a place only in stacks that were recorded, as by lockdep;
-// in others a line with RIP follows.
+// entries are the kernel functions that save the registers of code stopped by an interrupt or a
+// fault. The next frame of a trace is the place at which that code was stopped, so its address is
+// an instruction's. x86-64 prints such a place only in recorded stacks, as by lockdep; in others a
+// line with RIP follows.
 var entries = [][]byte{
 	[]byte("el1h_64_"), []byte("el1t_64_"), []byte("el1_irq+"), []byte("el1_sync+"), []byte("el1_error+"), // arm64
 	[]byte("asm_exc_"), []byte("asm_sysvec_"), []byte("asm_common_interrupt+"), // x86-64
 	[]byte("ret_from_exception+"), []byte("handle_exception+"), // riscv
 }
 
-// isEntry reports whether the frame with this text, which begins at from, is one of entries in a stack.
-// After "?" it is only an address that is on the stack.
+// isEntry reports whether the frame with this text, which begins at from, is in a stack and is one
+// of entries. After "?" it is just an address on the stack.
 func isEntry(b []byte, from int, text []byte) bool {
 	switch text[0] {
 	case 'a', 'e', 'h', 'r':
@@ -31,11 +31,11 @@ func isEntry(b []byte, from int, text []byte) bool {
 	return false
 }
 
-// notInStack are the texts before a function, and before its address, in lines that are not of a stack:
+// notInStack are the texts before a function, or before its address, in lines outside of a stack:
 // "hardirqs last  enabled at (567): [<ffffffff81600be2>] asm_common_interrupt+0x22/0x40".
 var notInStack = [][]byte{[]byte("): "), []byte("at: "), []byte(" : ")}
 
-// isListed reports whether the function after before is not one of a stack.
+// isListed reports whether the function after before is not part of a stack.
 func isListed(before []byte) bool {
 	if text, ok := bytes.CutSuffix(before, []byte(">] ")); ok {
 		before = bytes.TrimSuffix(text[:hexBefore(text, len(text))], []byte("[<"))
@@ -49,8 +49,8 @@ func isListed(before []byte) bool {
 }
 
 // isStopped reports whether an interrupt or a fault has stopped the code in the function
-// b[from:end]: the function is in the line after one of entries, or after the name of one as arm
-// prints it ("__irq_svc from do_idle+0x1c/0x110"), or it has the mark of arm64 for it.
+// b[from:end]: the function is in the line after one of entries, or after the name of one in the
+// same line, as on arm ("__irq_svc from do_idle+0x1c/0x110"), or it has arm64's mark for this.
 func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	if n.entryAt > 0 && n.entryAt == line-1 {
 		last := blanksBefore(b, from)
@@ -69,15 +69,16 @@ func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	return ok && bytes.HasSuffix(before, []byte("_svc"))
 }
 
-// isWarning reports whether before is of the title of a warning. The function after it is the place of
-// an instruction that traps. Processors without one for warnings call a function, which prints its
-// return address.
+// isWarning reports whether before is part of the title of a warning. The function after it
+// contains a trapping instruction. On processors without a trap for warnings, the kernel calls a
+// function, which prints its return address.
 func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }
 
-// links are the texts before the return address in a register, which may be the place of the fault too.
+// links are the texts before the return address in a register, which may also be the place of the
+// fault.
 var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
 
-// isLink reports whether the function after before is that of a return address in a register.
+// isLink reports whether the function after before belongs to a return address in a register.
 func isLink(before []byte) bool {
 	for _, text := range links {
 		if bytes.HasSuffix(before, text) {

@@ -6,14 +6,14 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs
-// to the Reader of the frame.
+// A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so the frame's
+// Reader owns it.
 type Kernel struct {
-	Release string     // "6.1.0-56-amd64"; empty if it is not known
-	ID      buildid.ID // of vmlinux; zero if it is not known
+	Release string     // for example "6.1.0-56-amd64"; empty if unknown
+	ID      buildid.ID // build ID of vmlinux; zero if unknown
 
-	digits string  // of ID; empty if it is not known
-	before *Kernel // the kernel of earlier lines, which is meant if the log has not named this one
+	digits string  // digits of ID; empty if unknown
+	before *Kernel // kernel of earlier lines, which applies if the log has not named this one
 }
 
 const maxRelease = 64 // bytes: __NEW_UTS_LEN of Linux
@@ -26,32 +26,33 @@ func (k *Kernel) Named() *Kernel {
 	return k
 }
 
-// titles are the beginnings of the first line of a report. The line that names the kernel follows.
+// titles begin the first line of a report. The line that names the kernel follows it.
 var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
 
-// A kernelLog is what the lines so far have of the kernel that logs them. Lines are numbers of
-// lines.
+// A kernelLog holds facts from the lines so far about the kernel that logs them. Lines are
+// identified by their numbers.
 type kernelLog struct {
-	named *Kernel // the kernel of the last frames; nil if not known
-	at    int64   // the line that named it, or its first frame
+	named *Kernel // kernel of the last frames; nil if unknown
+	at    int64   // line that named it, or its first frame
 
-	fault   string // the last function that was named as the place of an instruction
+	fault   string // last function named as the place of an instruction
 	faultAt int64  // line of fault
-	entryAt int64  // the last line with a function that saves the registers of stopped code; 0: none
+	entryAt int64  // last line with a function that saves the registers of stopped code; 0: none
 
-	load   *KernelLoad // of the last kernel that has started, or logs; nil if no frame needs it
-	loadAt int64       // the last line with a frame or a distance of load
+	// load place of the last kernel that started or logged; nil if no frame needs it
+	load   *KernelLoad
+	loadAt int64 // last line with a frame or a distance for load
 
-	code   *Code // of the last frame that awaits code; nil if none does
+	code   *Code // listing of the last frame that awaits code; nil if none does
 	codeAt int64 // line of that frame
 
 	texts kernelTexts
 }
 
-// forget forgets the kernel, but not the texts that were parsed.
+// forget forgets the kernel, but not the parsed texts.
 func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
 
-// of returns the kernel of a frame in this line that has this text before it.
+// of returns the kernel of a frame in this line that follows the text before.
 func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	if n.named != nil && line-n.at > FactLines {
 		n.named = nil
@@ -68,21 +69,22 @@ func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	return n.named
 }
 
-// kernelOf returns the kernel of a frame that has this text before it.
+// kernelOf returns the kernel of a frame that follows the text before.
 func (r *Reader) kernelOf(before []byte) *Kernel {
-	if !r.Wants(r.number) || r.kernel.named == nil { // after a restart windows are open, but the past is unread
+	// after a restart windows may be open although the past is unread
+	if !r.Wants(r.number) || r.kernel.named == nil {
 		r.readPast()
 	}
 	return r.kernel.of(before, r.number)
 }
 
-// isFault reports whether text, a function with its module, is the place of the instruction that
-// the report is about. The trace may begin with it, or have it as a value on the stack.
+// isFault reports whether text, a function with its module, is the instruction's place in the
+// report. The trace may begin with it, or contain it as a value on the stack.
 func (n *kernelLog) isFault(text []byte, line int64) bool {
 	return len(n.fault) > 0 && line-n.faultAt <= WindowLines && n.fault == string(text)
 }
 
-// kernelNamed takes the kernel of a report from "6.1.0-56-amd64 #1", which is before or after "Not
+// kernelNamed reads the kernel of a report from "6.1.0-56-amd64 #1", which is before or after "Not
 // tainted" or "Tainted: G", and the build ID at the end of the line.
 func kernelNamed(r *Reader, b []byte, _ int) {
 	for at := 0; ; {
@@ -119,9 +121,9 @@ func kernelNamed(r *Reader, b []byte, _ int) {
 	}
 }
 
-const minKernelID = 16 // bytes, as an MD5 has; the IDs of kernels are SHA-1 sums of 20 bytes
+const minKernelID = 16 // bytes, as in an MD5; kernel IDs are SHA-1 sums of 20 bytes
 
-// kernelBoots takes the kernel from "Linux version 6.1.0-56-amd64 (…) …".
+// kernelBoots reads the kernel in "Linux version 6.1.0-56-amd64 (…) …".
 func kernelBoots(r *Reader, b []byte, at int) {
 	if r.kernel.loadAt < r.facts.at {
 		r.kernel.load = nil
@@ -137,25 +139,24 @@ func kernelBoots(r *Reader, b []byte, at int) {
 	}
 }
 
-// namedAfter reports whether a line after the one of a header, line, has named the kernel: lines of
-// the past are not read in their order.
+// namedAfter reports whether a line after line, which has a header, has named the kernel: lines of
+// the past are not read in order.
 func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }
 
-// isNamed reports whether nothing changes if the current line names the kernel by its release
-// alone, as it is in each of many reports.
+// isNamed reports whether the kernel already has this release, which many reports repeat without a
+// build ID, so that nothing changes.
 func (n *kernelLog) isNamed(release []byte) bool {
 	k := n.named
 	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id
 }
 
-// setName sets the kernel that a line names, also for the frames before the line that have no
-// kernel yet.
+// setName sets the kernel named by a line, including for earlier frames that have no kernel yet.
 func (n *kernelLog) setName(k *Kernel, line int64) {
 	n.at = line
 	if k.ID.IsZero() && n.named != nil && n.texts.release == k.Release {
-		k.ID = n.texts.id // lines of hung tasks and of lockdep name the release alone
+		k.ID = n.texts.id // reports of hung tasks and lockdep name only the release
 		k.digits = k.ID.String()
 	}
 	n.texts.setKernel(k)

@@ -2,15 +2,17 @@ package dialect
 
 import "github.com/symfilter/symfilter/buildid"
 
-// A savedKernel is what a Reader remembers of the kernel that has logged the last lines.
+// A savedKernel is a Reader's state about the kernel that has logged the last lines.
 type savedKernel struct {
-	At      int64  `json:"at"`                // line that has named it, or has its first frame; 0: there is none
-	Release string `json:"release,omitempty"` // that the log has named last
+	// line that named it, or its first frame; 0: there is none
+	At      int64  `json:"at"`
+	Release string `json:"release,omitempty"` // release last named in the log
 	ID      string `json:"id,omitempty"`
-	Open    bool   `json:"open,omitempty"`  // a report has begun that has not named its kernel
-	Fault   string `json:"fault,omitempty"` // the last function that an instruction was in
+	Open    bool   `json:"open,omitempty"`  // a report has begun but not named its kernel yet
+	Fault   string `json:"fault,omitempty"` // last function that contained an instruction
 	FaultAt int64  `json:"fault_at,omitempty"`
-	EntryAt int64  `json:"entry_at,omitempty"` // the last line with a function that saves the registers of stopped code
+	// last line with a function that saves the registers of stopped code
+	EntryAt int64 `json:"entry_at,omitempty"`
 }
 
 // save sets s to the state of n.

@@ -7,40 +7,40 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A kernelText is the text of a frame, and what it means. Its text is never empty.
+// A kernelText is the non-empty text of a frame with its meaning.
 type kernelText struct {
 	text   []byte // from the function's name to the end of its module
 	symbol Symbol
 	module string
 	id     buildid.ID
-	key    uint64 // a hash, so that a text which comes back has the same one; its lowest bit is 0
+	key    uint64 // a hash, which is the same when the text returns; its lowest bit is 0
 
-	awaited bool // a frame with this text as the place of an instruction has had the code after it
+	awaited bool // code has followed a frame with this text at an instruction
 }
 
 const (
-	kernelKeys     = 1 << 63 // the keys of other dialects are smaller
-	kernelTextBits = 10      // 1,024 texts that are remembered, 130 KiB: most reports have few functions
+	kernelKeys     = 1 << 63 // keys of other dialects are smaller
+	kernelTextBits = 10      // 1,024 cached texts, 130 KiB: most reports have few functions
 	maxKernelText  = 512
 )
 
-// kernelTexts caches the texts of frames of one kernel.
+// kernelTexts caches the texts of frames in one kernel.
 type kernelTexts struct {
 	slots   *[1 << kernelTextBits]kernelText // nil until the first frame
 	seed    maphash.Seed
-	release string     // of the kernel
-	id      buildid.ID // of the kernel
+	release string     // release of the kernel
+	id      buildid.ID // build ID of the kernel
 }
 
-// setKernel forgets the texts if they are of another kernel: keys are of one kernel.
+// setKernel forgets the texts if k is another kernel, since keys are unique only in one kernel.
 func (t *kernelTexts) setKernel(k *Kernel) {
 	if t.release != k.Release || t.id != k.ID {
 		t.release, t.id, t.slots = k.Release, k.ID, nil
 	}
 }
 
-// find returns the meaning of the text that begins at from, and in which the distance begins at
-// at; nil if it is not a frame. It is valid until the next call.
+// find returns the meaning of the text that begins at from and has its distance at at; nil if it is
+// not a frame. It is valid until the next call.
 func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	slash := hexDigits(b, at+2)
 	if !hasAt(b, slash, "/0x") {
@@ -50,7 +50,7 @@ func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	if hasAt(b, end, " [") {
 		n := bytes.IndexByte(b[end:min(len(b), end+maxKernelText)], ']')
 		if n < 0 {
-			return nil // the module is cut off; the function is not one of the kernel itself
+			return nil // the module is cut off, so the function is not in the kernel itself
 		}
 		end += n + 1
 	}

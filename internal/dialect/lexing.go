@@ -19,12 +19,11 @@ func hexDigits(b []byte, at int) int {
 	return at
 }
 
-// hexPrefix returns the number of hexadecimal digits with which the eight bytes of x begin, lowest
-// byte first. It has no branches: the lengths of numbers vary, so that branches would be
-// mispredicted.
+// hexPrefix returns the number of hexadecimal digits at the start of the eight bytes of x, lowest
+// byte first. It has no branches, which would be mispredicted because the lengths of numbers vary.
 func hexPrefix(x uint64) int { return bits.TrailingZeros64(noHex(x)) / 8 }
 
-// noHex returns the high bits of the bytes of x that are no hexadecimal digits.
+// noHex returns the high bits of the bytes of x that are not hexadecimal digits.
 func noHex(x uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit
@@ -107,7 +106,7 @@ func decimalAt(b []byte, at int) (n, end int, ok bool) {
 }
 
 // decimalBefore parses the decimal number of at most nine digits that ends at end, and returns its
-// start. There is none before a negative end.
+// start. ok is false for a negative end.
 func decimalBefore(b []byte, end int) (n, start int, ok bool) {
 	if end < 0 {
 		return 0, end, false

@@ -7,24 +7,25 @@ import (
 
 const (
 	esc         = 0x1b
-	maxSequence = 64 // bytes of the parameters of an escape sequence that is left out
+	maxSequence = 64 // bytes of the parameters of a removed escape sequence
 )
 
-// A bare is a line without its colours: its escape sequences that set a colour (ESC[31m), erase the
-// rest of the line (ESC[K), or select a character set, as tput does together with a colour (ESC(B).
+// A bare is a line without its colours. It omits escape sequences that set a colour (ESC[31m),
+// erase the rest of the line (ESC[K), or select a character set, as tput does together with a
+// colour (ESC(B).
 type bare struct {
 	text []byte
 	cuts []cut
 }
 
-// A cut is a place in the text of a bare at which escape sequences were left out.
+// A cut is a place in the text of a bare at which escape sequences were removed.
 type cut struct {
 	at    int // offset in the text
-	total int // bytes that were left out up to here
+	total int // bytes removed so far
 }
 
-// sequenceLen returns the length of the escape sequence that begins with the ESC at b[0] and is left
-// out, or 0 if there is none.
+// sequenceLen returns the length of the removable escape sequence that begins with the ESC at b[0],
+// or 0 if there is none.
 func sequenceLen(b []byte) int {
 	if hasAt(b, 1, "(B") {
 		return len("\x1b(B")
@@ -43,15 +44,15 @@ func sequenceLen(b []byte) int {
 	return 0
 }
 
-// mayEndColor is 1 for the last bytes of escape sequences that are left out.
+// mayEndColor is 1 for the last bytes of removable escape sequences.
 var mayEndColor = [256]uint8{'m': 1, 'K': 1, 'B': 1}
 
-// colorEnds reports whether an escape sequence that is left out ends at end, which may be negative.
+// colorEnds reports whether a removable escape sequence ends at end, which may be negative.
 func colorEnds(b []byte, end int) bool {
 	return end > 2 && mayEndColor[b[end-1]] != 0 && !isLetter(b[end-2]) && endsSequence(b, end)
 }
 
-// endsSequence reports whether a sequence that is left out ends at end, after "m", "K" or "B".
+// endsSequence reports whether a removable sequence ends at end, after "m", "K" or "B".
 func endsSequence(b []byte, end int) bool {
 	if b[end-1] == 'B' {
 		return endsWith(b, end, "\x1b(B")
@@ -63,8 +64,8 @@ func endsSequence(b []byte, end int) bool {
 	return endsWith(b, at, "\x1b[")
 }
 
-// appendBare appends b without its colours to dst. add, unless it is nil, is called after each
-// sequence with the length of dst and that of the sequence.
+// appendBare appends b without its colours to dst. It calls add, unless add is nil, after each
+// sequence with the length of dst and the length of the sequence.
 func appendBare(dst, b []byte, add func(at, n int)) []byte {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, esc)
@@ -84,7 +85,7 @@ func appendBare(dst, b []byte, add func(at, n int)) []byte {
 	return append(dst, b...)
 }
 
-// WithoutColors returns b as a Reader reads it, without colours: b itself if it has none.
+// WithoutColors returns b without colours, as a Reader reads it. It returns b itself if b has none.
 func WithoutColors(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b
@@ -92,8 +93,7 @@ func WithoutColors(b []byte) []byte {
 	return appendBare(make([]byte, 0, len(b)), b, nil)
 }
 
-// Colors returns the escape sequences in b that a Reader leaves out, in their order. It returns nil
-// if there are none.
+// Colors returns the escape sequences in b that a Reader removes, in order, or nil.
 func Colors(b []byte) (all [][]byte) {
 	for {
 		i := bytes.IndexByte(b, esc)
@@ -137,7 +137,8 @@ func (p *bare) behind(at int) int {
 // of returns the offset in the whole line of the byte at at: after the sequences at at.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
-// span returns a part of the line in the whole line. Sequences at its ends are not in it.
+// span returns the place in the whole line of a part of the bare line, without sequences at its
+// ends.
 func (p *bare) span(s Span) Span {
 	if s.From == s.To {
 		return Span{p.behind(s.From), p.behind(s.To)}
@@ -145,12 +146,13 @@ func (p *bare) span(s Span) Span {
 	return Span{p.of(s.From), p.behind(s.To)}
 }
 
-// restore makes l, which was read from p, a line with the whole text.
+// restore gives l, which was read from p, the whole text.
 func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {
 		f := &l.Frames[i]
-		f.Start, f.Key = p.behind(f.Start), 0 // whose lines are laid out without care for colours
+		// frames with a key are laid out without handling colours
+		f.Start, f.Key = p.behind(f.Start), 0
 		for _, s := range []*Span{&f.Digits, &f.First, &f.Depth} {
 			if s.To > 0 {
 				*s = p.span(*s)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxLine    = 64 << 10 // bytes of a line that are read: MongoDB prints a whole trace on one line
-	maxAnchors = 32       // anchors of a line that are tried; a frame has at most four
+	maxLine    = 64 << 10 // bytes read of a line: MongoDB prints a whole trace on one line
+	maxAnchors = 32       // anchors tried in a line; a frame has at most four
 	maxPath    = 4096     // bytes of a module's name: Linux's PATH_MAX
 )
 
@@ -18,19 +18,19 @@ type grammar struct {
 	dialect *Dialect
 	anchor  anchor
 
-	// direct are the bytes that may be directly before the anchor; back are the bytes that may be
-	// before the blanks before it. '\n' stands for the beginning of the line, '0' for all digits.
-	// If one is empty, any byte may be there. match may rely on them.
+	// direct are the bytes allowed directly before the anchor; back are the bytes allowed before
+	// the blanks that precede it. '\n' stands for the start of the line, '0' for all digits. An
+	// empty set allows any byte. match may rely on them.
 	direct, back string
 
-	// Three further sets of bytes reject nearly all anchors that match would reject, before it is
-	// called. before: the byte before the byte of back. next: the byte after the hexadecimal digits
-	// of the anchor, or after the anchor if digitsAfter has 0 for it. then: the byte after that one
-	// and blanks. '\n' also stands for the end of the line.
+	// Three further sets of bytes reject nearly all anchors that match would reject. before: the
+	// byte before back's byte. next: the byte after the anchor's hexadecimal digits, or after the
+	// anchor if digitsAfter is 0 for it. then: the byte after next's byte and blanks. '\n' also
+	// stands for the end of the line.
 	before, next, then string
 	shape              shape
 
-	// words, if not empty, are the bytes of before and back that may be together, for
+	// words, if not empty, are the allowed pairs of bytes of before and back, for
 	// [Reader.Prefilter].
 	words []string
 
@@ -39,11 +39,11 @@ type grammar struct {
 	window window
 
 	// match looks for a frame around the anchor at at, and adds it to l. If it returns false, the
-	// frames that it has added are removed.
+	// frames it has added are removed.
 	match func(r *Reader, l *Line, at int) bool
 }
 
-// A Line holds the frames, and a map, in a line of a log. Its memory is reused for the next line.
+// A Line holds the frames, and a map, in a line of a log. Its memory is reused.
 type Line struct {
 	Text   []byte // the line without its end
 	Frames []Frame
@@ -59,12 +59,12 @@ type Line struct {
 
 // A Reader finds the frames in the lines of one log. One goroutine at a time may use it.
 type Reader struct {
-	// Firmware is set if the operator has named a file for the addresses of a log that name no module.
-	// Then registers and lists of addresses are read, for which [NextFirmware] finds the lines.
+	// Firmware is set if the operator has named a file for addresses without a module. Then
+	// registers and lists of addresses are read, in lines found by [NextFirmware].
 	Firmware bool
 
-	// OnX86 is set if all these files are of kernels of Linux for x86-64: of firmware, their logs have no more
-	// than the registers RIP and EIP, as a virtual machine or a debugger prints them: see
+	// OnX86 is set if all these files are x86-64 kernels of Linux. Their logs have only the
+	// registers RIP and EIP of firmware, printed by a virtual machine or a debugger: see
 	// [IsCounter].
 	OnX86 bool
 
@@ -83,7 +83,7 @@ type Reader struct {
 	ends    frameEnds
 }
 
-// producers holds what lines of single dialects have that later lines of the dialect need.
+// producers holds data from lines of single dialects for later lines of the same dialect.
 type producers struct {
 	kernel kernelLog
 	deaths deaths
@@ -91,12 +91,13 @@ type producers struct {
 	gdb    gdbSignal
 	device deviceFault
 
-	clickHouseSignal int64  // line at which ClickHouse has reported a signal; 0: none, or its frames were read
-	jvmFrame         int64  // the line after the last header of native frames
-	goSignal         uint64 // address of the last signal in C code of a Go program
+	// line at which ClickHouse reported a signal; 0: none, or its frames were read
+	clickHouseSignal int64
+	jvmFrame         int64  // line after the last header of native frames
+	goSignal         uint64 // address of the last signal in C code in a Go program
 }
 
-// forget forgets all lines that were read.
+// forget forgets all lines.
 func (p *producers) forget() {
 	*p = producers{kernel: p.kernel, gdb: gdbSignal{frame: -1}, jvmFrame: -1}
 	p.kernel.forget()
@@ -109,7 +110,7 @@ func NewReader(only []string) *Reader {
 	return r
 }
 
-// Reset forgets all lines that were read. The next line may have any number.
+// Reset forgets all lines. The next line may have any number.
 func (r *Reader) Reset() {
 	r.history.reset()
 	r.windows.reset()
@@ -119,12 +120,12 @@ func (r *Reader) Reset() {
 
 // Line reads text, the line with this number, without its end. It returns nil if the line has
 // neither a frame nor a map. The Line is valid until the next call. Lines without an anchor may be
-// left out unless [Reader.Wants] returns true for them, or [NextFirmware] finds a number in them.
+// skipped unless [Reader.Wants] returns true for them, or [NextFirmware] finds a number in them.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line whose first mark at which [Reader.MayMatch] reports true is at mark;
-// -1: it is not known. A mark is the byte before "0x", the first byte of "pc ", "PC=" or another
-// anchor, or "0x" itself at the beginning of the line. It is not used if [Reader.Wants] asks for the
+// LineAt is Line for a line with a known first mark, at mark, for which [Reader.MayMatch] reports
+// true; -1: not known. A mark is the byte before "0x", the first byte of "pc ", "PC=" or another
+// anchor, or "0x" itself at the start of the line. It is ignored if [Reader.Wants] requests the
 // line.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
@@ -186,12 +187,12 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	return l
 }
 
-// needsContext reports whether the lines around l may help to resolve a frame of it.
+// needsContext reports whether the lines around l may help to resolve one of its frames.
 func needsContext(l *Line) bool {
 	for i := range l.Frames {
 		f := &l.Frames[i]
 		if f.Kernel != nil && f.Kernel.Release != "" && f.Kind != InKernel {
-			continue // nothing else is needed
+			continue // the frame needs nothing else
 		}
 		if !f.Named && !f.Optional && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {
 			return true
@@ -240,7 +241,7 @@ func (r *Reader) frames(l *Line, mark int) bool {
 	return false
 }
 
-// matchAt tries the grammars of set at the anchor at at.
+// matchAt tries the grammars in set at the anchor at at.
 func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	for ; set != 0; set &= set - 1 {
 		if r.matches(&r.of[a].grammars[bits.TrailingZeros64(set)], l, at) {
@@ -262,14 +263,15 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	return false
 }
 
-// controls reports whether the line has an ESC in the name of a module, which no file has.
+// controls reports whether a module's name in the line contains ESC, which never occurs in names of
+// files.
 func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }
 
 // inWindow reports whether one of the windows w is open, or w is empty, and keeps them open. It is
-// called after a match, because it reads the lines before: the header may be before the first line
-// with an anchor.
+// called after a match, because it reads earlier lines: the header may precede the first line with
+// an anchor.
 func (r *Reader) inWindow(w window) bool {
 	if w == 0 {
 		return true
@@ -287,11 +289,11 @@ func (r *Reader) inWindow(w window) bool {
 	return true
 }
 
-// Facts returns the facts of the log about the process. They change with later lines.
+// Facts returns the log's facts about the process. Later lines change them.
 func (r *Reader) Facts() *Facts { return &r.facts.Facts }
 
-// Quota returns the Quota of the log, to which each line adds that has a frame or for which
-// [Reader.Wants] returns true. Reset does not change it.
+// Quota returns the log's Quota. Each line with a frame, or for which [Reader.Wants] returns true,
+// adds to it. Reset does not change it.
 func (r *Reader) Quota() *Quota { return &r.quota }
 
 // frame adds an empty frame to l.
@@ -300,15 +302,14 @@ func (l *Line) frame() *Frame {
 	return &l.Frames[len(l.Frames)-1]
 }
 
-// edit adds an edit to f, the last frame of l. The edits of a frame must be added in the order of
-// their places.
+// edit adds an edit to f, the last frame of l. The edits of a frame must be added in line order.
 func (l *Line) edit(f *Frame, e Edit) {
 	n := len(f.Edits) + 1
 	l.edits = append(l.edits, e)
 	f.Edits = l.edits[len(l.edits)-n:]
 }
 
-// after adds edits that put the answer at offset at: " f file:line".
+// after adds edits that insert the answer at offset at: " f file:line".
 func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", Name, ""})
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})

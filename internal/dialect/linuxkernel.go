@@ -2,33 +2,33 @@ package dialect
 
 import "bytes"
 
-// The functions in messages of Linux: of an oops, a warning, a report of KASAN, KCSAN or lockdep, a
-// hung task, a stalled processor, of /proc/PID/stack, and of ftrace:
+// Functions in messages of Linux: an oops, a warning, a report of KASAN, KCSAN or lockdep, a hung
+// task, a stalled processor, /proc/PID/stack, and ftrace:
 //
 //	RIP: 0010:ledger_settle+0x15/0x40 [ledger]
 //	 ? ledger_audit+0x2a/0x60 [ledger 5eda1a9afb2ba22d02ba6bd57a8ee6ed17b3a1e5]
 //	 vfs_write+0xc7/0x3f0
 //	[<c010f3a4>] (do_one_initcall) from [<c0e00f2c>] (kernel_init+0x1c/0x110)
 //
-// The first number is the distance from the beginning of the function, the second the distance from
-// there to the next function. Both together identify the function in a file. The address is a
-// return address, unless the line is about the instruction itself.
+// The first number is the offset in the function, the second the distance from its start to the
+// next function. The name and the distance identify the function in a file. The address is a return
+// address, unless the line is about the instruction itself.
 var kernel = Dialect{
 	Name: "kernel", Who: "Linux: an oops, a warning, the stack of a task, reports of KASAN and lockdep",
 	Needs:  "the build ID or the release of the kernel in the log and its files, or --image vmlinux, --image MODULE=FILE.ko",
 	Sample: " vfs_write+0xc7/0x3f0",
 }
 
-// KernelImage is the module of functions of the kernel itself, for which the log names none.
+// KernelImage is the module of functions in the kernel itself, for which the log names no module.
 const KernelImage = "vmlinux"
 
-// exactBefore are the texts before a function whose distance is that of an instruction, not of a
-// return address.
+// exactBefore are the texts before a function with the offset of an instruction, not of a return
+// address.
 var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
 
-// matchKernel matches the functions of a line. The distance of the first one is at at.
+// matchKernel matches the functions in a line. The first one's offset is at at.
 func matchKernel(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -45,7 +45,7 @@ func matchKernel(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// kernelFrame adds the frame whose distance begins at at, and returns its end.
+// kernelFrame adds the frame whose offset begins at at, and returns its end.
 func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	from := symbolBefore(b, at-1)
@@ -75,7 +75,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	} else if r.kernel.isStopped(b, from, end, r.number) {
 		call, key = Exact, key|1
 	} else if k.symbol.Offset == 0 {
-		return end, true // the address of a function, which nothing has called there
+		return end, true // the address of a function, without a call
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Call = InSymbol, uint64(k.symbol.Offset), call
@@ -106,7 +106,7 @@ func symbolBefore(b []byte, end int) (start int) {
 	return start
 }
 
-// inSymbol has the bytes of the names of functions.
+// inSymbol has the bytes allowed in function names.
 var inSymbol = func() (set [256]bool) {
 	for c := range set {
 		set[c] = isWord(byte(c)) || c == '.' || c == '$'
@@ -114,7 +114,7 @@ var inSymbol = func() (set [256]bool) {
 	return set
 }()
 
-// mayPrecede reports whether the text before from may be before a function of the kernel.
+// mayPrecede reports whether the text before from may precede a kernel function.
 func mayPrecede(b []byte, from int) bool {
 	if from == 0 {
 		return true
@@ -126,11 +126,11 @@ func mayPrecede(b []byte, from int) bool {
 	default:
 		return false
 	}
-	// The kernel prints addresses in brackets without 0x, NuttX prints them with it.
+	// The kernel prints addresses in brackets without 0x, NuttX with it.
 	return !bytes.HasSuffix(b[:from], []byte(">] ")) || !bytes.Contains(b[max(0, from-24):from], []byte("[<0x"))
 }
 
-// segment returns the code segment of "RIP: 0010:", which ends at end; empty if there is none.
+// segment returns the code segment in "RIP: 0010:", which ends at end; empty if there is none.
 func segment(b []byte, end int) string {
 	start := hexBefore(b, end-1)
 	if !endsWith(b, start, "IP: ") || end-1-start != 4 {
@@ -139,8 +139,8 @@ func segment(b []byte, end int) string {
 	return string(b[start : end-1])
 }
 
-// mayFollow reports whether the text from at on may follow a frame. A file and a line may not, nor
-// may text with them at its end: they are the answer of an earlier run.
+// mayFollow reports whether the text from at on may follow a frame. A file and a line, or text that
+// ends with them, may not: they are an earlier run's answer.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true
@@ -165,7 +165,7 @@ func mayFollow(b []byte, at int) bool {
 	return colon < 1 || colon+1 == len(word) || !isDigit(word[colon+1])
 }
 
-// isInstruction reports whether the line names the function from from to end as the place of an
+// isInstruction reports whether the line names the function in b[from:end] as the place of an
 // instruction, not of a call.
 func isInstruction(b []byte, from, end int) bool {
 	if from > 0 && b[from-1] == ':' || hasAt(b, end, " <-") { // RIP: 0010:, or a traced function
@@ -175,7 +175,7 @@ func isInstruction(b []byte, from, end int) bool {
 	if last == 0 {
 		return false
 	}
-	switch c := b[last-1]; { // most frames are after a time in brackets, or after "?"
+	switch c := b[last-1]; { // most frames follow a time in brackets, or "?"
 	case c == '?':
 		return false
 	case c == ':' || c == 't':
@@ -193,7 +193,7 @@ func isInstruction(b []byte, from, end int) bool {
 	return false
 }
 
-// addressStart returns the start of the address that ends at end, and may be in brackets.
+// addressStart returns the start of the address that ends at end, with or without brackets.
 func addressStart(b []byte, end int) (start int, ok bool) {
 	for end > 0 && (b[end-1] == ']' || b[end-1] == '>') {
 		end--
@@ -208,14 +208,14 @@ func addressStart(b []byte, end int) (start int, ok bool) {
 	return start, true
 }
 
-// counters are the texts before the address of an instruction.
+// counters are the texts before an instruction's address.
 var counters = [][]byte{
 	[]byte("NIP "), []byte("NIP: "), []byte("epc : "), []byte("epc   : "), []byte("ERA: "), []byte("rIP: "), []byte("RIP: "),
 	[]byte("PC: "), []byte("pc : "), []byte("IP: "),
 }
 
-// pcBefore reports whether b ends with the name of the program counter, or with the other half of
-// the status of s390.
+// pcBefore reports whether b ends with a name of the program counter, or with the first half of
+// s390's status word.
 func pcBefore(b []byte) bool {
 	for _, mark := range counters {
 		if bytes.HasSuffix(b, mark) {
@@ -232,10 +232,10 @@ func wordStart(b []byte, end int) (start int) {
 	return start
 }
 
-// isAddress reports whether b is an address of 32 or 64 bits without a prefix.
+// isAddress reports whether b is a 32-bit or 64-bit address without a prefix.
 func isAddress(b []byte) bool { return len(b) >= 8 && len(b) <= 16 && hexDigits(b, 0) == len(b) }
 
-// isFileLine reports whether b is a path, ":" and a line.
+// isFileLine reports whether b is a path followed by ":" and a line.
 func isFileLine(b []byte) bool {
 	_, start, ok := decimalBefore(b, len(b))
 	return ok && start > 1 && b[start-1] == ':'

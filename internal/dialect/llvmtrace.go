@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// The frames that the tools of LLVM, clang, MLIR and Swift print after "Stack dump:" if they die.
-// With llvm-symbolizer, but without debug files:
+// Frames that LLVM's tools, clang, MLIR and Swift print after "Stack dump:" when they crash. With
+// llvm-symbolizer, but without debug files:
 //
 //	 #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)
 //	#10 0x00007f31c2a011f0 ledger_audit (/opt/shop/libledger.so+0x11f0)
@@ -14,7 +14,7 @@ import "bytes"
 //	10 libledger.so 0x00007f31c2a011f0 ledger_audit + 22
 //
 // All addresses are return addresses, except after a signal. In the first form the number is an
-// address in the file, whose last three digits are those of the address in the process.
+// address in the file, with the same last three digits as the address in the process.
 var llvm = Dialect{
 	Name: "llvm", Who: "LLVM, clang, MLIR and Swift, if they die",
 	Needs:  "the file at the path, or of the name in a folder of --symbol-path or of the system, or --image",
@@ -42,7 +42,7 @@ type hashFrame struct {
 	number int
 	digits Span // the number of the frame
 	addr   uint64
-	padded bool // the address has as many digits as a pointer of 64 or 32 bits
+	padded bool // the address is padded to the width of a 64-bit or 32-bit pointer
 	name   Span // the function and the blank after it
 	open   int  // offset of the "(" before the module
 	place  place
@@ -74,8 +74,8 @@ func (l *Line) hashed(h *hashFrame, kind Number) *Frame {
 	return f
 }
 
-// matchLLVMNamed matches a frame that was named online: its number counts the inlined calls of the
-// frames before it.
+// matchLLVMNamed matches a frame that the producer has named: its number includes the inlined calls
+// of the frames before it.
 func matchLLVMNamed(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)
@@ -135,7 +135,7 @@ func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// programArguments takes the path of the program from the list of activities that LLVM prints:
+// programArguments reads the path of the program from LLVM's list of activities:
 //
 //  0. Program arguments: /usr/lib/llvm-19/bin/clang -cc1 -triple x86_64-pc-linux-gnu
 func programArguments(r *Reader, b []byte, at int) {

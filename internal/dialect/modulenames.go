@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	minID = 1  // bytes; linkers make 8 to 20, and --build-id=0x… any number
+	minID = 1  // bytes; linkers make 8 to 20, and --build-id=0x… allows any number
 	maxID = 64 // bytes; see buildid.ID
 )
 
-// modules makes names and build IDs of the bytes of lines. It keeps the last of each, because
-// frames of one module often follow each other.
+// modules converts names and build IDs in lines. It keeps the last of each, because consecutive
+// frames are often in one module.
 type modules struct {
 	lastName   string
 	lastDigits []byte // of lastID
@@ -44,8 +44,8 @@ func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	return id, to + 1, ok
 }
 
-// cutIDAfter parses " (BuildId: HEX" or a part of it in b from at on, at the end of b: some logs cut
-// lines at a width. prefix has the bytes of the ID before the cut, zero if there are none.
+// cutIDAfter parses " (BuildId: HEX" or a part of it in b from at on, at the end of b: some logs
+// cut lines at a width. prefix has the complete bytes of the ID, zero if there are none.
 func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "

@@ -8,16 +8,16 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The traces of MongoDB, each on one line: as a member of the log's JSON, or as the whole line
-// before version 4.4:
+// Traces of MongoDB, each on one line: a member of the log's JSON, or the whole line before version
+// 4.4:
 //
 //	{"backtrace":[{"a":"55D0C0A013CB","b":"55D0C0A00000","o":"13CB","s":"_ZN5mongo…","s+":"25"}],
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
 //
-// a is a return address, b the load base of its module, o the distance from it, all in hexadecimal
-// digits. The module with this base has its build ID in the same line. From version 4.4 on, a line
-// with the message "Frame" for each frame follows. An answer is added to the object of the frame as
-// a member, so that the line stays valid JSON:
+// a is a return address, b the load base of its module, and o the offset from there, all in
+// hexadecimal. The module with this base has its build ID in the same line. From version 4.4 on, a
+// line with the message "Frame" follows for each frame. An answer is added to the object of the
+// frame as a member, so that the line stays valid JSON:
 //
 //	{"a":"7F31C2A01154","b":"7F31C2A00000","o":"1154","symbolized":["ledger_audit at ledger.cc:24"]}
 var mongodb = Dialect{
@@ -26,7 +26,7 @@ var mongodb = Dialect{
 	Sample: `{"backtrace":[{"b":"7F31C2A00000","o":"1154"}],"processInfo":{"somap":[{"b":"7F31C2A00000","path":"/opt/shop/libledger.so","buildId":"3A0A920C3F1B7C55"}]}}`,
 }
 
-const maxMongoFrames = 512 // of a line; MongoDB prints at most 100
+const maxMongoFrames = 512 // frames in a line; MongoDB prints at most 100
 
 type mongoFrame struct {
 	Addr   string          `json:"a"`
@@ -48,8 +48,8 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line in which the offset of the first frame is at at. It parses a line only
-// once, at its first offset.
+// matchMongo matches a line in which the first frame's offset is at at. It parses a line only once,
+// at this offset.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b[:at], '{')
@@ -95,8 +95,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// mongoFrame adds the frame of an object to l. It is called for the objects in the order of the
-// line.
+// mongoFrame adds the frame in an object to l. It is called for the objects in line order.
 func (r *Reader) mongoFrame(l *Line, object []byte) bool {
 	start := 0
 	if n := len(l.Frames); n > 0 {
@@ -124,7 +123,7 @@ func (r *Reader) mongoFrame(l *Line, object []byte) bool {
 	return true
 }
 
-// mongoHex parses a number of MongoDB.
+// mongoHex parses a hexadecimal number of MongoDB.
 func mongoHex(s string) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 16, 64)
 	return n, err == nil

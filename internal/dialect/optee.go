@@ -2,16 +2,16 @@ package dialect
 
 import "bytes"
 
-// The reports of OP-TEE for an application or the kernel that it has stopped:
+// Reports of OP-TEE about an application that it has stopped, or about its kernel:
 //
 //	E/LD:  region  5: va 0x40012000 pa 0x00001000 size 0x00f000 flags r-xs [0]
 //	E/LD:   [0] 5b9e0e40-2636-11e1-ad9e-0002a5d5c51b @ 0x40012000
 //	E/LD:  Call stack:
 //	E/LD:   0x4001a83c
 //
-// A file is named by the UUID of its application, and loaded as a whole at the address after the
-// UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE has subtracted from return
-// addresses.
+// A file has its application's UUID as its name, and is loaded as a whole at the address after the
+// UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE has already subtracted
+// from return addresses.
 var optee = Dialect{
 	Name: "optee", Who: "OP-TEE: the call stacks of trusted applications and of its kernel",
 	Needs:  "--image UUID=FILE, or --image tee.elf",
@@ -34,7 +34,7 @@ func matchOPTEE(r *Reader, l *Line, at int) bool {
 	if text := ofOPTEE(b[:at]); len(text) == at || len(bytes.Trim(text, "? 0123456789")) > 0 {
 		return false // the processor and the thread come in between
 	}
-	r.readPast() // for the places of the files
+	r.readPast() // reads the places of the files
 	f := l.frame()
 	if f.Module = opteeKernel; !bytes.Contains(b[:at], []byte("/TC:")) {
 		m, _ := r.facts.below(addr)
@@ -49,8 +49,8 @@ func matchOPTEE(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// ofOPTEE returns the text of a message of OP-TEE that begins in b: after its level, and TC for the
-// kernel or LD for the loader of applications. If there is no message, it returns b.
+// ofOPTEE returns the text of an OP-TEE message that begins in b, after its level and TC for the
+// kernel or LD for the loader of applications. Without a message it returns b.
 func ofOPTEE(b []byte) []byte {
 	for _, mark := range []string{"/TC:", "/LD:"} {
 		if i := bytes.Index(b, []byte(mark)); i > 0 && bytes.IndexByte([]byte("EIDFMU"), b[i-1]) >= 0 && standsFree(b, i-1) {

@@ -2,32 +2,31 @@ package dialect
 
 import "bytes"
 
-// A history is the place of a Reader in its log, in numbers of lines, with access to the lines
-// before.
+// A history is the position of a Reader in its log, in line numbers, with access to earlier lines.
 type history struct {
-	// Past, if not nil, returns the last n lines before the current one, each with its end. It may
-	// return more or fewer lines.
+	// Past, if not nil, returns the last n lines before the current one, with their line ends. It
+	// may return more or fewer lines.
 	Past func(n int64) []byte
 
-	// RawPast is Past for lines that may still have their envelopes, such as strings of JSON. If it
+	// RawPast is Past with lines that may still have their envelopes, such as JSON strings. If it
 	// is nil, Past is used.
 	RawPast func(n int64) []byte
 
-	number  int64 // of the current line
-	readTo  int64 // the last line that was read
-	pastAt  int64 // the current line when earlier lines were last read
+	number  int64 // number of the current line
+	readTo  int64 // last line read
+	pastAt  int64 // the current line at the time when earlier lines were last read
 	frameAt int64 // the last line with a frame
 	inPast  bool  // lines before the current one are being searched for headers
 }
 
-// reset forgets the place in the log.
+// reset forgets the position in the log.
 func (h *history) reset() { h.number, h.readTo, h.pastAt, h.frameAt = -1, -1, -1, -1 }
 
 // lastLines returns the last n lines before the current one, without colours.
 func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
 
-// unread returns the number of lines before the current one that no search for headers has read, if
-// lines up to to were searched too.
+// unread returns the number of lines before the current one that no search for headers has read.
+// Lines up to to count as read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether is returns true for the line before the current one.
@@ -49,7 +48,7 @@ func (h *history) before() []byte {
 }
 
 // addressBefore reports whether the line before has an address in brackets at start, and nothing
-// after it. All frames of a program that is linked statically are like that.
+// after it. All frames of a statically linked program have this form.
 func (h *history) addressBefore(start int) bool {
 	if h.Past == nil {
 		return false

@@ -9,14 +9,15 @@ import "bytes"
 //	                    1162 [unknown] (/opt/shop/libledger.so)
 //	                    113e ledger::Book::close+0xe (/opt/shop/libledger.so)
 //
-// The number is an offset in the file in perf 5.6 to 6.3, and an address of the process before and
-// after. strace -k prints offsets in the file after the line of a system call or of a signal:
+// The number is an offset in the file in perf 5.6 to 6.3, and an address in the process in older
+// and newer versions. strace -k prints offsets in the file after the line of a system call or
+// signal:
 //
 //	> /opt/shop/libledger.so(ledger_audit+0x19) [0x1169]
 //	> /opt/shop/inventory() [0x1065]
 //
-// The first frame of a stack has the address of an instruction, or the address after that of a
-// system call; the others are return addresses.
+// The first frame of a stack has the address of an instruction, or the address after a system call
+// instruction; the others are return addresses.
 var (
 	perf = Dialect{
 		Name: "perf", Who: "perf script",
@@ -38,8 +39,8 @@ func matchPerfUnknown(r *Reader, l *Line, at int) bool {
 	return hasAt(l.Text, name.From, unknown) && r.matchPerf(l, name, Symbol{})
 }
 
-// matchPerfNumber matches a map, or a frame with a name: there is a limit to the grammars of an
-// anchor.
+// matchPerfNumber matches a map, or a frame with a name. It combines both because an anchor has a
+// limited number of grammars.
 func matchPerfNumber(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '[' {
 		return matchPerfMap(r, l, at)
@@ -53,7 +54,7 @@ func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	if !ok || offset>>62 != 0 {
 		return false
 	}
-	// The address is the first word, or the first one after the event; a name may have blanks.
+	// The address is the first word, or the first one after the event; a name may contain blanks.
 	digits, _ := perfStart(l.Text[:at])
 	from := blanksAfter(l.Text, hexDigits(l.Text, digits))
 	if from >= at-1 {
@@ -80,7 +81,7 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	f.Symbol, f.Start, f.Call = s, digits, Return
 	f.Kind, f.Value = FileOrRuntime, n
 	if n>>32 != 0 {
-		f.Kind, f.Addr = Runtime, n // an offset in a file is smaller
+		f.Kind, f.Addr = Runtime, n // offsets in a file are smaller
 	}
 	if i := bytes.LastIndex(path, []byte("+0x")); i > 0 && hexDigits(path, i+3) == len(path) { // -F +dsoff
 		if offset, _, ok := hexAt(path, i+3); ok {
@@ -99,19 +100,19 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	return true
 }
 
-// perfStart returns the offset of the address of a frame, of which b is the beginning. event is set if
-// it is that of a sample without a call chain, on the line of the event:
+// perfStart returns the offset of the address in b, the start of a frame. event is set for a sample
+// without a call chain, whose address is on the line of the event:
 //
 //	inventory  4711  27427.945316:     250000 cycles:      7f31c2a01162 ledger_audit+0x12 (/opt/shop/libledger.so)
 func perfStart(b []byte) (start int, event bool) {
-	const before = ":    " // an address of user space has at most 12 of 16 columns
+	const before = ":    " // addresses in user space have at most 12 of 16 columns
 	if i := bytes.LastIndex(b, []byte(before)); i > 0 {
 		return blanksAfter(b, i+1), true
 	}
 	return blanksAfter(b, 0), false
 }
 
-// perfFrame reports whether b is a frame of perf script in user space.
+// perfFrame reports whether b is a perf script frame in user space.
 func perfFrame(b []byte) bool {
 	from := blanksAfter(b, 0)
 	end := hexDigits(b, from)
@@ -119,7 +120,7 @@ func perfFrame(b []byte) bool {
 		!bytes.HasSuffix(b, []byte("([kernel.kallsyms])"))
 }
 
-// matchPerfMap matches an event of perf script --show-mmap-events, whose start begins at at:
+// matchPerfMap matches an event of perf script --show-mmap-events, whose start address is at at:
 //
 //	PERF_RECORD_MMAP2 4711/4711: [0x7f25058c7000(0x1000) @ 0x1000 fe:01 1835021 0]: r-xp /opt/shop/libledger.so
 //	PERF_RECORD_MMAP2 4711/4711: [0x7f25058c7000(0x1000) @ 0x1000 <c78d6009…>]: r-xp /opt/shop/libledger.so

@@ -15,20 +15,22 @@ type Step struct {
 
 // MarkBytes is a set of marks, which are strings of three bytes.
 type MarkBytes struct {
-	places [3][256]uint16 // for each place and byte, the calls of Add that have the byte there, as bits
+	// for each place and byte, a bit for each call of Add with marks that have the byte there
+	places [3][256]uint16
 	calls  int            // of Add
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
 }
 
-// Kinds of marks. Of other three bytes, one in 300 have the kind of a mark, because of an equal hash.
+// Kinds of marks. Of other three-byte strings, one in 300 seems to be a mark, because of an equal
+// hash.
 const (
 	notMark   = 0
 	blankMark = 1 // blank0x
-	otherMark = 3 // has the bit of blankMark
+	otherMark = 3 // includes the bit of blankMark
 )
 
-// Add adds the marks that begin with a byte of first and have rest, two bytes, after it. There may be 16
-// calls.
+// Add adds the marks that consist of a byte in first, followed by rest, two bytes. It may be called
+// 16 times.
 func (m *MarkBytes) Add(first, rest string) {
 	bit := uint16(1) << m.calls
 	m.calls++
@@ -49,16 +51,17 @@ func (m *MarkBytes) Begin(b []byte) bool {
 	return m.places[0][b[0]]&m.places[1][b[1]]&m.places[2][b[2]] != 0
 }
 
-// hashOf returns the place in kinds of three bytes as a number.
+// hashOf returns the index in kinds of three bytes, given as a number.
 func hashOf(mark uint32) uint32 { return mark * 0x9e3779b1 >> 19 }
 
-// Prefilter removes the offsets from steps at which no mark of marks is, and most of those at which
-// no grammar matches. It returns the steps that have others, in the memory of steps. The offsets
-// are from from on in b, which is whole lines.
+// Prefilter removes from steps the offsets without a mark in marks, and most offsets at which no
+// grammar matches. It returns the remaining steps, in the memory of steps. The offsets are relative
+// to from in b, which has whole lines.
 //
-// Nearly each number of a log without frames is rejected here, by the few bytes around it. Each loop
-// looks at all numbers that the one before it has left, without a jump, which would be guessed wrong more
-// often than not: a number takes 2.5 ns in the first loop, 3 in the second, and 12 in the last.
+// Nearly each number in a log without frames is rejected here, by the few bytes around it. Each
+// loop examines all numbers that the previous one has left, without a branch, which would be
+// mispredicted more often than not: a number takes 2.5 ns in the first loop, 3 in the second, and
+// 12 in the last.
 func (r *Reader) Prefilter(b []byte, from int, marks *MarkBytes, steps []Step) []Step {
 	r.load()
 	if len(steps) == 0 || len(b) < nearSize {
@@ -76,7 +79,7 @@ func (r *Reader) Prefilter(b []byte, from int, marks *MarkBytes, steps []Step) [
 }
 
 // prefilterSize bounds the offsets that are filtered together; most blocks have fewer. Their memory
-// is on the stack: a Reader would hold it for as long as its log is followed.
+// is on the stack: a Reader would retain it for as long as its log is followed.
 const prefilterSize = 256
 
 // prefilter is Prefilter for the offsets in list. It appends the steps to steps.
@@ -107,11 +110,11 @@ const (
 	hexStart = numberAt + len("0x")
 )
 
-// blank0x is the mark of most numbers, as a number of three bytes.
+// blank0x is the mark of most numbers, encoded as a three-byte number.
 const blank0x = ' ' | '0'<<8 | 'x'<<16
 
-// setNear makes the tables for Prefilter, which looks at 16 digits of a number and two bytes after
-// them: other digits, a colour and a second blank may have any grammar after them.
+// setNear makes the tables for Prefilter, which examines 16 digits of a number and two bytes after
+// them: any grammar may follow other digits, a colour or a second blank.
 func (f *fits) setNear() {
 	f.nearNext, f.nearThen = f.next, f.then
 	for _, c := range []byte("0123456789abcdefABCDEF\x1b") {
@@ -138,7 +141,7 @@ func (f *fits) setNear() {
 	}
 }
 
-// hasWord reports whether a word before one of the grammars of set may end with these two bytes.
+// hasWord reports whether a word before one of the grammars in set may end with these two bytes.
 func (f *fits) hasWord(set uint64, before, back byte) bool {
 	for ; set != 0; set &= set - 1 {
 		if words := f.grammars[bits.TrailingZeros64(set)].words; len(words) == 0 || slices.Contains(words, string([]byte{before, back})) {
@@ -150,11 +153,11 @@ func (f *fits) hasWord(set uint64, before, back byte) bool {
 
 // Classes of bytes, for Prefilter.
 const (
-	endsColor = 1 << iota // an escape sequence may end with it
+	endsColor = 1 << iota // may end an escape sequence
 	freeByte              // no letter
 	unsureEnd             // the bytes before it are not checked
 	blankByte
-	afterNumber // it may be before the word of a wordNumber
+	afterNumber // may precede the word of a wordNumber
 )
 
 var classes = func() (set [256]uint8) {
@@ -171,7 +174,7 @@ var classes = func() (set [256]uint8) {
 	return set
 }()
 
-// word returns the number of blanks before the number of p, at most two, and the last bytes before them.
+// word returns the number of blanks before p's number, at most two, and the last bytes before them.
 func (p *near) word() (blanks uint64, back, before, further byte) {
 	one := uint64(classes[p[numberAt-1]]/blankByte) & 1
 	blanks = one + uint64(classes[p[numberAt-2]]/blankByte)&one
@@ -179,7 +182,7 @@ func (p *near) word() (blanks uint64, back, before, further byte) {
 	return blanks, p[end-1], p[end-2], p[end-3]
 }
 
-// unsure returns 0 if the set of grammars for the last bytes before the number of p is right: it is a
+// unsure returns 0 if the set of grammars for the last bytes before p's number is right: it is a
 // number after a word, and no colour ends there.
 func (p *near) unsure(back, before, further byte) uint64 {
 	a, b, c := classes[back], classes[before], classes[further]
@@ -190,9 +193,9 @@ func (p *near) unsure(back, before, further byte) uint64 {
 // isSet returns 1 if x is not 0, else 0.
 func isSet(x uint64) uint64 { return (x | -x) >> 63 }
 
-// flatten appends the offsets of the marks of steps to list, while it has room for those of any step, and
-// returns the other steps. Nearly all steps have one or two marks, so that it writes two of each step
-// without a jump.
+// flatten appends the offsets of the marks in steps to list, while it has room for the marks of any
+// step, and returns the remaining steps. Nearly all steps have one or two marks, so it writes two
+// for each step without a branch.
 func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 	for i, s := range steps {
 		n := len(list)
@@ -213,10 +216,10 @@ func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 	return list, nil
 }
 
-// unsureMark is set in an entry of a list if not only grammars of wordNumber may have the number.
+// unsureMark is set in a list entry if grammars other than wordNumber may have the number.
 const unsureMark = math.MinInt32
 
-// prefilterWords is Prefilter by the bytes before a number after one blank. It sets unsureMark, and
+// prefilterWords filters by the bytes before a number after one blank. It sets unsureMark, and
 // returns the number of entries with it.
 func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
 	n := 0
@@ -241,7 +244,7 @@ func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32
 	return list[:n], unsure
 }
 
-// prefilterWhole is Prefilter by the bytes before the word before a number, for entries without
+// prefilterWhole filters by the bytes before the word before a number, for entries without
 // unsureMark.
 func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	n := 0
@@ -258,14 +261,15 @@ func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// prefilterNumbers is Prefilter by the numbers, and the bytes after them. It clears unsureMark.
+// prefilterNumbers filters by the numbers, and the bytes after them. It clears unsureMark.
 func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {
 		at := entry &^ unsureMark
 		list[n] = at
 		from := base + int(at) - markAt
-		if uint(from) > uint(len(b)-nearSize) || b[from+markAt] == '+' { // most are those of frames
+		// most of these are in frames
+		if uint(from) > uint(len(b)-nearSize) || b[from+markAt] == '+' {
 			n++
 			continue
 		}
@@ -274,7 +278,7 @@ func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// mayBe returns 0 if any returns false for the number of p because of the bytes of p, else 1.
+// mayBe returns 0 if any returns false for p's number because of the bytes in p, otherwise 1.
 func (f *fits) mayBe(p *near) uint64 {
 	blanks, back, before, further := p.word()
 	unsure := p.unsure(back, before, further)
@@ -289,7 +293,7 @@ func (f *fits) mayBe(p *near) uint64 {
 	return isSet(unsure | set&f.nearNext[next]&(f.nearThen[then]|f.lineEnd[next]))
 }
 
-// noNumberBefore returns 1 if the word that ends at end follows no number, 0 if it may do so.
+// noNumberBefore returns 1 if the word that ends at end does not follow a number, 0 if it may.
 func (p *near) noNumberBefore(end uint64) uint64 {
 	const high, noBlank = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f - ' '*0x0101010101010101
 	word := binary.LittleEndian.Uint64(p[(end-8)%nearSize:])

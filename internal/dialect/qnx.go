@@ -2,11 +2,11 @@ package dialect
 
 import "bytes"
 
-// The line that QNX logs for a process that a fault has killed:
+// QNX's line about a process killed by a fault:
 //
 //	Process 1234 (inventory) terminated SIGSEGV code=1 fltno=11 ip=0000004d5a7f0b14(/lib/libc.so@strlen+0x10) mapaddr=000000000006ab14. ref=0000000000000000
 //
-// The address is that of the instruction; mapaddr is its offset in the file.
+// The address is the instruction's; mapaddr is its offset in the file.
 var qnx = Dialect{
 	Name: "qnx", Who: "QNX: the line for a process that a fault has killed",
 	Needs:  "the file at the path, or --image NAME=FILE",
@@ -51,7 +51,7 @@ func matchQNX(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// onlyAssigned reports whether nothing but words like ref=0000 are in b, after a dot.
+// onlyAssigned reports whether b has only words like ref=0000, after a dot.
 func onlyAssigned(b []byte) bool {
 	for _, word := range bytes.Fields(bytes.TrimPrefix(b, []byte("."))) {
 		i := bytes.IndexByte(word, '=')

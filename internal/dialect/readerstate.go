@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// A State holds what a Reader remembers of the lines so far, apart from its Facts. Numbers are line
-// numbers; -1 is before the first line.
+// A State is a Reader's state after the lines so far, except its Facts. Numbers are line numbers;
+// -1 is before the first line.
 type State struct {
 	Number     int64    `json:"number"` // the current line
 	ReadTo     int64    `json:"read"`
 	PastAt     int64    `json:"past"`
 	HoldsUntil int64    `json:"holds"`
 	FactsAt    int64    `json:"facts"`
-	Until      []int64  `json:"until"` // last line of each window that was opened
+	Until      []int64  `json:"until"` // last line of each window that was ever opened
 	ExactAfter int64    `json:"exact_after,omitempty"`
 	DumpAt     int64    `json:"dump,omitempty"`
 	FirstFrame int64    `json:"first_frame"`
@@ -21,7 +21,7 @@ type State struct {
 	MapStart   uint64   `json:"map_start,omitempty"`
 	SignalAt   int64    `json:"signal,omitempty"`
 	FrameAt    int64    `json:"frame"`
-	GDBSignal  [2]int64 `json:"gdb"` // the number of a frame, and its line
+	GDBSignal  [2]int64 `json:"gdb"` // frame number, and its line
 	SignalPC   uint64   `json:"signal_pc,omitempty"`
 	DiedAt     int64    `json:"died,omitempty"`
 	Fault32    uint64   `json:"fault,omitempty"`
@@ -39,7 +39,8 @@ func (r *Reader) State() State {
 	return s
 }
 
-// Mark sets s to the state of r without Until. It takes a few nanoseconds, for each line with a frame.
+// Mark sets s to the state of r without Until. It takes a few nanoseconds, and is called for each
+// line with a frame.
 func (r *Reader) Mark(s *State) {
 	s.Number, s.ReadTo, s.PastAt, s.FrameAt = r.number, r.readTo, r.pastAt, r.frameAt
 	s.HoldsUntil, s.Until = r.holdsUntil, nil
@@ -51,8 +52,7 @@ func (r *Reader) Mark(s *State) {
 	r.kernel.save(&s.Kernel)
 }
 
-// SetState sets the state of r to one that State has returned. It ignores windows that do not
-// exist.
+// SetState sets the state of r to a result of State. It ignores unknown windows.
 func (r *Reader) SetState(s State) {
 	r.number, r.readTo, r.pastAt, r.frameAt = s.Number, s.ReadTo, s.PastAt, s.FrameAt
 	r.holdsUntil = s.HoldsUntil
@@ -66,24 +66,24 @@ func (r *Reader) SetState(s State) {
 	r.kernel.restore(&s.Kernel)
 }
 
-// SetFacts replaces the Facts of r. Facts must not be used by two Readers.
+// SetFacts replaces the Facts of r. Two Readers must not share Facts.
 func (r *Reader) SetFacts(f Facts) { r.facts.Facts = f }
 
-// SetEarlierFacts sets the facts of earlier lines of the log. r must be new or reset, and becomes
-// the owner of their memory.
+// SetEarlierFacts sets the facts from earlier lines of the log. r must be new or reset, and takes
+// ownership of their memory.
 func (r *Reader) SetEarlierFacts(f Facts) { r.facts.Facts, r.facts.at = f, 0 }
 
-// AddModule adds a module that the log names around the current line, but not in a line of its own.
+// AddModule adds a module that the log names near the current line, outside of its own line.
 func (r *Reader) AddModule(m ModuleFact) {
 	r.facts.touch(r.number)
 	r.facts.AddModule(m)
 }
 
-// MapsOf returns the process that has logged the mappings, 0 if it is not known, and whether they are
-// those of an earlier trace.
+// MapsOf returns the process that has logged the mappings, or 0 if unknown, and whether they are
+// from an earlier trace.
 func (f *Facts) MapsOf() (process uint64, old bool) { return f.process, f.old }
 
-// SetMapsOf sets what MapsOf returns.
+// SetMapsOf sets the results of MapsOf.
 func (f *Facts) SetMapsOf(process uint64, old bool) {
 	if process != f.process || old != f.old {
 		f.process, f.old = process, old
@@ -94,7 +94,7 @@ func (f *Facts) SetMapsOf(process uint64, old bool) {
 // Maps returns the mappings, which must not be modified.
 func (f *Facts) Maps() []Map { return f.maps }
 
-// Modules returns the facts about modules, the program itself first.
+// Modules returns the facts about modules, starting with the program itself.
 func (f *Facts) Modules() (all []ModuleFact) {
 	if f.main != (ModuleFact{}) {
 		all = append(all, f.main)
@@ -107,7 +107,7 @@ func (f *Facts) Modules() (all []ModuleFact) {
 	return all
 }
 
-// Size returns about how many bytes of memory f takes.
+// Size returns the approximate bytes of memory of f.
 func (f *Facts) Size() int {
 	const perMap, perModule = 56, 120
 	return cap(f.maps)*perMap + len(f.modules)*perModule + f.bytes

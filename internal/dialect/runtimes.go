@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// The crash reports of Ruby, Xorg, Julia, gfortran, and Go with cgo.
+// Crash reports of Ruby, Xorg, Julia, gfortran, and Go with cgo.
 //
 // Ruby prints frames as glibc does. A frame with a file but no symbol is:
 //
@@ -10,9 +10,10 @@ import "bytes"
 //	/usr/lib/libc.so.6(0x2724a) [0x7f31c2a0124a]
 //	ruby(0x55d0c0a0110b) [0x55d0c0a0110b]
 //
-// The first number is the offset from the load base if Ruby has found debug information of the
-// file. The executable has the name that it was called by. The maps follow. They may have a library twice: once as code and once as data, for its debug
-// information. Xorg prints the symbol before the address, however far away it is:
+// The first number is the offset from the load base if Ruby has found debug information for the
+// file. The executable has the name by which it was called. The maps follow; they may list a
+// library twice, as code and, for its debug information, as data. Xorg prints the closest symbol
+// before the address, at any distance:
 //
 //	(EE) 3: /usr/lib/xorg/Xorg (OsLookupColor+0x139) [0x55d0c0a013cb]
 //	(EE) 4: /opt/shop/libledger.so (?+0x0) [0x7f31c2a01154]
@@ -22,7 +23,7 @@ import "bytes"
 //	unknown function (ip: 0x7f31c2a01153) at /opt/shop/libledger.so
 //	#3  0x7f31c2a01153 in ???
 //
-// Go prints its own frames with names. The C function that a signal interrupted is only an address:
+// Go prints its own frames with names. A C function interrupted by a signal is only an address:
 //
 //	PC=0x4979b2 m=0 sigcode=1 addr=0x10
 var (
@@ -53,8 +54,8 @@ var (
 	}
 )
 
-// rubyLines is the most lines between the first line of a report and the maps: programs load some
-// thousands of features, with a line each.
+// rubyLines bounds the lines from the first line of a report to the maps: programs load several
+// thousand features, with a line each.
 const rubyLines = 8192
 
 // matchRuby matches a frame without a symbol, whose address in brackets is at at.
@@ -160,8 +161,8 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// faultFrame is the number of the frame of a fault in the traces of gfortran. Before it come two
-// frames of its library, and the one of the signal.
+// faultFrame is the number of the faulting frame in gfortran's traces. It follows two frames of the
+// library, and the signal's frame.
 const faultFrame = 3
 
 // matchGfortran matches a frame whose address is at at.
@@ -192,7 +193,7 @@ func matchGfortran(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchCgo matches the line with the address of a signal, whose "C=0" is at at.
+// matchCgo matches the line with a signal's address, whose "C=0" is at at.
 func matchCgo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at - 1
@@ -213,8 +214,8 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	}
 	r.goSignal = addr
 	r.open(windowGo, r.number)
-	// Other values may follow. A name after them is the answer of an earlier run: the line is not that of
-	// a register either.
+	// Other values may follow. A name after them is an earlier run's answer; then the line is not a
+	// register line either.
 	for _, word := range bytes.Fields(b[rest:]) {
 		if bytes.IndexByte(word, '=') < 0 {
 			return true
@@ -227,7 +228,7 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchCgoFrame matches a frame that a program's own unwinder of C frames has found:
+// matchCgoFrame matches a frame found by a program's own unwinder for C:
 //
 //	non-Go function
 //		pc=0x4979b2
@@ -239,7 +240,7 @@ func matchCgoFrame(r *Reader, l *Line, at int) bool {
 	}
 	addr, end, ok := prefixedHex(b, at)
 	if !ok || !onlyBlanks(b, end) {
-		return ok && b[end] == ' ' // the answer of an earlier run follows
+		return ok && b[end] == ' ' // an earlier run's answer follows
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Addr, f.Call, f.Start = Runtime, addr, addr, Return, start

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// Rust prints the addresses of a backtrace with RUST_BACKTRACE=full, without their modules:
+// With RUST_BACKTRACE=full, Rust prints the addresses of a backtrace, without their modules:
 //
 //	3:     0x55d0c0a013cb - <unknown>
 //	4:     0x7f31c2a2724a - __libc_start_main
@@ -10,8 +10,8 @@ import "bytes"
 //
 //	5:     0x55d0c0a02c11 - ledger::settle::hb4f9496a9a3f4b05
 //
-// All addresses are return addresses. File and line are on a line of their own, which is left out
-// without a line; inlined functions have no number and no address. The name of frame 5 comes from the
+// All addresses are return addresses. File and line have a separate line, which is omitted if they
+// are unknown; inlined functions have neither number nor address. Frame 5 has only the name in the
 // symbol table: the program has no debug information.
 var rust = Dialect{
 	Name: "rust", Who: "panics of Rust programs with RUST_BACKTRACE=full",
@@ -19,8 +19,8 @@ var rust = Dialect{
 	Sample: "   3:     0x55d0c0a013cb - <unknown>",
 }
 
-// PlaceColumn is the number of columns, from the beginning of a frame, before the file of a call on
-// the next line.
+// PlaceColumn is the number of columns from the start of a frame to the file of a call on the next
+// line.
 const PlaceColumn = 31
 
 // matchRust matches a frame whose address begins at at.

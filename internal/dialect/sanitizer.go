@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The reports of the sanitizers. AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan
-// and libFuzzer print frames in the default format of the sanitizers' StackTracePrinter:
+// Reports of sanitizers. AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan and
+// libFuzzer print frames in the default format of the sanitizers' StackTracePrinter:
 //
 //	#1 0x7f31…  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c…)
 //	#2 0x7f31… in ledger::Book::close() (/opt/shop/libledger.so+0x119b) (BuildId: 3a0a920c…)
@@ -18,8 +18,8 @@ import (
 //
 //	#1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c…)
 //
-// The number is a return address minus one, as the ELF file has it. GCC's sanitizers print no build
-// ID before GCC 14.
+// The number is a return address minus one, as an address in the ELF file. GCC's sanitizers print
+// no build ID before GCC 14.
 var (
 	sanitizer = Dialect{
 		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",
@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// ErrCut is the reason why a frame at the end of a line is not located.
+// ErrCut is the reason why a frame that is cut off at the end of its line is not located.
 var ErrCut = errors.New("the line is cut within the module or its offset")
 
 // matchSanitizer matches a frame whose runtime address begins at at.
@@ -79,7 +79,7 @@ func (c *modules) sanitizerEnd(b []byte) (t frameEnd, ok bool) {
 	if open > 2 || open == len(b) {
 		return t, false
 	}
-	t.name = Span{1, open} // the text that the function replaces
+	t.name = Span{1, open} // text that the function replaces
 	if hasAt(b, open, "in ") {
 		if open = lastModule(b, open+3); open < 0 {
 			return t, false
@@ -91,7 +91,7 @@ func (c *modules) sanitizerEnd(b []byte) (t frameEnd, ok bool) {
 }
 
 // matchNamed matches a frame that the producer has named, or that has no module. Its number changes
-// if frames before it get inlined calls.
+// if earlier frames get inlined calls.
 func matchNamed(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)
@@ -175,18 +175,18 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// maxReport is the number of lines before the line of a variable in which its module's build ID is
-// searched: those of a report, whose stacks come first.
+// maxReport is the number of lines before a variable's line that are searched for the build ID of
+// its module, since the stacks of a report come first.
 const maxReport = 64
 
-// matchLocation matches the line of a variable on which ThreadSanitizer has found a race, whose
-// module-relative address is at at:
+// matchLocation matches ThreadSanitizer's line about the variable of a race, whose module-relative
+// address is at at:
 //
 //	Location is global '??' at 0x55d0c0a00000 (inventory+0x40a8)
 //	Location is global '<null>' at 0x55d0c0a040a8 (inventory+0x40a8)
 //
-// With a symbolizer that does not find the variable, the address is the load base. The line has no
-// build ID, but the frames before it have.
+// If a symbolizer does not find the variable, the address is the load base. The line has no build
+// ID, but earlier frames have.
 func matchLocation(r *Reader, l *Line, at int) bool {
 	const before, after = "Location is global '", "' at 0x"
 	b := l.Text
@@ -221,7 +221,7 @@ func matchLocation(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// idBefore returns the build ID that a frame of the report before the current line has for a module.
+// idBefore returns a module's build ID from an earlier frame of the report.
 func (r *Reader) idBefore(module string) (id buildid.ID) {
 	if r.Past == nil {
 		return id
@@ -261,15 +261,15 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Module, f.ID, f.Prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
-	f.Number = 0 // it is the first frame of the report
+	f.Number = 0 // the line repeats the first frame of the report
 	if _, known := r.facts.Module(path.Base(m.module)); !known && m.module[0] == '/' {
-		r.facts.touch(r.number) // the frames of ThreadSanitizer have only the last part of the path
+		r.facts.touch(r.number) // ThreadSanitizer's frames have only the last part of the path
 		r.facts.AddModule(ModuleFact{Name: m.module})
 	}
 	f.Start = mark
 	f.Inline = Innermost
 	name := Span{m.end, len(b)}
-	if in := blanksAfter(b, m.end); hasAt(b, in, "in ") { // the function is known, but no line
+	if in := blanksAfter(b, m.end); hasAt(b, in, "in ") { // the function is known, but not the line
 		name.To = len(bytes.TrimRight(b, " \t"))
 	} else if !onlyBlanks(b, m.end) {
 		return false
@@ -280,7 +280,8 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 }
 
 // numberBefore parses "#N " before the address at at, and returns N and the place of its digits.
-// One blank must follow the digits, and a blank or the beginning of the line come before "#".
+// Exactly one blank must follow the digits, and "#" must be at the start of the line or after a
+// blank.
 func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 	if at < 3 || b[at-1] != ' ' {
 		return 0, digits, false
@@ -293,7 +294,7 @@ func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 }
 
 // lastModule returns the offset of the "(" before the module of a frame whose function begins at
-// from, or -1. Functions and paths may have brackets and blanks.
+// from, or -1. Functions and paths may contain brackets and blanks.
 func lastModule(b []byte, from int) int {
 	for _, mark := range []string{" (/", " ("} {
 		end := len(b)
@@ -315,13 +316,13 @@ func lastModule(b []byte, from int) int {
 type place struct {
 	module string
 	id     buildid.ID
-	prefix buildid.ID // the first bytes of the ID, if the line ends in it
+	prefix buildid.ID // first bytes of an ID that is cut off at the end of the line
 	offset uint64
 	close  int // offset in the line after the first brackets
 	end    int // offset in the line after the place
 }
 
-// plus parses a place in a module whose "(" is at open.
+// plus parses a place in a module; its "(" is at open.
 func (c *modules) plus(b []byte, open int) (m place, ok bool) {
 	if !hasAt(b, open, "(") {
 		return m, false
@@ -359,7 +360,7 @@ func (c *modules) plus(b []byte, open int) (m place, ok bool) {
 	return m, ok
 }
 
-// isArch reports whether a module is followed by ":" and this architecture, as on macOS.
+// isArch reports whether ":" and this architecture follow a module, as on macOS.
 func isArch(b []byte) bool {
 	switch string(b) {
 	case "x86_64", "x86_64h", "i386", "arm64", "arm64e", "armv7", "armv7s", "armv7k":

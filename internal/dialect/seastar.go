@@ -2,32 +2,32 @@ package dialect
 
 import "bytes"
 
-// Seastar prints return addresses minus one, as the ELF files have them. Addresses of the
+// Seastar prints return addresses minus one, as addresses in the ELF files. Addresses in the
 // executable have no module. Signal handlers print a line for each address, other messages a list
-// in one line:
+// on one line:
 //
 //	Backtrace:
 //	  0x13cb
 //	  /opt/scylladb/libreloc/libc.so.6+0x54daf
 //	Reactor stalled for 33 ms on shard 3. Backtrace: 0x13cb /lib64/libc.so.6+0x54daf (BuildId: 3a0a920c…)
 //
-// The build ID at the end is that of the executable.
+// The build ID at the end is the executable's.
 var seastar = Dialect{
 	Name: "seastar", Who: "Seastar: ScyllaDB, Redpanda",
 	Needs:  "the build ID at the end of the list (since 2026), or --image FILE for the executable",
 	Sample: "Backtrace: 0x13cb /opt/scylladb/libreloc/libc.so.6+0x54daf (BuildId: 3a0a920c3f1b7c55)",
 }
 
-const maxListed = 128 // frames of a list in a line; Seastar keeps at most 100
+const maxListed = 128 // frames in a list on one line; Seastar keeps at most 100
 
-// matchSeastarLine matches a frame on a line of its own: its number begins at at.
+// matchSeastarLine matches a frame on its own line; its number begins at at.
 func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if at > 0 && b[at-1] != '+' && !endsWith(b, at, "  ") {
 		return false
 	}
 	value, end, ok := prefixedHex(b, at)
-	if !ok || !onlyBlanks(b, end) || r.Firmware && at == 0 { // that of Rust on ESP32
+	if !ok || !onlyBlanks(b, end) || r.Firmware && at == 0 { // Rust on ESP32 prints the same form
 		return false
 	}
 	start := at
@@ -44,8 +44,8 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// seastar sets the module and the number of f. module is the text before the number, with "+" at
-// its end, or empty.
+// seastar sets the module and number of f. module is the text before the number, ending with "+",
+// or empty.
 func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	f.Kind, f.Value, f.Call = Vaddr, value, Adjusted
 	if len(module) > 0 {
@@ -53,7 +53,7 @@ func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	}
 }
 
-// matchSeastarList matches a list of frames in a line, whose first number begins at at.
+// matchSeastarList matches a list of frames on a line, whose first number begins at at.
 func matchSeastarList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at

@@ -8,22 +8,21 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The traces that programs make from cores. systemd-coredump prints a header and the frames of a
-// thread:
+// Traces made from core dumps. systemd-coredump prints a header and the frames of a thread:
 //
 //	Stack trace of thread 4711:
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
-// The number in brackets is the offset of a return address from the load base; in frame 0 it is
-// that of the instruction. Before systemd 244 the brackets held only the name of the module. The
+// The number in brackets is the offset of a return address from the load base; in frame 0 it is the
+// instruction's offset. Before systemd 244 the brackets had only the name of the module. The
 // function is the innermost inlined call if the program had debug information. Modules are paths,
-// or only names since systemd 252. eu-stack -b prints two lines for a frame:
+// or just names since systemd 252. eu-stack -b prints two lines for a frame:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //	    [c78d600963c1c7e9aac5494abbcca1a7594462a9]@0x7f25058c6000+0x113d
 //
-// The second line has the build ID and the offset, minus one for all frames but frame 0.
+// The second line has the build ID and the offset, minus one in all frames except frame 0.
 var (
 	coredump = Dialect{
 		Name: "systemd-coredump", Who: "systemd-coredump, in the journal and in coredumpctl info",
@@ -126,7 +125,7 @@ func matchOldCoredump(r *Reader, l *Line, at int) bool {
 }
 
 // stackNumberBefore parses "#N " before the address at at, with one or two blanks after N, and
-// returns the offset of "#". A blank or the beginning of the line must come before it.
+// returns the offset of "#", which must be at the start of the line or after a blank.
 func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 	blanks := blanksBefore(b, at)
 	if at-blanks != 1 && at-blanks != 2 {
@@ -142,7 +141,7 @@ func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 	return n, from, true
 }
 
-// coredumpModule takes the build ID of a module from a line of systemd-coredump before the frames:
+// coredumpModule reads a module's build ID from a line of systemd-coredump before the frames:
 //
 //	Found module libledger.so with build-id: c78d6009…
 //	Module libledger.so with build-id c78d6009…
@@ -169,8 +168,8 @@ func coredumpModule(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(name), ID: id})
 }
 
-// coredumpProgram takes the path of the program from the line of coredumpctl info, or from a field
-// of the journal. at is the offset of the text before the path.
+// coredumpProgram reads the path of the program from the line of coredumpctl info, or from a
+// journal field. at is the offset of the text before the path.
 func coredumpProgram(r *Reader, b []byte, at int) {
 	i := bytes.IndexByte(b[at:], '/')
 	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
@@ -179,7 +178,7 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	r.facts.addProgram(bytes.TrimRight(b[at+i:], " \t"))
 }
 
-// matchEuStack matches the second line of a frame of eu-stack -b, whose module's base begins at at.
+// matchEuStack matches the second line of an eu-stack -b frame; its module's base begins at at.
 func matchEuStack(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]@") {
@@ -201,7 +200,7 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.ID, f.Kind, f.Value, f.Addr, f.Call = id, BaseOffset, offset, base+offset, Adjusted
-	if r.Past != nil { // the line before has the number
+	if r.Past != nil { // the previous line has the number
 		before := r.lastLines(1)
 		if n, end, ok := decimalAt(before, bytes.IndexByte(before, '#')+1); ok && hasAt(before, blanksAfter(before, end), "0x") {
 			f.Number = n
@@ -248,8 +247,8 @@ func matchPlainEuStack(r *Reader, l *Line, at int) bool {
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
 //
-// After the build ID, or "-", come the paths of the file and of its debug file, and the name. A
-// path is "-" if there is no file, and "." if it is the name.
+// The build ID, or "-", is followed by the paths of the file and of its debug file, and by the
+// name. A path is "-" without a file, and "." if it equals the name.
 func unstripModule(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	from := hexBefore(b, at-1) - len("0x")
@@ -287,7 +286,7 @@ func unstripModule(r *Reader, l *Line, at int) bool {
 //
 //	{"elfType":"coredump","elfArchitecture":"AMD x86-64","libledger.so":{"type":"deb","buildId":"c78d6009…"}}
 //
-// Text that is not such an object is ignored.
+// Other text is ignored.
 func (r *Reader) AddPackages(text []byte) {
 	var modules map[string]json.RawMessage
 	if json.Unmarshal(text, &modules) != nil {

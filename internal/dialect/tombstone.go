@@ -2,14 +2,14 @@ package dialect
 
 import "bytes"
 
-// Frames of Android's crash dumps, which debuggerd prints in tombstones and in the log, ART for
-// running threads, and Google Play and Firebase in their reports:
+// Frames of Android's crash dumps: by debuggerd in tombstones and in the log, by ART for running
+// threads, and in reports by Google Play and Firebase:
 //
 //	#01 pc 0000000000001153  /data/app/shop/lib/arm64/libledger.so (ledger_audit+35) (BuildId: 3a0a920c…)
 //	native: #00 pc 00000000000a1b2c  /apex/com.android.runtime/lib64/bionic/libc.so (syscall+28)
 //	#02 pc 0x1153 libledger.so (BuildId: 3a0a920c3f1b7c55)
 //
-// The number is that of a byte in the call instruction. From Android 11 on it is the address in the
+// The number points to a byte of the call instruction. From Android 11 on it is an address in the
 // ELF file; older versions print an offset: see Offsetted.
 var android = Dialect{
 	Name: "android", Who: "Android: tombstones, logcat, ART, Google Play, Firebase",
@@ -41,7 +41,7 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	place := end // the answer's function is put here
+	place := end // place of the answer's function
 	const mark = " (BuildId: "
 	if i := bytes.LastIndex(b[path:end], []byte(mark)); i >= 0 {
 		to := 0
@@ -71,8 +71,8 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// functionBefore returns the offset of the "(" of the function with which b, the text between pc
-// and the build ID, ends: "(f(int)+35)". It returns -1 if there is no function.
+// functionBefore returns the offset of the "(" of the function at the end of b, the text between pc
+// and the build ID: "(f(int)+35)". It returns -1 if there is no function.
 func functionBefore(b []byte) (open int) {
 	if !bytes.HasSuffix(b, []byte(")")) || bytes.HasSuffix(b, []byte("(deleted)")) {
 		return -1
@@ -94,7 +94,7 @@ func functionBefore(b []byte) (open int) {
 	return -1
 }
 
-// decimalSymbol parses NAME+DECIMAL, or NAME alone, which stands for NAME+0.
+// decimalSymbol parses NAME+DECIMAL, or just NAME, which means NAME+0.
 func decimalSymbol(b []byte) (s Symbol) {
 	name := b
 	if n, from, ok := decimalBefore(b, len(b)); ok && from > 1 && b[from-1] == '+' {
@@ -105,8 +105,8 @@ func decimalSymbol(b []byte) (s Symbol) {
 }
 
 // libraryName returns the name of the library in b, a path of Android. It may be in an archive:
-// "/data/app/base.apk!libx.so", "/data/app/base.apk (offset 0x2a000)". ok is false if b has no
-// name of a library. The name is empty for translated Java, and for native code that is in no file.
+// "/data/app/base.apk!libx.so", "/data/app/base.apk (offset 0x2a000)". ok is false if b names no
+// library. The name is empty for translated Java, and for native code outside of files.
 func libraryName(b []byte) (name []byte, ok bool) {
 	if len(b) == 0 || b[0] == '<' || b[0] == '[' || b[0] == '(' {
 		return nil, false

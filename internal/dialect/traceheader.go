@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// A header is a text that opens windows, or names a module. It comes before or after the frames of
-// a trace, usually on a line without a frame.
+// A header is a text that opens windows, or names a module. It precedes or follows the frames of a
+// trace, usually on a line without a frame.
 type header struct {
 	text  string
 	bytes []byte // text
 	has   byteSet
-	plain []byte // the part of it that is the same in a string of JSON
-	opens window // the traces whose frames may follow
-	lasts int64  // lines for which the windows stay open; 0: windowLines
-	holds bool   // maps or modules follow the frames, so that the frames are held until then
+	plain []byte // part of text that is the same in a JSON string
+	opens window // windows of traces whose frames may follow
+	lasts int64  // lines for which the windows stay open; 0: WindowLines
+	holds bool   // maps or modules follow the frames, which are held until then
 
 	// fact, if not nil, reads facts about the process from the line b, which has the text at at.
 	fact func(r *Reader, b []byte, at int)
@@ -35,22 +35,22 @@ func (r *Reader) opened() (w window) {
 	return w | r.openAt(r.number)
 }
 
-// inTrace reports whether a frame was found shortly before. Then text that also occurs elsewhere in
-// logs may be a frame.
+// inTrace reports whether a frame was found shortly before. If so, text that also occurs elsewhere
+// in logs may be a frame.
 func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
-// Wants reports whether every line has to be read up to the line with this number, since windows
-// are open.
+// Wants reports whether every line up to the line with this number must be read, since windows are
+// open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
-// lookedBackFor are texts of lines that grammars for a later line look for: of compute-sanitizer, of
-// ABRT, and of ThreadSanitizer's frames with a build ID.
+// lookedBackFor are texts that grammars search in earlier lines: by compute-sanitizer, by ABRT, and
+// in ThreadSanitizer's frames with a build ID.
 var lookedBackFor = [][]byte{
 	[]byte(hostFrame), []byte(`"address"`), []byte(`"build_id`), []byte(`"function_name"`), []byte("(BuildId: "),
 }
 
-// MayHaveHeader reports whether a line has the text of a header, or one that a later line may need. A
-// line without one has no effect on later lines.
+// MayHaveHeader reports whether a line has the text of a header, or another text that a later line
+// may need. Other lines have no effect on later lines.
 func (r *Reader) MayHaveHeader(line []byte) bool {
 	r.load()
 	return slices.ContainsFunc(r.headers, func(h header) bool { return bytes.Contains(line, h.bytes) }) ||
@@ -81,7 +81,7 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	if h.opens != 0 {
 		r.openUntil(h.opens, number+lasts)
 	}
-	if h.holds { // the report of another process begins, whose maps follow
+	if h.holds { // another process's report begins, and its maps follow
 		r.facts.ForgetMaps()
 		r.holdsUntil = max(r.holdsUntil, number+lasts)
 	}
@@ -91,9 +91,9 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// pastOpens reports whether the lines before the current one may have a header that opens w, a single
-// window. Ordinary lines that look like a frame of a weak grammar are so rejected without a search
-// for all headers. Each byte is searched at most once for each window.
+// pastOpens reports whether earlier lines may have a header that opens the single window w. It
+// rejects ordinary lines that look like a frame of a weak grammar without a search for all headers.
+// Each byte is searched at most once for each window.
 func (r *Reader) pastOpens(w window) bool {
 	sought := &r.sought[bits.TrailingZeros32(uint32(w))]
 	past := r.RawPast
@@ -113,7 +113,7 @@ func (r *Reader) pastOpens(w window) bool {
 	return false
 }
 
-// plainPart returns the longest part of text that is the same in all strings of JSON.
+// plainPart returns the longest part of text that is the same in any JSON string.
 func plainPart(text string) (part string) {
 	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\"\\/<>&'\t", r) }) {
 		if len(s) > len(part) {
@@ -123,13 +123,13 @@ func plainPart(text string) (part string) {
 	return part
 }
 
-// readPast searches the unread lines before the current one for headers of the trace that begins
-// here. It searches each byte of a log at most once.
+// readPast searches unread earlier lines for headers of the trace that begins here. It searches
+// each byte of a log at most once.
 func (r *Reader) readPast() {
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
-	lines := r.unread(-1) // the line pastAt itself was not read at that time
+	lines := r.unread(-1) // the line pastAt itself was not read then
 	if r.pastAt = r.number; lines > 0 {
 		r.readLast(lines)
 	}

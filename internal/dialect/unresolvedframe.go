@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// The frames that symfilter itself leaves unresolved, so that another run may resolve them on a
-// machine that has the debug files. On lines of their own:
+// Frames that symfilter itself has left unresolved, so that another run can resolve them on a
+// machine with the debug files. On separate lines:
 //
 //	#1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…)
 //
@@ -11,8 +11,8 @@ import "bytes"
 //
 //	… at #1 0x55d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…) after …
 //
-// The number is the address that the first run has looked up. Addresses without a frame, which pc and
-// data elements have, in sentences:
+// The number is the address that the first run looked up. Addresses without a frame, from pc and
+// data elements, in sentences:
 //
 //	… bad access in inventory+0x14a654 (BuildId: 3a0a920c…)
 var symfilter = Dialect{
@@ -21,8 +21,7 @@ var symfilter = Dialect{
 	Sample: "    #1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c3f1b7c55)",
 }
 
-// matchSymfilter matches a frame on a line that has only the frame, whose runtime address begins at
-// at.
+// matchSymfilter matches a frame that is alone on its line; its runtime address begins at at.
 func matchSymfilter(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "   " // for the depth of an inlined call
@@ -48,8 +47,8 @@ func matchSymfilter(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchSymfilterSentence matches the frames and the addresses in a sentence. The runtime address of
-// the first frame, or the offset of the first address, is at at.
+// matchSymfilterSentence matches the frames and addresses in a sentence. The first frame's runtime
+// address, or the first address's offset, is at at.
 func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -96,7 +95,7 @@ func (c *modules) frameInSentence(l *Line, at int) (end int, ok bool) {
 }
 
 // symfilterFrame parses a frame from its address on: "0xADDRESS (MODULE+0xOFFSET) (BuildId: HEX)".
-// The "(" of the module is at open.
+// The module's "(" is at open.
 func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open int, ok bool) {
 	addr, end, ok := prefixedHex(b, at)
 	open = end + 1
@@ -107,9 +106,9 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 	return addr, m, open, ok && !m.id.IsZero()
 }
 
-// addressInSentence adds the address of code or data whose offset begins at at, and returns its end:
-// MODULE+0xOFFSET (BuildId: HEX). What is before the name of the module is not known: its name ends
-// at a blank or a mark, although it might have one.
+// addressInSentence adds the address of code or data whose offset begins at at, and returns its
+// end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name, so the name is
+// assumed to begin after a blank or a mark, although it might contain one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	plus := at - 1

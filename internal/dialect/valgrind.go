@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The frames of Valgrind's reports as text: of Memcheck, Helgrind, DRD and of signals.
+// Frames in Valgrind's text reports: by Memcheck, Helgrind and DRD, and for signals.
 //
 //	==4711==    at 0x1091DD: ??? (in /opt/shop/inventory)
 //	==4711==    by 0x485313D: ledger::Book::close(int (*)(int), int) (in /opt/shop/libledger.so)
 //
-// The addresses are those of the process, and the report does not show where Valgrind has loaded
-// the files. Valgrind subtracts one from each address but the first of a stack, even if a signal
-// has interrupted the function there.
+// The addresses are in the process, and the report does not show where Valgrind has loaded the
+// files. Valgrind subtracts one from each address except the first in a stack, even where a signal
+// has interrupted the function.
 var valgrind = Dialect{
 	Name: "valgrind", Who: "Valgrind's reports as text",
 	Needs:  "the file at the path; where it was loaded is found from several frames",
@@ -21,7 +21,7 @@ var valgrind = Dialect{
 }
 
 // The addresses at which Valgrind usually loads a position-independent program, and the dynamic
-// linker (coregrind/m_ume/elf.c). Libraries come after the dynamic linker.
+// linker (coregrind/m_ume/elf.c). Libraries follow the dynamic linker.
 const (
 	valgrindMain   = 0x108000
 	valgrindLinker = 0x4000000
@@ -72,7 +72,7 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	switch fn := string(b[name.From:name.To]); fn {
 	case "???":
 		l.edit(f, Edit{name, "", Func, ""})
-	case "(below main)": // Valgrind prints this for all functions that call main
+	case "(below main)": // Valgrind prints this for any function that calls main
 	default:
 		f.Symbol = valgrindSymbol(fn, first)
 		l.edit(f, Edit{name, "", FuncAt, ""})
@@ -81,13 +81,13 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// valgrindSymbol returns the symbol that Valgrind shows as fn, with +OFFSET after it if
+// valgrindSymbol returns the symbol that Valgrind prints as fn, followed by +OFFSET if
 // --sym-offsets is set.
 func valgrindSymbol(fn string, first bool) Symbol {
 	if i := strings.LastIndexByte(fn, '+'); i > 0 {
 		if n, end, ok := decimalAt([]byte(fn), i+1); ok && end == len(fn) {
 			if !first {
-				n++ // one was subtracted from the address, and the offset is that of the address
+				n++ // one was subtracted from the address, and the offset is the original address's
 			}
 			return Symbol{Name: fn[:i], Offset: int64(n)}
 		}
@@ -96,7 +96,7 @@ func valgrindSymbol(fn string, first bool) Symbol {
 }
 
 // valgrindProcess parses the text before the word "at" or "by": ==PID== and blanks, with a time
-// before the number if --time-stamp is set. It returns the PID and the start of the text.
+// before the PID if --time-stamp is set. It returns the PID and the start of the text.
 func valgrindProcess(b []byte, word int) (process uint64, start int, ok bool) {
 	end := blanksBefore(b, word)
 	if word-end < 3 || end < 5 || b[end-1] != b[end-2] || !strings.ContainsRune("=*-", rune(b[end-1])) {

@@ -2,15 +2,15 @@ package dialect
 
 import "slices"
 
-// A window is a set of kinds of traces, each of which had a header or a frame within the last
-// WindowLines lines.
+// A window is a set of kinds of traces. A kind is in the set if it had a header or a frame within
+// the last WindowLines lines.
 type window uint32
 
-// windowTrace is open after each frame whose build ID is not known. While it is open every line is
+// windowTrace is open after each frame with an unknown build ID. While it is open every line is
 // read, because it may have maps or modules.
 const windowTrace window = 1
 
-// The windows of single dialects.
+// Windows of single dialects.
 const (
 	windowJVM window = windowTrace << (iota + 1)
 	windowEnvoy
@@ -25,26 +25,26 @@ const (
 	windowCoredump
 	windowABRT
 	windowEuStack
-	windowGDB // at the next line alone
+	windowGDB // open only for the next line
 	windowESPRust
-	windowFirmware // always open if [Reader.Firmware] is set, and OnX86 is not
+	windowFirmware // always open if [Reader.Firmware] is set and OnX86 is not
 	windowX86      // always open if both are set
 )
 
 const (
 	WindowLines = 256   // lines for which a window stays open
-	maxWindow   = 16384 // most lines for which a header may keep a window open
+	maxWindow   = 16384 // maximum lines for which a header can keep a window open
 	maxWindows  = 32
 )
 
-// windows holds up to which line each window is open.
+// windows holds the line up to which each window is open.
 type windows struct {
 	until      [maxWindows]int64 // number of the line up to which each window is open
-	latest     int64             // the largest of until
+	latest     int64             // largest of until
 	holdsUntil int64             // frames up to this line wait for maps
 
-	// sought holds, for each window, the line before which the past was last searched for its
-	// headers.
+	// sought holds, for each window, the line before which the past was last searched for the
+	// window's headers.
 	sought [maxWindows]int64
 }
 
@@ -82,7 +82,7 @@ func (w *windows) openAt(number int64) (all window) {
 	return all
 }
 
-// saved returns the last line of each window that was opened.
+// saved returns the last line of each window that was ever opened.
 func (w *windows) saved() []int64 {
 	n := len(w.until)
 	for n > 0 && w.until[n-1] < 0 {
@@ -91,8 +91,7 @@ func (w *windows) saved() []int64 {
 	return slices.Clone(w.until[:n])
 }
 
-// restore sets the last lines of windows at the line with this number. It ignores windows that do
-// not exist.
+// restore sets the last lines of windows at the line with this number. It ignores unknown windows.
 func (w *windows) restore(until []int64, number int64) {
 	w.latest = -1
 	for i := range w.until {

@@ -2,16 +2,16 @@ package dialect
 
 import "bytes"
 
-// The call traces of Xen, of x86 and of Arm:
+// Call traces of Xen, on x86 and Arm:
 //
 //	(XEN) RIP:    e008:[<ffff82d040201234>] vmx.c#resume+0x12/0x34
 //	(XEN)    [<ffff82d040201234>] R vmx.c#resume+0x12/0x34
 //	(XEN)    [<ffff82d040205678>] F domain.c#idle_loop+0x56/0x78
 //	(XEN)    [<00000a0000212345>] traps.c#do_trap+0x12/0x34 (PC)
 //
-// The addresses are those of the ELF file, because Xen is loaded at its link address. R and PC mark
-// an instruction, the other addresses are return addresses. A function has its source file before
-// it if several files have a function of the name.
+// The addresses are addresses in the ELF file, because Xen is loaded at its link address. R and PC
+// mark an instruction; other addresses are return addresses. A function has its source file before
+// it if several files have a function with its name.
 var xen = Dialect{
 	Name: "xen", Who: "Xen: the hypervisor's call traces",
 	Needs:  "--image xen-syms, the file of this build",
@@ -24,7 +24,7 @@ func matchXen(r *Reader, l *Line, at int) bool {
 	const mark = "(XEN)"
 	from := bytes.LastIndexByte(b[:at], ' ') + 1
 	if from < 2 || bytes.IndexByte([]byte("]RFS"), b[from-2]) < 0 {
-		return false // a frame of Linux, as a rule
+		return false // usually a frame of Linux
 	}
 	if prefix := bytes.Index(b[:from], []byte(mark)); prefix < 0 || !standsFree(b, prefix) {
 		return false
@@ -37,7 +37,8 @@ func matchXen(r *Reader, l *Line, at int) bool {
 	if !ok1 || !ok2 || offset>>62 != 0 || b[at-1] != '+' || at-1 == from {
 		return false
 	}
-	close := from - 1 // the end of the text before the name: the address in brackets, and a letter
+	// end of the text before the name, which has the address in brackets, and a letter
+	close := from - 1
 	exact, letter := false, false
 	if close > 2 && b[close-2] == ' ' && bytes.IndexByte([]byte("RFS"), b[close-1]) >= 0 {
 		exact, letter = b[close-1] == 'R', true
