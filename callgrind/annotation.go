@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/source"
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 const usualAround = 3 // lines shown before and after each line with costs, unless Options.Around is set
@@ -47,9 +48,9 @@ func (t *listing) sources() {
 	}
 	for i := range m.costs.keys {
 		if l := at(uint32(i)); l != nil {
-			addCosts(l.costs, m.costs.countsOf(i))
+			stacks.AddTo(l.costs, m.costs.countsOf(i))
 			if len(t.sorting) > 0 {
-				totals[g.file[i]] = plus(totals[g.file[i]], t.sorting[0].value(m.costs.countsOf(i)))
+				totals[g.file[i]] = stacks.Plus(totals[g.file[i]], t.sorting[0].value(m.costs.countsOf(i)))
 			}
 		}
 	}
@@ -67,13 +68,13 @@ func (t *listing) sources() {
 	shown := 0
 	var all, sum int64
 	for _, n := range totals {
-		all = plus(all, n)
+		all = stacks.Plus(all, n)
 	}
 	for _, f := range files {
 		if float64(sum)*100 >= float64(all)*t.threshold() && t.threshold() < 100 {
 			break
 		}
-		sum = plus(sum, totals[f])
+		sum = stacks.Plus(sum, totals[f])
 		text, _, err := readSource(roots, t.o.report().Place(t.g.m.r.Text(f)))
 		switch {
 		case errors.Is(err, source.ErrOutside):
@@ -158,17 +159,32 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 		t.put(faint, "  "+commas(total)+" "+string(escape.AppendText(nil, t.sorting[0].name, ""))+share(total, t.sorting[0].value(t.g.total)))
 	}
 	t.b = append(t.b, '\n')
+	number := t.linesNear(text, func(n uint32) bool { return costs[n] != nil }, func(n uint32, line []byte) { t.line(n, costs[n], line) })
+	beyond := make([]int64, t.g.width)
+	for line, c := range costs {
+		if line > number || line == 0 {
+			stacks.AddTo(beyond, c.costs)
+		}
+	}
+	if !isZero(beyond) {
+		t.costs(beyond)
+		t.put(faint, "       (unknown lines, or lines beyond the end of the file: it may have changed)\n")
+	}
+}
+
+// linesNear calls show for the lines that chosen selects and for Options.Around lines around them,
+// and returns the number of lines.
+func (t *listing) linesNear(text []byte, chosen func(number uint32) bool, show func(number uint32, line []byte)) (number uint32) {
 	around := uint32(usualAround)
 	if n := t.o.Around; n != 0 {
 		around = uint32(max(n, 0))
 	}
 	last := uint32(0)
-	number := uint32(0)
 	for line := range bytes.Lines(text) {
 		number++
-		near := costs[number] != nil
+		near := chosen(number)
 		for d := uint32(1); d <= around && !near; d++ {
-			near = costs[number-d] != nil && number > d || costs[number+d] != nil
+			near = number > d && chosen(number-d) || chosen(number+d)
 		}
 		if !near {
 			continue
@@ -177,18 +193,17 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 			t.put(faint, "-- line "+strconv.FormatUint(uint64(number), 10)+"\n")
 		}
 		last = number
-		t.line(number, costs[number], bytes.TrimRight(line, "\r\n"))
+		show(number, bytes.TrimRight(line, "\r\n"))
 	}
-	beyond := make([]int64, t.g.width)
-	for line, c := range costs {
-		if line > number || line == 0 {
-			addCosts(beyond, c.costs)
-		}
-	}
-	if !isZero(beyond) {
-		t.costs(beyond)
-		t.put(faint, "       (unknown lines, or lines beyond the end of the file: it may have changed)\n")
-	}
+	return number
+}
+
+// numbered prints a line of a source file after its number.
+func (t *listing) numbered(number uint32, line []byte) {
+	digits := strconv.FormatUint(uint64(number), 10)
+	t.pad(6 - len(digits))
+	t.put(faint, digits+" ")
+	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
 // costs prints the columns of a line, or blanks if costs is nil.
@@ -214,13 +229,7 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 	} else {
 		t.costs(l.costs)
 	}
-	digits := strconv.FormatUint(uint64(number), 10)
-	t.pad(6 - len(digits))
-	t.put(faint, digits+" ")
-	if len(text) > maxSourceLine {
-		text = text[:maxSourceLine]
-	}
-	t.b = append(escape.AppendText(t.b, string(expand(text)), ""), '\n')
+	t.numbered(number, text)
 	if l == nil {
 		return
 	}
@@ -241,8 +250,8 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 			all = append(all, called{node: n, costs: make([]int64, g.width)})
 		}
 		c := m.calls.countsOf(int(i))
-		all[at].count = plus(all[at].count, c[0])
-		addCosts(all[at].costs, c[1:])
+		all[at].count = stacks.Plus(all[at].count, c[0])
+		stacks.AddTo(all[at].costs, c[1:])
 		g.limit(all[at].costs, g.ofPlace[m.calls.keys[i].from], n)
 	}
 	slices.SortFunc(all, func(a, b called) int {

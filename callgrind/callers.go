@@ -70,3 +70,11 @@ func (s *splitter) split(name string) (base string, callers []string) {
 	}
 	return name, nil
 }
+
+// cutSuffix cuts a function's name before its level, its callers or its version.
+func cutSuffix(name string) (bare, suffix string) {
+	if i := strings.IndexAny(name, "'@"); i >= 0 {
+		return name[:i], name[i:]
+	}
+	return name, ""
+}

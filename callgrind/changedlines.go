@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/source"
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // A changedFile is a source file with the costs of its lines on both sides.
@@ -99,7 +99,7 @@ func (t *changeTable) changedFiles() []*changedFile {
 				l = &[2][]int64{make([]int64, t.c.sides[0].g.width), make([]int64, t.c.sides[1].g.width)}
 				f.lines[g.line[k]] = l
 			}
-			addCosts(l[i], g.m.costs.countsOf(k))
+			stacks.AddTo(l[i], g.m.costs.countsOf(k))
 		}
 	}
 	t.findMoved(byName)
@@ -208,10 +208,6 @@ func (t *changeTable) source(f *changedFile, text []byte) {
 		t.b = append(t.b, "  "...)
 	}
 	t.put(faint, "  line\n")
-	around := uint32(usualAround)
-	if n := t.o.Around; n != 0 {
-		around = uint32(max(n, 0))
-	}
 	changed := func(line uint32) bool {
 		l := f.lines[line]
 		return l != nil && slices.ContainsFunc(t.shown, func(p pair) bool {
@@ -219,32 +215,15 @@ func (t *changeTable) source(f *changedFile, text []byte) {
 			return before != after
 		})
 	}
-	number, last := uint32(0), uint32(0)
-	for line := range bytes.Lines(text) {
-		number++
-		near := changed(number)
-		for d := uint32(1); d <= around && !near; d++ {
-			near = number > d && changed(number-d) || changed(number+d)
-		}
-		if !near {
-			continue
-		}
-		if last+1 != number {
-			t.put(faint, "-- line "+strconv.FormatUint(uint64(number), 10)+"\n")
-		}
-		last = number
-		t.numbers(f.lines[number])
-		digits := strconv.FormatUint(uint64(number), 10)
-		t.pad(6 - len(digits))
-		t.put(faint, digits+" ")
-		line = bytes.TrimRight(line, "\r\n")
-		t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
-	}
+	number := t.linesNear(text, changed, func(n uint32, line []byte) {
+		t.numbers(f.lines[n])
+		t.numbered(n, line)
+	})
 	beyond := &[2][]int64{make([]int64, t.c.sides[0].g.width), make([]int64, t.c.sides[1].g.width)}
 	for line, l := range f.lines {
 		if line > number || line == 0 {
-			addCosts(beyond[0], l[0])
-			addCosts(beyond[1], l[1])
+			stacks.AddTo(beyond[0], l[0])
+			stacks.AddTo(beyond[1], l[1])
 		}
 	}
 	if !isZero(beyond[0]) || !isZero(beyond[1]) {

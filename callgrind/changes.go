@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func (c *Comparison) pairs(names []string) (all []pair, err error) {
 	for i, s := range c.sides {
 		m, err := s.g.measures(names)
 		if err != nil {
-			return nil, &EventError{&sideError{[...]string{"before", "after"}[i], err}}
+			return nil, &EventError{fmt.Errorf("%s: %w", [...]string{"before", "after"}[i], err)}
 		}
 		all = append(all, make([]pair, len(m)-len(all))...)
 		for j := range m {
@@ -54,15 +55,6 @@ func (c *Comparison) pairs(names []string) (all []pair, err error) {
 	}
 	return all, nil
 }
-
-// A sideError is the error of one side of a comparison.
-type sideError struct {
-	side string
-	err  error
-}
-
-func (e *sideError) Error() string { return e.side + ": " + e.err.Error() }
-func (e *sideError) Unwrap() error { return e.err }
 
 // costs returns the costs of a row on both sides. A missing function costs 0.
 func (c *Comparison) costs(r *change, p *pair, inclusive bool) (before, after int64) {

@@ -8,22 +8,13 @@ func (c *Comparison) json() {
 	p := &c.out
 	var measures [2][]measure
 	for i, r := range []*Report{c.Before, c.After} {
-		measures[i] = counted(r.reader.Events())
-		for _, e := range r.reader.Derived() {
-			if w, err := r.reader.ev.weights(e); err == nil {
-				measures[i] = append(measures[i], newMeasure(e, w))
-			}
-		}
+		measures[i] = r.reader.measures()
 	}
 	b := p.object("comparison")
 	for i, r := range []*Report{c.Before, c.After} {
 		h := &r.m.head
 		b.Object([...]string{"before", "after"}[i])
-		b.Array("inputs")
-		for _, name := range r.in.labels {
-			b.StringItem([]byte(name))
-		}
-		b.EndArray()
+		appendTexts(b, "inputs", r.in.labels)
 		b.Optional("creator", h.creator)
 		b.Optional("command", h.command)
 		b.Int("parts", int64(h.parts))

@@ -3,6 +3,8 @@ package callgrind
 import (
 	"cmp"
 	"slices"
+
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // eachPlace calls visit for each place: all keys of one function that have the same address, or,
@@ -10,10 +12,6 @@ import (
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
 	object := func(i uint32) nameID { return g.m.functions[keys[i].from].object }
-	order := make([]uint32, len(keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
 	compare := func(a, b uint32) int {
 		c := cmp.Or(cmp.Compare(object(a), object(b)), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(g.ofPlace[a], g.ofPlace[b]))
 		if c == 0 {
@@ -21,7 +19,7 @@ func (g *graph) eachPlace(visit func(same []uint32)) {
 		}
 		return c
 	}
-	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(a, b)) })
+	order := stacks.Order(len(keys), func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(a, b)) })
 	for len(order) > 0 {
 		n := 1
 		for n < len(order) && compare(order[0], order[n]) == 0 {
@@ -41,10 +39,10 @@ type fileCost struct {
 
 // filesOf returns the cost of a function in each source file, in the order of their first lines.
 func (g *graph) filesOf(n uint32) (all []fileCost) {
-	if g.placesOf == nil {
-		g.firstPlace, g.placesOf = grouped(g.ofPlace, len(g.all))
+	if g.placesOf.All == nil {
+		g.placesOf = stacks.GroupBy(len(g.all), len(g.ofPlace), func(i int) uint32 { return g.ofPlace[i] })
 	}
-	for _, i := range g.placesOf[g.firstPlace[n]:g.firstPlace[n+1]] {
+	for _, i := range g.placesOf.Of(n) {
 		file := g.file[i]
 		at := slices.IndexFunc(all, func(f fileCost) bool { return f.name == file })
 		if at < 0 {
@@ -56,7 +54,7 @@ func (g *graph) filesOf(n uint32) (all []fileCost) {
 				all = append(all, fileCost{file, make([]int64, g.width)})
 			}
 		}
-		addCosts(all[at].costs, g.m.costs.countsOf(int(i)))
+		stacks.AddTo(all[at].costs, g.m.costs.countsOf(int(i)))
 	}
 	return all
 }

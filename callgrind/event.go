@@ -2,10 +2,11 @@ package callgrind
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // An eventType is a kind of event that a profile counts, or that is calculated from others.
@@ -170,7 +171,7 @@ func (e *events) weigh(ev eventType, within []string, work *int) ([]int64, error
 			return nil, err
 		}
 		for i := range w {
-			w[i] = plus(w[i], times(pw[i], t.Factor))
+			w[i] = stacks.Plus(w[i], stacks.Times(pw[i], t.Factor))
 		}
 	}
 	return w, nil
@@ -191,36 +192,4 @@ func (e *events) list() string {
 		}
 	}
 	return strings.Join(all, ", ")
-}
-
-// plus adds two counts. The sum is limited to the range of int64: a profile with larger counts is
-// damaged or hostile.
-func plus(a, b int64) int64 {
-	s := a + b
-	if (a^s)&(b^s) < 0 {
-		if a < 0 {
-			return math.MinInt64
-		}
-		return math.MaxInt64
-	}
-	return s
-}
-
-// times multiplies two counts. The product is limited like the sum of plus.
-func times(a, b int64) int64 {
-	p := a * b
-	if a != 0 && (p/a != b || a == -1 && b == math.MinInt64) {
-		if (a < 0) != (b < 0) {
-			return math.MinInt64
-		}
-		return math.MaxInt64
-	}
-	return p
-}
-
-// addCosts adds the costs b to a.
-func addCosts(a, b []int64) {
-	for i, n := range b {
-		a[i] = plus(a[i], n)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // large matches numbers whose sum may exceed int64: the result then depends on the order.
@@ -83,7 +84,7 @@ func checkSums(t *testing.T, out string, large, signed bool) (parts []map[string
 			*into = map[string]int64{}
 		}
 		for e, n := range costs {
-			(*into)[e] = plus((*into)[e], n)
+			(*into)[e] = stacks.Plus((*into)[e], n)
 		}
 	}
 	events := 0

@@ -11,6 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/demangle"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // A verdict is whether a limit holds.
@@ -165,16 +166,16 @@ func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measur
 		if l.object != "" {
 			object := baseOf(s.g.m.r.Text(s.g.all[i].object))
 			if object == l.object || k.object != "" && k.object == withoutVersion(l.object) || isProgram && object == s.program {
-				n, found = plus(n, m.value(s.g.selfOf(uint32(i)))), true
+				n, found = stacks.Plus(n, m.value(s.g.selfOf(uint32(i)))), true
 			}
 			continue
 		}
 		if names[k.name] {
 			found = true
 			if l.self {
-				n = plus(n, m.value(s.g.selfOf(uint32(i))))
+				n = stacks.Plus(n, m.value(s.g.selfOf(uint32(i))))
 			} else {
-				n = plus(n, m.value(s.g.inclOf(uint32(i))))
+				n = stacks.Plus(n, m.value(s.g.inclOf(uint32(i))))
 			}
 		}
 	}

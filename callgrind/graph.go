@@ -5,6 +5,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // A graph holds the functions of a profile with their costs, and the calls between them.
@@ -24,13 +26,10 @@ type graph struct {
 	calls           []int64 // the number of calls, by node
 	// by node: inclusive and calls are approximate, since a stripped tail call hides some calls
 	approximate []bool
-	edges       []edge  // sorted by caller, then by callee
-	costs       []int64 // by edge and event
-	callers     []uint32
-	firstCallee []uint32 // by node: the index in edges; one more at the end
-	firstCaller []uint32 // by node: the index in callers; one more at the end
-	placesOf    []uint32 // the places of each node; nil until they are needed
-	firstPlace  []uint32
+	edges       []edge        // sorted by caller, then by callee
+	costs       []int64       // by edge and event
+	from, to    stacks.Groups // the edges from each node, and to it
+	placesOf    stacks.Groups // the places of each node; zero until they are needed
 }
 
 // An edge sums all calls from one function to another.
@@ -47,13 +46,13 @@ func (g *graph) edgeCost(e uint32) []int64 { return g.costs[int(e)*g.width:][:g.
 // callees yields the edges from a node.
 func (g *graph) callees(n uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		for e := g.firstCallee[n]; e < g.firstCallee[n+1] && yield(e); e++ {
+		for e := g.from.First[n]; e < g.from.First[n+1] && yield(e); e++ {
 		}
 	}
 }
 
 // callersOf returns the edges to a node.
-func (g *graph) callersOf(n uint32) []uint32 { return g.callers[g.firstCaller[n]:g.firstCaller[n+1]] }
+func (g *graph) callersOf(n uint32) []uint32 { return g.to.Of(n) }
 
 // A part is a part of an edge: the calls from one place, or the code of one function inside
 // another.
@@ -74,7 +73,7 @@ func newGraph(v *resolution, total []int64) *graph {
 	g.sign(m.calls.counts, g.width+1)
 	g.approximate = make([]bool, n)
 	for i := range m.costs.keys {
-		addCosts(g.selfOf(v.ofPlace[i]), m.costs.countsOf(i))
+		stacks.AddTo(g.selfOf(v.ofPlace[i]), m.costs.countsOf(i))
 	}
 	// without addresses, a tail call may be missing from the calls of any stripped function
 	if !m.addresses() {
@@ -124,42 +123,22 @@ func (g *graph) connect(parts []part) {
 		e := &g.edges[at]
 		if p.implied {
 			c := &g.implied[p.index]
-			addCosts(g.edgeCost(uint32(at)), c.costs)
+			stacks.AddTo(g.edgeCost(uint32(at)), c.costs)
 			e.implied = true
-			e.count = plus(e.count, c.count)
+			e.count = stacks.Plus(e.count, c.count)
 			continue
 		}
 		c := g.m.calls.countsOf(int(p.index))
-		e.count = plus(e.count, c[0])
-		addCosts(g.edgeCost(uint32(at)), c[1:])
+		e.count = stacks.Plus(e.count, c[0])
+		stacks.AddTo(g.edgeCost(uint32(at)), c[1:])
 	}
 	n := len(g.all)
 	g.calls = make([]int64, n)
-	from, to := make([]uint32, len(g.edges)), make([]uint32, len(g.edges))
-	for i, e := range g.edges {
-		from[i], to[i] = e.from, e.to
-		g.calls[e.to] = plus(g.calls[e.to], e.count)
+	for _, e := range g.edges {
+		g.calls[e.to] = stacks.Plus(g.calls[e.to], e.count)
 	}
-	g.firstCallee, _ = grouped(from, n)
-	g.firstCaller, g.callers = grouped(to, n)
-}
-
-// grouped returns the indexes of keys, which are below n, by key: those of key k are at first[k] up
-// to first[k+1].
-func grouped(keys []uint32, n int) (first, indexes []uint32) {
-	first, indexes = make([]uint32, n+1), make([]uint32, len(keys))
-	for _, k := range keys {
-		first[k+1]++
-	}
-	for k := range n {
-		first[k+1] += first[k]
-	}
-	next := slices.Clone(first)
-	for i, k := range keys {
-		indexes[next[k]] = uint32(i)
-		next[k]++
-	}
-	return first, indexes
+	g.from = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].from })
+	g.to = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].to })
 }
 
 // include sums the inclusive cost of each function: its own and that of all calls from it. The cost
@@ -192,13 +171,13 @@ func (g *graph) include() {
 		for _, e := range g.callersOf(i) {
 			if g.edges[e].from != i {
 				some = true
-				addCosts(called, g.edgeCost(e))
+				stacks.AddTo(called, g.edgeCost(e))
 			}
 		}
 		copy(incl, g.selfOf(i))
 		for e := range g.callees(i) {
 			if g.edges[e].to != i {
-				addCosts(incl, g.edgeCost(e))
+				stacks.AddTo(incl, g.edgeCost(e))
 			}
 		}
 		if some && (g.m.head.parts == 1 || members[cycle[i]] > 1) {
@@ -256,10 +235,10 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 			continue
 		}
 		w := whole[int(cycle[i])*g.width:][:g.width]
-		addCosts(w, g.selfOf(i))
+		stacks.AddTo(w, g.selfOf(i))
 		for e := range g.callees(i) {
 			if cycle[g.edges[e].to] != cycle[i] {
-				addCosts(w, g.edgeCost(e))
+				stacks.AddTo(w, g.edgeCost(e))
 			}
 		}
 	}
@@ -270,7 +249,7 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 func (g *graph) limits() []int64 {
 	all := make([]int64, g.width)
 	for i := range g.all {
-		addCosts(all, g.selfOf(uint32(i)))
+		stacks.AddTo(all, g.selfOf(uint32(i)))
 	}
 	for e := range all {
 		all[e] = max(all[e], g.total[e])
@@ -296,7 +275,7 @@ func (g *graph) cycles() (of []uint32, count uint32) {
 		if number[root] != 0 {
 			continue
 		}
-		path = append(path[:0], visit{root, g.firstCallee[root]})
+		path = append(path[:0], visit{root, g.from.First[root]})
 		for len(path) > 0 {
 			at := &path[len(path)-1]
 			v := at.node
@@ -306,11 +285,11 @@ func (g *graph) cycles() (of []uint32, count uint32) {
 				stack = append(stack, v)
 				on[v] = true
 			}
-			if at.edge < g.firstCallee[v+1] {
+			if at.edge < g.from.First[v+1] {
 				w := g.edges[at.edge].to
 				at.edge++
 				if number[w] == 0 {
-					path = append(path, visit{w, g.firstCallee[w]})
+					path = append(path, visit{w, g.from.First[w]})
 				} else if on[w] {
 					low[v] = min(low[v], number[w])
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -38,11 +39,7 @@ func (r *Report) jsonPart() {
 	b.Optional("thread", r.m.head.thread)
 	b.Optional("trigger", r.m.head.trigger)
 	if len(r.m.head.all) > 0 {
-		b.Array("desc")
-		for _, d := range r.m.head.all {
-			b.StringItem([]byte(d))
-		}
-		b.EndArray()
+		appendTexts(b, "desc", r.m.head.all)
 	}
 	appendCosts(b, "total", counted(r.reader.Events()), r.m.sums.ended)
 	appendCosts(b, "lines", counted(r.reader.Events()), r.m.sums.lines)
@@ -56,6 +53,26 @@ func counted(events []eventType) []measure {
 		all[i] = measure{e.Name, e.Long, []weight{{i, 1}}}
 	}
 	return all
+}
+
+// measures returns the measures of all events, the calculated ones last.
+func (r *recordReader) measures() []measure {
+	all := counted(r.Events())
+	for _, e := range r.Derived() {
+		if w, err := r.ev.weights(e); err == nil {
+			all = append(all, newMeasure(e, w))
+		}
+	}
+	return all
+}
+
+// appendTexts appends a member with texts.
+func appendTexts(b *jsonout.Buffer, name string, texts []string) {
+	b.Array(name)
+	for _, text := range texts {
+		b.StringItem([]byte(text))
+	}
+	b.EndArray()
 }
 
 // appendCosts appends a member with costs.
@@ -75,12 +92,7 @@ func (r *Report) json(g *graph) {
 	if r.failed = t.choose(); r.failed != nil {
 		return
 	}
-	j := &objectPrinter{listing: t, measures: counted(r.reader.Events())}
-	for _, e := range r.reader.Derived() {
-		if w, err := r.reader.ev.weights(e); err == nil {
-			j.measures = append(j.measures, newMeasure(e, w))
-		}
-	}
+	j := &objectPrinter{listing: t, measures: r.reader.measures()}
 	j.profile(r)
 	j.objects()
 	j.places()
@@ -104,11 +116,7 @@ func (j *objectPrinter) profile(r *Report) {
 	b := j.object("profile")
 	b.Optional("name", cmp.Or(append(slices.Clone(r.in.labels), r.o.Label)...))
 	if len(r.in.labels) > 1 {
-		b.Array("inputs")
-		for _, name := range r.in.labels {
-			b.StringItem([]byte(name))
-		}
-		b.EndArray()
+		appendTexts(b, "inputs", r.in.labels)
 	}
 	b.Optional("creator", h.creator)
 	b.Optional("command", h.command)
@@ -159,7 +167,7 @@ func (j *objectPrinter) places() {
 		k := &m.costs.keys[same[0]]
 		clear(sum)
 		for _, i := range same {
-			addCosts(sum, m.costs.countsOf(int(i)))
+			stacks.AddTo(sum, m.costs.countsOf(int(i)))
 		}
 		ob := m.functions[k.from].object
 		b := j.object("location")
@@ -256,10 +264,8 @@ func (j *objectPrinter) function(n uint32) {
 	b.Optional("object", j.text(at.object))
 	if !g.isUnknown(at.file) {
 		b.String("file", g.s.file(at.file))
-		if at.line != 0 {
-			b.Uint("line", uint64(at.line))
-		}
-	} else if at.line != 0 {
+	}
+	if at.line != 0 {
 		b.Uint("line", uint64(at.line))
 	}
 	if at.addr != 0 {

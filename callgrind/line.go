@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
+
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // numbers reads a line of numbers: a position and costs.
@@ -50,7 +52,7 @@ func (r *recordReader) numbers(b []byte) error {
 		some = true
 		good = good || isCost
 		if c := r.columns[column]; c >= 0 {
-			costs[c] = plus(costs[c], n)
+			costs[c] = stacks.Plus(costs[c], n)
 		}
 	}
 	if r.passed && !good && r.next == aCost {

@@ -211,12 +211,9 @@ func (r *renderer) called(at *codePlace) {
 		r.clean(name)
 		return
 	}
-	end := strings.IndexAny(name, "'@")
-	if end < 0 {
-		end = len(name)
-	}
-	r.element(markup.Symbol{Name: name[:end]})
-	r.clean(name[end:])
+	bare, suffix := cutSuffix(name)
+	r.element(markup.Symbol{Name: bare})
+	r.clean(suffix)
 }
 
 // target renders the target of a call.

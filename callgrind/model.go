@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // A model sums up a profile, or a part of one. It has one entry for each place, with the names of
@@ -82,8 +84,8 @@ func (m *model) addRecord(rec *record) error {
 		c := m.costs.counts[i*m.costs.width:]
 		s := m.sums.self[:len(costs)]
 		for e, n := range costs {
-			c[e] = plus(c[e], n)
-			s[e] = plus(s[e], n)
+			c[e] = stacks.Plus(c[e], n)
+			s[e] = stacks.Plus(s[e], n)
 		}
 	case callRecord:
 		m.sums.begun = true
@@ -103,8 +105,8 @@ func (m *model) addRecord(rec *record) error {
 			}
 		}
 		c := m.calls.countsOf(i)
-		c[0] = plus(c[0], rec.Count)
-		addCosts(c[1:], rec.Costs[:min(len(rec.Costs), m.costs.width)])
+		c[0] = stacks.Plus(c[0], rec.Count)
+		stacks.AddTo(c[1:], rec.Costs[:min(len(rec.Costs), m.costs.width)])
 	case jumpRecord:
 		m.sums.begun = true
 		if m.keepJumps {
@@ -235,8 +237,8 @@ func (m *model) jump(rec *record) {
 		i = m.jumps.insert(k)
 	}
 	c := m.jumps.countsOf(i)
-	c[0] = plus(c[0], rec.Count)
-	c[1] = plus(c[1], rec.Executed)
+	c[0] = stacks.Plus(c[0], rec.Count)
+	c[1] = stacks.Plus(c[1], rec.Executed)
 }
 
 // header keeps the header lines that a report shows.
@@ -348,7 +350,7 @@ func (m *model) endPart() {
 		p.calculated = p.calculated || !isZero(all)
 	}
 	p.total = append(p.total, make([]int64, m.costs.width-len(p.total))...)
-	addCosts(p.total, all)
+	stacks.AddTo(p.total, all)
 	m.checkSum("its parts", p.total)
 	p.ended, p.lines = append(p.ended[:0], all...), append(p.lines[:0], p.self...)
 	p.endedSummary, p.endedTotals = p.summary, p.totals
@@ -356,7 +358,7 @@ func (m *model) endPart() {
 	p.begun, p.summary, p.totals = false, nil, nil
 }
 
-// checkSum reports the first sum of costs that has reached a limit of [plus].
+// checkSum reports the first sum of costs that has reached a limit of [stacks.Plus].
 func (m *model) checkSum(of string, sums []int64) {
 	for e, n := range sums {
 		if n == math.MaxInt64 || n == math.MinInt64 {

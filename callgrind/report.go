@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // NewReport returns a writer that sums the profile written to it and prints a report to w, in the
@@ -206,9 +207,9 @@ func (v *resolution) lacksAddresses() bool {
 	var all, nameless int64
 	for i := range m.costs.keys {
 		for _, n := range m.costs.countsOf(i)[:min(1, m.costs.width)] {
-			all = plus(all, n)
+			all = stacks.Plus(all, n)
 			if stripped[m.costs.keys[i].from] {
-				nameless = plus(nameless, n)
+				nameless = stacks.Plus(nameless, n)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // A node is a function of a report: all code of one name and source file in an object.
@@ -387,18 +389,18 @@ func (v *resolution) imply() {
 			continue
 		}
 		c := of(fn, at)
-		addCosts(c.costs, m.costs.countsOf(int(i)))
+		stacks.AddTo(c.costs, m.costs.countsOf(int(i)))
 		if c.addr == 0 || c.addr == k.addr {
 			c.addr = k.addr
 			if counts { // the count of its first instruction is the number of calls
-				c.count = plus(c.count, m.costs.countsOf(int(i))[0])
+				c.count = stacks.Plus(c.count, m.costs.countsOf(int(i))[0])
 			}
 		}
 	}
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
 		if at, fn := v.ofPlace[k.from], v.ofFunction[m.costs.keys[k.from].from]; at != fn {
-			addCosts(of(fn, at).costs, m.calls.countsOf(i)[1:])
+			stacks.AddTo(of(fn, at).costs, m.calls.countsOf(i)[1:])
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/stacks"
 )
 
 // A rewriter prints the parts of a profile again, with names.
@@ -214,17 +215,13 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 // inOrder returns the places in the order of the output: by function, those in its own source file
 // first, then by address.
 func (v *resolution) inOrder() []uint32 {
-	places := make([]uint32, len(v.m.costs.keys))
-	for i := range places {
-		places[i] = uint32(i)
-	}
 	// By node: the last place of the function in the profile. If several functions share a file,
 	// callgrind_annotate shows the object of the last one, so the order is kept.
 	order := make([]uint32, len(v.all))
 	for i, n := range v.ofPlace {
 		order[n] = uint32(i)
 	}
-	slices.SortFunc(places, func(a, b uint32) int {
+	return stacks.Order(len(v.m.costs.keys), func(a, b uint32) int {
 		if x, y := v.ofPlace[a], v.ofPlace[b]; x != y {
 			return cmp.Compare(order[x], order[y])
 		}
@@ -237,7 +234,6 @@ func (v *resolution) inOrder() []uint32 {
 		}
 		return cmp.Or(cmp.Compare(v.file[a], v.file[b]), cmp.Compare(v.m.costs.keys[a].addr, v.m.costs.keys[b].addr), cmp.Compare(v.line[a], v.line[b]), cmp.Compare(a, b))
 	})
-	return places
 }
 
 // byPlace returns the indexes of the keys in s that come from each place.

@@ -118,13 +118,8 @@ func joinNameless(sides [][]naming) {
 func (s *side) naming(v *resolution, n *node) (at naming) {
 	text := v.m.r.Text
 	link, fn := text(n.link), text(n.fn)
-	if end := strings.IndexAny(fn, "'@"); link == "" && end != 0 {
-		if end < 0 {
-			end = len(fn)
-		}
-		if report.IsMangled(fn[:end]) {
-			link = fn[:end]
-		}
+	if bare, _ := cutSuffix(fn); link == "" && report.IsMangled(bare) {
+		link = bare
 	}
 	name := withoutLevel(fn)
 	switch {

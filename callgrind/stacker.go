@@ -49,12 +49,8 @@ func newStacker(v *resolution, measures []measure, d detail) *stacker {
 // sortNodes ranks the nodes by name, file and object: the order of equal costs must not depend on
 // the order of the profile.
 func (s *stacker) sortNodes() {
-	s.byRank = make([]uint32, len(s.all))
-	for n := range s.all {
-		s.byRank[n] = uint32(n)
-	}
 	text := s.m.r.Text
-	slices.SortFunc(s.byRank, func(a, b uint32) int {
+	s.byRank = stacks.Order(len(s.all), func(a, b uint32) int {
 		x, y := &s.all[a], &s.all[b]
 		return cmp.Or(cmp.Compare(text(x.fn), text(y.fn)), cmp.Compare(text(x.file), text(y.file)), cmp.Compare(text(x.object), text(y.object)), cmp.Compare(a, b))
 	})
@@ -186,11 +182,7 @@ func (s *stacker) places() {
 		return
 	}
 	rank := s.functionRanks()
-	order := make([]uint32, len(keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
+	order := stacks.Order(len(keys), func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(rank[s.ofPlace[a]], rank[s.ofPlace[b]]), cmp.Compare(text(s.file[a]), text(s.file[b])),
 			cmp.Compare(s.line[a], s.line[b]), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(a, b))
 	})
@@ -318,13 +310,8 @@ func (s *stacker) graph() *stacks.Graph {
 
 // merged returns the elements of all in order, each once, and the index of each element of all.
 func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []uint32) {
-	order := make([]uint32, len(all))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return compare(all[a], all[b]) })
 	index = make([]uint32, len(all))
-	for _, i := range order {
+	for _, i := range stacks.Order(len(all), func(a, b uint32) int { return compare(all[a], all[b]) }) {
 		if n := len(once); n == 0 || once[n-1] != all[i] {
 			once = append(once, all[i])
 		}
@@ -336,7 +323,7 @@ func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []
 // costs writes the costs of the graph's sinks and arcs by a measure.
 func (s *stacker) costs(value int, sinks, arcs []int64) {
 	m, scale := &s.measures[value], s.scale[value]
-	add := func(to *int64, costs []int64) { *to = plus(*to, times(scale, m.value(costs))) }
+	add := func(to *int64, costs []int64) { *to = stacks.Plus(*to, stacks.Times(scale, m.value(costs))) }
 	for i := range s.m.costs.keys {
 		add(&sinks[s.sink[i]], s.m.costs.countsOf(i))
 	}

@@ -116,7 +116,7 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 	for i, v := range p.Values {
 		sum := int64(0)
 		for j := range p.Samples {
-			sum = plus(sum, min(0, p.Samples[j].Values[i]))
+			sum = stacks.Plus(sum, min(0, p.Samples[j].Values[i]))
 		}
 		if sum < 0 {
 			r.o.report().Report(fmt.Sprintf("stacks with costs below 0 are left out, which speedscope refuses: %d %s", sum, v.Name))

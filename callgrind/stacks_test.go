@@ -18,6 +18,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -184,31 +185,31 @@ func FuzzStacks(f *testing.F) {
 			}
 			return out.Bytes()
 		}
-		stacks := write(Pprof)
-		if len(stacks) == 0 { // not a profile
+		printed := write(Pprof)
+		if len(printed) == 0 { // not a profile
 			return
 		}
-		p, err := profile.ParseData(stacks)
+		p, err := profile.ParseData(printed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := p.CheckValid(); err != nil {
 			t.Error(err)
 		}
-		if again := write(Pprof); !bytes.Equal(stacks, again) {
+		if again := write(Pprof); !bytes.Equal(printed, again) {
 			t.Error("the stacks differ when they are printed again")
 		}
 		sums := make([]int64, len(p.SampleType))
 		for _, s := range p.Sample {
 			for i, n := range s.Value {
-				sums[i] = plus(sums[i], n)
+				sums[i] = stacks.Plus(sums[i], n)
 			}
 		}
 		want := make([]int64, len(sums))
 		reader := newReader(func(rec *record) error {
 			if rec.Kind == costRecord {
 				for i, n := range rec.Costs[:min(len(rec.Costs), len(want))] {
-					want[i] = plus(want[i], n)
+					want[i] = stacks.Plus(want[i], n)
 				}
 			}
 			return nil

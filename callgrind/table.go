@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/stacks"
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
@@ -48,7 +49,7 @@ func newMeasure(e eventType, factors []int64) measure {
 func (m *measure) value(costs []int64) (n int64) {
 	for _, w := range m.weights {
 		if w.event < len(costs) {
-			n = plus(n, times(w.factor, costs[w.event]))
+			n = stacks.Plus(n, stacks.Times(w.factor, costs[w.event]))
 		}
 	}
 	return n
@@ -243,7 +244,7 @@ func (t *listing) costlier(a, b []int64) int {
 
 // isPresent reports whether a function has costs or was called.
 func (g *graph) isPresent(n uint32) bool {
-	return !isZero(g.selfOf(n)) || !isZero(g.inclOf(n)) || g.calls[n] != 0 || len(g.callersOf(n)) > 0 || g.firstCallee[n] != g.firstCallee[n+1]
+	return !isZero(g.selfOf(n)) || !isZero(g.inclOf(n)) || g.calls[n] != 0 || len(g.callersOf(n)) > 0 || g.from.First[n] != g.from.First[n+1]
 }
 
 // compare orders functions by name.
@@ -360,7 +361,7 @@ func (t *listing) list() {
 			} else if float64(sum)*100 >= float64(total)*threshold {
 				break
 			}
-			sum = plus(sum, t.sorting[0].value(g.selfOf(n)))
+			sum = stacks.Plus(sum, t.sorting[0].value(g.selfOf(n)))
 		}
 		shown++
 		cycles[t.g.cycle[n]] = true
@@ -538,11 +539,8 @@ func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s s
 func (g *graph) title(n uint32) string {
 	name := g.m.r.Text(g.all[n].fn)
 	if report.IsMangled(name) && g.s.o.Symbolizer != nil {
-		end := strings.IndexAny(name, "'@")
-		if end < 0 {
-			end = len(name)
-		}
-		return g.s.o.Symbolizer.Demangle(name[:end]) + name[end:]
+		bare, suffix := cutSuffix(name)
+		return g.s.o.Symbolizer.Demangle(bare) + suffix
 	}
 	if name == "" {
 		return unknown

@@ -32,7 +32,7 @@ var direction = map[string][]string{
 	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/wording", "internal/escape", "internal/access"},
 	"callgrind":           {"markup", "internal/report", "symbolize", "internal/source", "internal/stacks", "internal/lines", "internal/jsonout", "internal/wording", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "internal/findings", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/access"},
-	"internal/profile":    {"internal/report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/escape", "internal/demangle", "internal/access"},
+	"internal/profile":    {"internal/report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/wording", "internal/escape", "internal/demangle", "internal/access"},
 	"markup":              {"buildid"},
 	"internal/layout":     {"internal/dialect", "internal/judge", "markup", "sgr", "internal/escape"},
 	"internal/backtrace":  {"filter", "internal/findings", "internal/report", "internal/lines", "internal/escape", "markup"},

@@ -266,7 +266,7 @@ func readCPU(data []byte, r *resolver) (document, error) {
 			addrs = append(addrs[:1], addrs[2:]...)
 		}
 		count := int64(min(number, uint64(1)<<40))
-		if err := d.add(addrs, []int64{count, times(count, nanos)}); err != nil {
+		if err := d.add(addrs, []int64{count, stacks.Times(count, nanos)}); err != nil {
 			return nil, err
 		}
 	}
@@ -275,12 +275,4 @@ func readCPU(data []byte, r *resolver) (document, error) {
 		w.data = nil
 	}
 	return d, d.finish(w.data)
-}
-
-// times multiplies two numbers that are not negative; the product is at most the largest int64.
-func times(a, b int64) int64 {
-	if a != 0 && b > (1<<63-1)/a {
-		return 1<<63 - 1
-	}
-	return a * b
 }

@@ -8,25 +8,6 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// The fields of pprof's Profile message, by the numbers of proto/profile.proto.
-const (
-	fieldSampleType        = 1
-	fieldSample            = 2
-	fieldMapping           = 3
-	fieldLocation          = 4
-	fieldFunction          = 5
-	fieldString            = 6
-	fieldDropFrames        = 7
-	fieldKeepFrames        = 8
-	fieldTime              = 9
-	fieldDuration          = 10
-	fieldPeriodType        = 11
-	fieldPeriod            = 12
-	fieldComment           = 13
-	fieldDefaultSampleType = 14
-	fieldDocURL            = 15
-)
-
 // isPprof reports whether head begins like a message of pprof's: its fields have the types of
 // profile.proto.
 func isPprof(head []byte) bool {
@@ -38,14 +19,14 @@ func isPprof(head []byte) bool {
 		}
 		switch n := f.number; {
 		case n == 0: // cut within the key
-		case n <= fieldString || n == fieldPeriodType:
+		case n <= stacks.FieldStringTable || n == stacks.FieldPeriodType:
 			if f.kind != bytesType {
 				return false
 			}
 			known++
-		case n == fieldComment:
+		case n == stacks.FieldComment:
 			known++
-		case n <= fieldDocURL:
+		case n <= stacks.FieldDocURL:
 			if f.kind != numberType {
 				return false
 			}
@@ -95,7 +76,7 @@ func readPprof(data []byte, r *resolver) (document, error) {
 
 // string reads a string of the table.
 func (d *pprofProfile) string(f field) error {
-	if f.number != fieldString {
+	if f.number != stacks.FieldStringTable {
 		return nil
 	}
 	if f.kind != bytesType {
@@ -120,35 +101,35 @@ func (d *pprofProfile) text(n uint64) (string, error) {
 func (d *pprofProfile) other(f field) (err error) {
 	p := &d.p
 	switch f.number {
-	case fieldSampleType, fieldPeriodType:
+	case stacks.FieldSampleType, stacks.FieldPeriodType:
 		var v stacks.ValueType
 		if v, err = d.valueType(f); err != nil {
 			return err
 		}
-		if f.number == fieldPeriodType {
+		if f.number == stacks.FieldPeriodType {
 			p.PeriodType = v
 			return nil
 		}
 		p.Values = append(p.Values, v)
 		return d.m.take(64)
-	case fieldMapping:
+	case stacks.FieldMapping:
 		return d.mapping(f)
-	case fieldFunction:
+	case stacks.FieldFunction:
 		return d.function(f)
-	case fieldDropFrames:
+	case stacks.FieldDropFrames:
 		p.DropFrames, err = d.text(f.value)
-	case fieldKeepFrames:
+	case stacks.FieldKeepFrames:
 		p.KeepFrames, err = d.text(f.value)
-	case fieldTime:
+	case stacks.FieldTimeNanos:
 		if d.timed {
 			return errors.New("several profiles, one after the other; give each as a file")
 		}
 		d.timed, p.Time = f.value != 0, int64(f.value)
-	case fieldDuration:
+	case stacks.FieldDurationNanos:
 		p.Duration = int64(f.value)
-	case fieldPeriod:
+	case stacks.FieldPeriod:
 		p.Period = int64(f.value)
-	case fieldComment:
+	case stacks.FieldComment:
 		return f.numbers(func(n uint64) error {
 			text, err := d.text(n)
 			p.Comments = append(p.Comments, text)
@@ -157,9 +138,9 @@ func (d *pprofProfile) other(f field) (err error) {
 			}
 			return err
 		})
-	case fieldDefaultSampleType:
+	case stacks.FieldDefaultSampleType:
 		p.Default, err = d.text(f.value)
-	case fieldDocURL:
+	case stacks.FieldDocURL:
 		p.DocURL, err = d.text(f.value)
 	}
 	return err
@@ -258,7 +239,7 @@ func (d *pprofProfile) function(f field) error {
 }
 
 func (d *pprofProfile) location(f field) error {
-	if f.number != fieldLocation {
+	if f.number != stacks.FieldLocation {
 		return nil
 	}
 	if f.kind != bytesType {
@@ -299,7 +280,7 @@ func (d *pprofProfile) location(f field) error {
 }
 
 func (d *pprofProfile) sample(f field) error {
-	if f.number != fieldSample {
+	if f.number != stacks.FieldSample {
 		return nil
 	}
 	if f.kind != bytesType {

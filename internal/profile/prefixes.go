@@ -2,7 +2,6 @@ package profile
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/symfilter/symfilter/internal/stacks"
 )
@@ -14,11 +13,7 @@ const nodeSize = 64
 // nodes returns the number of nodes in the tree of p's stacks, in which stacks share the frames
 // from the root on that they have in common. It takes 12 bytes of memory for each sample.
 func nodes(p *stacks.Profile) (n int) {
-	order := make([]uint32, len(p.Samples))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
+	order := stacks.Order(len(p.Samples), func(a, b uint32) int {
 		x, y := p.Samples[a].Stack, p.Samples[b].Stack
 		same := common(x, y)
 		if same == len(x) || same == len(y) {

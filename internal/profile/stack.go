@@ -1,9 +1,9 @@
 package profile
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/symfilter/symfilter/internal/stacks"
 )
@@ -97,16 +97,12 @@ func scaled(n int64, scale float64) int64 {
 
 // listed returns words as a part of a sentence.
 func listed(words []string) string {
-	switch n := len(words); n {
-	case 0:
+	switch n := len(words) - 1; n {
+	case -1:
 		return "none"
-	case 1:
+	case 0:
 		return words[0]
 	default:
-		text := ""
-		for _, w := range words[:n-1] {
-			text += w + ", "
-		}
-		return fmt.Sprintf("%s and %s", text[:len(text)-2], words[n-1])
+		return strings.Join(words[:n], ", ") + " and " + words[n]
 	}
 }

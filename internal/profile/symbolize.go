@@ -83,12 +83,10 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			}
 		}
 	}
-	order := make([]int, len(p.Locations))
-	for i := range order {
-		order[i] = i
-	}
 	// the neighbours of an address are in the same unit of debug information
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Locations[a].Address, p.Locations[b].Address) })
+	order := stacks.Order(len(p.Locations), func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(p.Locations[a].Address, p.Locations[b].Address), cmp.Compare(a, b))
+	})
 	for _, i := range order {
 		l := &p.Locations[i]
 		if isNamed(p, l) {

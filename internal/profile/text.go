@@ -13,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/stacks"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // Bounds of the lists in the text, as in pprof -top by default.
@@ -73,16 +74,16 @@ func (t *table) count() {
 	for i := range t.p.Samples {
 		s := &t.p.Samples[i]
 		v := s.Values[t.value]
-		t.total = plus(t.total, v)
+		t.total = stacks.Plus(t.total, v)
 		for n, l := range s.Stack {
 			for k, r := range t.of[l-1] {
 				row := &t.rows[r]
 				if n == 0 && k == 0 {
-					row.flat = plus(row.flat, v)
+					row.flat = stacks.Plus(row.flat, v)
 				}
 				if row.seen != i+1 {
 					row.seen = i + 1
-					row.cum = plus(row.cum, v)
+					row.cum = stacks.Plus(row.cum, v)
 				}
 			}
 		}
@@ -118,7 +119,7 @@ func (t *table) heading(w *bufio.Writer, name, label string) {
 	if label != "" {
 		name += ": " + label
 	}
-	line := fmt.Sprintf("%s, %s in %s", t.p.Values[t.value].Name, scaledUnit(t.total, t.unit), plural(len(t.p.Samples), "sample"))
+	line := fmt.Sprintf("%s, %s in %s", t.p.Values[t.value].Name, scaledUnit(t.total, t.unit), wording.Count(int64(len(t.p.Samples)), "sample", "samples"))
 	if every := t.p.Period; every > 1 && scaledUnit(every, t.p.PeriodType.Unit) != strconv.FormatInt(every, 10) {
 		line += ", one every " + scaledUnit(every, t.p.PeriodType.Unit)
 	}
@@ -162,7 +163,7 @@ func (t *table) functions(w *bufio.Writer, inclusive bool) {
 			continue
 		}
 		listed++
-		sum = plus(sum, r.flat)
+		sum = stacks.Plus(sum, r.flat)
 		fmt.Fprintf(w, "%12s %6s %6s %12s %6s  ", scaledUnit(r.flat, t.unit), t.percent(r.flat), t.percent(sum), scaledUnit(r.cum, t.unit), t.percent(r.cum))
 		line := escape.AppendText(nil, r.name, "")
 		if r.file != "" {
@@ -171,7 +172,7 @@ func (t *table) functions(w *bufio.Writer, inclusive bool) {
 		w.Write(append(line, '\n'))
 	}
 	if rest > 0 {
-		fmt.Fprintf(w, "and %s\n", plural(rest, "more function"))
+		fmt.Fprintf(w, "and %s\n", wording.Count(int64(rest), "more function", "more functions"))
 	}
 }
 
@@ -201,16 +202,16 @@ func (t *table) largest(w *bufio.Writer) {
 		if g := &groups[n]; g.leaf != leaf {
 			g.leaf = 0
 		}
-		groups[n].value = plus(groups[n].value, s.Values[t.value])
+		groups[n].value = stacks.Plus(groups[n].value, s.Values[t.value])
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(magnitude(b.value), magnitude(a.value)) })
 	if len(groups) == 0 {
 		return
 	}
 	if len(groups) > maxStacks {
-		fmt.Fprintf(w, "\n%d of %s, the largest first\n", maxStacks, plural(len(groups), "stack"))
+		fmt.Fprintf(w, "\n%d of %s, the largest first\n", maxStacks, wording.Count(int64(len(groups)), "stack", "stacks"))
 	} else {
-		fmt.Fprintf(w, "\n%s, the largest first\n", plural(len(groups), "stack"))
+		fmt.Fprintf(w, "\n%s, the largest first\n", wording.Count(int64(len(groups)), "stack", "stacks"))
 	}
 	for _, g := range groups[:min(len(groups), maxStacks)] {
 		fmt.Fprintf(w, "%12s %6s\n", scaledUnit(g.value, t.unit), t.percent(g.value))
@@ -275,31 +276,12 @@ func (t *table) frame(b []byte, l *stacks.Location, k int, lined bool) []byte {
 	return b
 }
 
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // percent returns n as a share of the total.
 func (t *table) percent(n int64) string {
 	if t.total == 0 {
 		return "-"
 	}
 	return strconv.FormatFloat(100*float64(n)/float64(t.total), 'f', 1, 64) + "%"
-}
-
-// plus adds two values; the sum is limited to the range of int64.
-func plus(a, b int64) int64 {
-	switch {
-	case b > 0 && a > math.MaxInt64-b:
-		return math.MaxInt64
-	case b < 0 && a < math.MinInt64-b:
-		return math.MinInt64
-	}
-	return a + b
 }
 
 // magnitude returns n without its sign.

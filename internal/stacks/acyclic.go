@@ -22,8 +22,8 @@ func (d *decomposer) cancel() (removed int64) {
 	)
 	n := d.g.Nodes
 	state := make([]uint8, n)
-	next := make([]uint32, n) // index in d.out.all of the option to try
-	copy(next, d.out.first)
+	next := make([]uint32, n) // index in d.out.All of the option to try
+	copy(next, d.out.First)
 	depth := make([]int, n) // by active node: index in trail of the arc from the node
 	var trail []uint32      // arcs to the current node
 	d.postorder = d.postorder[:0]
@@ -35,7 +35,7 @@ func (d *decomposer) cancel() (removed int64) {
 		node := root
 		state[node], depth[node] = active, 0
 		for {
-			if next[node] == d.out.first[node+1] {
+			if next[node] == d.out.First[node+1] {
 				state[node] = done
 				d.postorder = append(d.postorder, node)
 				if len(trail) == 0 {
@@ -46,7 +46,7 @@ func (d *decomposer) cancel() (removed int64) {
 				next[node]++
 				continue
 			}
-			o := d.out.all[next[node]]
+			o := d.out.All[next[node]]
 			if int(o) >= len(d.g.Arcs) || d.left[o] == 0 || state[d.g.Arcs[o].To] == done {
 				next[node]++
 				continue
@@ -61,7 +61,7 @@ func (d *decomposer) cancel() (removed int64) {
 			}
 			cycle := append(trail, o)[depth[to]:]
 			if steps += len(cycle); steps > maxCancelling {
-				removed = plus(removed, d.left[o])
+				removed = Plus(removed, d.left[o])
 				d.left[o] = 0
 				continue
 			}
@@ -69,7 +69,7 @@ func (d *decomposer) cancel() (removed int64) {
 			for _, a := range cycle {
 				least = min(least, d.left[a])
 			}
-			removed = plus(removed, least)
+			removed = Plus(removed, least)
 			empty := len(cycle)
 			for i, a := range slices.Backward(cycle) {
 				if d.left[a] -= least; d.left[a] == 0 {
@@ -91,7 +91,7 @@ func (d *decomposer) cancel() (removed int64) {
 
 // trim removes cost from the arcs to a node, from the largest first.
 func (d *decomposer) trim(node uint32, excess int64) {
-	arcs := slices.Clone(d.in.of(node))
+	arcs := slices.Clone(d.in.Of(node))
 	slices.SortFunc(arcs, func(a, b uint32) int { return cmp.Or(cmp.Compare(d.left[b], d.left[a]), cmp.Compare(a, b)) })
 	for _, a := range arcs {
 		n := min(excess, d.left[a])

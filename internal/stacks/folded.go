@@ -98,20 +98,6 @@ func (f *folder) frames(p *Profile) [][]uint32 {
 // emptyStack is the frame of a stack without frames.
 const emptyStack = "[empty stack]"
 
-// ranks returns the rank of each number below n in the order of compare.
-func ranks(n int, compare func(a, b uint32) int) []uint32 {
-	order := make([]uint32, n)
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, compare)
-	rank := make([]uint32, n)
-	for i, at := range order {
-		rank[at] = uint32(i)
-	}
-	return rank
-}
-
 // foldedName returns a name that cannot be mistaken for several names, or for the end of the line,
 // and that does no harm on a terminal.
 func foldedName(name string) string {

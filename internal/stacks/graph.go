@@ -59,11 +59,11 @@ func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64),
 			d.value, d.sign = value, sign
 			if d.addsUp() {
 				recursion := d.cancel()
-				loss.Recursion[value] = plus(loss.Recursion[value], sign*recursion)
+				loss.Recursion[value] = Plus(loss.Recursion[value], sign*recursion)
 				d.balance()
 				d.split()
 			}
-			loss.Unplaced[value] = plus(loss.Unplaced[value], d.unplaced())
+			loss.Unplaced[value] = Plus(loss.Unplaced[value], d.unplaced())
 		}
 	}
 	return loss
@@ -75,7 +75,7 @@ type decomposer struct {
 	p *Profile
 	g *Graph
 
-	out, in       groups  // by node: its options; the arcs to it
+	out, in       Groups  // by node: its options; the arcs to it
 	left          []int64 // by option: the cost that no stack has yet
 	postorder     []uint32
 	source, total []int64 // by node: the cost that begins there; the cost of all its options
@@ -90,39 +90,16 @@ type decomposer struct {
 	reversed, found []uint32 // reused
 }
 
-// groups are numbers by node: those of node n are all[first[n]:first[n+1]].
-type groups struct{ first, all []uint32 }
-
-func (s *groups) of(node uint32) []uint32 { return s.all[s.first[node]:s.first[node+1]] }
-
-// groupBy returns the numbers below count by node, in order.
-func groupBy(nodes, count int, node func(i int) uint32) groups {
-	s := groups{make([]uint32, nodes+1), make([]uint32, count)}
-	for i := range count {
-		s.first[node(i)+1]++
-	}
-	for n := range nodes {
-		s.first[n+1] += s.first[n]
-	}
-	next := append([]uint32(nil), s.first...)
-	for i := range count {
-		n := node(i)
-		s.all[next[n]] = uint32(i)
-		next[n]++
-	}
-	return s
-}
-
 func newDecomposer(p *Profile, g *Graph, maxFrames int) *decomposer {
 	arcs := len(g.Arcs)
 	d := &decomposer{p: p, g: g, frames: maxFrames}
-	d.out = groupBy(g.Nodes, arcs+len(g.Sinks), func(i int) uint32 {
+	d.out = GroupBy(g.Nodes, arcs+len(g.Sinks), func(i int) uint32 {
 		if i < arcs {
 			return g.Arcs[i].From
 		}
 		return g.Sinks[i-arcs].Node
 	})
-	d.in = groupBy(g.Nodes, arcs, func(i int) uint32 { return g.Arcs[i].To })
+	d.in = GroupBy(g.Nodes, arcs, func(i int) uint32 { return g.Arcs[i].To })
 	d.left = make([]int64, arcs+len(g.Sinks))
 	d.partOf = make([]uint32, arcs+len(g.Sinks))
 	d.source, d.total = make([]int64, g.Nodes), make([]int64, g.Nodes)
@@ -154,10 +131,10 @@ func (d *decomposer) addsUp() bool {
 func (d *decomposer) balance() {
 	for _, node := range d.postorder { // callees first: what leads out is final
 		out, in := int64(0), int64(0)
-		for _, o := range d.out.of(node) {
+		for _, o := range d.out.Of(node) {
 			out += d.left[o]
 		}
-		for _, a := range d.in.of(node) {
+		for _, a := range d.in.Of(node) {
 			in += d.left[a]
 		}
 		if in > out {
@@ -172,7 +149,7 @@ func (d *decomposer) balance() {
 func (d *decomposer) unplaced() (sum int64) {
 	for i, n := range d.left[len(d.g.Arcs):] {
 		if n > 0 {
-			sum = plus(sum, d.sign*n)
+			sum = Plus(sum, d.sign*n)
 			d.addSample([]uint32{d.g.Sinks[i].Location}, n)
 		}
 	}

@@ -4,7 +4,7 @@ package stacks
 // ones, those with the lowest index.
 type heap struct {
 	d       *decomposer
-	options []uint32 // by node, as in d.out.all: a binary heap
+	options []uint32 // by node, as in d.out.All: a binary heap
 	lengths []uint32 // by node
 }
 
@@ -12,11 +12,11 @@ type heap struct {
 func (h *heap) build(d *decomposer) {
 	h.d = d
 	if h.options == nil {
-		h.options, h.lengths = make([]uint32, len(d.out.all)), make([]uint32, d.g.Nodes)
+		h.options, h.lengths = make([]uint32, len(d.out.All)), make([]uint32, d.g.Nodes)
 	}
 	for node := range uint32(d.g.Nodes) {
-		options := h.options[d.out.first[node]:d.out.first[node]]
-		for _, o := range d.out.of(node) {
+		options := h.options[d.out.First[node]:d.out.First[node]]
+		for _, o := range d.out.Of(node) {
 			if d.left[o] > 0 {
 				options = append(options, o)
 			}
@@ -32,7 +32,7 @@ func (h *heap) len(node uint32) int { return int(h.lengths[node]) }
 
 // of returns the heap of a node.
 func (h *heap) of(node uint32) []uint32 {
-	return h.options[h.d.out.first[node]:][:h.lengths[node]]
+	return h.options[h.d.out.First[node]:][:h.lengths[node]]
 }
 
 // precedes reports whether a is before b in the order of a heap.

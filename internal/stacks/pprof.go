@@ -9,21 +9,21 @@ import (
 
 // The fields of pprof's messages, by the numbers of proto/profile.proto.
 const (
-	profileSampleType        = 1
-	profileSample            = 2
-	profileMapping           = 3
-	profileLocation          = 4
-	profileFunction          = 5
-	profileStringTable       = 6
-	profileDropFrames        = 7
-	profileKeepFrames        = 8
-	profileTimeNanos         = 9
-	profileDurationNanos     = 10
-	profilePeriodType        = 11
-	profilePeriod            = 12
-	profileComment           = 13
-	profileDefaultSampleType = 14
-	profileDocURL            = 15
+	FieldSampleType        = 1
+	FieldSample            = 2
+	FieldMapping           = 3
+	FieldLocation          = 4
+	FieldFunction          = 5
+	FieldStringTable       = 6
+	FieldDropFrames        = 7
+	FieldKeepFrames        = 8
+	FieldTimeNanos         = 9
+	FieldDurationNanos     = 10
+	FieldPeriodType        = 11
+	FieldPeriod            = 12
+	FieldComment           = 13
+	FieldDefaultSampleType = 14
+	FieldDocURL            = 15
 )
 
 // WritePprof writes p to w in pprof's format, protocol buffers compressed by gzip
@@ -52,7 +52,7 @@ type pprofWriter struct {
 func (e *pprofWriter) profile(p *Profile) {
 	for _, v := range p.Values {
 		e.valueType(v)
-		e.message(profileSampleType)
+		e.message(FieldSampleType)
 	}
 	for i := range p.Samples {
 		e.sample(&p.Samples[i])
@@ -70,34 +70,34 @@ func (e *pprofWriter) profile(p *Profile) {
 		e.text(3, f.LinkName)
 		e.text(4, f.File)
 		e.number(5, uint64(f.Line))
-		e.message(profileFunction)
+		e.message(FieldFunction)
 	}
-	e.text(profileDropFrames, p.DropFrames)
-	e.text(profileKeepFrames, p.KeepFrames)
-	e.number(profileTimeNanos, uint64(p.Time))
-	e.number(profileDurationNanos, uint64(p.Duration))
+	e.text(FieldDropFrames, p.DropFrames)
+	e.text(FieldKeepFrames, p.KeepFrames)
+	e.number(FieldTimeNanos, uint64(p.Time))
+	e.number(FieldDurationNanos, uint64(p.Duration))
 	e.fields()
 	if p.PeriodType != (ValueType{}) {
 		e.valueType(p.PeriodType)
-		e.message(profilePeriodType)
+		e.message(FieldPeriodType)
 	}
-	e.number(profilePeriod, uint64(p.Period))
+	e.number(FieldPeriod, uint64(p.Period))
 	if len(p.Comments) > 0 {
 		numbers := make([]uint64, len(p.Comments))
 		for i, c := range p.Comments {
 			numbers[i] = e.string(c)
 		}
-		packed(e, profileComment, numbers)
+		packed(e, FieldComment, numbers)
 	}
 	shown := p.Default
 	if shown == "" && len(p.Values) > 0 {
 		shown = p.Values[0].Name // viewers would show the last one
 	}
-	e.text(profileDefaultSampleType, shown)
-	e.text(profileDocURL, p.DocURL)
+	e.text(FieldDefaultSampleType, shown)
+	e.text(FieldDocURL, p.DocURL)
 	e.fields()
 	for _, s := range e.table {
-		e.out = append(appendHead(e.out, profileStringTable, len(s)), s...)
+		e.out = append(appendHead(e.out, FieldStringTable, len(s)), s...)
 		e.send(sendSize)
 	}
 	e.send(0)
@@ -122,7 +122,7 @@ func (e *pprofWriter) sample(s *Sample) {
 		}
 		e.b = append(appendHead(e.b, 3, len(label)), label...)
 	}
-	e.message(profileSample)
+	e.message(FieldSample)
 }
 
 func (e *pprofWriter) mapping(id uint64, m *Mapping) {
@@ -135,7 +135,7 @@ func (e *pprofWriter) mapping(id uint64, m *Mapping) {
 	for i, has := range []bool{m.HasFunctions, m.HasFilenames, m.HasLineNumbers, m.HasInlineFrames} {
 		e.number(7+i, uint64(flag(has)))
 	}
-	e.message(profileMapping)
+	e.message(FieldMapping)
 }
 
 func (e *pprofWriter) location(id uint64, l *Location) {
@@ -150,7 +150,7 @@ func (e *pprofWriter) location(id uint64, l *Location) {
 		e.b = append(appendHead(e.b, 4, len(field)), field...)
 	}
 	e.number(5, uint64(flag(l.Folded)))
-	e.message(profileLocation)
+	e.message(FieldLocation)
 }
 
 // string returns the number of a string, and adds it to the table if it is new.

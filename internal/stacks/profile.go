@@ -193,13 +193,13 @@ func (p *Profile) AddSample(s Sample) {
 	if !slices.IsSortedFunc(labels, compareLabels) {
 		labels = slices.SortedStableFunc(slices.Values(labels), compareLabels)
 	}
-	addTo(p.sampleOf(s.Stack, labels).Values, s.Values)
+	AddTo(p.sampleOf(s.Stack, labels).Values, s.Values)
 }
 
 // addStack adds a sample that has one value.
 func (p *Profile) addStack(stack []uint32, value int, n int64) {
 	v := &p.sampleOf(stack, nil).Values[value]
-	*v = plus(*v, n)
+	*v = Plus(*v, n)
 }
 
 // sampleOf returns the sample with a stack and labels, and adds it if it is new.
@@ -271,7 +271,7 @@ func compareLabels(a, b Label) int {
 func (p *Profile) Totals() []int64 {
 	total := make([]int64, len(p.Values))
 	for i := range p.Samples {
-		addTo(total, p.Samples[i].Values)
+		AddTo(total, p.Samples[i].Values)
 	}
 	return total
 }

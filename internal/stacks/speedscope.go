@@ -144,7 +144,7 @@ func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 		}
 		s.out.Write(append(s.b, ']'))
 		weights = append(weights, n)
-		end = plus(end, n)
+		end = Plus(end, n)
 	})
 	s.out.WriteString(`],"weights":[`)
 	for i, n := range weights {

@@ -2,8 +2,8 @@ package stacks
 
 import "math"
 
-// plus adds two values. The sum is limited to the range of int64.
-func plus(a, b int64) int64 {
+// Plus adds two values. The sum is limited to the range of int64: larger counts are hostile or damaged.
+func Plus(a, b int64) int64 {
 	s := a + b
 	if (a^s)&(b^s) < 0 {
 		if a < 0 {
@@ -14,9 +14,21 @@ func plus(a, b int64) int64 {
 	return s
 }
 
-// addTo adds the values b to a, as many as a has.
-func addTo(a, b []int64) {
+// Times multiplies two values. The product is limited like the sum of Plus.
+func Times(a, b int64) int64 {
+	p := a * b
+	if a != 0 && (p/a != b || a == -1 && b == math.MinInt64) {
+		if (a < 0) != (b < 0) {
+			return math.MinInt64
+		}
+		return math.MaxInt64
+	}
+	return p
+}
+
+// AddTo adds the values b to a, as many as a has.
+func AddTo(a, b []int64) {
 	for i := range a[:min(len(a), len(b))] {
-		a[i] = plus(a[i], b[i])
+		a[i] = Plus(a[i], b[i])
 	}
 }

@@ -62,7 +62,7 @@ func (t *tree) add(p *Profile, side, value int, frames [][]uint32, empty uint32,
 			call(empty)
 		}
 		n := &t.nodes[at].pair[side]
-		*n = plus(*n, s.Values[value])
+		*n = Plus(*n, s.Values[value])
 	}
 }
 

@@ -1,0 +1,46 @@
+package stacks
+
+import "slices"
+
+// Order returns the numbers below n in the order of compare.
+func Order(n int, compare func(a, b uint32) int) []uint32 {
+	order := make([]uint32, n)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, compare)
+	return order
+}
+
+// ranks returns the rank of each number below n in the order of compare.
+func ranks(n int, compare func(a, b uint32) int) []uint32 {
+	rank := make([]uint32, n)
+	for i, at := range Order(n, compare) {
+		rank[at] = uint32(i)
+	}
+	return rank
+}
+
+// Groups are numbers by node: those of node n are All[First[n]:First[n+1]].
+type Groups struct{ First, All []uint32 }
+
+// Of returns the numbers of a node, in order.
+func (s *Groups) Of(node uint32) []uint32 { return s.All[s.First[node]:s.First[node+1]] }
+
+// GroupBy returns the numbers below count by node.
+func GroupBy(nodes, count int, node func(i int) uint32) Groups {
+	s := Groups{make([]uint32, nodes+1), make([]uint32, count)}
+	for i := range count {
+		s.First[node(i)+1]++
+	}
+	for n := range nodes {
+		s.First[n+1] += s.First[n]
+	}
+	next := slices.Clone(s.First)
+	for i := range count {
+		n := node(i)
+		s.All[next[n]] = uint32(i)
+		next[n]++
+	}
+	return s
+}
