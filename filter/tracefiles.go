@@ -246,6 +246,14 @@ func (t *tracer) imageAt(name string) *judge.Image {
 		return &judge.Image{Path: name, Err: errDevice}
 	}
 	m := imageOf(t.files.objects.Named(name))
+	if m.Err == nil && !m.ID.IsZero() {
+		m.Debug = func(do judge.Examination) {
+			module := t.locator.module(cacheModule{id: m.ID, name: name})
+			if _, _, err := t.f.askLayout(module); err == nil {
+				t.f.examine(module, do)
+			}
+		}
+	}
 	m.Younger = m.Err == nil && path.Clean(place) == clean && !t.logged.IsZero() && changedAt(clean).After(t.logged)
 	return m
 }

@@ -1,9 +1,14 @@
+//go:build linux
+
 package integration
 
 import (
+	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +83,39 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	got, messages = explained(t, two, "--explain", "--image", whole)
 	if said := "too few return addresses show where " + whole + " was loaded"; got != two || !strings.Contains(messages, said) {
 		t.Errorf("two frames become:\n%s--explain:\n%s", got, messages)
+	}
+}
+
+// The name of a function proves a stripped file if only the separate debug file has that name, as the one
+// of the symbol table would; at another place it refutes the file.
+func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
+	need(t, "gcc", "objcopy", "strip")
+	dir := t.TempDir()
+	source, whole, library := filepath.Join(dir, "lib.c"), filepath.Join(dir, "whole"), filepath.Join(dir, "libhidden.so")
+	code := "__attribute__((noinline)) static int hidden(int n) { return n > 7 ? n * n : hidden(n + 1); }\nint shown(int n) { return hidden(n) + hidden(2 * n); }\n"
+	if err := os.WriteFile(source, []byte(code), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "gcc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id", source, "-o", whole)
+	id := buildIDOf(t, whole)
+	run(t, nil, "mkdir", "-p", filepath.Join(dir, ".build-id", id[:2]))
+	run(t, nil, "objcopy", "--only-keep-debug", whole, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))
+	run(t, nil, "strip", "--strip-all", "-o", library, whole)
+	file, err := elf.Open(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := symbols[slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "hidden" })].Value
+	for off, answer := range map[uint64]string{0: " " + source + ":1", 16: ""} {
+		log := fmt.Sprintf("prog 123 1.0: cycles:\n\t    %x hidden+0x4 (%s)\n\n", 0x7f0012340000+at+4+off, library)
+		want := strings.Replace(log, ")\n", ")"+answer+"\n", 1)
+		if got := run(t, []byte(log), command, "--debug-file-directory", dir); got != want {
+			t.Errorf("%d bytes away (-want +got):\n%s", off, cmp.Diff(want, got))
+		}
 	}
 }

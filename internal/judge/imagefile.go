@@ -42,6 +42,11 @@ type Image struct {
 	// file at a path: see guessedCalls.
 	Guessed bool
 
+	// Debug, which may be nil, calls examine with the separate debug file of a file with a build ID
+	// while that is open: a stripped file lacks the names of most functions. It does not call it if
+	// there is none at the moment.
+	Debug func(examine Examination)
+
 	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits; empty if the
 	// file cannot be read. Forced is set if no evidence in the log refutes the file.
 	Hash   func() string
@@ -223,7 +228,33 @@ func (m *Image) symbols(name string) []object.Symbol {
 	if m.File == nil || name == "" {
 		return nil
 	}
-	return m.symbolsIn(m.File, name)
+	if all := m.symbolsIn(m.File, name); len(all) > 0 || m.Debug == nil {
+		return all
+	}
+	return m.debugSymbols(name)
+}
+
+// debugSymbols returns the symbols with a name in the debug file of m, without their names. They are
+// remembered: a stripped file lacks the same names in each trace.
+func (m *Image) debugSymbols(name string) (all []object.Symbol) {
+	debug := &Image{Path: m.Path + "\x00debug", ID: m.ID, State: m.State, Visit: m.Debug, names: m.names}
+	key := about(debug).number(0).text(name).sum()
+	memory := m.names.memory
+	if memory == nil {
+		return nil
+	}
+	if all, known := memory.shown.get(key, maxShown); known {
+		return all
+	}
+	done := debug.visit(func(file *object.File) { all = slices.Clone(debug.symbolsIn(file, name)) })
+	for i := range all {
+		all[i].Name = nil
+	}
+	m.names.over, m.names.demangled = debug.names.over, debug.names.demangled
+	if done && !m.names.over {
+		memory.shown.put(key, all, maxShown)
+	}
+	return all
 }
 
 func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
