@@ -57,7 +57,7 @@ func allGrammars() []grammar {
 		{dialect: &jvm, direct: " ", back: "C", shape: twoBlanks, window: windowJVM, next: blank, then: "\n", match: matchJVMAddress},
 		{dialect: &death, direct: " ", before: "daSs", back: "etrR", words: []string{"de", "at", "SR", "sr"}, next: " ,", then: letters, match: matchUnhandled},
 		{dialect: &julia, direct: " ", before: "p", back: ":", next: ")", then: "a\n", match: matchJulia},
-		{dialect: &gfortran, direct: " ", back: "0", shape: hashNumber, next: " ", then: "i", match: matchGfortran},
+		{dialect: &gfortran, direct: " ", back: "0", shape: hashNumber, next: " ", then: "i", match: anyOf(matchGfortran, matchFluentBit)},
 		{dialect: &cgo, anchor: anchorPCIs, direct: "P", next: "x", match: matchCgo},
 		{dialect: &cgo, direct: "=", before: "c", window: windowGo, next: blank, match: matchCgoFrame},
 		{dialect: &heap, direct: " ", back: "@", window: windowHeap, next: " \n", then: "0\n", match: matchHeap},

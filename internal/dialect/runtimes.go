@@ -43,7 +43,7 @@ var (
 		Sample: "unknown function (ip: 0x7f31c2a01153) at /opt/shop/libledger.so",
 	}
 	gfortran = Dialect{
-		Name: "gfortran", Who: "gfortran, and other programs with GCC's libbacktrace",
+		Name: "gfortran", Who: "gfortran, Fluent Bit, and other programs with GCC's libbacktrace",
 		Needs:  "--image FILE[@BASE]",
 		Sample: "#3  0x7f31c2a01153 in ???",
 	}
