@@ -168,13 +168,6 @@ func (s *seat) end() {
 	}
 }
 
-// open returns the number of seats in use.
-func (r *room) open() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return int64(r.used)
-}
-
 // closeNow closes a connection without closing TLS, which would wait for a peer that does not read.
 func closeNow(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {

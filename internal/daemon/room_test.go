@@ -115,3 +115,10 @@ func TestSeatsOfARoom(t *testing.T) {
 
 // isClosed reports whether this side of a pipe was closed.
 func isClosed(c net.Conn) bool { return c.SetDeadline(time.Time{}) != nil }
+
+// open returns the number of seats in use.
+func (r *room) open() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int64(r.used)
+}

@@ -283,19 +283,6 @@ func (a *abbrev) classify(hasPC bool) {
 	}
 }
 
-// skip returns the position after the attributes of an entry with abbrev a, or -1 if they reach
-// beyond b.
-func (t *abbrevTable) skip(b []byte, p int, a *abbrev, big bool) int {
-	if a.fixed >= 0 {
-		p += int(a.fixed)
-		if p > len(b) {
-			return -1
-		}
-		return p
-	}
-	return t.runSteps(b, p, t.steps[a.steps:a.steps+uint32(a.numSteps)], big)
-}
-
 // sibling returns the position in DW_AT_sibling, or -1 if it is damaged or not ahead.
 func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	start := p

@@ -66,16 +66,6 @@ func (u *unit) prepareCold(addr uint64) *coldRun {
 	return c
 }
 
-// coldLine returns the row of addr from a run of the whole program.
-func (u *unit) coldLine(addr uint64) lineHit {
-	c := u.beginCold(addr)
-	if c == nil {
-		return lineHit{}
-	}
-	c.run()
-	return c.end()
-}
-
 // run finds the row and the sequences, or all rows.
 func (c *coldRun) run() {
 	m := &c.m

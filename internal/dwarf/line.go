@@ -104,20 +104,10 @@ type lineHit struct {
 	ok     bool
 }
 
-// lineAt returns the row of addr.
+// beginLine returns the row of addr, or the run of the line program that has yet to find it.
 //
 // LLVM takes the sequence with the lowest end above the address. If that sequence does not cover
 // the address there is no row; otherwise the row is the last one with an address not above it.
-func (u *unit) lineAt(addr uint64) lineHit {
-	row, cold := u.beginLine(addr)
-	if cold != nil {
-		cold.run()
-		row = cold.end()
-	}
-	return row
-}
-
-// beginLine returns the row of addr, or the run of the line program that has yet to find it.
 func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 	t := u.openLines()
 	if !t.present || t.lost {

@@ -159,7 +159,7 @@ func (x *Finding) Place() *TraceFrame {
 }
 
 // Identify marks the own frames by the rules of own, and computes the fingerprint: that of the
-// first trace (see [Stack.Fingerprint]) after the fields source/version, tool, kind, message class,
+// first trace (see Stack.fingerprint) after the fields source/version, tool, kind, message class,
 // and the kind of memory. The message class is the message with N for each number and address.
 func (x *Finding) Identify(own *Own) {
 	x.Own = -1

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // The number of frames of a fingerprint, and the bound of each name in bytes: of a longer name of
@@ -45,22 +43,6 @@ func (l *frameNames) add(name string, most int) {
 	}
 }
 
-// Reset removes all frames.
-func (s *Stack) Reset() { *s = Stack{} }
-
-// Add adds the frame that called the frames so far, or the innermost one. f is nil if it has no
-// answer; object is the path or name of its object file; own is the answer of [Own.Is].
-func (s *Stack) Add(f *symbolize.Frame, object string, own bool) {
-	if s.isFull(own) {
-		return
-	}
-	name := ""
-	if f != nil {
-		name = StableName(f)
-	}
-	s.add(name, object[strings.LastIndexByte(object, '/')+1:], own)
-}
-
 // isFull reports whether no further frame is of the fingerprint.
 func (s *Stack) isFull(own bool) bool {
 	return s.named.n == namedFrames && (!own || s.own.n == ownFrames)
@@ -85,24 +67,16 @@ func (s *Stack) add(name, object string, own bool) {
 	}
 }
 
-// Empty reports whether the stack has no frame with a name or an object file.
-func (s *Stack) Empty() bool { return s.named.n == 0 && s.objects.n == 0 }
-
-// Fingerprint returns 32 hexadecimal digits that are the same for the same fault in another build of
+// fingerprint returns 32 hexadecimal digits that are the same for the same fault in another build of
 // the program. fields come before the frames: the first is the kind of the report with the version
-// of the fingerprint, such as log/1. No field has a NUL.
+// of the fingerprint, such as log/1. They are joined by NUL, and no field has one. The memory after
+// them is overwritten.
 //
 // It is the first 16 bytes of the SHA-256 hash of the fields and of names of frames, with a NUL
 // between each two: the stable names of the 8 innermost own frames, in which a function appears
 // once; without an own frame, those of the 4 innermost frames with a name. An own frame without a
 // name has the base name of its object file in its place; so have the frames of a stack without any
 // name. No line, column, address, folder, size, thread or process is in it.
-func (s *Stack) Fingerprint(fields ...string) string {
-	return s.fingerprint([]byte(strings.Join(fields, "\x00")))
-}
-
-// fingerprint returns the fingerprint with fields, which are joined by NUL. It overwrites the
-// memory after fields.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {
