@@ -111,12 +111,7 @@ func (f *finder) call(rec *record) {
 	if kind == "" {
 		kind = "resource"
 	}
-	at := -1
-	for i := range f.leaks {
-		if f.leaks[i].kind == kind {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(f.leaks, func(l leak) bool { return l.kind == kind })
 	if at < 0 {
 		if len(f.leaks) < maxLeakTypes {
 			f.leaks = append(f.leaks, leak{kind: kind})

@@ -107,9 +107,9 @@ type processor struct {
 	space       *space        // address space of the process
 	diagnostics *report.Once
 
-	begun   bool           // a record was read
-	lineEnd string         // line end of the report: "\n" or "\r\n"
-	types   []resourceType // types of resources, in the order of the report
+	begun   bool   // a record was read
+	lineEnd string // line end of the report: "\n" or "\r\n"
+	types   resourceTypes
 
 	// The calls that share the current backtrace.
 	open       bool // there is such a call
@@ -183,9 +183,7 @@ func (p *processor) addRecord(rec *record) error {
 		}
 		return p.pass(rec)
 	case resourceRecord:
-		if len(p.types) < maxTypes && p.typeOf(rec.Name) == nil {
-			p.types = append(p.types, resourceType{string(rec.Name), string(rec.Description), rec.Mask, rec.RefCount})
-		}
+		p.types.add(rec)
 		if p.Resources != 0 && p.Resources&rec.Mask == 0 {
 			return p.endGroup()
 		}
@@ -218,21 +216,31 @@ func (p *processor) pass(rec *record) error {
 	return p.out(rec)
 }
 
-// typeOf returns the type with this name, or nil if the report has not listed it.
-func (p *processor) typeOf(name []byte) *resourceType {
-	if i := slices.IndexFunc(p.types, func(t resourceType) bool { return t.name == string(name) }); i >= 0 {
-		return &p.types[i]
+// resourceTypes are the types of resources, in the order of the report.
+type resourceTypes []resourceType
+
+// add adds the type of a record, unless the report has listed one of this name before.
+func (all *resourceTypes) add(rec *record) {
+	if len(*all) < maxTypes && all.named(string(rec.Name)) == nil {
+		*all = append(*all, resourceType{string(rec.Name), string(rec.Description), rec.Mask, rec.RefCount})
+	}
+}
+
+// named returns the type with this name, or nil if the report has not listed it.
+func (all resourceTypes) named(name string) *resourceType {
+	if i := slices.IndexFunc(all, func(t resourceType) bool { return t.name == name }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }
 
-// typeOfCall returns the type of the resource of a call, or nil if it is unknown.
-func (p *processor) typeOfCall(rec *record) *resourceType {
+// ofCall returns the type of the resource of a call, or nil if it is unknown.
+func (all resourceTypes) ofCall(rec *record) *resourceType {
 	if rec.Type != nil {
-		return p.typeOf(rec.Type)
+		return all.named(string(rec.Type))
 	}
-	if len(p.types) > 0 {
-		return &p.types[0]
+	if len(all) > 0 {
+		return &all[0]
 	}
 	return nil
 }
@@ -240,7 +248,7 @@ func (p *processor) typeOfCall(rec *record) *resourceType {
 // wants reports whether the line of a call selects it.
 func (p *processor) wants(rec *record) bool {
 	if p.Resources != 0 {
-		if t := p.typeOfCall(rec); t != nil && t.mask&p.Resources == 0 {
+		if t := p.types.ofCall(rec); t != nil && t.mask&p.Resources == 0 {
 			return false
 		}
 	}
@@ -358,7 +366,7 @@ func (p *processor) collect(rec *record) {
 	c := &call{
 		index: rec.Index, time: timeOf(rec.Time), id: rec.ID, size: rec.Size, alloc: rec.Kind == allocRecord,
 	}
-	if t := p.typeOfCall(rec); t != nil {
+	if t := p.types.ofCall(rec); t != nil {
 		c.kind, c.counts = t.name, t.counts
 	} else {
 		c.kind = string(rec.Type)

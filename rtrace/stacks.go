@@ -47,7 +47,7 @@ type stacker struct {
 	unordered bool       // frees may come before allocations, in a compressed report
 	frees     []resource // kept until the end of such a report
 
-	types    []resourceType
+	types    resourceTypes
 	contexts map[uint64]string // names, by bits
 	live     map[resource]*held
 	mappings map[*mapping]uint32
@@ -128,9 +128,7 @@ func (s *stacker) take(rec *record) error {
 	case mapRecord:
 		s.mapped(rec)
 	case resourceRecord:
-		if len(s.types) < maxTypes {
-			s.types = append(s.types, resourceType{name: string(rec.Name), counts: rec.RefCount})
-		}
+		s.types.add(rec)
 	case contextRecord:
 		if len(s.contexts) < maxTypes {
 			s.contexts[rec.Mask] = string(rec.Name)
@@ -254,7 +252,7 @@ func (s *stacker) finish() {
 		}
 		s.add(c.labels, s.stack, [...]int64{1, c.size, 1, c.size})
 		h := &held{stack: append([]uint32(nil), s.stack...), labels: c.labels, size: c.size}
-		if s.counts(c.kind) {
+		if t := s.types.named(c.kind); t != nil && t.counts {
 			h.before = s.live[c.resource]
 		}
 		s.live[c.resource] = h
@@ -268,16 +266,6 @@ func (s *stacker) freeAll() {
 		s.freed(r)
 	}
 	s.frees = nil
-}
-
-// counts reports whether resources of a type are freed by as many frees as allocations.
-func (s *stacker) counts(kind string) bool {
-	for i := range s.types {
-		if s.types[i].name == kind {
-			return s.types[i].counts
-		}
-	}
-	return false
 }
 
 // freed removes a resource from the resources in use.

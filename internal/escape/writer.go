@@ -3,7 +3,6 @@ package escape
 import (
 	"bytes"
 	"io"
-	"unicode/utf8"
 )
 
 // A Writer writes text to a terminal, with everything but TAB and line ends made visible as by
@@ -61,13 +60,5 @@ func unfinished(text []byte) int {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		return 1
 	}
-	for n := 1; n <= min(len(text), utf8.UTFMax-1); n++ {
-		if c := text[len(text)-n]; utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(text[len(text)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
+	return CutRune(text)
 }

@@ -3,6 +3,7 @@ package html
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -244,7 +245,7 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 	var objects []string
 	for i := range rows {
 		o := rows[i].Object
-		if o == "" || len(objects) > 0 && objects[len(objects)-1] == o || contains(objects, o) {
+		if o == "" || len(objects) > 0 && objects[len(objects)-1] == o || slices.Contains(objects, o) {
 			continue
 		}
 		if len(objects) == maxObjects {
@@ -267,15 +268,6 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 		dst = appendRow(dst, &rows[i])
 	}
 	return append(dst, "</pre></details>\n"...)
-}
-
-func contains(all []string, s string) bool {
-	for _, o := range all {
-		if o == s {
-			return true
-		}
-	}
-	return false
 }
 
 // appendFrame appends a frame with its detail. What the detail explains is shown at once if first

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
 )
@@ -267,7 +266,7 @@ func (s *sealer) finish(l *seal) {
 func (s *sealer) spill(l *seal) {
 	n := bytes.LastIndexByte(l.got, '\n') + 1
 	if n == 0 {
-		n = len(l.got) - cutRune(l.got)
+		n = len(l.got) - escape.CutRune(l.got)
 	}
 	out := l.out
 	if l.out = nil; l.cut || !bytes.HasPrefix(l.got, out) {
@@ -286,7 +285,7 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 		s.endBare()
 		k := 0
 		for (len(l.parts) > 1 || len(text) > gotSize) && len(text) > chunkSize {
-			n := chunkSize - cutRune(text[:chunkSize])
+			n := chunkSize - escape.CutRune(text[:chunkSize])
 			s.buf = s.c.seal(s.buf, l.parts[min(k, len(l.parts)-1)], text[:n], false, s.term)
 			text = text[n:]
 			k++
@@ -324,17 +323,4 @@ func (l *seal) clone(raw bool) *seal {
 func (p part) clone() part {
 	p.head, p.tail = bytes.Clone(p.head), bytes.Clone(p.tail)
 	return p
-}
-
-// cutRune returns the length of the unfinished rune at the end of b.
-func cutRune(b []byte) int {
-	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
-		if c := b[len(b)-n]; utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
 }

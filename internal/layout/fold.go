@@ -2,6 +2,7 @@ package layout
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -135,7 +136,7 @@ func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 			k.eol = append(k.eol, newline...)
 		}
 	}
-	if fr.Module != "" && !k.names(fr.Module) {
+	if fr.Module != "" && !slices.Contains(k.modules, fr.Module) {
 		if len(k.modules) < maxFoldModules {
 			k.modules = append(k.modules, strings.Clone(fr.Module))
 		} else {
@@ -149,16 +150,6 @@ func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 		}
 		k.function[1] = name
 	}
-}
-
-// names reports whether the run has a module with this name.
-func (k *fold) names(module string) bool {
-	for _, m := range k.modules {
-		if m == module {
-			return true
-		}
-	}
-	return false
 }
 
 // EndTrace ends the current backtrace, and appends the frames that are held back. They are folded

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -73,11 +74,7 @@ func (t *changesText) text(s string) { t.Write(escape.AppendText(nil, s, "")) }
 func (t *changesText) change(c *gate.Change) {
 	x := c.Findings[0]
 	t.WriteByte('\n')
-	message := x.Message
-	if message == "" {
-		message = x.Kind
-	}
-	t.text(message + " [" + x.Tool + "/" + x.Kind + "]")
+	t.text(cmp.Or(x.Message, x.Kind) + " [" + x.Tool + "/" + x.Kind + "]")
 	t.WriteByte('\n')
 	for i := range x.Traces {
 		if m := x.Traces[i].Message; m != "" {

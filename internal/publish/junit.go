@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"path"
 	"strconv"
@@ -32,8 +33,7 @@ const (
 // findings is a passed case, so that fixed findings show. It fails only if w does.
 func JUnit(w io.Writer, r *Result) error {
 	j := &junit{Result: r}
-	j.out.w = w
-	j.w = bufio.NewWriterSize(&j.out, bufferSize)
+	j.w = bufio.NewWriterSize(io.MultiWriter(w, &j.sent), bufferSize)
 	j.group()
 	j.print()
 	return j.w.Flush()
@@ -42,8 +42,8 @@ func JUnit(w io.Writer, r *Result) error {
 // A junit prints a file.
 type junit struct {
 	*Result
-	w   *bufio.Writer
-	out counted
+	w    *bufio.Writer
+	sent countBytes // written by w
 
 	suites []*suite
 	texts  map[*findings.Finding]string // texts of findings in several processes
@@ -68,20 +68,8 @@ type testCase struct {
 	single  bool                // the case stands for one finding, not for a process
 }
 
-// counted is a writer that counts the bytes written through it.
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
 // size returns the size of the file so far, in bytes.
-func (j *junit) size() int64 { return j.out.n + int64(j.w.Buffered()) }
+func (j *junit) size() int64 { return int64(j.sent) + int64(j.w.Buffered()) }
 
 // group sorts processes into suites, and findings into cases.
 func (j *junit) group() {
@@ -167,10 +155,10 @@ func (j *junit) print() {
 // gap prints a suite whose case has an error: a part of the findings is missing.
 func (j *junit) gap(suite, name, text string) {
 	j.raw("<testsuite")
-	j.attribute("name", orElse(visible(suite, maxAbout), "report"))
+	j.attribute("name", cmp.Or(visible(suite, maxAbout), "report"))
 	j.counts(1, 0, 1)
 	j.raw(">\n<testcase")
-	j.attribute("name", j.unique("symfilter", orElse(visible(name, maxName), "report")))
+	j.attribute("name", j.unique("symfilter", cmp.Or(visible(name, maxName), "report")))
 	j.attribute("classname", "symfilter")
 	j.raw(">")
 	j.problem("error", incompleteKind, text+".")
@@ -188,7 +176,7 @@ func (j *junit) counts(tests, failures, errors int) {
 func (j *junit) suite(s *suite) {
 	cut := j.cut
 	j.raw("<testsuite")
-	j.attribute("name", orElse(visible(s.name, maxAbout), "report"))
+	j.attribute("name", cmp.Or(visible(s.name, maxAbout), "report"))
 	j.counts(len(s.cases), s.failures, s.errors)
 	j.raw(">\n")
 	for i := range s.cases {
@@ -204,12 +192,12 @@ func (j *junit) suite(s *suite) {
 
 // testCase prints a case.
 func (j *junit) testCase(c *testCase) {
-	class := orElse(identifier(c.process.Tool, ""), "symfilter")
+	class := cmp.Or(identifier(c.process.Tool, ""), "symfilter")
 	name := commandOf(c.process)
 	if c.single {
 		x := c.all[0]
-		class = orElse(identifier(x.Tool, ""), "symfilter")
-		name = orElse(visible(x.Kind, maxName), "Error")
+		class = cmp.Or(identifier(x.Tool, ""), "symfilter")
+		name = cmp.Or(visible(x.Kind, maxName), "Error")
 		if f := x.Place(); f != nil && f.Named() {
 			name = functionOf(f)
 		}
@@ -258,7 +246,7 @@ func (j *junit) unique(class, name string) string {
 // or its PID.
 func commandOf(p *findings.Process) string {
 	if len(p.Command) == 0 || p.Command[0] == "" {
-		return orElse(visible(path.Base(p.Input), maxName), "process")
+		return cmp.Or(visible(path.Base(p.Input), maxName), "process")
 	}
 	var b strings.Builder
 	b.WriteString(path.Base(p.Command[0]))
@@ -291,7 +279,7 @@ func (j *junit) failure(c *testCase) {
 		message += ", and " + plural(n, "other finding")
 	}
 	j.raw("<failure")
-	j.attribute("type", orElse(identifier(x.Tool, ""), "symfilter"))
+	j.attribute("type", cmp.Or(identifier(x.Tool, ""), "symfilter"))
 	j.attribute("message", message)
 	j.raw(">")
 	if !c.process.Complete && !c.single {
@@ -386,13 +374,6 @@ func (j *junit) findingText(x *findings.Finding) {
 	for _, d := range x.Detail {
 		j.text("  " + visible(d, maxAbout) + "\n")
 	}
-}
-
-func orElse(s, empty string) string {
-	if s == "" {
-		return empty
-	}
-	return s
 }
 
 // raw prints markup.

@@ -6,6 +6,7 @@
 package publish
 
 import (
+	"cmp"
 	"math"
 	"path"
 	"strconv"
@@ -155,13 +156,7 @@ const (
 // size 4 in invalid(int).
 func sentence(x *findings.Finding) string {
 	s, _, _ := strings.Cut(x.Message, " in loss record ") // the record number changes with each run
-	s = strings.TrimSuffix(visible(strings.TrimSpace(s), maxAbout), ".")
-	if s == "" {
-		s = visible(x.Kind, maxAbout)
-	}
-	if s == "" {
-		s = "Error"
-	}
+	s = cmp.Or(strings.TrimSuffix(visible(strings.TrimSpace(s), maxAbout), "."), visible(x.Kind, maxAbout), "Error")
 	if f := x.Place(); f != nil && f.Named() {
 		s += " in " + functionOf(f)
 	}
@@ -170,10 +165,7 @@ func sentence(x *findings.Finding) string {
 
 // functionOf returns the name of the function of a frame that has one, of bounded length.
 func functionOf(f *findings.TraceFrame) string {
-	if f.Func != "" {
-		return visible(f.Func, maxName)
-	}
-	return visible(f.Linkage, maxName)
+	return visible(cmp.Or(f.Func, f.Linkage), maxName)
 }
 
 // about returns a trace's message without the address, which differs in each run: 4 bytes inside a

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,15 +114,6 @@ func (c *class) weight() int {
 // byWeight sorts findings by their weight, then by lost bytes. Equal findings keep their order.
 func byWeight(all []*findings.Finding) {
 	slices.SortStableFunc(all, func(a, b *findings.Finding) int {
-		if d := classIn(b).weight() - classIn(a).weight(); d != 0 {
-			return d
-		}
-		switch {
-		case a.Bytes > b.Bytes:
-			return -1
-		case a.Bytes < b.Bytes:
-			return 1
-		}
-		return 0
+		return cmp.Or(classIn(b).weight()-classIn(a).weight(), cmp.Compare(b.Bytes, a.Bytes))
 	})
 }

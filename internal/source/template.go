@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,7 +147,7 @@ func (t *Template) parse(url string) error {
 			break
 		}
 		field, after, closed := strings.Cut(rest, "}")
-		if !closed || !isField(field) {
+		if !closed || !slices.Contains(fields, field) {
 			return fmt.Errorf("unknown field {%s: fields are {%s}", field, strings.Join(fields, "} {"))
 		}
 		names = names || field == "path" || field == "rel" || field == "recorded"
@@ -168,15 +169,6 @@ func isScheme(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-func isField(s string) bool {
-	for _, f := range fields {
-		if f == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Append appends the URL of a line. It has only bytes from 0x21 to 0x7e, and at most 2,000 of them.
