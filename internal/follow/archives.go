@@ -18,7 +18,7 @@ type cutArchive struct {
 
 // mayGrow reports whether the archive g, which ends too soon, may still be written: it has grown
 // lately, and its last change is not long ago. If it has grown, it is unpacked again.
-func (s *source) mayGrow(g *generation) bool {
+func (s *search) mayGrow(g *generation) bool {
 	d, cut := errors.AsType[damage](g.contents.err)
 	info, err := g.Stat()
 	if err != nil || !cut || !d.cut {
@@ -43,7 +43,7 @@ func (s *source) mayGrow(g *generation) bool {
 }
 
 // damaged reports that the rest of an archive cannot be unpacked because of err, and ends it there.
-func (s *source) damaged(g *generation, err error) {
+func (s *search) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)
 	size, known := g.damagedSize(err)
@@ -64,7 +64,7 @@ func (s *source) damaged(g *generation, err error) {
 
 // reportGone reports that the file of a checkpoint, which is called what, is neither there nor in an
 // archive, or in a broken one only.
-func (s *source) reportGone(what string, last savedReading, broken *generation) {
+func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)
 	var message strings.Builder

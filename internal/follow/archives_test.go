@@ -520,7 +520,7 @@ func TestReadArchivesAreNoCopies(t *testing.T) {
 			}
 			compress(t, d.path+".1", keepsTime)
 			r := begin(t, l, o, func(f *Follower) {
-				f.newSource("other.log", filepath.Join(dir, "other.log")).lineage.Claim(&generation{handle: &handle{id: inode}})
+				f.newSource("other.log", filepath.Join(dir, "other.log")).search.lineage.Claim(&generation{handle: &handle{id: inode}})
 			})
 			r.untilCheckpoint(o.State)
 			d.write(10)

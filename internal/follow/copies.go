@@ -1,12 +1,17 @@
 package follow
 
-import "github.com/symfilter/symfilter/internal/lineage"
+import (
+	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
+)
 
 // copiesOf returns the copies of the content that g had before it was truncated, perhaps several
 // times since the last read, the oldest first. They are open, claimed and not yet read. continued
 // reports whether the first one holds all bytes that were read of g; its read offset is then that
-// of g. The only error is errLater.
-func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, err error) {
+// of g. read is when g was last read to its end; held are the open files, and rotated those before
+// the current one. The only error is errLater.
+func (s *search) copiesOf(g *generation, read time.Time, held, rotated []*generation) (copies []*generation, continued bool, err error) {
 	for try := 0; ; try++ {
 		beside, err := s.steady()
 		if err != nil {
@@ -17,7 +22,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		if err == nil {
 			defer now.Close()
 		}
-		steps, again, err := s.lineage.Copies(s.f.disk.ctx, opener{s}, beside.Family, lineage.Truncated{Content: g, Read: s.read}, now.content(), contentsOf(s.held()), contentsOf(s.old))
+		steps, again, err := s.lineage.Copies(s.f.disk.ctx, opener{s}, beside.Family, lineage.Truncated{Content: g, Read: read}, now.content(), contentsOf(held), contentsOf(rotated))
 		if err != nil {
 			return nil, false, errLater
 		}

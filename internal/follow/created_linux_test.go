@@ -72,14 +72,14 @@ func TestNewFilesOfANameAreCounted(t *testing.T) {
 				}
 				// events come in order
 				write(t, filepath.Join(sentinel.dir, sentinel.name), "")
-				for last.created.Load() <= int64(i) {
+				for last.arrivals.created.Load() <= int64(i) {
 					<-w.wake
 				}
 				if err := os.Remove(filepath.Join(sentinel.dir, sentinel.name)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := s.created.Load(); got != test.want {
+			if got := s.arrivals.created.Load(); got != test.want {
 				t.Errorf("got %d new files, want %d", got, test.want)
 			}
 		})

@@ -250,8 +250,8 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	folder.took = time.Hour // it is not listed again for now
 	s := turns(t, f, path)
 	defer s.close()
-	if s.cur != nil || len(s.places) == 0 {
-		t.Fatalf("a file is open: %v; events are requested for %v", s.cur != nil, s.places)
+	if s.cur != nil || len(s.arrivals.places) == 0 {
+		t.Fatalf("a file is open: %v; events are requested for %v", s.cur != nil, s.arrivals.places)
 	}
 	folder.took = 0
 	turns(t, f, path)
@@ -263,7 +263,7 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	replace("gone\n")
 	replace("two\n")
 	turns(t, f, path)
-	s.noticed = time.Now().Add(-eventDelay)
+	s.arrivals.noticed = time.Now().Add(-eventDelay)
 	s.countMissed()
 	if got, want := l.text(path)+l.messages(), "one\ntwo\napp.log: a file with this name was gone before it could be opened; its lines are lost"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -280,13 +280,13 @@ func TestEventsOfTheFirstFileDoNotCount(t *testing.T) {
 	s := turns(t, f, path)
 	defer s.close()
 	f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Create})
-	if n := s.created.Load(); n != 0 {
+	if n := s.arrivals.created.Load(); n != 0 {
 		t.Errorf("%d new files were counted, want 0", n)
 	}
 	for i := range int64(2) { // the same inode, but another file
 		f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Remove})
 		f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Create})
-		if n := s.created.Load(); n != i+1 {
+		if n := s.arrivals.created.Load(); n != i+1 {
 			t.Errorf("%d new files were counted, want %d", n, i+1)
 		}
 	}
@@ -366,14 +366,14 @@ func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 		if err := os.Link(a, b); err != nil {
 			t.Fatal(err)
 		}
-		s.created.Store(s.taken + 1) // as its event does
+		s.arrivals.created.Store(s.arrivals.taken + 1) // as its event does
 		turns(t, f, b)
 		if !present {
 			if err := os.Remove(b); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.noticed = time.Now().Add(-eventDelay)
+		s.arrivals.noticed = time.Now().Add(-eventDelay)
 		s.countMissed()
 		s.countMissed()
 		if got := strings.ReplaceAll(l.messages(), a, "A"); got != want {

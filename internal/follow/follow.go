@@ -272,7 +272,7 @@ func New(o Options) (*Follower, error) {
 		}
 		if f.sources[path] == nil && !f.excluded.match(path) {
 			f.sources[path] = f.newSource(name, path)
-			f.sources[path].start = o.Start
+			f.sources[path].origin.start = o.Start
 		}
 	}
 	if len(f.sources)+len(f.patterns) == 0 {

@@ -56,7 +56,7 @@ func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 				}
 				time.Sleep(2 * linger) // the removed file is closed, which frees its inode
 				if reused {
-					other := r.f.newSource("other.log", filepath.Join(dir, "other.log")).lineage
+					other := r.f.newSource("other.log", filepath.Join(dir, "other.log")).search.lineage
 					if other.Claim(&generation{handle: &handle{id: id}}) != nil {
 						t.Fatal("the inode is still in use")
 					}
@@ -142,7 +142,7 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, s := range r.f.sources {
-			if records, marks, _ := s.lineage.Size(); records != 1 || marks != lineage.MaxBurst {
+			if records, marks, _ := s.search.lineage.Size(); records != 1 || marks != lineage.MaxBurst {
 				t.Errorf("%s: %d records and %d marks, want 1 and %d", name, records, marks, lineage.MaxBurst)
 			}
 		}

@@ -74,19 +74,19 @@ func (r *run) match(atStart bool) {
 			continue
 		}
 		s := r.newSource(path, path)
-		s.matched = true
+		s.schedule.matched = true
 		if atStart && !r.saver.knows(pattern[path]) {
-			s.start = r.o.Start
+			s.origin.start = r.o.Start
 		} else {
-			s.since = r.saver.since
+			s.origin.since = r.saver.since
 		}
 		r.put(s)
 		r.saver.restore(s)
 		r.ready(s)
 	}
 	for _, base := range before {
-		if s := r.sources[base]; s != nil && atStart && s.start == Beginning && s.saved == nil && s.since.IsZero() {
-			s.whole = true
+		if s := r.sources[base]; s != nil && atStart && s.origin.start == Beginning && s.origin.saved == nil && s.origin.since.IsZero() {
+			s.origin.whole = true
 		}
 	}
 	if len(r.patterns) > 0 {
@@ -123,22 +123,22 @@ func patternDirs(pattern string) (dirs []string) {
 func (r *run) forget() {
 	r.saver.forget(time.Now())
 	for path, s := range r.sources {
-		if !s.matched || s.running || s.queued || s.cur != nil || len(s.old) > 0 {
+		if !s.schedule.matched || s.schedule.running || s.schedule.queued || s.cur != nil || len(s.old) > 0 {
 			continue
 		}
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			s.lost = time.Time{}
+			s.schedule.lost = time.Time{}
 			continue
 		}
 		switch {
-		case s.lost.IsZero():
-			s.lost = time.Now()
-		case time.Since(s.lost) > vanish:
+		case s.schedule.lost.IsZero():
+			s.schedule.lost = time.Now()
+		case time.Since(s.schedule.lost) > vanish:
 			r.mu.Lock()
 			delete(r.sources, path)
 			r.mu.Unlock()
 			r.watcher.watch(s, nil)
-			s.lineage.Drop()
+			s.search.lineage.Drop()
 			r.saver.drop(s.path)
 			delete(r.dirty, s)
 			delete(r.restless, s)

@@ -29,14 +29,14 @@ func (s *source) noFile(err error) {
 		s.trouble("is %v; waiting for a regular file", err)
 	case errors.Is(err, fs.ErrNotExist):
 		s.absent(err)
-		s.start = Beginning // a file that appears later is new as a whole
+		s.origin.start = Beginning // a file that appears later is new as a whole
 	default:
 		s.retry(err)
 	}
 }
 
 // trouble reports the reason why the file cannot be read, once. An empty message clears the reason.
-func (s *source) trouble(format string, args ...any) {
+func (s *shared) trouble(format string, args ...any) {
 	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
 		s.lastMessage = message
 		if message != "" {
@@ -47,14 +47,14 @@ func (s *source) trouble(format string, args ...any) {
 
 // retry reports the reason why the file cannot be opened, unless too many are open: that is reported
 // once for all files, which take turns.
-func (s *source) retry(err error) {
+func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))
 	}
 }
 
 // routine reports an expected event, once.
-func (s *source) routine(format string, args ...any) {
+func (s *shared) routine(format string, args ...any) {
 	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
 		s.lastMessage = message
 		s.notify(Event{Message: message, Routine: true})
@@ -62,14 +62,14 @@ func (s *source) routine(format string, args ...any) {
 }
 
 // lose reports a loss. Its size is e.Lost; 0 if it is not known.
-func (s *source) lose(e Event) {
+func (s *shared) lose(e Event) {
 	s.f.totals.losses.Add(1)
 	s.f.totals.lost.Add(e.Lost)
 	e.Loss = true
 	s.notify(e)
 }
 
-func (s *source) notify(e Event) {
+func (s *shared) notify(e Event) {
 	e.Name = s.name
 	if s.f.o.Notify != nil {
 		s.f.o.Notify(e)

@@ -58,8 +58,8 @@ func started(steps []lineage.Step) (all []*generation) {
 	return all
 }
 
-// An opener opens files for the lineage of a source.
-type opener struct{ s *source }
+// An opener opens the files that a search compares.
+type opener struct{ s *search }
 
 // Open implements [lineage.Opener].
 func (o opener) Open(f lineage.File) (lineage.Content, error) {
@@ -111,7 +111,7 @@ func (o opener) Keep(c lineage.Content, f lineage.File) bool {
 var errNothing = errors.New("an archive of nothing")
 
 // openArchive opens an archive. The error is lineage.ErrLater if it may be complete later.
-func (s *source) openArchive(f lineage.File) (*generation, error) {
+func (s *search) openArchive(f lineage.File) (*generation, error) {
 	g, err := s.f.disk.openPacked(f.Path)
 	switch {
 	case isDamage(err):

@@ -15,7 +15,7 @@ type outlet struct {
 var errNoSink = errors.New("no Sink from Options.Open, or one without a Writer")
 
 // sink opens a sink for the source. The error is a sinkError.
-func (s *source) sink() (*outlet, error) {
+func (s *shared) sink() (*outlet, error) {
 	sink, err := s.f.o.Open(s.name)
 	if err == nil && (sink == nil || sink.WriteCloser == nil) {
 		err = errNoSink
@@ -78,4 +78,13 @@ func (o *outlet) close() error {
 		return sinkError{err}
 	}
 	return nil
+}
+
+// knowsContext reports whether the sink can continue without reading earlier lines.
+func (o *outlet) knowsContext() bool {
+	if o.Context == nil {
+		return true
+	}
+	_, ok := o.Context(nil)
+	return ok
 }

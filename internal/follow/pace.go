@@ -3,6 +3,7 @@ package follow
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -144,7 +145,7 @@ func (r *run) lookForChanges() {
 		return
 	}
 	for _, s := range r.sources {
-		if !s.running && !r.dirty[s] && s.unsaved() {
+		if !s.schedule.running && !r.dirty[s] && s.unsaved() {
 			r.dirty[s] = true
 			r.pace.printed(time.Now(), 0)
 		}
@@ -174,8 +175,8 @@ func (r *run) requestSnapshots() {
 		}
 		r.timer.Reset(saveWait)
 		for s := range r.dirty {
-			s.wanted.Store(true)
-			if !s.running { // a running source takes it at the end of its turn
+			s.snapshots.wanted.Store(true)
+			if !s.schedule.running { // a running source takes it at the end of its turn
 				r.ready(s)
 			}
 		}
@@ -231,12 +232,23 @@ func (r *run) secure() {
 	})
 }
 
+// snapshots decides when a source takes a snapshot of its state.
+type snapshots struct {
+	// one is requested for the end of a turn; Run may set it during one
+	wanted    atomic.Bool
+	allowance time.Duration // time left for snapshots that were not requested
+	allowed   time.Time     // time at which allowance was computed
+}
+
 // affords reports whether the source may take a snapshot that was not requested. If the output is a
 // pipe, each turn should end with one, since the bytes that its reader has taken decide which
 // snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst after
 // silence.
-func (s *source) affords(now time.Time) bool {
+func (s *snapshots) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now
 	return s.allowance > 0
 }
+
+// spend takes the cost of a snapshot from the allowance.
+func (s *snapshots) spend(cost time.Duration) { s.allowance -= cost }

@@ -415,13 +415,13 @@ func TestFilesOfPatternsAreForgotten(t *testing.T) {
 	closed := 0
 	r := &run{Follower: f, ctx: t.Context()}
 	s := f.newSource(path, path)
-	s.matched, s.out = true, &outlet{Sink: &Sink{WriteCloser: closing{&closed}}}
+	s.schedule.matched, s.out = true, &outlet{Sink: &Sink{WriteCloser: closing{&closed}}}
 	f.sources[path] = s
 	r.forget()
 	if len(f.sources) != 1 {
 		t.Error("forgotten at once")
 	}
-	f.sources[path].lost = time.Now().Add(-2 * vanish)
+	f.sources[path].schedule.lost = time.Now().Add(-2 * vanish)
 	r.forget()
 	if len(f.sources) != 0 || closed != 1 {
 		t.Errorf("%d files, closed %d times; want none, and 1", len(f.sources), closed)

@@ -21,13 +21,13 @@ func (s *source) unsaved() bool {
 // snapshot passes the current state of the source to the saver. If a part of it cannot be
 // determined now, the saver keeps the previous state.
 func (s *source) snapshot() {
-	if s.saved != nil { // its files have not been searched yet
+	if s.origin.saved != nil { // its files have not been searched yet
 		s.dirty = false
-		s.f.saver.put(*s.saved, 0)
+		s.f.saver.put(*s.origin.saved, 0)
 		return
 	}
-	known := s.lineage.Entry(contentsOf(s.held()))
-	all := savedSource{Path: s.path, RealPath: s.firstRealPath(), Read: known.Read, Beside: known.Beside, ListsArchives: known.ListsArchives}
+	known := s.search.lineage.Entry(contentsOf(s.held()))
+	all := savedSource{Path: s.path, RealPath: s.search.firstRealPath(s.cur), Read: known.Read, Beside: known.Beside, ListsArchives: known.ListsArchives}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
 		all.Context, replays[0] = s.out.context()
@@ -55,100 +55,136 @@ func (s *source) snapshot() {
 		all.Reading = append(all.Reading, r)
 	}
 	s.dirty = false
-	s.f.saver.put(all, s.written())
-}
-
-// written returns the offset in the output after the last byte of the source.
-func (s *source) written() (pos int64) {
-	for _, g := range s.reading() {
-		if g.out != nil {
-			pos = max(pos, g.out.written())
-		}
-	}
+	pos := s.written()
 	if s.out != nil {
 		pos = max(pos, s.out.written())
 	}
-	return pos
+	s.f.saver.put(all, pos)
 }
 
-// reading returns the files that the source reads, the oldest first: the rotated ones and the
-// current one.
-func (s *source) reading() []*generation {
-	all := slices.Clone(s.old)
-	if s.cur != nil {
-		all = append(all, s.cur)
-	}
-	return all
+// A resumption continues at the places of a checkpoint.
+type resumption struct {
+	s     *source
+	saved savedSource    // its entry
+	last  savedReading   // the place in the file that had the name; zero if there was none
+	older []savedReading // the places in files that had lost it
+
+	now    *generation // the file that has the name
+	nowErr error       // why now is nil
+	folder lineage.Folder
+	beside *family
+	search *lineage.Resumption
 }
 
 // resume continues at the place of the checkpoint, and reports whether there is a file to read.
 func (s *source) resume() (bool, error) {
-	saved := *s.saved
+	saved := *s.origin.saved
 	// nothing was looked at
 	if len(saved.Reading) == 0 && saved.Context == "" && saved.Beside == nil {
-		s.saved, s.start, s.since = nil, Beginning, s.f.saver.since
+		s.origin.saved, s.origin.start, s.origin.since = nil, Beginning, s.f.saver.since
 		return s.begin()
 	}
-	s.realPath = saved.RealPath
-	now, folder, beside, err := s.openAll()
-	if errors.Is(err, errLater) {
-		s.attention = true
+	r := &resumption{s: s, saved: saved}
+	r.last, r.older = saved.places()
+	if !r.find() {
 		return false, nil
 	}
-	last, older := saved.places()
-	r, later := s.lineage.Resume(s.f.disk.ctx, opener{s}, saved.forLineage(), folder)
-	if later != nil {
-		r.Cancel()
-		s.attention = s.attention || errors.Is(later, lineage.ErrLater)
-		return false, nil
-	}
-	defer r.Close()
-	found := fileOf(r.Found.Content)
-	if found == nil && last.Len > 0 && s.searches < maxTries && s.changes(beside, folder.Files, now) {
-		s.searches++
-		s.attention = true
-		return false, nil
-	}
-	if found == nil && now == nil && !(errors.Is(err, fs.ErrNotExist) && r.HasSuccessor()) {
-		s.noFile(err)
-		return false, nil
-	}
-	if r.FindOlder(s.f.disk.ctx) != nil { // some may be missing
-		r.Cancel()
-		return false, nil
-	}
-	s.saved, s.start = nil, Beginning
-	if s.out, err = s.sink(); err != nil {
-		r.Cancel()
+	defer r.search.Close()
+	s.origin.saved, s.origin.start = nil, Beginning
+	if err := r.openSink(); err != nil {
+		r.search.Cancel()
 		return false, err
 	}
-	s.lineage.Begun = true
-	if saved.Context != "" && s.out.Restore != nil {
-		if err := s.out.Restore([]byte(saved.Context)); err != nil {
-			s.notify(Event{Message: fmt.Sprintf("the context in the checkpoint cannot be used (%v); the file is read again", err), Again: true})
-			last.Replay = true
-		}
-	}
-	r.Record()
-	if err := s.resumeOlder(r.Older, older); err != nil {
+	found := fileOf(r.search.Found.Content)
+	r.search.Record()
+	if err := r.readOlder(); err != nil {
 		closeAll([]*generation{found})
 		return false, err
 	}
 	s.dirty = true
 	if found != nil {
-		if !s.claim(found) {
+		if !s.search.claim(found) {
 			s.attention = true
 			return false, nil
 		}
-		found.continueAt(r.Found, last)
+		found.continueAt(r.search.Found, r.last)
 		return true, s.makeCurrent(found)
 	}
-	if last.Len > 0 {
-		step := r.FindCopy()
+	return r.readNext()
+}
+
+// find searches the files of the checkpoint. It returns false if they must be searched again later.
+func (r *resumption) find() bool {
+	s := r.s
+	s.search.realPath = r.saved.RealPath
+	r.now, r.folder, r.beside, r.nowErr = s.search.openAll()
+	if errors.Is(r.nowErr, errLater) {
+		s.attention = true
+		return false
+	}
+	var later error
+	r.search, later = s.search.lineage.Resume(s.f.disk.ctx, opener{&s.search}, r.saved.forLineage(), r.folder)
+	if later != nil {
+		r.search.Cancel()
+		s.attention = s.attention || errors.Is(later, lineage.ErrLater)
+		return false
+	}
+	if !r.isComplete() {
+		r.search.Close()
+		return false
+	}
+	if r.search.FindOlder(s.f.disk.ctx) != nil { // some may be missing
+		r.search.Cancel()
+		r.search.Close()
+		return false
+	}
+	return true
+}
+
+// isComplete reports whether the file that was being read was found, or cannot be found any more.
+func (r *resumption) isComplete() bool {
+	s := r.s
+	if r.search.Found.Content != nil {
+		return true
+	}
+	if r.last.Len > 0 && s.origin.searches < maxTries && s.search.changes(r.beside, r.folder.Files, r.now) {
+		s.origin.searches++
+		s.attention = true
+		return false
+	}
+	if r.now == nil && !(errors.Is(r.nowErr, fs.ErrNotExist) && r.search.HasSuccessor()) {
+		s.noFile(r.nowErr)
+		return false
+	}
+	return true
+}
+
+// openSink opens the sink of the name, with the context of the checkpoint.
+func (r *resumption) openSink() (err error) {
+	s := r.s
+	if s.out, err = s.sink(); err != nil {
+		return err
+	}
+	s.search.lineage.Begun = true
+	if r.saved.Context != "" && s.out.Restore != nil {
+		if err := s.out.Restore([]byte(r.saved.Context)); err != nil {
+			s.notify(Event{Message: fmt.Sprintf("the context in the checkpoint cannot be used (%v); the file is read again", err), Again: true})
+			r.last.Replay = true
+		}
+	}
+	return nil
+}
+
+// readNext continues with a copy of the file that was being read, which was not found, or else with
+// the file after it.
+func (r *resumption) readNext() (bool, error) {
+	s := r.s
+	if r.last.Len > 0 {
+		step := r.search.FindCopy()
 		copied := fileOf(step.Content)
-		s.lostTrack(now, last, copied, fileOf(r.Broken))
-		if copied != nil && s.claim(copied) {
-			copied.continueAt(step, last)
+		r.reportLost(copied, fileOf(r.search.Broken))
+		if copied != nil && s.search.claim(copied) {
+			copied.continueAt(step, r.last)
 			return true, s.makeCurrent(copied)
 		}
 	}
@@ -157,7 +193,7 @@ func (s *source) resume() (bool, error) {
 		s.noFile(err)
 		return false, nil
 	}
-	if err := s.makeCurrent(g); err != nil || last.Len == 0 && len(saved.Reading) > len(older) {
+	if err := s.makeCurrent(g); err != nil || r.last.Len == 0 && len(r.saved.Reading) > len(r.older) {
 		return err == nil, err // the first lines of a file that was empty
 	}
 	return true, s.nextSink()
@@ -183,42 +219,6 @@ func (saved *savedSource) forLineage() lineage.Entry {
 	return c
 }
 
-// openAll opens the file that the name leads to, and its siblings, as they are at one moment. The
-// error is errLater if not all can be opened at the moment, or that of the file of the name.
-func (s *source) openAll() (now *generation, all lineage.Folder, beside *family, err error) {
-	for try := 0; ; try++ {
-		now, err = s.f.disk.openGeneration(s.path)
-		var later error
-		beside, later = s.siblings(s.family)
-		if later != nil {
-			closeAll([]*generation{now})
-			return nil, all, nil, later
-		}
-		if all, later = lineage.Open(opener{s}, beside.Family, now.content()); later != nil {
-			return nil, all, nil, errLater
-		}
-		// a file that was renamed or compressed meanwhile may be missing
-		if try == maxTries || s.settled(now, beside) {
-			return now, all, beside, err
-		}
-		lineage.CloseAll(all.Files)
-	}
-}
-
-// changes reports whether files are being renamed, compressed or copied: the copy of a file that
-// was truncated just now may be missing in all, or not be complete. now is the file that has the
-// name.
-func (s *source) changes(beside *family, all []lineage.Content, now *generation) bool {
-	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
-		g := fileOf(c)
-		if g == nil || g == now {
-			return false
-		}
-		info, err := g.Stat()
-		return err == nil && info.Size() != g.size
-	})
-}
-
 // continueAt continues with g at the place of r, which is that of step.
 func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
@@ -231,15 +231,15 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	}
 }
 
-// resumeOlder continues with the files of older, which had already lost their name. Each sink that
-// differed from that of the name gets its context back, even if its file is gone: then it prints
-// its held records.
-func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error {
+// readOlder continues with the files that had already lost the name. Each sink that differed from
+// that of the name gets its context back, even if its file is gone: then it prints its held records.
+func (r *resumption) readOlder() error {
+	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)
-	for i, r := range older {
-		g := fileOf(files[i].Content)
-		if files[i].Lost && r.Size > r.Off {
-			s.reportGone("a rotated file", r, fileOf(files[i].Broken))
+	for i, r := range r.older {
+		g := fileOf(found[i].Content)
+		if found[i].Lost && r.Size > r.Off {
+			s.search.reportGone("a rotated file", r, fileOf(found[i].Broken))
 		}
 		if g == nil && r.Context == "" {
 			continue
@@ -251,7 +251,7 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 		if out == nil || r.Sink == 0 && r.Replay {
 			var err error
 			if out, err = s.sink(); err != nil {
-				for _, f := range files[i:] {
+				for _, f := range found[i:] {
 					lineage.CloseAll([]lineage.Content{f.Content})
 				}
 				return err
@@ -263,9 +263,9 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 				r.Replay = true
 			}
 		}
-		if g != nil && s.claim(g) {
+		if g != nil && s.search.claim(g) {
 			g.out = out
-			g.continueAt(files[i].Step, r)
+			g.continueAt(found[i].Step, r)
 			s.old = append(s.old, g)
 		}
 	}
@@ -277,11 +277,12 @@ func (s *source) resumeOlder(files []lineage.Older, older []savedReading) error 
 	return nil
 }
 
-// lostTrack reports why reading does not continue at the place of the checkpoint. copied is a copy
+// reportLost reports why reading does not continue at the place of the checkpoint. copied is a copy
 // of what the file held, broken a damaged archive.
-func (s *source) lostTrack(now *generation, last savedReading, copied, broken *generation) {
+func (r *resumption) reportLost(copied, broken *generation) {
+	s, now, last := r.s, r.now, r.last
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {
-		s.reportGone("the file", last, broken)
+		s.search.reportGone("the file", last, broken)
 		return
 	}
 	if now != nil && now.id.Ino == last.Ino {

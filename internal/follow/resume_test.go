@@ -40,7 +40,7 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close()
-			x.s.f.newSource("other.log", filepath.Join(filepath.Dir(path), "other.log")).lineage.Claim(g)
+			x.s.f.newSource("other.log", filepath.Join(filepath.Dir(path), "other.log")).search.lineage.Claim(g)
 		}, "", "app.log: app.log.1 is the file that is followed as other.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 				}
 				return m
 			}
-			x.s.saved = &savedSource{Path: path, Beside: new(string), ListsArchives: true, Reading: []savedReading{{Mark: place(path+".1", off), Size: test.size}, {Mark: place(path, 6)}}}
+			x.s.origin.saved = &savedSource{Path: path, Beside: new(string), ListsArchives: true, Reading: []savedReading{{Mark: place(path+".1", off), Size: test.size}, {Mark: place(path, 6)}}}
 			test.change(t, x, path+".1")
 			x.read(test.want)
 			if told := x.messages(); !regexp.MustCompile("^" + test.told + "$").MatchString(told) {

@@ -101,14 +101,14 @@ func (r *run) worker() {
 		s.given = 0
 		d := result{s: s}
 		d.more, d.err = s.turn(r.ctx, buf)
-		s.publish()
+		s.progress.set(s.files.progress())
 		d.given = s.given
-		d.asked = s.wanted.Swap(false)
-		if s.unsaved() && (d.asked || r.o.Taken != nil && s.affords(time.Now())) {
+		d.asked = s.snapshots.wanted.Swap(false)
+		if s.unsaved() && (d.asked || r.o.Taken != nil && s.snapshots.affords(time.Now())) {
 			begin := time.Now()
 			s.snapshot()
 			d.cost = time.Since(begin)
-			s.allowance -= d.cost
+			s.snapshots.spend(d.cost)
 		}
 		r.results <- d
 	}
@@ -131,7 +131,7 @@ func (r *run) loop(n int) {
 	r.match(true)
 	r.unopened, r.queue, r.opening = r.queue, nil, len(r.sources)
 	for _, s := range r.unopened {
-		s.opening = true
+		s.schedule.opening = true
 	}
 	r.flushed, r.pause = time.Now(), firstPause
 	r.step, r.ticked = 1, time.Now()
@@ -155,7 +155,7 @@ func (r *run) loop(n int) {
 			s := (*queue)[0]
 			(*queue)[0] = nil
 			*queue = (*queue)[1:]
-			s.queued, s.running = false, true
+			s.schedule.queued, s.schedule.running = false, true
 			r.busy++
 			r.work <- s
 		}
@@ -173,7 +173,7 @@ func (r *run) loop(n int) {
 			}
 		case <-hurry.C:
 			for s := range r.hurried {
-				if r.ready(s); !s.running && !s.hurries() {
+				if r.ready(s); !s.schedule.running && !s.hurries() {
 					delete(r.hurried, s)
 				}
 			}
@@ -216,10 +216,10 @@ func (r *run) loop(n int) {
 // ready puts s into the queue; if its turn is running, after that.
 func (r *run) ready(s *source) {
 	switch {
-	case s.running:
-		s.again = true
-	case !s.queued:
-		s.queued = true
+	case s.schedule.running:
+		s.schedule.again = true
+	case !s.schedule.queued:
+		s.schedule.queued = true
 		r.queue = append(r.queue, s)
 	}
 }
@@ -227,8 +227,8 @@ func (r *run) ready(s *source) {
 // finished records the result of a turn. That of a source's first turn is held back until flush.
 func (r *run) finished(d result) {
 	r.busy--
-	if d.s.opening {
-		d.s.opening = false
+	if d.s.schedule.opening {
+		d.s.schedule.opening = false
 		r.opening--
 		r.held = append(r.held, d)
 		if r.opening == 0 || r.early() {
@@ -265,8 +265,8 @@ func (r *run) flush() {
 // ended lets the source of a result have further turns.
 func (r *run) ended(d result) {
 	s := d.s
-	s.running = false
-	if s.attention || s.silentFS {
+	s.schedule.running = false
+	if s.attention || s.arrivals.silentFS {
 		r.restless[s] = true
 	} else {
 		delete(r.restless, s)
@@ -280,8 +280,8 @@ func (r *run) ended(d result) {
 	if r.o.State != "" {
 		r.printed(d)
 	}
-	if s.again || d.more || s.wanted.Load() {
-		s.again = false
+	if s.schedule.again || d.more || s.snapshots.wanted.Load() {
+		s.schedule.again = false
 		r.ready(s)
 	}
 }
@@ -321,7 +321,7 @@ func (r *run) tick() {
 	} else {
 		polls := r.ticks%max(1, len(r.sources)/pollShare) == 0
 		for s := range r.restless {
-			if !s.running && (s.attention || polls) {
+			if !s.schedule.running && (s.attention || polls) {
 				r.ready(s)
 			}
 		}
@@ -372,7 +372,7 @@ func (r *run) settle() {
 	defer snapshots.Wait()
 	if r.o.State != "" {
 		for _, s := range r.sources {
-			if !s.running && s.unsaved() {
+			if !s.schedule.running && s.unsaved() {
 				snapshots.Go(s.snapshot)
 			}
 		}
@@ -380,7 +380,7 @@ func (r *run) settle() {
 	for r.busy > 0 {
 		d := <-r.results
 		r.busy--
-		d.s.running = false
+		d.s.schedule.running = false
 		if r.err == nil && isSinkError(d.err) {
 			r.err = d.err
 		}
@@ -417,9 +417,4 @@ func (r *run) end() error {
 		return sink.error
 	}
 	return r.err
-}
-
-// close closes the source's files.
-func (s *source) close() {
-	closeAll(append(s.old, s.cur))
 }

@@ -220,9 +220,9 @@ func hostID() string {
 func (w *saver) restore(s *source) {
 	if saved, ok := w.loaded[s.path]; ok {
 		delete(w.loaded, s.path)
-		s.saved = &saved
+		s.origin.saved = &saved
 		for _, r := range saved.Reading {
-			s.lineage.AddRead(r.Mark) // so that no other source reads it
+			s.search.lineage.AddRead(r.Mark) // so that no other source reads it
 		}
 	}
 	s.dirty = true

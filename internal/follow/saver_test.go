@@ -106,7 +106,7 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	f := unstarted(t, o)
 	f.disk.room = room
 	f.saver.restore(f.sources[path])
-	_, folder, _, err := f.sources[path].openAll()
+	_, folder, _, err := f.sources[path].search.openAll()
 	if open := f.disk.open.Load(); err != nil || len(folder.Files) != files+1 || open > room+1 {
 		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(folder.Files), files+1, open, err, room+1)
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,63 +13,43 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A source is one name that is followed. Its fields are used by the worker that runs its turn, and
-// between turns by the goroutine of Run.
+// A source is one name that is followed. It is used by the worker that runs its turn, and between
+// turns by the goroutine of Run. It reads its files in turn; each of its parts owns one thing.
 type source struct {
-	f     *Follower
-	name  string // the name in Options.Names, or the path that matched a pattern
-	path  string // absolute
-	start Start
+	*shared
+	files
+	search    search    // finds the files
+	arrivals  arrivals  // counts the files that got the name
+	origin    origin    // where reading begins
+	snapshots snapshots // when the state is recorded
+	schedule  schedule  // when the next turn is
 
-	out      *outlet       // nil until a file exists
-	cur      *generation   // the current file; nil if there is none
-	old      []*generation // files before cur, kept open in case of late lines
-	ahead    []*generation // files after cur that are not read yet
-	realPath string        // path with symbolic links resolved, at the last check
-	read     time.Time     // time at which cur was last read to its end
+	out     *outlet   // nil until a file exists
+	read    time.Time // time at which cur was last read to its end
+	given   int64     // bytes given to sinks to be printed in this turn
+	missing int       // searches that did not find cur, which was closed
 
-	gaps    bool         // files may be missing in ahead and are searched
-	lineage *lineage.Log // which of the siblings are to be read
-	family  *family      // siblings at the last check
-	changed time.Time    // time of the last new file
-	created atomic.Int64 // new files that got the name, counted by events since these arrive
-	named   named        // by the same events; guarded by the watcher's mutex
-	taken   int64        // number of files that were opened, in the same count
-	// file that had the name before the count began, unless it was opened since
-	uncounted lineage.ID
-	noticed   time.Time // time at which created was first found to differ from taken
-	missing   int       // searches that did not find cur, which was closed
+	truncations int        // times that the file was truncated
+	truncatedID lineage.ID // ID of a file that was truncated, while a copy of it is read
 
-	// time of a checkpoint that does not list the file: files written later are new, rotated ones
-	// too
-	since time.Time
-	// ID of a file that was truncated, while a copy of it is read
-	truncatedID lineage.ID
-	foreign     string                    // name of an archive that cannot be unpacked
-	cut         map[lineage.ID]cutArchive // archives that may still be written
+	progress sharedProgress // at the end of the last turn
+}
 
-	saved *savedSource // entry in the checkpoint, until its files are found
-	// for the last file of saved while files were being renamed; at most maxTries
-	searches    int
+// shared is what the parts of a source have in common: which name it is, and what they report to its
+// run.
+type shared struct {
+	f    *Follower
+	name string // the name in Options.Names, or the path that matched a pattern
+	path string // absolute
+
 	lastMessage string // the last message of trouble or routine
-	truncations int
-	places      []place // places whose changes are watched
+	attention   bool   // the source needs a turn even without an event
+	dirty       bool   // something is not in the last snapshot
+}
 
-	place sharedProgress // at the end of the last turn
-
-	given int64 // bytes given to sinks to be printed in this turn
-	// a snapshot is requested for the end of a turn; Run may set it during one
-	wanted atomic.Bool
-
-	allowance time.Duration // time left for snapshots that were not requested
-	allowed   time.Time     // time at which allowance was computed
-
-	dirty     bool // something is not in the last snapshot
-	whole     bool // existing rotated files are read too
-	attention bool // the source needs a turn even without an event
-	silentFS  bool // no events arrive from its folder
-
-	// The fields below are used by the goroutine of Run only, also during a turn.
+// A schedule is when a source has its turns. It is used by the goroutine of Run only, also during a
+// turn.
+type schedule struct {
 	queued, running bool
 	again           bool      // another turn is needed after the running one
 	opening         bool      // its first turn has not ended
@@ -78,11 +57,39 @@ type source struct {
 	lost            time.Time // when a file that matched a pattern was first missing
 }
 
+// An origin is where reading begins in the files that exist at the start.
+type origin struct {
+	saved    *savedSource // entry in the checkpoint, until its files are found
+	searches int          // for the last file of saved while files were being renamed; at most maxTries
+
+	start Start // without an entry
+	// time of a checkpoint that does not list the name: files written later are new, rotated ones
+	// too
+	since time.Time
+	whole bool // existing rotated files are read too
+}
+
+// predecessor returns what is known of the file before the first one, if there is no entry. began is
+// when Run was called.
+func (o *origin) predecessor(began time.Time) lineage.Predecessor {
+	switch {
+	case o.whole:
+		return lineage.Predecessor{}
+	case o.start > 0:
+		return lineage.Predecessor{Since: time.Now().Add(-time.Duration(o.start))}
+	case !o.since.IsZero():
+		return lineage.Predecessor{Since: o.since}
+	}
+	// a file that was rotated since then had the name during this run
+	return lineage.Predecessor{Since: began}
+}
+
 // newSource returns the source for the file at path, which the user calls name.
 func (f *Follower) newSource(name, path string) *source {
-	l := lineage.NewLog(name, f.records)
-	l.Unpacks = f.o.Unpack != nil
-	return &source{f: f, name: name, path: path, lineage: l}
+	s := &source{shared: &shared{f: f, name: name, path: path}}
+	s.search = search{shared: s.shared, lineage: lineage.NewLog(name, f.records)}
+	s.search.lineage.Unpacks = f.o.Unpack != nil
+	return s
 }
 
 // emit returns the function that writes lines of g to its sink.
@@ -101,7 +108,7 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 // holds. It reports whether there may be more. It returns only errors of a sink.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
-	defer s.makeRoom()
+	defer s.makeRoom(s.f.disk)
 	defer s.countMissed()
 	// The name is examined before the current file is read: if it leads to another file that has
 	// lines, the writer has written all lines of the old file, so none is missed by reading it to
@@ -117,7 +124,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		return more || begun, err
 	}
 	same := there && id == s.newest().id
-	if !same || s.gaps {
+	if !same || s.search.pending {
 		s.watch()
 		err = s.discover(lineage.Predecessor{Content: s.cur.content()})
 	}
@@ -154,18 +161,18 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		}
 		return true, err
 	case isDamage(err):
-		grows := s.mayGrow(g)
+		grows := s.search.mayGrow(g)
 		if !grows {
-			s.damaged(g, err)
+			s.search.damaged(g, err)
 		}
 		return more || !grows, nil
 	case errors.Is(err, errMoved):
 		err = s.moved(ctx, g)
-		return !s.gaps, err
+		return !s.search.pending, err
 	case err != nil:
 		return more, s.failed(ctx, g, err)
 	case again:
-		if g.skips && g.off > 0 && s.knowsContext() {
+		if g.skips && g.off > 0 && s.out.knowsContext() {
 			err = g.skip()
 		}
 		return true, s.failed(ctx, g, err)
@@ -173,7 +180,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.read, s.missing = time.Now(), 0
 	if same && len(s.ahead) == 0 {
 		if id == g.id {
-			s.lineage.LastChange = g.mtime
+			s.search.lineage.LastChange = g.mtime
 		}
 		s.trouble("")
 		return more, nil
@@ -190,26 +197,6 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = true
 	switched, err := s.rotated(ctx, buf, there)
 	return more || switched, err
-}
-
-// newest returns the last of the known files.
-func (s *source) newest() *generation {
-	if n := len(s.ahead); n > 0 {
-		return s.ahead[n-1]
-	}
-	return s.cur
-}
-
-// held returns the files of the source that are kept for reading, in the order in which their lines
-// are printed.
-func (s *source) held() []*generation {
-	all := s.reading()
-	return append(all, s.ahead...)
-}
-
-// attentive reports whether late lines may be written to the files before the current one.
-func (s *source) attentive() bool {
-	return slices.ContainsFunc(s.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
 
 // failed reports that g could not be read because of err. It returns err only if a sink returned it
@@ -230,21 +217,12 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	return nil
 }
 
-// knowsContext reports whether the sink can continue without reading earlier lines.
-func (s *source) knowsContext() bool {
-	if s.out.Context == nil {
-		return true
-	}
-	_, ok := s.out.Context(nil)
-	return ok
-}
-
 // retire closes g after it has been read to its end.
 func (s *source) retire(g *generation) {
 	if m, err := g.mark(); err != nil {
-		s.lineage.Forget(g.id)
+		s.search.lineage.Forget(g.id)
 	} else {
-		s.lineage.Finish(m, g.unlinked)
+		s.search.lineage.Finish(m, g.unlinked)
 	}
 	g.Close()
 	if s.cur == g {
@@ -264,8 +242,8 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 		again, err := g.lines(ctx, buf, s.emit(g))
 		quiet := time.Since(g.moved)
 		if isDamage(err) {
-			if again = s.mayGrow(g); !again {
-				s.damaged(g, err)
+			if again = s.search.mayGrow(g); !again {
+				s.search.damaged(g, err)
 			}
 			err = nil
 		}
@@ -312,7 +290,7 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
-	if s.gaps || len(s.ahead) == 0 {
+	if s.search.pending || len(s.ahead) == 0 {
 		if there || !g.unlinked || quiet < linger {
 			return false, nil // the current file is read until there is another one
 		}
@@ -357,14 +335,14 @@ func (s *source) makeCurrent(g *generation) error {
 			g.Close()
 			return err
 		}
-		s.out, s.lineage.Begun = out, true
+		s.out, s.search.lineage.Begun = out, true
 	}
 	last := g.out // of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
 	// a file that has lost the name may have late lines: it is then younger than those after it
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
-		s.lineage.LastChange = g.mtime
+		s.search.lineage.LastChange = g.mtime
 	}
 	if g.hole {
 		s.truncatedID = lineage.ID{}
@@ -410,38 +388,29 @@ func (s *source) release(out *outlet, read ...[]*generation) error {
 
 // begin opens the first file, and reports whether there is one.
 func (s *source) begin() (bool, error) {
-	if s.saved != nil {
+	if s.origin.saved != nil {
 		return s.resume()
 	}
 	before := lineage.Predecessor{}
 	if s.out == nil {
-		switch {
-		case s.whole:
-		case s.start > 0:
-			before.Since = time.Now().Add(-time.Duration(s.start))
-		case !s.since.IsZero():
-			before.Since = s.since
-		default:
-			// a file that was rotated since then had the name during this run
-			before.Since = s.f.began
-		}
-		s.realPath, _ = filepath.EvalSymlinks(s.path)
-		if !s.whole && !s.ignoreSiblings(before.Since) {
+		before = s.origin.predecessor(s.f.began)
+		s.search.realPath, _ = filepath.EvalSymlinks(s.path)
+		if !s.origin.whole && !s.search.ignoreSiblings(before.Since) {
 			s.attention = true
 			return false, nil
 		}
 	}
-	before.LeavesArchives = before.Since.IsZero() || s.start != Beginning
+	before.LeavesArchives = before.Since.IsZero() || s.origin.start != Beginning
 	g, err := s.next(before)
 	if g == nil {
-		s.attention = s.gaps || !errors.Is(err, fs.ErrNotExist)
+		s.attention = s.search.pending || !errors.Is(err, fs.ErrNotExist)
 		s.noFile(err)
 		return false, nil
 	}
-	if s.start == End || s.start > 0 && g.mtime.Before(before.Since) {
+	if s.origin.start == End || s.origin.start > 0 && g.mtime.Before(before.Since) {
 		g.silent, g.since, g.skips = g.size, g.size, true
 	}
-	s.start = Beginning // for later files
+	s.origin.start = Beginning // for later files
 	again := s.out != nil
 	if err := s.makeCurrent(g); err != nil {
 		return false, err
@@ -451,17 +420,6 @@ func (s *source) begin() (bool, error) {
 		return true, s.nextSink()
 	}
 	return true, nil
-}
-
-// ignoreSiblings records that the siblings of s that were last written before since are older than
-// s; all of them if since is zero. It returns false if they cannot be listed or opened now.
-func (s *source) ignoreSiblings(since time.Time) bool {
-	beside, err := s.steady()
-	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {
-		return false
-	}
-	s.family = beside
-	return true
 }
 
 // finish ends the source. If suspend is set it only calls the sink's Suspend, since another run

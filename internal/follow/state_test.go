@@ -331,7 +331,7 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 		fl.watcher = newWatcher(nil, fl.notify)
 		s := fl.sources[path]
-		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{Mark: m, Replay: replay, Quiet: quiet, Held: ino%2 == 0, Sink: n, Context: context}, {Mark: m, Replay: replay, Quiet: quiet}}, Read: []lineage.Mark{m, m}}
+		s.origin.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{Mark: m, Replay: replay, Quiet: quiet, Held: ino%2 == 0, Sink: n, Context: context}, {Mark: m, Replay: replay, Quiet: quiet}}, Read: []lineage.Mark{m, m}}
 		buf := make([]byte, readSize)
 		for range 10 {
 			if more, err := s.turn(t.Context(), buf); err != nil {

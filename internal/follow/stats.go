@@ -34,7 +34,7 @@ func (f *Follower) Stats() Stats {
 	f.mu.Lock()
 	places := make(map[string]progress, len(f.sources))
 	for path, s := range f.sources {
-		places[path] = s.place.get()
+		places[path] = s.progress.get()
 	}
 	f.mu.Unlock()
 	for path, p := range places {
@@ -84,24 +84,10 @@ func (s *sharedProgress) get() progress {
 	return s.p
 }
 
-// publish makes the progress of the source known.
-func (s *source) publish() {
-	p := progress{exists: s.cur != nil}
-	of := func(files []*generation) {
-		for _, g := range files {
-			p.rest += max(0, p.size-p.off) // the newest before g
-			p.newest, p.off, p.size = g.id, g.off, g.size
-		}
-	}
-	of(s.old)
-	if s.cur != nil {
-		p.rest += max(0, p.size-p.off)
-		p.newest, p.off, p.size = s.cur.id, s.cur.off, s.cur.size
-	}
-	of(s.ahead)
-	s.place.mu.Lock()
-	defer s.place.mu.Unlock()
-	s.place.p = p
+func (s *sharedProgress) set(p progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.p = p
 }
 
 // count adds the numbers of checkpoints to all.

@@ -22,8 +22,8 @@ type check struct {
 func (s *source) isIdle() bool {
 	g := s.cur
 	return g != nil && g.contents == nil && g.look == g.size && len(s.old) == 0 && len(s.ahead) == 0 &&
-		!s.attention && !s.silentFS && !s.gaps && s.lastMessage == "" &&
-		s.noticed.IsZero() && s.created.Load() == s.taken && !s.f.disk.crowded()
+		!s.attention && !s.arrivals.silentFS && !s.search.pending && s.lastMessage == "" &&
+		s.arrivals.isEven() && !s.f.disk.crowded()
 }
 
 // sweep starts turns of the sources that are not idle. If all is set, it has the files of the others
@@ -36,7 +36,7 @@ func (r *run) sweep(all bool) {
 	}
 	var checks []check
 	for _, s := range r.sources {
-		if s.running || s.queued || !s.isIdle() {
+		if s.schedule.running || s.schedule.queued || !s.isIdle() {
 			r.ready(s)
 			continue
 		}
@@ -73,7 +73,7 @@ func (r *run) sweptAll(checks []check) {
 		switch {
 		case c.changed:
 			r.ready(c.s)
-		case !c.s.running && c.at.After(c.s.read):
+		case !c.s.schedule.running && c.at.After(c.s.read):
 			c.s.read = c.at
 		}
 	}

@@ -22,7 +22,7 @@ func TestChangesWithoutEventsAreFound(t *testing.T) {
 	}
 	w := r.f.watcher
 	w.mu.Lock()
-	folder := w.sources[place{dir, "0.log"}][0].places[0].dir
+	folder := w.sources[place{dir, "0.log"}][0].arrivals.places[0].dir
 	w.mu.Unlock()
 	if err := w.w.Remove(folder); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func (s *source) truncated() error {
 	g := s.cur
 	line, lost := g.kept()
-	copies, continued, err := s.copiesOf(g)
+	copies, continued, err := s.search.copiesOf(g, s.read, s.held(), s.old)
 	if err != nil {
 		return err
 	}
@@ -30,13 +30,13 @@ func (s *source) truncated() error {
 	}
 	unread := max(0, g.largest-g.look)
 	if g.contents == nil && len(g.recent) > 0 { // its copy may be compressed later
-		s.lineage.AddGone(lineage.MarkAt(g.State(), g.look, tail(g.recent, lineage.RecentSize)))
+		s.search.lineage.AddGone(lineage.MarkAt(g.State(), g.look, tail(g.recent, lineage.RecentSize)))
 	}
 	s.truncations += max(1, len(copies))
 	s.dirty = true
 	switch {
 	case len(copies) > 0:
-		s.notifyCopies(copies)
+		s.notifyCopies(s.truncations, copies)
 	default:
 		message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
 		if lost > 0 {
@@ -57,23 +57,23 @@ func (s *source) truncated() error {
 // truncatedUnread does the same as truncated if no line of the current file was read yet. It
 // reports whether there are copies.
 func (s *source) truncatedUnread() (bool, error) {
-	copies, _, err := s.copiesOf(s.cur)
+	copies, _, err := s.search.copiesOf(s.cur, s.read, s.held(), s.old)
 	if err != nil || len(copies) == 0 {
 		return false, err
 	}
 	s.truncations += len(copies)
 	s.dirty = true
-	s.notifyCopies(copies)
+	s.notifyCopies(s.truncations, copies)
 	return true, s.readCopies(copies)
 }
 
 // notifyCopies reports that the file was truncated, and from which files its old content is read.
-func (s *source) notifyCopies(copies []*generation) {
+func (s *shared) notifyCopies(truncations int, copies []*generation) {
 	names := make([]string, len(copies))
 	for i, c := range copies {
 		names[i] = filepath.Base(c.name)
 	}
-	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of its old content is read from %s; bytes written to it after that copy are lost", ordinal(s.truncations), strings.Join(names, ", "))})
+	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of its old content is read from %s; bytes written to it after that copy are lost", ordinal(truncations), strings.Join(names, ", "))})
 }
 
 // readCopies continues with the copies, and then with the beginning of the current file.
@@ -81,7 +81,7 @@ func (s *source) readCopies(copies []*generation) error {
 	g := s.cur
 	if err := g.rewind(); err != nil {
 		s.trouble("read: %v; retrying", wording.Cause(err))
-		s.lineage.Forget(g.id)
+		s.search.lineage.Forget(g.id)
 		g.Close()
 		g = nil
 	}

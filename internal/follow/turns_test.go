@@ -398,7 +398,7 @@ func TestArchivesThatAreLeftOutAreForgotten(t *testing.T) {
 		compress(t, path+".1", false)
 		x.read(d.all.String())
 	}
-	if _, _, n := x.s.lineage.Size(); n > 2 {
+	if _, _, n := x.s.search.lineage.Size(); n > 2 {
 		t.Errorf("%d archives are left out, want at most 2", n)
 	}
 }

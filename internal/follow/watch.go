@@ -154,8 +154,8 @@ func (w *watcher) event(e fsnotify.Event) {
 	at := place{dir, name}
 	for _, s := range w.sources[at] {
 		w.pending[s] = true
-		if s.places[len(s.places)-1] == at {
-			s.named.event(e, &s.created)
+		if s.arrivals.places[len(s.arrivals.places)-1] == at {
+			s.arrivals.named.event(e, &s.arrivals.created)
 		}
 		w.signal()
 	}
@@ -231,7 +231,7 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 		w.sources[p] = append(w.sources[p], s)
 		complete = w.use(p.dir) && complete
 	}
-	for _, p := range s.places {
+	for _, p := range s.arrivals.places {
 		if w.sources[p] = slices.DeleteFunc(w.sources[p], func(t *source) bool { return t == s }); slices.Contains(places, p) {
 			w.sources[p] = append(w.sources[p], s)
 		}
@@ -240,17 +240,12 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 		}
 		w.release(p.dir)
 	}
-	s.places = places
-	s.created.Store(0)
-	s.taken, s.uncounted, s.named = 0, lineage.ID{}, named{}
+	var id lineage.ID
 	if len(places) > 0 {
 		last := places[len(places)-1]
-		id, _, _ := lookAt(filepath.Join(last.dir, last.name))
-		s.named.id, s.named.first = id, id
-		if !slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == id }) {
-			s.uncounted = id
-		}
+		id, _, _ = lookAt(filepath.Join(last.dir, last.name))
 	}
+	s.arrivals.restart(places, id, s.has(id))
 	w.pending[s] = true // for changes before the events arrive
 	w.signal()
 	return complete
@@ -352,7 +347,7 @@ func (w *watcher) Close() {
 
 // watch watches the places that decide which file the source's name leads to.
 func (s *source) watch() {
-	if places := chain(s.path); !slices.Equal(places, s.places) {
-		s.silentFS = !s.f.watcher.watch(s, places)
+	if places := chain(s.path); !slices.Equal(places, s.arrivals.places) {
+		s.arrivals.silentFS = !s.f.watcher.watch(s, places)
 	}
 }

@@ -1,0 +1,86 @@
+package follow
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
+)
+
+// arrivals counts the files that got the name, by the events of their creation, and the files that
+// were opened. More events than opened files mean that files were gone before they could be opened.
+type arrivals struct {
+	places   []place // places whose changes are watched
+	silentFS bool    // no events arrive from the folder of the name
+
+	created atomic.Int64 // new files that got the name, counted by events since these arrive
+	named   named        // by the same events; guarded by the watcher's mutex
+	taken   int64        // number of files that were opened, in the same count
+	// file that had the name before the count began, unless it was opened since
+	uncounted lineage.ID
+	noticed   time.Time // time at which created was first found to differ from taken
+	changed   time.Time // time of the last new file
+}
+
+// restart begins the count for the places. id is the file that has the name now; opened reports
+// whether it is open. The watcher's mutex is held.
+func (a *arrivals) restart(places []place, id lineage.ID, opened bool) {
+	a.places = places
+	a.created.Store(0)
+	a.taken, a.uncounted, a.named = 0, lineage.ID{}, named{id: id, first: id}
+	if !opened {
+		a.uncounted = id
+	}
+}
+
+// take records that a file was opened.
+func (a *arrivals) take(id lineage.ID) {
+	if id == a.uncounted {
+		a.uncounted = lineage.ID{} // once: its inode may be used again
+	} else {
+		a.taken++
+	}
+}
+
+// missed returns the number of files that got the name and were not opened.
+func (a *arrivals) missed() int64 { return a.created.Load() - a.taken }
+
+// isEven reports whether all files that got the name were opened.
+func (a *arrivals) isEven() bool { return a.noticed.IsZero() && a.missed() == 0 }
+
+// hurries reports whether new files appear quickly and no events announce them.
+func (a *arrivals) hurries() bool { return a.silentFS && time.Since(a.changed) < hurryTime }
+
+// countMissed reports the number of files that had the name for so short a time that they could not
+// be opened. It waits for eventDelay first: events of opened files may be late, and files may be
+// opened before their events arrive.
+func (s *source) countMissed() {
+	a := &s.arrivals
+	missed := a.missed()
+	if missed > 0 && s.isUnopened(s.path) {
+		missed--
+	}
+	switch {
+	case missed == 0 || len(s.ahead) > 0 || s.search.pending:
+		a.noticed = time.Time{}
+	case a.noticed.IsZero():
+		a.noticed = time.Now()
+		s.attention = true
+	case time.Since(a.noticed) < eventDelay:
+		s.attention = true
+	default:
+		a.taken += missed
+		a.noticed = time.Time{}
+		switch {
+		case missed <= 0 || s.out == nil:
+		case missed == 1:
+			s.lose(Event{Message: "a file with this name was gone before it could be opened; its lines are lost"})
+		default:
+			s.lose(Event{Message: fmt.Sprintf("%d files with this name were gone before they could be opened; their lines are lost", missed)})
+		}
+	}
+}
+
+// hurries reports whether the source must be examined more often than at each interval.
+func (s *source) hurries() bool { return s.out != nil && s.arrivals.hurries() }

@@ -1,0 +1,106 @@
+package follow
+
+import (
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
+)
+
+// next opens the next file: the oldest unread sibling that is younger than before, or else the file
+// that the name leads to. It returns nil if there is no such file; the error is the reason, or nil
+// if the file was read already.
+func (s *source) next(before lineage.Predecessor) (*generation, error) {
+	err := s.discover(before)
+	if len(s.ahead) == 0 || s.search.pending {
+		return nil, err
+	}
+	g := s.ahead[0]
+	s.ahead = slices.Delete(s.ahead, 0, 1)
+	return g, err
+}
+
+// discover opens all unread files that are younger than before, and the file that the name leads
+// to, and appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The
+// error is the reason why the file of the name cannot be read.
+func (s *source) discover(before lineage.Predecessor) error {
+	for try := 0; ; try++ {
+		g, err := s.f.disk.openGeneration(s.path)
+		beside, later := s.search.siblings(s.search.family)
+		if later != nil { // the files in between are searched later; this one is kept open
+			s.search.pending, s.attention = true, true
+			s.wait(s.fresh(g))
+			return err
+		}
+		unseen, pending := s.search.lineage.Successors(s.f.disk.ctx, opener{&s.search}, beside.Family, before, g.content(), contentsOf(s.held()), contentsOf(s.old))
+		// a file that was renamed meanwhile may be missing among those opened
+		if !s.search.settled(g, beside) {
+			for _, u := range unseen {
+				u.Close()
+			}
+			if closeAll([]*generation{g}); try < maxTries {
+				continue
+			}
+			s.search.pending, s.attention = true, true
+			return nil
+		}
+		s.search.pending, s.search.family = pending, beside
+		s.rename(beside.Files)
+		s.rename(beside.Archives)
+		claimed, late := s.search.lineage.Take(opener{&s.search}, beside.Family, g.content(), unseen)
+		for _, l := range started(late) {
+			l.out = s.out
+			s.old = append(s.old, l)
+		}
+		for _, u := range started(claimed) {
+			s.wait(u)
+		}
+		s.search.notifyOutdated()
+		s.search.sortAhead(&s.files, g, beside)
+		s.wait(s.fresh(g))
+		s.search.resolve(g, s.held())
+		return err
+	}
+}
+
+// wait appends g, unless it is nil, to the files that are to be read.
+func (s *source) wait(g *generation) {
+	if g != nil {
+		s.ahead = append(s.ahead, g)
+		s.arrivals.take(g.id)
+		if s.out != nil {
+			s.arrivals.changed = time.Now()
+		}
+	}
+}
+
+// fresh returns g, the file that the name leads to, if it is to be read; otherwise it closes g and
+// returns nil. If the file had the name before and is still open, fresh returns the open one.
+func (s *source) fresh(g *generation) *generation {
+	if g == nil {
+		return nil
+	}
+	for i, old := range s.held() {
+		if old.id != g.id {
+			continue
+		}
+		g.Close()
+		old.name = s.path
+		if i >= len(s.old) { // it still has the name, or has it again
+			return nil
+		}
+		s.old = slices.Delete(s.old, i, i+1)
+		return old
+	}
+	from, read := s.search.lineage.Known(g)
+	if read && g.seek(from) != nil { // its record stays, so that the next look reads on there
+		g.Close()
+		s.attention = true
+		return nil
+	}
+	if !s.search.claim(g) {
+		return nil
+	}
+	g.hole = g.id == s.truncatedID
+	return g
+}

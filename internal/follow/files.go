@@ -1,0 +1,105 @@
+package follow
+
+import (
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/lineage"
+)
+
+// files are the open files of a source.
+type files struct {
+	old   []*generation // files before cur, the oldest first, kept open in case of late lines
+	cur   *generation   // the current file; nil if there is none
+	ahead []*generation // files after cur that are not read yet, the oldest first
+}
+
+// newest returns the last of the known files.
+func (f *files) newest() *generation {
+	if n := len(f.ahead); n > 0 {
+		return f.ahead[n-1]
+	}
+	return f.cur
+}
+
+// held returns the files of the source that are kept for reading, in the order in which their lines
+// are printed.
+func (f *files) held() []*generation {
+	all := f.reading()
+	return append(all, f.ahead...)
+}
+
+// reading returns the files that the source reads, the oldest first: the rotated ones and the
+// current one.
+func (f *files) reading() []*generation {
+	all := slices.Clone(f.old)
+	if f.cur != nil {
+		all = append(all, f.cur)
+	}
+	return all
+}
+
+// attentive reports whether late lines may be written to the files before the current one.
+func (f *files) attentive() bool {
+	return slices.ContainsFunc(f.old, func(g *generation) bool { return time.Since(g.moved) < linger })
+}
+
+// has reports whether a file is open.
+func (f *files) has(id lineage.ID) bool {
+	return slices.ContainsFunc(f.held(), func(g *generation) bool { return g.id == id })
+}
+
+// isUnopened reports whether path leads to a file that is not open, because it cannot be opened now
+// or is another source's: it is not lost.
+func (f *files) isUnopened(path string) bool {
+	id, info, err := lookAt(path)
+	return err == nil && info.Mode().IsRegular() && !f.has(id)
+}
+
+// rename updates the paths of the files after they were renamed.
+func (f *files) rename(all []lineage.File) {
+	for _, g := range f.held() {
+		for _, c := range all {
+			if c.ID == g.id {
+				g.name, g.realPath = c.Path, c.Of
+			}
+		}
+	}
+}
+
+// makeRoom closes the files if too many are open. Removed files stay open, since they could not be
+// found again.
+func (f *files) makeRoom(d *disk) {
+	if !d.crowded() {
+		return
+	}
+	for _, g := range f.held() {
+		// else it would be unpacked again
+		if !g.unlinked && (g.contents == nil || g.contents.r == nil) {
+			g.Close()
+		}
+	}
+}
+
+// written returns the offset in the output after the last byte of the files.
+func (f *files) written() (pos int64) {
+	for _, g := range f.reading() {
+		if g.out != nil {
+			pos = max(pos, g.out.written())
+		}
+	}
+	return pos
+}
+
+// progress returns how far the files are read.
+func (f *files) progress() progress {
+	p := progress{exists: f.cur != nil}
+	for _, g := range f.held() {
+		p.rest += max(0, p.size-p.off) // the newest before g
+		p.newest, p.off, p.size = g.id, g.off, g.size
+	}
+	return p
+}
+
+// close closes the files that are read.
+func (f *files) close() { closeAll(f.reading()) }
