@@ -42,7 +42,8 @@ func (s *search) mayGrow(g *generation) bool {
 	return grows
 }
 
-// damaged reports that the rest of an archive cannot be unpacked because of err, and ends it there.
+// damaged reports that the rest of the archive g cannot be unpacked because of err, and takes the
+// place of the damage for its end.
 func (s *search) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)
@@ -62,8 +63,8 @@ func (s *search) damaged(g *generation, err error) {
 	}
 }
 
-// reportGone reports that the file of a checkpoint, which is called what, is neither there nor in an
-// archive, or in a broken one only.
+// reportGone reports that a file of the checkpoint, which the message calls what, is gone: there is
+// no archive of it, or only the damaged archive broken.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)

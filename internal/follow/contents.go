@@ -10,10 +10,11 @@ import (
 // Limits of compressed files, with units and reasons.
 const (
 	unpackPart = 32 << 10 // bytes that are unpacked at once
-	// bytes before the last unpacked one that can be read without unpacking the file again: what
-	// lines reads at once, and what a checkpoint and an unfinished line need before that
+	// bytes before the last unpacked one that can be read without unpacking the file again: one
+	// read of lines, and before it an unfinished line and the bytes that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
-	// Contents longer than unpackFloor and unpackRatio times the file are a bomb: gzip reaches 1,032.
+	// Contents longer than unpackFloor and unpackRatio times the file are a bomb: gzip reaches
+	// 1,032.
 	unpackRatio = 1100
 	unpackFloor = 256 << 20 // bytes
 	maxNothing  = 100       // reads of a decoder that return nothing
@@ -32,8 +33,8 @@ func (d damage) Unwrap() error { return d.error }
 // An unpacker is the type of [Options].Unpack.
 type unpacker = func(packed io.Reader) (contents io.Reader, done func(), err error)
 
-// A contents is what a compressed file contains. It is unpacked from the beginning, and not kept but
-// for a window. It is not safe for concurrent use.
+// contents are the unpacked bytes of a compressed file. They are unpacked from the beginning, and
+// only a window of them is kept. They are not safe for concurrent use.
 type contents struct {
 	of         *handle // the compressed file
 	unpack     unpacker
@@ -72,8 +73,8 @@ func (r *packedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt implements [io.ReaderAt]. If off is before the window, it unpacks the file again. The error
-// is a damage, io.EOF, one of reading the file, or that of the disk's context.
+// ReadAt implements [io.ReaderAt]. If off is before the window, it unpacks the file again. The
+// error is a damage, io.EOF, an error of reading the file, or the error of the disk's context.
 func (c *contents) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
 		at := off + int64(n)
@@ -164,8 +165,8 @@ func (c *contents) finish() {
 	c.r, c.done = nil, nil
 }
 
-// failed returns the error for one of the decoder. If the file could not be read, the decoder
-// begins again at the next use.
+// failed turns an error of the decoder into a damage. If the file could not be read, it returns
+// that error instead, and the decoder restarts at the next use.
 func (c *contents) failed(err error) error {
 	in := c.in
 	if in.err != nil {
@@ -177,7 +178,7 @@ func (c *contents) failed(err error) error {
 	return c.err
 }
 
-// openPacked opens the compressed file at path, to be read from the beginning of its contents.
+// openPacked opens the compressed file at path at the beginning of its contents.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {
@@ -200,7 +201,7 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	return g, err
 }
 
-// errForeignPacking reports a compressed file in a format that is not known.
+// errForeignPacking reports a compressed file in an unknown format.
 var errForeignPacking = errors.New("in a format that cannot be unpacked")
 
 func isDamage(err error) bool { _, ok := errors.AsType[damage](err); return ok }
@@ -238,7 +239,7 @@ func (g *generation) unpackedLines(ctx context.Context, buf []byte, emit func(p 
 	return true, nil // the next read returns the error again
 }
 
-// unpackedLong emits a line that is longer than buf in parts. b fills buf with its first ones.
+// unpackedLong emits a line in parts that is longer than buf. buf is full of its first bytes.
 func (g *generation) unpackedLong(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	quiet := g.off < g.silent
 	at, n, end := g.off, len(buf), 0

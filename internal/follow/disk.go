@@ -21,20 +21,20 @@ const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
 	// a larger folder that changes all the time is listed for at most 1/16 of the time
 	listShare = 16
-	// longest step of the clock of a file system without fractions of a second: that of FAT has 2 s
+	// longest clock step of a file system without fractions of a second: FAT has 2 s
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// descriptors that are left for other uses after a file could not be opened, and the time after
-	// which more are tried
+	// after a file could not be opened: descriptors left for other uses, and the time until more
+	// files are opened again
 	shortSpare = 2
 	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
 	// files that are checked in one poll interval: that takes 1/100 of a processor
 	safetyShare = 100
-	// the same for idle files that have events: an overflow of their queue has all files examined, and
-	// folders that are replaced are looked for with the other files
+	// the same for idle files that have events: an overflow of their queue has all files examined,
+	// and folders that are replaced are looked for with the other files
 	sweepShare = 50
 	// searches that may miss a closed file in its folder before it is taken to be removed
 	maxMissing = 3
@@ -43,7 +43,7 @@ const (
 	// files that are checked in one poll interval, if no events arrive
 	pollShare = 1000
 	// sinks that are asked in each poll interval whether their context has changed without a Write;
-	// more sinks are asked less often, since it is a quarter of the cost of idle files
+	// more sinks are asked less often, since asking is a quarter of the cost of idle files
 	changeShare = 250
 	// checks per poll interval of a file that was rotated lately, if no events arrive
 	hurryShare = 5
@@ -55,7 +55,7 @@ const (
 // number of open files. It is safe for concurrent use.
 type disk struct {
 	room  int64                // open files above which those read to their end are closed
-	short shortage             // of descriptors, which others have
+	short shortage             // lack of descriptors, if others use them
 	full  func()               // called once, when more files are open
 	tight atomic.Bool          // full was called
 	open  atomic.Int64         // files that are open
@@ -109,8 +109,8 @@ type listing struct {
 var errLater = errors.New("listed too often")
 
 // list returns the names in dir. A folder that does not change is listed once, however many sources
-// ask. A large one that changes all the time is listed for at most 1/listShare of the time; until
-// then the error is errLater.
+// ask. A large folder that changes all the time is listed for at most 1/listShare of the time; if
+// it was listed too recently, the error is errLater.
 func (d *disk) list(dir string) (listing, error) {
 	asked := d.since()
 	d.mu.Lock()
@@ -218,7 +218,7 @@ func (d *disk) reportFull() {
 	}
 }
 
-// tooMany reports whether err is due to the limit of open files.
+// tooMany reports whether err means that too many files are open.
 func tooMany(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -236,8 +236,8 @@ func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 // limit returns the number of open files above which those read to their end are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
-// A shortage is a time in which fewer files can be opened than the system's limit promises, since
-// the descriptors were inherited, or taken for debug files.
+// A shortage is a time in which fewer files can be opened than the system's limit promises, because
+// other descriptors were inherited, or debug files are open.
 type shortage struct {
 	mu    sync.Mutex
 	until time.Duration // 0: none

@@ -97,9 +97,9 @@ type Options struct {
 	// not a pattern.
 	Names []string
 
-	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they are
-	// named or match a pattern. One without a separator is matched with the last part of a path, any
-	// other with the whole path and with each of its folders.
+	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they
+	// are named or match a pattern. One without a separator is matched with the last part of a
+	// path, any other with the whole path and with each of its folders.
 	Exclude []string
 
 	// Open returns the sink for a file's lines. It is called when the file first exists.
@@ -238,8 +238,8 @@ type Follower struct {
 
 // New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
 // Options, if the checkpoint cannot be written, or if another file is at its path; that file is not
-// changed: see [IsForeign]. A checkpoint that is torn, or from another machine, is reported by Notify
-// and not used.
+// changed: see [IsForeign]. A checkpoint that is torn, or from another machine, is reported by
+// Notify and not used.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -14,10 +14,10 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// errTruncated reports that a file no longer holds the bytes that were read from it.
+// errTruncated reports that the bytes read from a file have changed or are gone.
 var errTruncated = errors.New("truncated")
 
-// A generation is one of the files that had a followed name, one after the other.
+// A generation is one of the files that had a followed name in turn.
 type generation struct {
 	*handle
 	head     []byte  // its first bytes, lineage.HeadSize at most
@@ -28,8 +28,8 @@ type generation struct {
 	// path to which a symbolic link led when it led to the file; "" if that is not known
 	realPath string
 
-	off  int64 // of the next line to be written
-	look int64 // up to which the file was searched for the end of that line
+	off  int64 // offset of the next line to be written
+	look int64 // offset up to which the end of that line was searched
 	// bytes before look: lineage.RecentSize of them, or the unfinished line if that has at most
 	// keepSize
 	recent []byte
@@ -46,8 +46,8 @@ type generation struct {
 	// file; 0: no limit
 	until        int64
 	copied       bool // it does not grow: a copy of a truncated file, or compressed
-	namedArchive bool // its name is that of a compressed file
-	// of a compressed file, to which all offsets refer; nil: it is not compressed
+	namedArchive bool // it has the name of a compressed file
+	// unpacked bytes of a compressed file, to which all offsets refer; nil if it is not compressed
 	contents *contents
 }
 
@@ -130,7 +130,7 @@ func (g *generation) ReadAt(p []byte, off int64) (int, error) {
 	return g.handle.ReadAt(p, off)
 }
 
-// Close releases what the file takes; the next use opens it again.
+// Close releases the descriptor and the decoder; the next use opens the file again.
 func (g *generation) Close() {
 	if g.contents != nil {
 		g.contents.release()
@@ -381,8 +381,7 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// changedUnread reports whether g, of which nothing was read yet, was truncated since it was
-// opened.
+// changedUnread reports whether nothing was read of g yet and it was truncated since it was opened.
 func (g *generation) changedUnread() (bool, error) {
 	if g.look > 0 || g.f == nil || g.contents != nil {
 		return false, nil
@@ -395,9 +394,9 @@ func (g *generation) changedUnread() (bool, error) {
 	return !bytes.Equal(head[:n], g.head), nil
 }
 
-// beginsWith reports whether b, the first bytes of the file, is of the content that the head is of, and
-// of what the file has now: it may have been truncated and written again between any two reads, and a
-// read meanwhile may return old bytes.
+// beginsWith reports whether the first bytes of the file, b, agree with the head and with the file
+// as it is now: it may have been truncated and rewritten between any two reads, and a read
+// meanwhile may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
 	b = b[:min(len(b), lineage.HeadSize)]
 	now := make([]byte, len(b))

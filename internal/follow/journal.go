@@ -18,9 +18,9 @@ import (
 )
 
 // A state file is a journal of records. A record has two lines: a head with the hash of the second
-// line, and JSON. The first record lists all files, each later one those that have changed since.
-// Records are appended without a sync, so they survive the death of the process, but not that of
-// the machine. From time to time a mark records that the records before it were synced, after the
+// line, and JSON. The first record lists all files, each later one the files that have changed
+// since. Records are appended without a sync, so they survive the death of the process, but not a
+// power cut. From time to time a mark records that the records before it were synced, after the
 // output was. If the machine was restarted since, only records before the last mark are valid.
 const (
 	stateVersion = 1
@@ -65,8 +65,8 @@ type savedSource struct {
 	ListsArchives bool `json:"archives,omitempty"`
 }
 
-// An entry is the JSON of a savedSource. Its siblings may be hundreds, and seldom change: a record
-// leaves them out if they are those of the entry before.
+// An entry is the JSON of a savedSource. It may list hundreds of siblings, which seldom change: a
+// record leaves them out if they equal the siblings in the entry before.
 type entry struct {
 	raw    json.RawMessage // without Beside
 	beside string          // JSON of Beside
@@ -108,7 +108,7 @@ type savedReading struct {
 	Held bool `json:"held,omitempty"`
 	// number, from 1, of a rotated file's sink; 0 for the sink of the name
 	Sink int `json:"sink,omitempty"`
-	// of the sink with that number, set in the first of its files
+	// context of the sink with that number, set in the first of its files
 	Context string `json:"context,omitempty"`
 }
 

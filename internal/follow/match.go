@@ -63,7 +63,7 @@ func (r *run) match(atStart bool) {
 			}
 		}
 	}
-	var before []string // paths of which rotated files exist
+	var before []string // paths that have rotated files
 	for _, path := range slices.Sorted(maps.Keys(pattern)) {
 		if base := lineage.RotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
 			before = append(before, base)

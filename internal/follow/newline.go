@@ -6,15 +6,16 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// Line ends. In UTF-16, a byte of a line end is not one: 0x0A may be half of another character.
+// Line ends. In UTF-16 the byte 0x0A alone is not a line end: it may be half of another character.
 var (
 	lineEnd        = []byte{'\n'}
 	lineEndUTF16LE = []byte{'\n', 0}
 	lineEndUTF16BE = []byte{0, '\n'}
 )
 
-// newline returns the line end of the file: that of UTF-16 if it begins with the byte order mark,
-// and nil if it is compressed, as its name says: its bytes are no lines, and are emitted as they come.
+// newline returns the line end of the file: a UTF-16 one after the byte order mark of UTF-16, and
+// nil if the file is compressed, as its name shows: its bytes are not lines, and are emitted as
+// they come.
 func (g *generation) newline() []byte {
 	switch {
 	case g.namedArchive && g.isCompressed():
@@ -27,7 +28,7 @@ func (g *generation) newline() []byte {
 	return lineEnd
 }
 
-// isCompressed reports whether the file begins as one of a format that is read.
+// isCompressed reports whether the file begins with the magic bytes of a known compression.
 func (g *generation) isCompressed() bool {
 	f, _ := unpack.FormatOf(g.head)
 	return f != nil
@@ -62,8 +63,8 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	return 0
 }
 
-// isControl reports whether r is in no text. After unpack.TextRun others a file does not hold UTF-16
-// any more, as its reader finds, too.
+// isControl reports whether text never contains r. After unpack.TextRun other characters the file
+// no longer holds UTF-16; its reader applies the same rule.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

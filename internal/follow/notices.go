@@ -21,7 +21,7 @@ func (s *source) absent(err error) {
 	}
 }
 
-// noFile reports why there is no file to read.
+// noFile reports why no file can be read.
 func (s *source) noFile(err error) {
 	switch {
 	case err == nil:
@@ -45,8 +45,8 @@ func (s *shared) trouble(format string, args ...any) {
 	}
 }
 
-// retry reports the reason why the file cannot be opened, unless too many are open: that is reported
-// once for all files, which take turns.
+// retry reports the reason why the file cannot be opened, unless too many files are open: they take
+// turns then, which is reported once for all of them.
 func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))

@@ -29,7 +29,7 @@ func (g *generation) content() lineage.Content {
 	return g
 }
 
-// contentsOf returns the files as those of a lineage.
+// contentsOf converts files for package lineage.
 func contentsOf(all []*generation) (of []lineage.Content) {
 	for _, g := range all {
 		of = append(of, g)
@@ -43,7 +43,7 @@ func fileOf(c lineage.Content) *generation {
 	return g
 }
 
-// startAt sets the read offset to that of step, whose file g is.
+// startAt sets the read offset to the offset of step, a step in g.
 func (g *generation) startAt(step lineage.Step) {
 	g.off, g.look, g.recent = step.From, step.From, step.Recent
 }
@@ -146,6 +146,6 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 	return g, nil
 }
 
-// IsArchive reports whether the name of a followed file is that of a compressed one, which may have
-// been rotated. Files with other names hold lines, whatever they begin with.
+// IsArchive reports whether a followed file has the name of a compressed file, which may have been
+// rotated. Files with other names hold lines, whatever bytes they begin with.
 func IsArchive(name string) bool { return lineage.IsArchive(name) }

@@ -28,7 +28,7 @@ const (
 // A pacer decides when checkpoints are due.
 type pacer struct {
 	first time.Time     // time of the first output that is in no checkpoint; zero without such output
-	bytes int64         // size of that output, as far as it is known
+	bytes int64         // known size of that output
 	next  time.Time     // earliest time of the next checkpoint
 	cost  time.Duration // cost of a checkpoint, as a moving average
 }

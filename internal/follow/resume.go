@@ -199,8 +199,8 @@ func (r *resumption) readNext() (bool, error) {
 	return true, s.nextSink()
 }
 
-// places returns the place of the file that had the name, or was to be read before the one that has
-// it, and those of the others.
+// places returns the last place, in the file that had the name or was to be read before the present
+// one, and the places in older files.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {
@@ -219,7 +219,7 @@ func (saved *savedSource) forLineage() lineage.Entry {
 	return c
 }
 
-// continueAt continues with g at the place of r, which is that of step.
+// continueAt continues with g at the place of r, which step has found in it.
 func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
@@ -232,7 +232,8 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 }
 
 // readOlder continues with the files that had already lost the name. Each sink that differed from
-// that of the name gets its context back, even if its file is gone: then it prints its held records.
+// the sink of the name gets its context back, even if its file is gone: then it prints held
+// records.
 func (r *resumption) readOlder() error {
 	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)

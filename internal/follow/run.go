@@ -29,8 +29,8 @@ type run struct {
 	ticks      int
 	step       int       // number of intervals until the next tick
 	ticked     time.Time // time of the last tick
-	nextSafety int       // the tick of the next check of all files but idle ones that have events
-	nextSweep  int       // the tick of the next check of those too
+	nextSafety int       // the tick of the next check of all files, except idle files with events
+	nextSweep  int       // the tick of the next check of these files too
 	nextChange int       // the tick of the next look for changes of sinks
 	err        error     // the first error of a sink, or errInUse
 
@@ -101,7 +101,7 @@ func (r *run) worker() {
 		s.given = 0
 		d := result{s: s}
 		d.more, d.err = s.turn(r.ctx, buf)
-		s.progress.set(s.files.progress())
+		s.lastProgress.set(s.files.progress())
 		d.given = s.given
 		d.asked = s.snapshots.wanted.Swap(false)
 		if s.unsaved() && (d.asked || r.o.Taken != nil && s.snapshots.affords(time.Now())) {

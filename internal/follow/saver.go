@@ -151,9 +151,9 @@ func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error)
 	return s, e, err
 }
 
-// load takes over the entries of a journal, including those of names that lead to no file. A name
-// is missing between the two steps of a rotation; without its entry the rotated file would not be
-// read to its end.
+// load takes over the entries of a journal, even if no file has their name now. A name is missing
+// between the two steps of a rotation; without its entry the rotated file would not be read to its
+// end.
 func (w *saver) load(j journal) {
 	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
 	w.known = nil

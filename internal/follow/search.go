@@ -18,7 +18,7 @@ type search struct {
 	lineage  *lineage.Log // which of the siblings are to be read
 	family   *family      // siblings at the last check
 	realPath string       // path with symbolic links resolved, at the last check
-	pending  bool         // files may be missing in ahead and are searched
+	pending  bool         // some files to be read may not be found yet
 
 	foreign string                    // name of an archive that cannot be unpacked
 	cut     map[lineage.ID]cutArchive // archives that may still be written
@@ -70,7 +70,8 @@ func (s *search) unreadable() bool {
 }
 
 // openAll opens the file that the name leads to, and its siblings, as they are at one moment. The
-// error is errLater if not all can be opened at the moment, or that of the file of the name.
+// error is errLater if some siblings cannot be opened at the moment; any other is the reason why
+// now is nil.
 func (s *search) openAll() (now *generation, all lineage.Folder, beside *family, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -154,9 +155,9 @@ func (s *search) sortAhead(f *files, g *generation, beside *family) {
 	}
 }
 
-// resolve records the path of g, to which the name leads, with symbolic links resolved. held are the
-// open files. If the name
-// leads to another file by now, the next search has to begin at the path before.
+// resolve records the path of g, to which the name leads, with symbolic links resolved. held are
+// the open files. If the name leads to another file by now, the next search has to begin at the
+// path before.
 func (s *search) resolve(g *generation, held []*generation) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil || g == nil {
@@ -175,8 +176,8 @@ func (s *search) resolve(g *generation, held []*generation) {
 	}
 }
 
-// firstRealPath returns the path at which the search of the next run begins if the name is a symbolic link:
-// that of the current file, after which others may be waiting.
+// firstRealPath returns the path at which the next run begins to search if the name is a symbolic
+// link: the path of the current file cur, since files after it may be unread.
 func (s *search) firstRealPath(cur *generation) string {
 	if cur != nil && cur.realPath != "" {
 		return cur.realPath

@@ -21,8 +21,8 @@ type source struct {
 	search    search    // finds the files
 	arrivals  arrivals  // counts the files that got the name
 	origin    origin    // where reading begins
-	snapshots snapshots // when the state is recorded
-	schedule  schedule  // when the next turn is
+	snapshots snapshots // decides when the state is recorded
+	schedule  schedule  // queues its turns
 
 	out     *outlet   // nil until a file exists
 	read    time.Time // time at which cur was last read to its end
@@ -32,11 +32,10 @@ type source struct {
 	truncations int        // times that the file was truncated
 	truncatedID lineage.ID // ID of a file that was truncated, while a copy of it is read
 
-	progress sharedProgress // at the end of the last turn
+	lastProgress sharedProgress // at the end of the last turn
 }
 
-// shared is what the parts of a source have in common: which name it is, and what they report to its
-// run.
+// shared is the state that all parts of a source use: its name, and what they report to the run.
 type shared struct {
 	f    *Follower
 	name string // the name in Options.Names, or the path that matched a pattern
@@ -47,8 +46,8 @@ type shared struct {
 	dirty       bool   // something is not in the last snapshot
 }
 
-// A schedule is when a source has its turns. It is used by the goroutine of Run only, also during a
-// turn.
+// A schedule is the state that the run keeps of a source. Only the goroutine of Run uses it, also
+// during a turn.
 type schedule struct {
 	queued, running bool
 	again           bool      // another turn is needed after the running one
@@ -60,7 +59,7 @@ type schedule struct {
 // An origin is where reading begins in the files that exist at the start.
 type origin struct {
 	saved    *savedSource // entry in the checkpoint, until its files are found
-	searches int          // for the last file of saved while files were being renamed; at most maxTries
+	searches int          // repeated searches for the last file of saved; at most maxTries
 
 	start Start // without an entry
 	// time of a checkpoint that does not list the name: files written later are new, rotated ones
@@ -69,8 +68,8 @@ type origin struct {
 	whole bool // existing rotated files are read too
 }
 
-// predecessor returns what is known of the file before the first one, if there is no entry. began is
-// when Run was called.
+// predecessor returns what is known of the file before the first one, if there is no entry. began
+// is when Run was called.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:
@@ -372,8 +371,8 @@ func (s *source) nextSink() error {
 	return s.release(last, s.old)
 }
 
-// release closes out, unless lines may still be written to it: it is the sink of the current file,
-// of one that is to be read, or of one in the lists of rotated files.
+// release closes out, unless lines may still be written to it, because it is the sink of the name,
+// of a waiting file, or of a file in read.
 func (s *source) release(out *outlet, read ...[]*generation) error {
 	if out == s.out {
 		return nil

@@ -13,15 +13,15 @@ type Stats struct {
 	Files     int   // names of Options.Names, and names that match a pattern, that lead to a file
 	ReadBytes int64 // total of bytes passed to sinks to be printed
 
-	// LagBytes is what is in the files and was not passed to a sink yet. An unfinished line is part
-	// of it.
+	// LagBytes is the number of bytes in the files that were not passed to a sink yet, with
+	// unfinished lines.
 	LagBytes int64
 
 	LostBytes int64 // total of Event.Lost
 	Losses    int64 // number of events about a loss, also one whose size is not known
 
-	// CheckpointAge is the time for which output has been in no checkpoint, or in none that is
-	// valid, because the reader of the output has not taken it; 0 if all output is in one.
+	// CheckpointAge is the age of the oldest output that no valid checkpoint covers, for instance
+	// because the reader of the output has not taken it; 0 if a checkpoint covers all output.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
 	CheckpointErrors int64 // number of failed attempts to write or sync one
@@ -34,7 +34,7 @@ func (f *Follower) Stats() Stats {
 	f.mu.Lock()
 	places := make(map[string]progress, len(f.sources))
 	for path, s := range f.sources {
-		places[path] = s.progress.get()
+		places[path] = s.lastProgress.get()
 	}
 	f.mu.Unlock()
 	for path, p := range places {

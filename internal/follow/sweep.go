@@ -26,8 +26,8 @@ func (s *source) isIdle() bool {
 		s.arrivals.isEven() && !s.f.disk.crowded()
 }
 
-// sweep starts turns of the sources that are not idle. If all is set, it has the files of the others
-// compared too, for changes that the system does not report, such as those of mapped memory: in one
+// sweep starts turns of the sources that are not idle. If all is set, it has the files of the
+// others compared too, for changes without an event, such as writes to mapped memory: in one
 // goroutine, which costs a third of their turns.
 func (r *run) sweep(all bool) {
 	if all && r.sweeping { // a file system has not answered since the last sweep

@@ -80,10 +80,11 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	})
 }
 
-// votesOf tells from their times whether the numbers in the names of files of one shape grow with
-// age: of the neighbours, sorted by number, it counts the pairs whose time grows, less the pairs
-// whose time shrinks. An archive's time may be that of its compression. So it is compared with the
-// times of other archives, and with a plain file's only if the archive is the older of the two.
+// votesOf returns a positive number if, by the files' times, the numbers in names of one shape grow
+// with time, and a negative one if they shrink: it sorts the files by number, and counts neighbours
+// whose time grows, less neighbours whose time shrinks. The time of an archive may be the time of
+// its compression. So it is compared with other archives, and with a plain file only if it is
+// older.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

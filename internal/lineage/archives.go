@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// An archive is a rotated file that was compressed: app.log.1.gz. It has another inode than the
-// file it was made of. So it is recognised by its text: the bytes at the beginning and the bytes
-// before a place, which a checkpoint keeps as hashes. Archives are read only if lines of them are
+// An archive is a rotated file that was compressed: app.log.1.gz. Its inode is not the inode of the
+// plain file. So it is recognised by its text: the bytes at the beginning and the bytes before a
+// place, which a checkpoint keeps as hashes. Archives are read only if some of their lines are
 // missing, because the files were rotated and compressed before they could be read.
 
 // unseenArchives opens the archives of files that were not read, or not to their end, and that are
@@ -64,7 +64,7 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 				unseen = append(unseen, step)
 				continue
 			}
-			later = true // such as one that was closed, and cannot be opened again now
+			later = true // it was closed, and cannot be opened again now
 		}
 		c.Close()
 	}
@@ -72,7 +72,7 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 }
 
 // mayBeOfEmpty reports whether f may be the archive of a file that was empty when it was closed and
-// got a late line: f is new, and such a file is gone. Nothing else can tell.
+// got a late line: f is new, and an empty file is gone. There is no better evidence.
 func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	isGone := func(m Mark) bool { return m.Off == 0 && !beside.has(m.ID()) }
 	isOld := func(a File) bool { return a.ID == f.ID }
@@ -92,9 +92,9 @@ type looked struct {
 
 func (l looked) State() State { return l.state }
 
-// isArchived reports whether c is the archive f of a file in held, or of one that was read or must
-// not be read. If lines were added to a file after it was read, they are to be read from the offset
-// from. The result false is not valid if ctx is done. The only error is ErrLater.
+// isArchived reports whether c, opened as f, is the archive of a file that is in held, was read, or
+// must not be read. If lines were added to a file after it was read, they are to be read from the
+// offset from. The result false is not valid if ctx is done. The only error is ErrLater.
 func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked
@@ -142,7 +142,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 			return 0, ctx.Err() == nil, nil
 		}
 		if m.Len == HeadSize { // else too few bytes are equal
-			// of a file that was truncated there is a mark, and one of its copy
+			// a truncated file and its copy have a mark each
 			from = max(from, m.Off)
 		}
 	}

@@ -34,7 +34,7 @@ const MaxKnown = 8
 func (l *Log) Entry(held []Content) Entry {
 	e := Entry{Read: l.read[max(0, len(l.read)-MaxKnown):]}
 	e.Beside, e.ListsArchives = l.knownFiles(held)
-	if l.Unpacks { // files that are there now may be compressed before the next run
+	if l.Unpacks { // existing files may be compressed before the next run
 		e.Read = slices.Concat(l.lastGone(MaxKnown), lastMarks(l.read, MaxKnown, l.LastChange))
 	}
 	return e

@@ -11,7 +11,7 @@ import (
 // A Family is the set of files beside a followed one, under names that rotation gives, at one
 // moment.
 type Family struct {
-	Files      []File          // but archives
+	Files      []File          // all but archives
 	Archives   []File          // rotated files that were compressed
 	hasArchive map[string]bool // paths that archives had before they were compressed
 	// files may be missing, since a folder or a file in it could not be looked at: no permission,

@@ -2,7 +2,7 @@
 // it since, which files are only copies or archives of lines that were read, and in which order the
 // others must be read.
 //
-// It is a value that is fed with listings and a checkpoint. Files are opened by its [Opener] alone;
+// Its input are listings and a checkpoint. Files are opened by its [Opener] alone;
 // it starts no goroutine and asks no clock. It compares files by their first bytes and those before
 // the place up to which lines were read.
 package lineage
@@ -29,7 +29,7 @@ const (
 	burstTime = time.Minute // between the last changes of the files of a burst
 )
 
-// ErrLater reports that something cannot be decided now: a file may be incomplete, or not to be
+// ErrLater reports that a question cannot be decided now: a file may be incomplete, or cannot be
 // opened at the moment.
 var ErrLater = errors.New("not decided yet")
 
@@ -49,11 +49,11 @@ type File struct {
 
 // A State describes an open file. Sizes and offsets of an archive refer to its contents.
 type State struct {
-	File             // its size is that of the last look
+	File             // its size at the last look
 	Head      []byte // its first bytes, HeadSize at most
-	Off, Look int64  // of the next line to be written, and up to which its end was searched
+	Off, Look int64  // offsets of the next line to be written, and up to which its end was searched
 	Recent    []byte // bytes before Look
-	Length    int64  // of an archive's contents; -1: it was not unpacked to its end yet
+	Length    int64  // size of an archive's contents; -1 until it was unpacked to its end
 	Damaged   bool   // the rest of an archive cannot be unpacked
 	Opaque    bool   // it holds no lines, but compressed bytes that are read as they are
 }
@@ -73,9 +73,9 @@ type Opener interface {
 	// Look returns the state of an open file, with the size, the time and the first bytes that it
 	// has now.
 	Look(c Content) (State, error)
-	// Keep is told that c, which was opened as f, will be read, and frees what it does not need
-	// until then. It returns false if c may still be written, so that its comparisons do not count
-	// yet.
+	// Keep prepares c, which was opened as f, for being read later, and frees its memory and
+	// descriptor until then if they are scarce. It returns false if c may still be written, so that
+	// comparisons with it are not final.
 	Keep(c Content, f File) bool
 }
 

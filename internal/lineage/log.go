@@ -34,8 +34,8 @@ func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
 
-// Known reports whether c has a record, and from where it is to be read on if it was read and
-// closed.
+// Known reports whether c has a record. If c was read and closed, from is the offset at which
+// reading continues.
 func (l *Log) Known(c Content) (from int64, known bool) {
 	r, known := l.records.recordOf(c)
 	return r.mark.Off, known && r.read
@@ -94,10 +94,9 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 	return claimed, late
 }
 
-// unseen does what Successors does for files that are not compressed. The
-// records decide which files are younger, not times, since clocks may be set back. One exception: a
-// file with an old time whose compressed form existed before is taken for an archive that someone
-// has unpacked.
+// unseen does what Successors does for plain files. The records decide which files are younger, not
+// times, since clocks may be set back. One exception: if a file has an old time and an archive of
+// it existed before, someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
@@ -131,7 +130,7 @@ func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Conten
 }
 
 // leavesArchiveOf reports whether the archive of the file at path is not to be read. Otherwise the
-// file may be the one that is being compressed.
+// file may be about to be compressed.
 func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
 	isKnown := func(a File) bool { return packedBase(a.Path) == path && l.isLeftOut(a) }
 	return !l.Unpacks || slices.ContainsFunc(beside.Archives, isKnown) || l.family != nil && slices.ContainsFunc(l.family.Archives, isKnown)
@@ -173,9 +172,9 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. The files in reading are older; the
-// ones that are not in beside were removed, and another file may have their last known name. target
-// is the path to which a symbolic link led before, or "": such a link leads to higher and higher
+// SortByAge sorts the files from the oldest to the youngest. The files in reading are older; if
+// they are not in beside, they were removed, and another file may have their last known name.
+// target is the path to which a symbolic link led before, or "": it leads to higher and higher
 // numbers.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string

@@ -24,7 +24,7 @@ func IsArchive(name string) bool {
 	})
 }
 
-// IsPacked reports whether a compressed or temporary file has such a name.
+// IsPacked reports whether name is the name of a compressed or temporary file.
 func IsPacked(name string) bool { return packedBase(name) != "" }
 
 // packedBase returns name without the suffix of a compression; "" if it has none.

@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// Records keep what any log reads, has read or must not read. A file that exists has a record, a
-// file that no longer exists a mark. Archives that a log does not read are in Log.leftOut, and the
-// part of all this that the next run needs is in Checkpoint. Records are safe for concurrent use.
+// Records list the files that the logs read, have read or must not read. A file that exists has a
+// record, a file that no longer exists a mark. Archives that a log does not read are in
+// Log.leftOut, and the part of all this that the next run needs is in Checkpoint. Records are safe
+// for concurrent use.
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // of files that exist
-	// of files that a log has read or left out and that no longer exist: their archives are
-	// recognised by them; see lastMarks
+	// marks of files that a log has read or left out and that no longer exist, by which their
+	// archives are recognised; see lastMarks
 	goneMarks map[*Log][]Mark
 }
 
-// NewRecords returns records of no file.
+// NewRecords returns empty records.
 func NewRecords() *Records {
 	return &Records{byID: make(map[ID]*record), goneMarks: make(map[*Log][]Mark)}
 }
@@ -283,8 +284,8 @@ func (l *Log) prune(there *Family, now Content) {
 	}
 }
 
-// hasRead reports whether c was read to its end: the record of its inode may be that of an earlier
-// file.
+// hasRead reports whether c was read to its end. The record of its inode may describe an earlier
+// file, so their times are compared.
 func (f *Records) hasRead(c File) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 type Folder struct {
 	Family *Family
 	Now    Content   // the file that has the name, or nil
-	Files  []Content // those of Family and Now, which is the first
+	Files  []Content // Now first, then the files of Family
 }
 
 // Open opens the files in beside, besides now, which has the name. The error is ErrLater if some
@@ -50,7 +50,7 @@ type Resumption struct {
 	// the file that was being read, or its archive; without a Content if it is missing
 	Found  Step
 	Broken Content // an archive that begins like it and is damaged before the place, or nil
-	Older  []Older // those of the other places, in their order
+	Older  []Older // the files of the other places, in their order
 
 	log      *Log
 	opener   Opener
@@ -58,8 +58,8 @@ type Resumption struct {
 	last     Mark    // of Found
 	older    []Place // of Older
 	folder   Folder
-	files    []Content // the others that are there; nil for each that was chosen
-	archives []Content // the same of archives
+	files    []Content // existing files, nil for each chosen one
+	archives []Content // existing archives, nil for each chosen one
 }
 
 // Resume finds, among the files of f, the file that a checkpoint was reading. It records nothing
@@ -114,8 +114,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Record records what the checkpoint says about its files: which existing ones must not be read,
-// and marks of the ones that are gone. After that the files that were found can be claimed.
+// Record takes over from the checkpoint which existing files must not be read, and the marks of
+// files that are gone. After that the files that were found can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
 	// before the marks of younger files are added
@@ -169,8 +169,8 @@ func (l *Log) archivesSince(open Opener, from Entry, beside *Family, last Mark) 
 	return found, later
 }
 
-// leaveArchive reports whether the archive of the file of p, which was read to its end, is there.
-// It is not to be read.
+// leaveArchive leaves out the archive of the file of p if the file was read to its end. It reports
+// whether there is such an archive.
 func (r *Resumption) leaveArchive(p Place) bool {
 	for i, c := range r.archives {
 		if c == nil {
