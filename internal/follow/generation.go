@@ -141,6 +141,11 @@ func (g *generation) Close() {
 // unfinished reports whether the file has bytes after the last line end.
 func (g *generation) unfinished() bool { return g.look > g.off }
 
+// isAs reports whether the file had the size and the time of info at the last look.
+func (g *generation) isAs(info fs.FileInfo) bool {
+	return info.Size() == g.size && info.ModTime().Equal(g.mtime)
+}
+
 // seek sets the read offset to off, the beginning of a line.
 func (g *generation) seek(off int64) error {
 	before := make([]byte, min(off, lineage.RecentSize))

@@ -115,19 +115,15 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
-		if more, err = s.readLate(ctx, buf); err != nil {
-			return false, err
-		}
-		begun, err := s.begin()
-		s.watch()
-		return more || begun, err
+		return s.first(ctx, buf)
 	}
 	same := there && id == s.newest().id
+	var nameErr error // why the file of the name cannot be opened
 	if !same || s.search.pending {
 		s.watch()
-		err = s.discover(lineage.Predecessor{Content: s.cur.content()})
+		nameErr = s.discover(lineage.Predecessor{Content: s.cur.content()})
 	}
-	if same && len(s.ahead) == 0 && s.cur.look == 0 && !(info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)) {
+	if same && len(s.ahead) == 0 && s.cur.look == 0 && !s.cur.isAs(info) {
 		switched, err := s.truncatedUnread()
 		if errors.Is(err, errLater) {
 			return false, nil
@@ -136,15 +132,9 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 			return true, err
 		}
 	}
-	unchanged := same && id == s.cur.id && info.Size() == s.cur.look && info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)
 	g := s.cur
-	g.until = 0
-	if !unchanged && g.contents == nil && s.attentive() {
-		// lines written to it after this moment may be younger than those read from other files now
-		if info, err := g.Stat(); err == nil {
-			g.until = max(info.Size(), 1)
-		}
-	}
+	unchanged := same && id == g.id && info.Size() == g.look && g.isAs(info)
+	s.limit(g, unchanged)
 	if more, err = s.readLate(ctx, buf); err != nil {
 		return false, err
 	}
@@ -152,29 +142,9 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	if !unchanged {
 		again, err = g.lines(ctx, buf, s.emit(g))
 	}
-	switch {
-	case errors.Is(err, errTruncated):
-		err = s.truncated()
-		if errors.Is(err, errLater) {
-			return more, nil
-		}
-		return true, err
-	case isDamage(err):
-		grows := s.search.mayGrow(g)
-		if !grows {
-			s.search.damaged(g, err)
-		}
-		return more || !grows, nil
-	case errors.Is(err, errMoved):
-		err = s.moved(ctx, g)
-		return !s.search.pending, err
-	case err != nil:
-		return more, s.failed(ctx, g, err)
-	case again:
-		if g.skips && g.off > 0 && s.out.knowsContext() {
-			err = g.skip()
-		}
-		return true, s.failed(ctx, g, err)
+	if again || err != nil {
+		switched, err := s.stopped(ctx, g, err)
+		return more || switched, err
 	}
 	s.read, s.missing = time.Now(), 0
 	if same && len(s.ahead) == 0 {
@@ -184,18 +154,73 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		s.trouble("")
 		return more, nil
 	}
-	switch {
-	case there && err != nil:
-		s.retry(err)
-	case there:
-	case noStat == nil:
-		s.trouble("is %v; waiting for a regular file", irregular(info))
-	default:
-		s.absent(noStat)
-	}
+	s.reportName(info, noStat, nameErr)
 	s.attention = true
 	switched, err := s.rotated(ctx, buf, there)
 	return more || switched, err
+}
+
+// first does what turn does if there is no current file.
+func (s *source) first(ctx context.Context, buf []byte) (more bool, err error) {
+	if more, err = s.readLate(ctx, buf); err != nil {
+		return false, err
+	}
+	begun, err := s.begin()
+	s.watch()
+	return more || begun, err
+}
+
+// limit sets the offset to which the current file g is read in this turn.
+func (s *source) limit(g *generation, unchanged bool) {
+	g.until = 0
+	if unchanged || g.contents != nil || !s.attentive() {
+		return
+	}
+	// lines written to it after this moment may be younger than those read from other files now
+	if info, err := g.Stat(); err == nil {
+		g.until = max(info.Size(), 1)
+	}
+}
+
+// stopped handles a turn that did not reach the end of the current file g, because of err or because
+// it has more lines. It reports whether another turn may find lines.
+func (s *source) stopped(ctx context.Context, g *generation, err error) (more bool, _ error) {
+	switch {
+	case errors.Is(err, errTruncated):
+		err = s.truncated()
+		if errors.Is(err, errLater) {
+			return false, nil
+		}
+		return true, err
+	case isDamage(err):
+		grows := s.search.mayGrow(g)
+		if !grows {
+			s.search.damaged(g, err)
+		}
+		return !grows, nil
+	case errors.Is(err, errMoved):
+		err = s.moved(ctx, g)
+		return !s.search.pending, err
+	case err != nil:
+		return false, s.failed(ctx, g, err)
+	}
+	if g.skips && g.off > 0 && s.out.knowsContext() {
+		err = g.skip()
+	}
+	return true, s.failed(ctx, g, err)
+}
+
+// reportName reports that the name does not lead to the current file, if the file to which it leads
+// cannot be read: info and noStat are the results of lookAt, nameErr is the error of opening it.
+func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
+	switch {
+	case noStat != nil:
+		s.absent(noStat)
+	case !info.Mode().IsRegular():
+		s.trouble("is %v; waiting for a regular file", irregular(info))
+	case nameErr != nil && !errors.Is(nameErr, fs.ErrNotExist) && !errors.Is(nameErr, lineage.ErrIrregular):
+		s.retry(nameErr) // else it has just lost the name again
+	}
 }
 
 // failed reports that g could not be read because of err. It returns err only if a sink returned it
