@@ -54,7 +54,7 @@ func (f *Filter) survive(do func(), all int) (end int) {
 		f.line--
 		f.plain(line.text, 1)
 		f.quietly(func() {
-			f.diagnose(0, fmt.Sprintf("symfilter failed on this line, which is printed as it is; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)]))
+			f.diagnose(0, fmt.Sprintf("symfilter failed on this line, which is printed unchanged; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)]))
 		})
 	}()
 	f.current.text, f.current.end = nil, 0

@@ -49,7 +49,7 @@ func TestAPanicCostsOneLine(t *testing.T) {
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			want := []string{"4: symfilter failed on this line, which is printed as it is; please report this bug: a fault of the embedding program"}
+			want := []string{"4: symfilter failed on this line, which is printed unchanged; please report this bug: a fault of the embedding program"}
 			if diff := cmp.Diff(want, reports); diff != "" {
 				t.Errorf("diagnostics (-want +got):\n%s", diff)
 			}

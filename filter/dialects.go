@@ -70,9 +70,9 @@ type Dialects struct {
 	// contain the header of a trace. It is nil if lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
-	// Logged returns a time before which the current line was written, or zero if it is not known.
-	// It is called when a trace begins. A file at a path in the log that was changed later needs a
-	// stronger proof. Nil: the times are not known.
+	// Logged returns the latest time at which the current line may have been written, or zero if
+	// this is unknown. It is called when a trace begins. A file at a path in the log that was
+	// changed later needs a stronger proof. Nil: the times are unknown.
 	Logged func() time.Time
 
 	// NoHold judges each frame using only the frames before it, and never holds lines back. Whole

@@ -44,7 +44,7 @@ func (m *module) buildID() buildid.ID { return m.binary.Value().id }
 
 // An interval is an address range mapped to one module.
 type interval struct {
-	start, end uint64 // inclusive, so that a map may end at 2^64-1
+	start, end uint64 // inclusive, since a map may end at 2^64
 	rel        uint64 // module-relative address of start
 	mod        *module
 	mode       markup.Mode

@@ -176,7 +176,7 @@ func locateFrames(t *tracer, frames []*judge.Frame) {
 func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
 		stack := debug.Stack()
-		f.o.Diagnose(Diagnostic{Line: t.next() + lines, Byte: 1, Message: fmt.Sprintf("symfilter failed on this line, which is printed as it is; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)])})
+		f.o.Diagnose(Diagnostic{Line: t.next() + lines, Byte: 1, Message: fmt.Sprintf("symfilter failed on this line, which is printed unchanged; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)])})
 	}
 }
 
@@ -437,8 +437,8 @@ func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 	}
 }
 
-// hasRoom reports whether another line with this number of frames may be held back after a line of
-// size bytes. If both are 0, the line is already held.
+// hasRoom reports whether another line may still be held back after a line with this many bytes and
+// frames. If both are 0, that line is already held.
 func (t *tracer) hasRoom(size, frames int) bool {
 	lines, bytes := t.limits()
 	held := len(t.buffered)

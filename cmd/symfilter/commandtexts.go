@@ -35,11 +35,11 @@ Other tools read the report with names as XML, as the text of Valgrind itself
   symfilter -s out/symbols --style=valgrind report.xml
   symfilter -s out/symbols --output=suppressions report.xml
 
---baseline, --diff and --gate let a build fail for new errors: symfilter help
+--baseline, --diff and --gate make a build fail for new errors: symfilter help
 gates.
 `
 	callgrindText = `Prints the functions of a profile and their costs; functions of stripped
-programs get their names. Profiles are those of Callgrind, Cachegrind and other
+programs get their names. It reads profiles of Callgrind, Cachegrind and other
 producers of the format.
 
   symfilter callgrind -s /srv/symbols callgrind.out.4711
@@ -47,8 +47,8 @@ producers of the format.
   symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
   symfilter callgrind --output=pprof:prof.pb.gz callgrind.out.4711
 
-Several FILEs are one profile: those of the threads, the parts or the processes
-of a run, whose costs are added up. symfilter FILE..., without the word
+Several FILEs, such as the threads, parts or processes of a run, are one
+profile; their costs are added up. symfilter FILE..., without the word
 callgrind, prints a table for each.
 
 Costs of a stripped program are exact by function; by line and inlined call only
@@ -57,7 +57,7 @@ that call each other are marked with their cycle: <cycle 1>.
 
 --diff compares two profiles, or the sums of several, by function: symbols,
 clones of functions and levels of recursion may differ. With --source, lines are
-compared too, of files whose text both sides have. --limit lets a build fail if
+compared too, in files whose text both sides have. --limit makes a build fail if
 a cost has grown: symfilter help gates.
 
   symfilter callgrind --diff before.out after.out
@@ -107,14 +107,14 @@ were loaded is inferred from the addresses, as for Valgrind's XML; --map or
 	addrText = `Prints the functions, files and lines at addresses of one program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
 with or without 0x, and are those of the file: what nm and objdump print, and
-what a log prints after the + of (app+0x1a25). Of a return address, subtract 1.
+what a log prints after the + of (app+0x1a25). Subtract 1 from a return address.
 
   symfilter addr -s out/symbols libledger.so 0x1a25 0x1917
   symfilter addr eecd138796b4297ca7ee7bb08854e1173fee4bff 1a25
   symfilter addr --output=json app 0x1df8 | jq .frames
 
-The debug file is looked for as for a log. An answer looks as that of
-addr2line -a -i -f -p; for an address of data it is the variable:
+The debug file is looked for as for a log. Answers look like those of addr2line
+-a -i -f -p; for an address of data it is the variable:
 
   0x1a25: Pool::destroy(Pool*) at /src/pool.h:18:5
    (inlined by) Book::close() at /src/ledger.cc:31:3
@@ -129,7 +129,7 @@ folders that flags name, the cache of debuginfod, and its servers, each of which
 is asked once. It also reports which restrictions of the sandbox this system
 has. Its flags are those of symfilter.
 
-  symfilter doctor -s out/symbols                    the places alone
+  symfilter doctor -s out/symbols                    only the places
   symfilter doctor 93ac61ec5a8eb1396f9fbd350e3169a558528a40
   symfilter doctor /usr/bin/app                      an ELF file
   symfilter doctor crash.log                         a log, report or profile
@@ -143,7 +143,7 @@ be needed, and prints what would help. - is a log on standard input.
 
   symfilter doctor --report -s out/symbols crash.log >report.txt
 
-Of the log it has addresses, build IDs, base names of modules and the shape of
+From the log it has addresses, build IDs, base names of modules and the shape of
 unresolved lines. Read it before you publish it.
 
 Exits with 1 if a place is out of order, or if the debug file was not found; for
@@ -173,15 +173,15 @@ or the date of the commit that symfilter was built from.
 `
 	helpText = `Prints the first help page, the page of a COMMAND, or the page of a TOPIC:
 
-  elements     what is read in a log, and what is printed for it
+  elements     elements in a log, and how they are printed
   dialects     the backtraces without markup that are resolved
   finding      how debug files are found
   source       source lines below frames, and links to them
-  findings     errors of programs as results that builds read
+  findings     errors of programs as results for builds
   follow       files that are still being written
   collectors   rsyslog, syslog-ng, containerd and other programs
   devices      logs of serial ports, firmware and kernels
-  gates        what lets a build fail: new errors, limits of costs
+  gates        what makes a build fail: new errors, limits of costs
   exit-status  what the exit status means
   flags        all flags
 `

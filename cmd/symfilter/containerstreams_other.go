@@ -9,5 +9,5 @@ import (
 
 // containerStreams returns an error: on this system containerd passes no descriptors.
 func containerStreams() (streams []*os.File, ready *os.File, err error) {
-	return nil, nil, errors.New("container-log is not for this system")
+	return nil, nil, errors.New("container-log is not supported on this system")
 }

@@ -86,7 +86,7 @@ func (c *config) sides(files []string) (before, after []string, err error) {
 		before, after = files[:1], files[1:]
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil, usageError{fmt.Errorf("--diff compares OLD with NEW: name two files, or any number on both sides of a word --, as in --diff old/* -- new/*")}
+		return nil, nil, usageError{fmt.Errorf("--diff compares OLD with NEW: name two files, or any number on both sides of --, as in --diff old/* -- new/*")}
 	}
 	return before, after, nil
 }

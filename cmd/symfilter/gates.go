@@ -129,7 +129,7 @@ func (g *gateFlags) load(diag *diagnostics) error {
 		g.file = new(gate.Baseline)
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--baseline %s: there is no such file; to make one of the present findings, add --baseline-update", g.baseline)
+		return fmt.Errorf("--baseline %s: no such file; to make it from the current findings, add --baseline-update", g.baseline)
 	case err != nil:
 		return fmt.Errorf("--baseline %s: %w", g.baseline, wording.Cause(err))
 	}
@@ -142,7 +142,7 @@ func (g *gateFlags) load(diag *diagnostics) error {
 		return fmt.Errorf("--baseline %s: %w", g.baseline, wording.Cause(err))
 	}
 	if g.file.Foreign > 0 {
-		diag.printf("--baseline %s: line %d is not that of a finding, nor a comment with # before it", g.baseline, g.file.Foreign)
+		diag.printf("--baseline %s: line %d is neither a finding nor a comment with # before it", g.baseline, g.file.Foreign)
 	}
 	return nil
 }

@@ -5,15 +5,15 @@ import "github.com/symfilter/symfilter/internal/cli"
 // topics is the table of topics, in the order of their lists.
 func topics() []cli.Topic {
 	return []cli.Topic{
-		{Name: "elements", About: "what is read in a log, and what is printed for it", Section: "ELEMENTS", Text: elementsText},
+		{Name: "elements", About: "elements in a log, and how they are printed", Section: "ELEMENTS", Text: elementsText},
 		{Name: "dialects", About: "the backtraces without markup that are resolved", Section: "BACKTRACES WITHOUT MARKUP", Text: dialectsText()},
 		{Name: "finding", About: "how debug files are found", Section: "FINDING DEBUG FILES", Text: findingText},
 		{Name: "source", About: "source lines below frames, and links to them", Section: "SOURCE LINES AND LINKS", Text: sourceHelp},
-		{Name: "findings", About: "errors of programs as results that builds read", Section: "RESULTS FOR BUILDS", Text: findingsHelp},
+		{Name: "findings", About: "errors of programs as results for builds", Section: "RESULTS FOR BUILDS", Text: findingsHelp},
 		{Name: "follow", About: "files that are still being written", Section: "FOLLOWING FILES", Text: followText},
 		{Name: "collectors", About: "rsyslog, syslog-ng, containerd and other programs", Section: "IN OTHER PROGRAMS' PIPELINES", Text: collectorsText},
 		{Name: "devices", About: "logs of serial ports, firmware and kernels", Section: "DEVICES", Text: devicesText},
-		{Name: "gates", About: "what lets a build fail: new errors, limits of costs", Section: "GATES", Text: gatesText + kindsHelp()},
+		{Name: "gates", About: "what makes a build fail: new errors, limits of costs", Section: "GATES", Text: gatesText + kindsHelp()},
 		{Name: "exit-status", About: "what the exit status means", Section: "EXIT STATUS", Text: exitText},
 		{Name: cli.AllFlags, About: "all flags"},
 	}
@@ -31,7 +31,7 @@ These describe the process, and are printed as one line for each module:
                                   0x2000 bytes of module 0 from its address 0x0
                                   on are mapped at 0x1000
 
-These are printed as what they name:
+These are replaced by their meaning:
 
   {{{bt:1:0x1234:ra}}}            a frame of a backtrace: number and address
   {{{pc:0x1234}}}                 an address of code
@@ -45,9 +45,9 @@ one byte before, and :pc means the exact address. Without either, frame 0 of a
 backtrace is exact, and other frames and pc elements are return addresses; if
 only the other address has a line, that one is used.
 
-Text around elements is kept, and so are elements that are not understood. An
-address without a name is printed with its module, offset and build ID; outside
-of all maps it is printed as (no module) or in [[[ and ]]].
+Text around elements and unknown elements are unchanged. An address without a
+name is printed with its module, offset and build ID; outside of all maps it is
+printed as (no module) or in [[[ and ]]].
 
 The format: https://llvm.org/docs/SymbolizerMarkupFormat.html
 `
@@ -93,13 +93,13 @@ optimization. Names of files are relative to the current folder: run symfilter
 in the root of the repository, with --prefix-map if it was built elsewhere.
 
 An error is shown at the innermost frame of the program's own code; --own and
---system change what is own. A report that is cut off, and errors for which
-there was no memory, are results themselves: less would look like a success.
+--system change what is own. A truncated report, and errors that did not fit in
+memory, are results themselves, so that an incomplete run never looks clean.
 
 SARIF has what GitHub takes: 25,000 results of a tool, of which it shows 5,000,
 and 10 MB after compression; faults come before warnings and notes, and what is
-left out is counted in the file. GitHub knows a result again by its stack. With
---sarif-hash=line it is the source line, as for results of other tools.
+left out is counted in the file. GitHub recognizes a result by its stack, or
+with --sarif-hash=line by its source line, like results of other tools.
 `
 	sourceHelp = `--source prints source lines below the frames of the program's own code:
 
@@ -108,17 +108,17 @@ left out is counted in the file. GitHub knows a result again by its stack. With
 
 The text of a source file is taken from the debug information, if it is embedded
 there (clang -gdwarf-5 -gembed-source); from a file below --source-root; or from
-a debuginfod server, if one is named. --prefix-map leads from the paths in debug
-information to those of this machine. An absolute path must be below a root, a
+a debuginfod server, if one is named. --prefix-map translates paths in debug
+information to paths on this machine. An absolute path must be below a root, a
 relative one is looked for in the current folder, if that is below a root, and
 in each root. Files elsewhere are never opened, and nothing is guessed from the
 end of a path. symfilter -v shows where each file was looked for.
 
 If debug information has a checksum of the file, as clang writes it, another
-version of the file is not shown, which is reported. Without one, the text may
-not be that of the program: this is reported once for each file.
+version of the file is reported and not shown. Without a checksum, the text may
+be from another version: this is reported once for each file.
 
---source-url makes links of files and lines, on terminals that have colours
+--source-url turns files and lines into links, on terminals that have colours
 (--hyperlink changes that). TEMPLATE is one of
 
   file, vscode, vscodium, emacs, kitty, textmate, macvim
@@ -130,7 +130,7 @@ not be that of the program: this is reported once for each file.
 with the fields {path} (absolute), {rel} (below a root), {line}, {column},
 {host} and {build_id}. A line whose fields are not known has no link.
 `
-	followText = `symfilter --follow prints what FILEs hold, and then what is written to them,
+	followText = `symfilter --follow prints the contents of FILEs, and then new lines in them,
 until a signal ends it.
 
   symfilter --follow app.log
@@ -141,10 +141,10 @@ A file is followed by its name. If it is renamed, as log rotation does, it is
 read to its end, and then the new file of that name is read; if it is truncated,
 it is read from its beginning. Lines that were removed or truncated before
 symfilter could read them are reported. A quoted pattern, such as '*.log', also
-finds files that appear later, but for those of --exclude-path.
+finds files that appear later, except files that --exclude-path excludes.
 
-A file that was renamed and compressed (gzip, zstd, xz, bzip2) meanwhile is
-read on in the compressed one. SIGHUP has all files examined at once.
+If a renamed file is compressed (gzip, zstd, xz, bzip2) before it was read to
+its end, the compressed file is read. On SIGHUP, all files are examined at once.
 
 With --state, the next run continues where this one ended, or was killed: no
 line is lost, and few are printed twice. One process at a time can use a state
@@ -188,18 +188,19 @@ is opened again when it is back; one that is not there yet is waited for, if its
 path is in /dev or --baud is given: as long as --wait, 90 seconds by default, if
 neither standard input nor standard output is a terminal.
 
-Dumps of firmware have addresses alone. --image names the ELF file with debug
+Dumps of firmware have only addresses. --image names the ELF file with debug
 information (not the .bin or .hex that is flashed):
 
   symfilter --image build/app.elf /dev/ttyUSB0              ESP32
   symfilter --image build/zephyr/zephyr.elf serial.log      Zephyr
   symfilter --image app.elf --image rom.elf /dev/ttyACM0    code in two
 
-Read are the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of Rust's
-esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line. After
-the line follows a line for each address, such as "--- 0x400d1234: app_main at
-main.c:12". With --dialects=auto,stack-words, the words of a dumped stack that
-may be return addresses are named too; some are left of calls that have ended.
+symfilter reads the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of
+Rust's esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line.
+After the line follows a line for each address, such as "--- 0x400d1234:
+app_main at main.c:12". With --dialects=auto,stack-words, the words of a dumped
+stack that may be return addresses are named too; some are left of calls that
+have ended.
 
 If the log shows that another build runs, that is reported and nothing is
 resolved: by the SHA-256 that ESP-IDF prints, the version that Zephyr prints
@@ -211,10 +212,10 @@ The functions of a Linux kernel are found by its build ID or release:
   dmesg | symfilter
   symfilter --image vmlinux --image ledger=ledger.ko oops.log
 `
-	gatesText = `A gate lets a build fail: symfilter prints its result, and exits with 4.
+	gatesText = `A gate makes a build fail: symfilter prints its result, and exits with 4.
 
-Errors in reports of Valgrind, those of sanitizers and crashes in logs, and
-leaks in reports of sp-rtrace:
+Errors in reports of Valgrind, sanitizer errors and crashes in logs, and leaks
+in reports of sp-rtrace:
 
   symfilter --gate=all test.log                     any error
   symfilter --baseline=app.base --baseline-update report.*.xml
@@ -224,15 +225,15 @@ leaks in reports of sp-rtrace:
 An error is known by its fingerprint: its kind and the names of the program's
 own functions, without lines, addresses and processes. So it stays the same if
 lines move or the optimization changes, and how often it occurs fails no gate.
-Printed are the numbers of changes, then what is new in full, then a line for
+The output is the numbers of changes, then new errors in full, then a line for
 each error that is gone. Other outputs, such as --output=codequality:FILE, have
 all errors.
 
 A baseline is a file to commit. Each line is an error that is accepted; with
 until=2027-03-01 at its end, until that day. Lines may be removed, and lines
-with # before them added. --baseline-update adds what is new and removes what is
-gone; lines that stay are not changed. Each set of reports needs a file of its
-own: the errors of reports that a run does not get are gone.
+with # before them added. --baseline-update adds new errors and removes errors
+that are gone; other lines are not changed. Each set of reports needs a file of
+its own: the errors of reports that a run does not get are gone.
 
 --gate=Leak_*,InvalidFree fails for some kinds only, memcheck/* for those of a
 tool, none for nothing. By default these are all kinds but Leak_StillReachable,
@@ -251,11 +252,11 @@ Limits of the costs in profiles of Callgrind:
 
 A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function with all that
 it called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for
-the own costs of an object's functions; without it the limit is that of the
-total. BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a
-change: +5% allows at most that, and -5% must be reached. After the table
-follows a line for each limit, which ends with holds or exceeded. A limit of a
-function or an object that there is not fails.
+the own costs of an object's functions; without it the limit is for the total.
+BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a change:
++5% allows at most that, and -5% must be reached. After the table follows a line
+for each limit, which ends with holds or exceeded. A limit for a missing
+function or object fails.
 
 FUNCTION is the name as the table prints it, without a level of recursion such
 as '2, or the linkage name; the arguments may be left out if no other function

@@ -26,7 +26,7 @@ const mostModules = 16
 // is 1 unless it is exactly one.
 func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if len(args) != 1 {
-		return exitUsage, usageError{errors.New("--which LOG needs the folder of the builds that LOG may be of")}
+		return exitUsage, usageError{errors.New("--which LOG needs a folder of builds that may have written LOG")}
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 		return exitUsage, usageError{fmt.Errorf("--which: %q is not a folder", args[0])}

@@ -43,7 +43,7 @@ type Options struct {
 	// called when the bytes of debug files outside of the heap change; nil: not called
 	OffHeap func(int64)
 	Confine func(sandbox.Policy) sandbox.State // called once, before anything of unknown origin is read; nil: not called
-	// called by Refresh with a new configuration that is in use, before this is logged; nil: not
+	// called by Refresh with a new configuration once it is in use, before this is logged; nil: not
 	// called
 	Reloaded func(*Config)
 }

@@ -26,7 +26,7 @@ func framingOf(name string) (framing, error) {
 	case "auto":
 		return byEither, nil
 	}
-	return 0, fmt.Errorf("framing: %q is none of lines, octets and auto", name)
+	return 0, fmt.Errorf("framing: %q is not one of lines, octets and auto", name)
 }
 
 const (

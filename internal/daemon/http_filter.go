@@ -126,7 +126,7 @@ func copyLines(s *session, body io.Reader, end bool) error {
 // An outputError is an error in the output of a request.
 type outputError struct{ err error }
 
-func (e *outputError) Error() string { return "the output does not take the lines: " + e.err.Error() }
+func (e *outputError) Error() string { return "the output does not accept the lines: " + e.err.Error() }
 
 // A refusal is an error with the status for the response.
 type refusal struct {

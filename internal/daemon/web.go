@@ -154,7 +154,8 @@ func (w *web) leave(path string, h *httpInput) {
 	}
 }
 
-// paths returns the sorted paths, and the hosts keys of their inputs.
+// paths returns the first paths by name, with the number of the others, and the hosts keys of all
+// inputs.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

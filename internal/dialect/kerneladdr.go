@@ -80,7 +80,7 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]
 	if at > 0 && b[at-1] == ':' {
 		seg := segment(b, at)
-		// other segments contain process addresses
+		// 0033 and 0023 are segments of processes
 		return Exact, false, seg != "" && seg != "0033" && seg != "0023"
 	}
 	if endsWithAny(before, exactBefore) {

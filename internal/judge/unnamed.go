@@ -75,7 +75,7 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 }
 
 // covering returns the verdict of the only file that has the address of f. It returns nil if
-// several have it, since the base of one of them is not that of this process. If none has it, it returns
+// several have it, since only one of them can have its base in this process. If none has it, it returns
 // of, and the reason if there is one for all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
