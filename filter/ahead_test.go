@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -49,11 +50,11 @@ func testdataSymbolizer(t *testing.T) (*symbolize.Symbolizer, []string) {
 	index := t.TempDir()
 	var ids []string
 	for _, file := range files {
-		done, err := symbolize.IndexFile(t.Context(), file, symbolize.IndexOptions{Dir: index})
+		done, err := access.IndexFile(t.Context(), file, access.IndexOptions{Dir: index})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, done.ID.String())
+		ids = append(ids, done.ID)
 	}
 	s := symbolize.New(symbolize.Options{IndexDir: index, Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
 	t.Cleanup(func() { s.Close() })

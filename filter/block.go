@@ -3,12 +3,12 @@ package filter
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/marks"
-	"github.com/symfilter/symfilter/markup"
 )
 
 const esc = 0x1b
@@ -231,7 +231,7 @@ func (f *Filter) longPart(b []byte) {
 // may be several: each except the last becomes whole if the later ones are removed.
 func unfinishedSequences(b []byte) (n int) {
 	for n < maxLongCut {
-		more := markup.UnfinishedSGR(b[:len(b)-n])
+		more := access.UnfinishedSGR(b[:len(b)-n])
 		if more == 0 {
 			break
 		}
@@ -288,7 +288,7 @@ func (f *Filter) plainLines(b []byte, first int64) {
 
 // unfinishedText returns the length of the unfinished colour sequence or character at the end of b.
 func unfinishedText(b []byte) int {
-	if n := markup.UnfinishedSGR(b); 0 < n && n < maxLongCut {
+	if n := access.UnfinishedSGR(b); 0 < n && n < maxLongCut {
 		return n
 	}
 	return escape.CutRune(b)

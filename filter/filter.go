@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/layout"
 	"github.com/symfilter/symfilter/internal/lines"
@@ -231,7 +232,7 @@ func (f *Filter) holdsElement(tail []byte) bool {
 		}
 	}
 	f.flushed.checked = len(tail)
-	return tail[len(tail)-1] == '\r' || markup.MayBecomeElement(tail[from:])
+	return tail[len(tail)-1] == '\r' || access.MayBecomeElement(tail[from:])
 }
 
 // Close prints the last line, if it is unfinished, and the module line that is collecting its maps.

@@ -95,7 +95,7 @@ type Options struct {
 	ProcessKey *regexp.Regexp
 
 	// Limits bound the processes of the stream. Evicted is called with the key of each process that
-	// is dropped because of a limit; reason is EvictedForNumber or EvictedForSize. It is called
+	// is dropped because of a limit; reason is "processes" for their number, or "bytes". It is called
 	// from the goroutine that uses the Filter, and must not call the Filter. Nil: not called.
 	Limits  Limits
 	Evicted func(key, reason string)

@@ -50,13 +50,25 @@ func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxErro
 	return parse(p.Fields)
 }
 
-func (p *piece) module() (markup.Module, *markup.SyntaxError) { return typed(p, markup.ParseModule) }
-func (p *piece) mmap() (markup.MMap, *markup.SyntaxError)     { return typed(p, markup.ParseMMap) }
-func (p *piece) pc() (markup.PC, *markup.SyntaxError)         { return typed(p, markup.ParsePC) }
-func (p *piece) data() (markup.Data, *markup.SyntaxError)     { return typed(p, markup.ParseData) }
-func (p *piece) dict() (markup.HexDict, *markup.SyntaxError)  { return typed(p, markup.ParseHexDict) }
-func (p *piece) dump() (markup.DumpFile, *markup.SyntaxError) { return typed(p, markup.ParseDumpFile) }
-func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) { return typed(p, markup.ParseSymbol) }
+func (p *piece) module() (markup.Module, *markup.SyntaxError) {
+	return typed(p, markup.ParseAs[markup.Module])
+}
+func (p *piece) mmap() (markup.MMap, *markup.SyntaxError) {
+	return typed(p, markup.ParseAs[markup.MMap])
+}
+func (p *piece) pc() (markup.PC, *markup.SyntaxError) { return typed(p, markup.ParseAs[markup.PC]) }
+func (p *piece) data() (markup.Data, *markup.SyntaxError) {
+	return typed(p, markup.ParseAs[markup.Data])
+}
+func (p *piece) dict() (markup.HexDict, *markup.SyntaxError) {
+	return typed(p, markup.ParseAs[markup.HexDict])
+}
+func (p *piece) dump() (markup.DumpFile, *markup.SyntaxError) {
+	return typed(p, markup.ParseAs[markup.DumpFile])
+}
+func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) {
+	return typed(p, markup.ParseAs[markup.Symbol])
+}
 
 // bt returns the fields of a backtrace element. Afterwards p.Fields is its message.
 func (p *piece) bt() (e *frameFields, ok bool) {
@@ -64,7 +76,7 @@ func (p *piece) bt() (e *frameFields, ok bool) {
 }
 
 func (p *piece) parseBT() bool {
-	e, err := typed(p, markup.ParseBT)
+	e, err := typed(p, markup.ParseAs[markup.BT])
 	if err == nil {
 		p.frame, p.Fields, p.parsed = frameFields{e.Frame, e.Addr, e.Kind}, []byte(e.Message), true
 	}

@@ -68,8 +68,8 @@ type Limits struct {
 
 // Reasons for calls of Options.Evicted.
 const (
-	EvictedForNumber = "processes" // more than Limits.Processes
-	EvictedForSize   = "bytes"     // more than Limits.ContextBytes
+	evictedForNumber = "processes" // more than Limits.Processes
+	evictedForSize   = "bytes"     // more than Limits.ContextBytes
 )
 
 // orDefault returns l with its zero fields set.
@@ -182,9 +182,9 @@ func (f *processes) evict() {
 		if len(f.all) <= f.limits.Processes*3/4 && held <= most/4*3 {
 			return
 		}
-		reason := EvictedForNumber
+		reason := evictedForNumber
 		if tooLarge && held > most/4*3 {
-			reason = EvictedForSize
+			reason = evictedForSize
 		}
 		if p.hex != nil {
 			f.openDicts--

@@ -116,7 +116,7 @@ type nameRule uint8
 const (
 	strict     nameRule = iota // none
 	colonsKept                 // ':'
-	// "::" if ParseSymbol keeps it, and "{{{" if no element begins with it
+	// "::" if parsing a symbol keeps it, and "{{{" if no element begins with it
 	symbolName
 	hexdictBody // ':' and line ends
 )

@@ -19,7 +19,7 @@ func ExampleScanner() {
 		case tok.Kind == markup.SGR:
 			fmt.Printf("sgr   %q\n", tok.Raw)
 		case tok.Tag == markup.TagBT:
-			bt, _ := markup.ParseBT(tok.Fields)
+			bt, _ := markup.ParseAs[markup.BT](tok.Fields)
 			fmt.Printf("frame %d at %#x\n", bt.Frame, bt.Addr)
 		}
 	}

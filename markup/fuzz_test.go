@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -262,8 +263,8 @@ func FuzzMayBecome(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tail, more []byte) {
 		watch(t, func() {
-			fuzztest.Growth(t, tail, func(tail []byte) { markup.MayBecomeElement(tail) })
-			if markup.MayBecomeElement(tail) {
+			fuzztest.Growth(t, tail, func(tail []byte) { access.MayBecomeElement(tail) })
+			if access.MayBecomeElement(tail) {
 				return
 			}
 			spans := func(line []byte) (ends []int) {

@@ -24,7 +24,7 @@ func FuzzLeadingBT(f *testing.F) {
 			}
 			return
 		}
-		want, err := ParseBT(tok.Fields)
+		want, err := ParseAs[BT](tok.Fields)
 		if err != nil || got != want || n != len(tok.Raw) {
 			t.Fatalf("%q: got %v of %d bytes, want %v of %d, %v", line, got, n, want, len(tok.Raw), err)
 		}

@@ -4,8 +4,8 @@
 // A program that knows addresses but no symbols logs them as elements such as
 // {{{bt:0:0x7f0012345678:ra}}}, with the modules and maps that give them meaning. LLVM's document
 // "Symbolizer Markup Format" defines them. Reading takes two steps, which allocate only names and
-// errors: a [Scanner] splits a line into text, colour sequences and elements, and a function such
-// as [ParseBT] parses the fields of an element into a value. In the other direction, every
+// errors: a [Scanner] splits a line into text, colour sequences and elements, and [ParseAs] or
+// [Parse] parses the fields of an element into a value. In the other direction, every
 // [Element] prints itself, and a [Writer] prints a stream of text and elements so that any markup
 // filter shows the original text.
 //

@@ -86,66 +86,60 @@ func check(tag Tag, fields []byte) (bad fault) {
 	return bad
 }
 
-// ParseReset parses the fields of a reset. It never fails.
-func ParseReset(fields []byte) (Reset, *SyntaxError) { return reset(fields), nil }
-
-// ParseModule parses the fields of a module; the result does not alias them. The name may hold
-// colons, as Fuchsia's do: it ends at the last ":elf:" that is followed by a build ID and the end
-// of a field. An odd number of digits in the ID is padded on the left.
-func ParseModule(fields []byte) (Module, *SyntaxError) {
-	m, bad := module(fields)
-	return m.element(fields), bad.report(TagModule, fields, 0)
-}
-
-// ParseMMap parses the fields of an mmap of type load. The mode holds letters of rwx in any order
-// and case; '-', 'p' and 's', as in /proc/PID/maps, are ignored.
-func ParseMMap(fields []byte) (MMap, *SyntaxError) {
-	m, bad := mmap(fields)
-	return m, bad.report(TagMMap, fields, 0)
-}
-
-// ParsePC parses the fields of a pc. If the second field is neither ra nor pc, the kind is
-// Ambiguous.
-func ParsePC(fields []byte) (PC, *SyntaxError) {
-	p, bad := pc(fields)
-	return p, bad.report(TagPC, fields, 0)
-}
-
-// ParseBT parses the fields of a bt; the result does not alias them. If the third field is neither
-// ra nor pc, the kind is Ambiguous, and the message begins there: {{{bt:1:0x…:sp 0x3f…}}}.
-// Otherwise the message is the text after that field: {{{bt:0:0x…:pc:from CFI}}}.
-func ParseBT(fields []byte) (BT, *SyntaxError) {
-	b, bad := bt(fields)
-	return b.element(fields), bad.report(TagBT, fields, 0)
-}
-
-// ParseData parses the fields of a data.
-func ParseData(fields []byte) (Data, *SyntaxError) {
-	d, bad := data(fields)
-	return d, bad.report(TagData, fields, 0)
-}
-
-// ParseSymbol parses the field of a symbol, which it copies and which may be empty. The name ends
-// at the first colon that is not part of a "::" between other characters: some emitters print
-// demangled names, and no future field will be empty.
-func ParseSymbol(fields []byte) (Symbol, *SyntaxError) {
-	end, bad := symbol(fields)
-	return Symbol{string(fields[:end])}, bad.report(TagSymbol, fields, 0)
-}
-
-// ParseHexDict copies the body of a hexdict. Any text without '}' is valid; [HexDict.Pairs]
-// interprets it.
-func ParseHexDict(fields []byte) (HexDict, *SyntaxError) {
-	if bad := hexdict(fields); bad.expected != "" {
-		return HexDict{}, bad.report(TagHexDict, fields, 0)
+// ParseAs parses the fields of an element of the type E. The result does not alias them.
+//
+//   - Reset: never fails.
+//   - Module: the name may hold colons, as Fuchsia's do: it ends at the last ":elf:" that is followed
+//     by a build ID and the end of a field. An odd number of digits in the ID is padded on the left.
+//   - MMap: only of type load. The mode holds letters of rwx in any order and case; '-', 'p' and
+//     's', as in /proc/PID/maps, are ignored.
+//   - PC: if the second field is neither ra nor pc, the kind is Ambiguous.
+//   - BT: if the third field is neither ra nor pc, the kind is Ambiguous, and the message begins
+//     there: {{{bt:1:0x…:sp 0x3f…}}}. Otherwise the message is the text after that field:
+//     {{{bt:0:0x…:pc:from CFI}}}.
+//   - Symbol: the name may be empty. It ends at the first colon that is not part of a "::" between
+//     other characters: some emitters print demangled names, and no future field will be empty.
+//   - HexDict: any text without '}' is valid; [HexDict.Pairs] interprets it.
+//   - DumpFile: the fields may be empty.
+func ParseAs[E Element](fields []byte) (e E, err *SyntaxError) {
+	var bad fault
+	tag := NoTag
+	switch to := any(&e).(type) { // the pointer does not escape: only names are allocated
+	case *Reset:
+		*to = reset(fields)
+	case *Module:
+		var m moduleFields
+		m, bad = module(fields)
+		*to, tag = m.element(fields), TagModule
+	case *MMap:
+		*to, bad = mmap(fields)
+		tag = TagMMap
+	case *PC:
+		*to, bad = pc(fields)
+		tag = TagPC
+	case *BT:
+		var b btFields
+		b, bad = bt(fields)
+		*to, tag = b.element(fields), TagBT
+	case *Data:
+		*to, bad = data(fields)
+		tag = TagData
+	case *Symbol:
+		var end int
+		end, bad = symbol(fields)
+		*to, tag = Symbol{string(fields[:end])}, TagSymbol
+	case *HexDict:
+		if bad, tag = hexdict(fields), TagHexDict; bad.expected == "" {
+			*to = HexDict{string(fields)}
+		}
+	case *DumpFile:
+		var colon, end int
+		colon, end, bad = dumpfile(fields)
+		*to, tag = dumpFile(fields, colon, end), TagDumpFile
+	default:
+		return e, &SyntaxError{Tag: "markup", Expected: "a type of this package"}
 	}
-	return HexDict{string(fields)}, nil
-}
-
-// ParseDumpFile parses the fields of a dumpfile, which it copies; they may be empty.
-func ParseDumpFile(fields []byte) (DumpFile, *SyntaxError) {
-	colon, end, bad := dumpfile(fields)
-	return dumpFile(fields, colon, end), bad.report(TagDumpFile, fields, 0)
+	return e, bad.report(tag, fields, 0)
 }
 
 // LeadingBT returns the bt at the beginning of b and its length in bytes; 0 if there is no valid

@@ -273,31 +273,31 @@ func TestParseFields(t *testing.T) {
 		f := []byte(tt.fields)
 		switch tt.tag {
 		case markup.TagReset:
-			got, err := markup.ParseReset(f)
+			got, err := markup.ParseAs[markup.Reset](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagModule:
-			got, err := markup.ParseModule(f)
+			got, err := markup.ParseAs[markup.Module](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagMMap:
-			got, err := markup.ParseMMap(f)
+			got, err := markup.ParseAs[markup.MMap](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagPC:
-			got, err := markup.ParsePC(f)
+			got, err := markup.ParseAs[markup.PC](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagBT:
-			got, err := markup.ParseBT(f)
+			got, err := markup.ParseAs[markup.BT](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagData:
-			got, err := markup.ParseData(f)
+			got, err := markup.ParseAs[markup.Data](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagSymbol:
-			got, err := markup.ParseSymbol(f)
+			got, err := markup.ParseAs[markup.Symbol](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagHexDict:
-			got, err := markup.ParseHexDict(f)
+			got, err := markup.ParseAs[markup.HexDict](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		case markup.TagDumpFile:
-			got, err := markup.ParseDumpFile(f)
+			got, err := markup.ParseAs[markup.DumpFile](f)
 			check(tt.fields, got, err, tt.want, tt.off)
 		}
 	}
@@ -306,10 +306,10 @@ func TestParseFields(t *testing.T) {
 func TestParsingAddressesAllocatesNothing(t *testing.T) {
 	bt, mmap, pc, data := []byte("3:0x7f0012345678:ra"), []byte("0x7acba69d5000:0x5a000:load:1:rx:0x1000"), []byte("0x1:pc"), []byte("0x1")
 	if n := testing.AllocsPerRun(100, func() {
-		markup.ParseBT(bt)
-		markup.ParseMMap(mmap)
-		markup.ParsePC(pc)
-		markup.ParseData(data)
+		markup.ParseAs[markup.BT](bt)
+		markup.ParseAs[markup.MMap](mmap)
+		markup.ParseAs[markup.PC](pc)
+		markup.ParseAs[markup.Data](data)
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}

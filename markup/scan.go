@@ -267,9 +267,9 @@ func sgrParams(b []byte) int {
 	return n
 }
 
-// UnfinishedSGR returns the length of the beginning of a colour sequence at the end of b, at most 66
+// unfinishedSGR returns the length of the beginning of a colour sequence at the end of b, at most 66
 // bytes; 0 if b does not end in one.
-func UnfinishedSGR(b []byte) int {
+func unfinishedSGR(b []byte) int {
 	end := b[max(0, len(b)-maxSGR-2):]
 	i := bytes.LastIndexByte(end, esc)
 	if i < 0 || i+1 < len(end) && sgrParams(end[i:]) != len(end)-i {
@@ -278,13 +278,13 @@ func UnfinishedSGR(b []byte) int {
 	return len(end) - i
 }
 
-// MayBecomeElement reports whether the tokens of an unfinished line may change with the bytes that
+// mayBecomeElement reports whether the tokens of an unfinished line may change with the bytes that
 // follow, because its end may become part of an element or a colour sequence.
-func MayBecomeElement(tail []byte) bool {
+func mayBecomeElement(tail []byte) bool {
 	if n := len(tail); n > 0 && tail[n-1] == '{' {
 		return true
 	}
-	if UnfinishedSGR(tail) > 0 {
+	if unfinishedSGR(tail) > 0 {
 		return true
 	}
 	var s Scanner

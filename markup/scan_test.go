@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -177,7 +178,7 @@ func TestScanIsLinear(t *testing.T) {
 					t.Errorf("got %d bytes, want %d", n, len(line))
 				}
 			})
-			within(t, limit, func() { markup.MayBecomeElement([]byte(line)) })
+			within(t, limit, func() { access.MayBecomeElement([]byte(line)) })
 		})
 	}
 }
@@ -236,7 +237,7 @@ func TestMayBecomeElement(t *testing.T) {
 		{"\x1b[" + strings.Repeat("1", 65), false},
 		{"{{{symbol:\x1b[1m}}}", false},
 	} {
-		if got := markup.MayBecomeElement([]byte(tt.tail)); got != tt.want {
+		if got := access.MayBecomeElement([]byte(tt.tail)); got != tt.want {
 			t.Errorf("%q: got %v, want %v", tt.tail, got, tt.want)
 		}
 	}
@@ -278,7 +279,7 @@ func BenchmarkScan(b *testing.B) {
 				s.Reset(line)
 				for tok, ok := s.Next(); ok; tok, ok = s.Next() {
 					if tok.Tag == markup.TagBT {
-						markup.ParseBT(tok.Fields)
+						markup.ParseAs[markup.BT](tok.Fields)
 					}
 				}
 			}

@@ -15,7 +15,7 @@ const (
 	Text Output = iota // the form of the report itself
 	JSON               // one JSON object for each record: report.schema.json
 
-	// The outputs of NewStacks.
+	// Stacks of the allocations, for viewers of profiles.
 	Pprof
 	Folded
 	Speedscope
@@ -28,7 +28,7 @@ const (
 type Options struct {
 	symbolize.ReportOptions
 
-	// Output is the form that NewReport or NewStacks prints.
+	// Output is the form that NewReport prints.
 	Output Output
 
 	// Processing selects the records that are printed, and their order.

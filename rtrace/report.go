@@ -19,10 +19,19 @@ import (
 // resolved. All else is unchanged. With [JSON] there is one object for each record, as in
 // report.schema.json.
 //
+// The other outputs are profiles, which Close prints. A stack has the number and bytes of the
+// resources that its calls allocated, and of the resources not freed by the end of the report;
+// [Folded] stacks have only the bytes not freed. Labels of [Pprof] are the type of the resource and
+// the contexts of the call.
+//
 // Write prints whole lines. It holds back calls that o.Processing keeps, and all lines before the
 // first resolved frame, which decides on the header. Close prints the rest. One goroutine at a time
 // may use the writer.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
+	switch o.Output {
+	case Pprof, Folded, Speedscope:
+		return newStacks(w, o)
+	}
 	p := &printer{w: w}
 	if o.Output == JSON {
 		j := &jsonPrinter{printer: p}

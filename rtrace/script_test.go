@@ -121,7 +121,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 		return NewReport(w, o)
 	case "folded":
 		o.Output = Folded
-		return NewStacks(w, o)
+		return NewReport(w, o)
 	case "findings":
 		s := findings.New(nil)
 		return &finding{newFinder(s, "report", nil, o), s, w}

@@ -20,13 +20,13 @@ const (
 	inuseSpace
 )
 
-// NewStacks returns a writer that prints the allocations of the report written to it to w, in a
+// newStacks returns a writer that prints the allocations of the report written to it to w, in a
 // format of profile viewers: o.Output is Pprof, Folded or Speedscope. A stack has the number and
 // bytes of the resources that its calls allocated, and of the resources not freed by the end of the
 // report. Folded stacks have only the bytes not freed. Labels of pprof's form are the type of the
 // resource and the contexts of the call. Close prints the profile. One goroutine at a time may use
 // the writer.
-func NewStacks(w io.Writer, o Options) io.WriteCloser {
+func newStacks(w io.Writer, o Options) io.WriteCloser {
 	s := &stacker{w: w, live: make(map[resource]*held), mappings: make(map[*mapping]uint32), contexts: make(map[uint64]string)}
 	s.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}, {Name: "inuse_objects", Unit: "count"}, {Name: "inuse_space", Unit: "bytes"}}
 	s.p.Default = "inuse_space"

@@ -38,7 +38,7 @@ func TestStacksAreReadByPprof(t *testing.T) {
 7. free<memory>(0x9999)
 `
 	var out bytes.Buffer
-	w := NewStacks(&out, Options{Output: Pprof})
+	w := NewReport(&out, Options{Output: Pprof})
 	if _, err := w.Write([]byte(in)); err != nil {
 		t.Fatal(err)
 	}

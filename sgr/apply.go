@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Parse returns the parameter bytes of seq, which they alias, and whether seq is exactly one
+// parse returns the parameter bytes of seq, which they alias, and whether seq is exactly one
 // sequence: ESC [, then only digits, ';' and ':', then m.
-func Parse(seq []byte) (params []byte, ok bool) {
+func parse(seq []byte) (params []byte, ok bool) {
 	if len(seq) < 3 || seq[0] != 0x1b || seq[1] != '[' || seq[len(seq)-1] != 'm' {
 		return nil, false
 	}
@@ -24,7 +24,7 @@ func Parse(seq []byte) (params []byte, ok bool) {
 // underline's own colour) are ignored with their arguments, as are incomplete ones. If seq is not a
 // sequence, Apply returns s.
 func (s State) Apply(seq []byte) State {
-	b, ok := Parse(seq)
+	b, ok := parse(seq)
 	if !ok {
 		return s
 	}

@@ -90,32 +90,6 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	for _, tt := range []struct {
-		seq, params string
-		ok          bool
-	}{
-		{"\x1b[m", "", true},
-		{"\x1b[1;32m", "1;32", true},
-		{"\x1b[38:2::1:2:3m", "38:2::1:2:3", true},
-		{"", "", false},
-		{"\x1b[1", "", false},
-		{"\x1b[1mm", "", false},
-		{"\x1b[1 m", "", false},
-		{"\x1b[2K", "", false},
-		{"\x1b[?1m", "", false},
-		{"[1m", "", false},
-	} {
-		params, ok := sgr.Parse([]byte(tt.seq))
-		if string(params) != tt.params || ok != tt.ok {
-			t.Errorf("%q: got %q %v, want %q %v", tt.seq, params, ok, tt.params, tt.ok)
-		}
-		if s := (sgr.State{Attrs: sgr.Bold}); !ok && s.Apply([]byte(tt.seq)) != s {
-			t.Errorf("%q is no sequence, and changes the state", tt.seq)
-		}
-	}
-}
-
 func TestAppendTransition(t *testing.T) {
 	type state = sgr.State
 	bold, blue := state{Attrs: sgr.Bold}, state{Foreground: sgr.Blue}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -27,7 +28,7 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 		want[addr] = frames
 	}
 	dir := t.TempDir()
-	if _, err := IndexFile(context.Background(), f.path, IndexOptions{Dir: dir}); err != nil {
+	if _, err := indexFile(context.Background(), f.path, access.IndexOptions{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]Options{

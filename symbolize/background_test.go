@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/access"
 )
 
 // eager returns a Symbolizer that makes an index after eight lookups.
@@ -97,7 +99,7 @@ func TestIndexThatDoesNotFitIsMadeAgain(t *testing.T) {
 	f := build(t, "shop", source)
 	addrs := f.textAddresses(t)
 	dir := t.TempDir()
-	if _, err := IndexFile(context.Background(), f.path, IndexOptions{Dir: dir}); err != nil {
+	if _, err := indexFile(context.Background(), f.path, access.IndexOptions{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	plain := open(t, Options{}, oneFile{fixture: f})
@@ -155,7 +157,7 @@ func TestIndexIsTheSameHoweverManyMakeIt(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 2, 5} {
 		dir := t.TempDir()
-		if _, err := IndexFile(context.Background(), f.path, IndexOptions{Dir: dir, Workers: workers}); err != nil {
+		if _, err := indexFile(context.Background(), f.path, access.IndexOptions{Dir: dir, Workers: workers}); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(filepath.Join(dir, f.id.String()+".symindex"))

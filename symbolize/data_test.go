@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -173,7 +174,7 @@ func TestDataIsTheSameWithAnIndex(t *testing.T) {
 	for _, f := range []fixture{plain, plain.variant(t, "--compress-debug-sections=zlib")} {
 		for _, bare := range []fixture{f, f.variant(t, "--strip-symbol=_ZN4shop5tableE")} {
 			dir := t.TempDir()
-			if _, err := IndexFile(context.Background(), bare.path, IndexOptions{Dir: dir}); err != nil {
+			if _, err := indexFile(context.Background(), bare.path, access.IndexOptions{Dir: dir}); err != nil {
 				t.Fatal(err)
 			}
 			for name, inline := range map[string]int64{"while a line waits": 1 << 20, "in the background": 0} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -40,7 +41,7 @@ func TestGuardTellsFaultsFromPanics(t *testing.T) {
 func TestAPanicOfTheIndexReaderIsReported(t *testing.T) {
 	f := build(t, "shop", source)
 	dir := t.TempDir()
-	if _, err := IndexFile(t.Context(), f.path, IndexOptions{Dir: dir}); err != nil {
+	if _, err := indexFile(t.Context(), f.path, access.IndexOptions{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, Options{IndexDir: dir}, oneFile{f, "here"})

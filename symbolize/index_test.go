@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -126,7 +127,7 @@ func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			id, ok := readID(t, path)
 			dir := t.TempDir()
-			done, err := IndexFile(context.Background(), path, IndexOptions{Dir: dir, Workers: 2})
+			done, err := indexFile(context.Background(), path, access.IndexOptions{Dir: dir, Workers: 2})
 			if !ok {
 				if err == nil {
 					t.Fatal("a file without a build ID was indexed")
@@ -139,7 +140,7 @@ func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 				}
 				t.Fatal(err)
 			}
-			if done.ID != id || done.Size == 0 || done.Found {
+			if done.ID != id.String() || done.Size == 0 || done.Found {
 				t.Errorf("got %+v", done)
 			}
 			addrs := codeAddresses(t, path, fuzztest.LongOr(5000, 1000))

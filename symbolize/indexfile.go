@@ -6,35 +6,15 @@ import (
 	"fmt"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/dwarf"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// IndexOptions configure IndexFile. Only Dir must be set.
-type IndexOptions struct {
-	Dir      string                 // directory of indexes, as Options.IndexDir
-	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
-	Workers  int                    // goroutines that walk over one file; 0: 1
-	Again    bool                   // replaces even a good index
-	Progress func(units, total int) // called repeatedly with the units done and all; may be nil
-}
-
-// An Indexed describes an index that was made or found.
-type Indexed struct {
-	ID    buildid.ID
-	Size  int64 // bytes of the index
-	Units int   // units of the file
-	Found bool  // a good index existed, and none was made
-}
-
-// ErrNotIndexed reports that a file cannot have an index: it has no build ID, no debug information,
-// or parts of its debug information in other files.
-var ErrNotIndexed = errors.New("not indexed")
-
-// IndexFile makes the index of the ELF file at path. For a file that cannot have one, the error
-// wraps ErrNotIndexed and gives the reason.
-func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, err error) {
+// indexFile makes the index of the ELF file at path. For a file that cannot have one, the error
+// wraps access.ErrNotIndexed and gives the reason.
+func indexFile(ctx context.Context, path string, o access.IndexOptions) (done access.Indexed, err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {
 		return done, err
@@ -46,12 +26,14 @@ func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, 
 			return err
 		}
 		defer obj.Close()
-		if done.ID, err = buildid.Read(file, file.Size()); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotIndexed, err)
+		id, err := buildid.Read(file, file.Size())
+		if err != nil {
+			return fmt.Errorf("%w: %w", access.ErrNotIndexed, err)
 		}
-		source, ok := sourceOf(file, done.ID)
+		done.ID = id.String()
+		source, ok := sourceOf(file, id)
 		if !ok {
-			return fmt.Errorf("%w: not a regular file", ErrNotIndexed)
+			return fmt.Errorf("%w: not a regular file", access.ErrNotIndexed)
 		}
 		dir := symindex.Dir{Path: o.Dir, Budget: o.Budget}
 		if !o.Again {
@@ -63,7 +45,7 @@ func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, 
 		}
 		dw, err := dwarf.New(obj, dwarf.Links{})
 		if errors.Is(err, dwarf.ErrNoDebugInfo) {
-			return fmt.Errorf("%w: %w", ErrNotIndexed, err)
+			return fmt.Errorf("%w: %w", access.ErrNotIndexed, err)
 		}
 		if err != nil {
 			return err
@@ -83,7 +65,7 @@ func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, 
 
 func notIndexed(err error) error {
 	if errors.Is(err, errLaterPart) || errors.Is(err, dwarf.ErrNotWhole) {
-		return fmt.Errorf("%w: %w", ErrNotIndexed, err)
+		return fmt.Errorf("%w: %w", access.ErrNotIndexed, err)
 	}
 	return err
 }

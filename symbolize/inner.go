@@ -9,6 +9,9 @@ import (
 )
 
 func init() {
+	access.IndexFile = func(ctx context.Context, path string, o access.IndexOptions) (access.Indexed, error) {
+		return indexFile(ctx, path, o)
+	}
 	access.Symbolizer = func(s any) any { return (*inner)(s.(*Symbolizer)) }
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 )
 
 // The numbers are those of what was asked, found, missed and closed.
@@ -18,7 +19,7 @@ func TestStats(t *testing.T) {
 	entry := f.at(f.symbols(t)["entry"].Value)
 	missed := Location{ID: mustID(t, "aa00")}
 	dir := t.TempDir()
-	if _, err := IndexFile(context.Background(), f.path, IndexOptions{Dir: dir}); err != nil {
+	if _, err := indexFile(context.Background(), f.path, access.IndexOptions{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
 )
 
 // counted counts what is asked of a finder.
@@ -48,7 +49,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 			o := Options{}
 			if test.index {
 				o.IndexDir = t.TempDir()
-				if _, err := IndexFile(context.Background(), f.path, IndexOptions{Dir: o.IndexDir}); err != nil {
+				if _, err := indexFile(context.Background(), f.path, access.IndexOptions{Dir: o.IndexDir}); err != nil {
 					t.Fatal(err)
 				}
 			}

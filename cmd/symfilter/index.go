@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/internal/wording"
 	"github.com/symfilter/symfilter/symbolize"
@@ -156,7 +157,7 @@ func (x *indexRun) file(ctx context.Context, path string, workers int) {
 	}
 	name := wording.Line(path)
 	x.status.set("indexing " + name)
-	done, err := symbolize.IndexFile(ctx, path, symbolize.IndexOptions{
+	done, err := access.IndexFile(ctx, path, access.IndexOptions{
 		Dir: x.dir, Workers: workers, Again: x.again,
 		Progress: func(units, total int) {
 			if units%64 == 0 {
@@ -167,7 +168,7 @@ func (x *indexRun) file(ctx context.Context, path string, workers int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case errors.Is(err, symbolize.ErrNotIndexed):
+	case errors.Is(err, access.ErrNotIndexed):
 		x.without++
 	case ctx.Err() != nil:
 	case err != nil:

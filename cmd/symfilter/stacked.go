@@ -71,7 +71,7 @@ func (r *reports) tracedStacks(at *arrival, o rtrace.Options) io.WriteCloser {
 	}
 	r.traced = true
 	o.Output = map[string]rtrace.Output{outputPprof: rtrace.Pprof, outputFolded: rtrace.Folded, outputSpeedscope: rtrace.Speedscope}[r.output]
-	return rtrace.NewStacks(at.batch.w, o)
+	return rtrace.NewReport(at.batch.w, o)
 }
 
 // noStacks is the translator for an input without weighted stacks. Its error is a usage error.

@@ -7,13 +7,25 @@
 package access
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"time"
 )
 
 var (
+	// MayBecomeElement reports whether the tokens of an unfinished line of markup may change with the
+	// bytes that follow it. UnfinishedSGR returns the length of the beginning of a colour sequence
+	// at the end of b.
+	MayBecomeElement func(tail []byte) bool
+	UnfinishedSGR    func(b []byte) int
+
 	// Symbolizer returns the methods of a *symbolize.Symbolizer.
 	Symbolizer func(s any) any
+
+	// IndexFile makes the index of the ELF file at path. For a file that cannot have one, the error
+	// wraps ErrNotIndexed and gives the reason.
+	IndexFile func(ctx context.Context, path string, o IndexOptions) (Indexed, error)
 
 	// Filter returns the methods of a *filter.Filter, or nil for any other f.
 	Filter func(f any) any
@@ -34,6 +46,27 @@ var (
 	// Restore. evicted is called as filter.Options.Evicted is; it may be nil.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
+
+// IndexOptions configure IndexFile. Only Dir must be set.
+type IndexOptions struct {
+	Dir      string                 // directory of indexes, as symbolize.Options.IndexDir
+	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
+	Workers  int                    // goroutines that walk over one file; 0: 1
+	Again    bool                   // replaces even a good index
+	Progress func(units, total int) // called repeatedly with the units done and all; may be nil
+}
+
+// An Indexed describes an index that was made or found.
+type Indexed struct {
+	ID    string // build ID, in hex
+	Size  int64  // bytes of the index
+	Units int    // units of the file
+	Found bool   // a good index existed, and none was made
+}
+
+// ErrNotIndexed reports that a file cannot have an index: it has no build ID, no debug information,
+// or parts of its debug information in other files.
+var ErrNotIndexed = errors.New("not indexed")
 
 // A CacheInfo is the state of debuginfod's cache, for display.
 type CacheInfo struct {

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/lines"
-	"github.com/symfilter/symfilter/markup"
 )
 
 // The bounds of a backtrace that is held, and of a line between two of its frames. The sanitizers
@@ -224,7 +224,7 @@ func (g *Grouping) Remember(text []byte) {
 	g.KeepTail(newline)
 	if len(text) > MaxMessage {
 		text = text[:MaxMessage]
-		n := markup.UnfinishedSGR(text)
+		n := access.UnfinishedSGR(text)
 		if n == 0 {
 			n = escape.CutRune(text)
 		}

@@ -23,7 +23,7 @@ const module = "github.com/symfilter/symfilter"
 // package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report", "internal/access"}, // the root package
-	"internal/input":      {"filter", "markup", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack", "internal/access"},
+	"internal/input":      {"filter", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack", "internal/access"},
 	"internal/dialect":    {"buildid"},
 	"internal/judge":      {"internal/dialect", "buildid", "internal/object", "internal/disasm"},
 	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/layout", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm", "internal/access", "internal/object", "internal/prefixmap"},
@@ -33,9 +33,9 @@ var direction = map[string][]string{
 	"callgrind":           {"markup", "internal/report", "symbolize", "internal/source", "internal/stacks", "internal/lines", "internal/jsonout", "internal/wording", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "internal/findings", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/access"},
 	"internal/profile":    {"internal/report", "symbolize", "buildid", "internal/stacks", "internal/object", "internal/lines", "internal/wording", "internal/escape", "internal/demangle", "internal/access"},
-	"markup":              {"buildid"},
-	"internal/layout":     {"internal/dialect", "internal/judge", "markup", "sgr", "internal/escape"},
-	"internal/backtrace":  {"filter", "internal/findings", "internal/report", "internal/lines", "internal/escape", "markup"},
+	"markup":              {"buildid", "internal/access"},
+	"internal/layout":     {"internal/dialect", "internal/judge", "markup", "sgr", "internal/escape", "internal/access"},
+	"internal/backtrace":  {"filter", "internal/findings", "internal/report", "internal/lines", "internal/escape", "internal/access"},
 	"internal/faults":     {"filter", "internal/backtrace", "internal/findings", "internal/marks", "internal/lines"},
 	"internal/page":       {"filter", "internal/backtrace", "internal/faults", "internal/findings", "internal/layout", "internal/html", "internal/dialect", "internal/lines", "internal/escape", "markup"},
 	"internal/findings":   {"internal/report", "symbolize", "buildid"},

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/marks"
-	"github.com/symfilter/symfilter/markup"
 )
 
 // An Envelope filters the log of a container, in the format of the Container Runtime Interface or
@@ -382,7 +382,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 		}
 		flush()
 		e.filterLine(&seal{parts: []part{p}, text: text, raw: line, open: !p.whole, noEnd: line[len(line)-1] != '\n'})
-	case !p.whole && !marked && e.pass && len(s.parts) == 0 && !markup.MayBecomeElement(text):
+	case !p.whole && !marked && e.pass && len(s.parts) == 0 && !access.MayBecomeElement(text):
 		s.begun = true
 		if s.out = append(s.out, text...); len(s.out) > maxLine {
 			*s = stream{begun: true, long: true}

@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/internal/access"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 )
@@ -155,7 +156,7 @@ func WithoutColor(b []byte) []byte {
 // that is appended next does not follow it in the log, and could complete it: an answer that begins
 // with "m", or text after a removed colour sequence.
 func (l *Line) BreakSequence() {
-	if n := markup.UnfinishedSGR(l.Buf); n > 0 {
+	if n := access.UnfinishedSGR(l.Buf); n > 0 {
 		rest := string(l.Buf[len(l.Buf)-n+1:])
 		l.Buf = append(append(l.Buf[:len(l.Buf)-n], `\x1b`...), rest...)
 	}
