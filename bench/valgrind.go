@@ -96,7 +96,7 @@ func callsIn(path string, n int) ([]uint64, error) {
 	return spread, nil
 }
 
-// A call is the address after a direct call, and that of the called function.
+// A call is a direct call: the address after it, and the address of the called function.
 type call struct{ end, target uint64 }
 
 // directCalls returns what may be the direct calls in an x86-64 file, in the order of their

@@ -235,9 +235,9 @@ with # before them added. --baseline-update adds new errors and removes errors
 that are gone; other lines are not changed. Each set of reports needs a file of
 its own: the errors of reports that a run does not get are gone.
 
---gate=Leak_*,InvalidFree fails for some kinds only, memcheck/* for those of a
-tool, none for nothing. By default these are all kinds but Leak_StillReachable,
-Leak_IndirectlyLost and indirect-leak.
+--gate=Leak_*,InvalidFree fails only for some kinds, memcheck/* for all kinds of
+a tool; none never fails. By default these are all kinds but
+Leak_StillReachable, Leak_IndirectlyLost and indirect-leak.
 
 What may hide an error fails, too: a report without an end, as of a process that
 was killed; an input without a report, with the commands valgrind and rtrace; an

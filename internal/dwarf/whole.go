@@ -253,7 +253,7 @@ func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	return pick(spans, lo), hi
 }
 
-// function goes through a stretch of one function, or of none if it is -1.
+// function walks over a range of addresses in the function fn, or outside of functions if fn is -1.
 func (k *walker) function(fn int, lo, hi uint64) {
 	if fn < 0 {
 		k.call(-1, lo, hi)

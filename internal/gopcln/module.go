@@ -139,8 +139,8 @@ func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	return false
 }
 
-// findTrees finds the base address of the trees of inlined calls, and the layout of their entries:
-// those with which a sample of trees is consistent. Without them Lookup returns no inlined calls.
+// findTrees finds the base address of the trees of inlined calls, and the layout of their entries.
+// A sample of trees must be consistent with both. Without them Lookup returns no inlined calls.
 func (t *Table) findTrees(m module, found bool) {
 	samples := t.sampleTrees()
 	if len(samples) == 0 {
