@@ -90,6 +90,7 @@ type producers struct {
 	glibc  glibcFault
 	gdb    gdbSignal
 	device deviceFault
+	envoy  envoyObject
 
 	// line at which ClickHouse reported a signal; 0: none, or its frames were read
 	clickHouseSignal int64
