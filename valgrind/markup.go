@@ -3,7 +3,6 @@ package valgrind
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -239,7 +238,11 @@ func (r *renderer) frameText(s *site) {
 		if f.RawIP != nil {
 			b = appendClean(b, f.RawIP)
 		} else {
-			b = fmt.Appendf(b, "0x%016x", f.IP)
+			b = append(b, "0x"...) // package fmt takes a tenth of a report's time for this
+			const hex = "0123456789abcdef"
+			for shift := 60; shift >= 0; shift -= 4 {
+				b = append(b, hex[f.IP>>shift&15])
+			}
 		}
 		r.line = append(b, ' ')
 		r.renderFunction(f.Fn)

@@ -1,6 +1,9 @@
 package valgrind
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
@@ -28,8 +31,9 @@ type element struct {
 	kind kind
 }
 
-// elements are all elements that reports have, by name.
-var elements = func() map[string]element {
+// elements returns all elements that reports have, by name. The map is made for the first report: other
+// runs need none.
+var elements = sync.OnceValue(func() map[string]element {
 	all := make(map[string]element)
 	for kind, names := range map[kind][]string{
 		leaf: {
@@ -53,11 +57,11 @@ var elements = func() map[string]element {
 		}
 	}
 	return all
-}()
+})
 
 // elementNamed returns the name of an element as a string, and its kind.
 func elementNamed(name []byte) (string, kind) {
-	if e, ok := elements[string(name)]; ok {
+	if e, ok := elements()[string(name)]; ok {
 		return e.name, e.kind
 	}
 	return string(name), unknown
