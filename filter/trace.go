@@ -401,7 +401,7 @@ func (t *tracer) endTrace() {
 }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them, because the log was filtered before. A frame that its producer has resolved becomes
+// of them, because the log was filtered before or the program prints the frames twice. A frame that its producer has resolved becomes
 // Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
@@ -412,7 +412,7 @@ func dropAnswered(held []bufferedLine, b []byte) {
 		f := &last.frames[i]
 		f.Named = f.Named || f.Placed(b)
 		f.Continue(b)
-		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) {
+		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) || f.Repeated(b) {
 			last.frames = nil
 			return
 		}

@@ -14,6 +14,10 @@ import (
 //
 // The number is the address of a return address in the ELF file. A frame without a path is in the
 // executable, whose build ID is in the lines that report the signal and the start of the server.
+//
+// A line before them has the same addresses, or it is the only one:
+//
+//	<Fatal> BaseDaemon: Stack trace: 0x000000000f5a1b2c 0x00007f31c2a01154
 var clickhouse = Dialect{
 	Name: "clickhouse", Who: "ClickHouse",
 	Needs:  "the build ID in the log, or --image clickhouse=FILE",
@@ -67,6 +71,57 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 		l.edit(f, Edit{name, "", Func, ""})
 	}
 	return true
+}
+
+// firstLibrary bounds the addresses of a program that is not position-independent, as the builds of
+// ClickHouse are: its code is in the first 2 GiB (the small code model of the psABI), where Linux
+// maps neither libraries nor position-independent programs.
+const firstLibrary = 1 << 31
+
+// matchClickHouseList matches a line with a list of addresses, of which the first is at at.
+func matchClickHouseList(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	const mark = "Stack trace: "
+	if !endsWith(b, at, mark) || !standsFree(b, at-len(mark)) {
+		return false
+	}
+	if !r.inTrace() {
+		r.readPast()
+	}
+	for end := at - 1; !onlyBlanks(b, end); {
+		addr, to, ok := prefixedHex(b, end+1)
+		if !ok || b[end] != ' ' || addr < firstAddress || len(l.Frames) == maxListed {
+			return false
+		}
+		f := l.frame()
+		f.Kind, f.Addr, f.Value, f.Call = Runtime, addr, addr, Return
+		if addr < firstLibrary {
+			f.Kind, f.Program = Vaddr, true
+		}
+		f.Below = "  " + string(b[end+1:to]) + ": "
+		end = to
+	}
+	if r.clickHouseSignal > 0 && r.number-r.clickHouseSignal < maxDump {
+		l.Frames[0].Call = Exact // ClickHouse omits the frames of the signal handler
+	}
+	return true
+}
+
+// Repeated reports whether next, the line after f's, begins a list of the same frames with names.
+func (f *Frame) Repeated(next []byte) bool {
+	if f.Dialect != &clickhouse || f.Below == "" {
+		return false
+	}
+	next = WithoutColors(next)
+	if i := bytes.Index(next, []byte(". inlined from ")); i > 0 && isDigit(next[i-1]) {
+		return true
+	}
+	to := bytes.LastIndex(next, []byte(" @ 0x"))
+	if to < 0 {
+		return false
+	}
+	start, _ := numberedStart(next[:to])
+	return start >= 0
 }
 
 // numberedStart returns the offset in b of the first number that may begin a ClickHouse frame, such

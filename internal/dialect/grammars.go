@@ -52,7 +52,7 @@ func allGrammars() []grammar {
 		{dialect: &xorg, direct: "[", before: " ", back: "[", next: "]", then: "\n", match: matchXorg},
 		{dialect: &glibc, direct: "[+", next: "]>", then: "(\n+>!-<a", match: matchCLibrary},
 		{dialect: &breakpad, direct: " ", before: " ", back: "+", window: windowBreakpad, next: blank, then: "\n", match: matchBreakpad},
-		{dialect: &clickhouse, direct: " ", before: " ", back: "@", next: blank, then: "i\n", match: matchClickHouse},
+		{dialect: &clickhouse, direct: " ", before: " e", back: "@:", next: blank, then: "i0\n", match: anyOf(matchClickHouse, matchClickHouseList)},
 		{dialect: &mongodb, anchor: anchorOffset, next: ":,]} \t", match: matchMongo},
 		{dialect: &death, anchor: anchorIP, direct: " n", next: " ", then: "sl", match: matchDeath},
 		{dialect: &jvm, direct: "+", next: "]", match: anyOf(matchJVM, matchOpenJ9)},
