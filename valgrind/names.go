@@ -1,9 +1,6 @@
 package valgrind
 
-import (
-	"slices"
-	"sync"
-)
+import "slices"
 
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
@@ -31,38 +28,99 @@ type element struct {
 	kind kind
 }
 
-// elements returns all elements that reports have, by name. The map is made for the first report: other
-// runs need none.
-var elements = sync.OnceValue(func() map[string]element {
-	all := make(map[string]element)
-	for kind, names := range map[kind][]string{
-		leaf: {
-			"ip", "obj", "fn", "dir", "file", "line",
-			"unique", "tid", "kind", "what", "text", "leakedbytes", "leakedblocks", "hthreadid", "auxwhat",
-			"skind", "skaux", "fun", "count", "name", "address",
-			"siaddr", "signo", "signame", "sicode", "event",
-			"arg", "exe", "state", "time", "var", "value", "fd", "path",
-			"pid", "ppid", "tool", "protocolversion", "protocoltool",
-		},
-		rawLeaf:   {"threadname", "sname", "rawtext", "usercomment"},
-		container: {"frame", "stack", "xwhat", "xauxwhat", "origin", "suppression", "sframe", "pair", "argv", "vargv"},
-		topLevel: {
-			"error", "announcethread", "clientmsg", "fatal_signal", "trace",
-			"preamble", "args", "status", "errorcounts", "suppcounts",
-			"heap_summary", "leak_summary", "error_summary", document,
-		},
-	} {
-		for _, name := range names {
-			all[name] = element{name, kind}
-		}
-	}
-	return all
-})
+// elements are all elements that reports have, in the order of their keys. They need no code when the
+// program starts, as a map does.
+var elements = [...]element{
+	{"arg", leaf},
+	{"args", topLevel},
+	{"argv", container},
+	{"address", leaf},
+	{"auxwhat", leaf},
+	{"announcethread", topLevel},
+	{"count", leaf},
+	{"clientmsg", topLevel},
+	{"dir", leaf},
+	{"exe", leaf},
+	{"error", topLevel},
+	{"event", leaf},
+	{"errorcounts", topLevel},
+	{"error_summary", topLevel},
+	{"fd", leaf},
+	{"fn", leaf},
+	{"fun", leaf},
+	{"file", leaf},
+	{"frame", container},
+	{"fatal_signal", topLevel},
+	{"hthreadid", leaf},
+	{"heap_summary", topLevel},
+	{"ip", leaf},
+	{"kind", leaf},
+	{"line", leaf},
+	{"leakedbytes", leaf},
+	{"leak_summary", topLevel},
+	{"leakedblocks", leaf},
+	{"name", leaf},
+	{"obj", leaf},
+	{"origin", container},
+	{"pid", leaf},
+	{"pair", container},
+	{"path", leaf},
+	{"ppid", leaf},
+	{"preamble", topLevel},
+	{"protocoltool", leaf},
+	{"protocolversion", leaf},
+	{"rawtext", rawLeaf},
+	{"signo", leaf},
+	{"skaux", leaf},
+	{"skind", leaf},
+	{"sname", rawLeaf},
+	{"stack", container},
+	{"state", leaf},
+	{"sframe", container},
+	{"siaddr", leaf},
+	{"sicode", leaf},
+	{"status", topLevel},
+	{"signame", leaf},
+	{"suppcounts", topLevel},
+	{"suppression", container},
+	{"tid", leaf},
+	{"text", leaf},
+	{"time", leaf},
+	{"tool", leaf},
+	{"trace", topLevel},
+	{"threadname", rawLeaf},
+	{"unique", leaf},
+	{"usercomment", rawLeaf},
+	{"var", leaf},
+	{"value", leaf},
+	{"vargv", container},
+	{document, topLevel},
+	{"what", leaf},
+	{"xwhat", container},
+	{"xauxwhat", container},
+}
+
+// key returns a number by which elements are sorted: nearly every name has one of its own, and numbers
+// are compared faster than names.
+func key(first byte, length int) int { return int(first)<<8 | length }
 
 // elementNamed returns the name of an element as a string, and its kind.
 func elementNamed(name []byte) (string, kind) {
-	if e, ok := elements()[string(name)]; ok {
-		return e.name, e.kind
+	if len(name) == 0 {
+		return "", unknown
+	}
+	wanted, low, high := key(name[0], len(name)), 0, len(elements)
+	for low < high {
+		if middle := (low + high) / 2; key(elements[middle].name[0], len(elements[middle].name)) < wanted {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	for ; low < len(elements) && elements[low].name[0] == name[0] && len(elements[low].name) == len(name); low++ {
+		if elements[low].name == string(name) {
+			return elements[low].name, elements[low].kind
+		}
 	}
 	return string(name), unknown
 }
