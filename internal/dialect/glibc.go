@@ -220,8 +220,9 @@ func pathBefore(b []byte, end int) (start int) {
 			return i
 		}
 	}
-	cut := 0 // the text before cut is certainly a prefix
-	for _, mark := range []string{"]: ", " | "} {
+	// The text before cut is certainly a prefix. "#012" is a line end in a record of rsyslog.
+	cut := 0
+	for _, mark := range []string{"]: ", " | ", "#012"} {
 		if i := bytes.LastIndex(b[:end], []byte(mark)); i >= 0 {
 			cut = max(cut, i+len(mark))
 		}
