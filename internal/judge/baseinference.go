@@ -221,7 +221,7 @@ func isReturn(f *Frame) bool {
 func (m *Image) codePages() (pages int) {
 	for _, s := range m.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.FileSize > 0 {
-			pages += int(min(s.FileSize/pageSize+2, maxBiases))
+			pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
 		}
 	}
 	return pages
@@ -249,17 +249,24 @@ func (e *election) vote() {
 			if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.FileSize == 0 {
 				continue
 			}
-			first := s.Addr + (v.addr-s.Addr)&(pageSize-1) // the first address of the segment with this place in its page
-			at := first
-			for ; at < s.Addr+s.FileSize && at <= v.addr; at += pageSize {
+			// the addresses of the segment with this place in its page, the last not above v.addr: the
+			// program headers are not trusted
+			first, last := s.Addr+(v.addr-s.Addr)&(pageSize-1), min(s.Addr+s.FileSize-1, v.addr)
+			if first < s.Addr || first > last {
+				continue
+			}
+			pages := (last-first)/pageSize + 1
+			for page := range pages {
+				at := first + page*pageSize
+				if !e.image.isCode(at - 1) {
+					continue // other addresses at this bias are not in code, either: this says nothing
+				}
+				tried++
 				if yes, _ := e.image.followsCall(at, v.call); yes {
 					votes = append(votes, v.addr-at)
 				}
 			}
-			if at > first {
-				tried += int((at - first) / pageSize)
-				all = append(all, biasRange{v.addr - (at - pageSize), v.addr - first})
-			}
+			all = append(all, biasRange{v.addr - (first + (pages-1)*pageSize), v.addr - first})
 		}
 		v.bits = math.Log2(float64(tried+1) / float64(len(votes)-before+1))
 	}

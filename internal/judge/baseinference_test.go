@@ -1,12 +1,14 @@
 package judge
 
 import (
+	"debug/elf"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // placeOf returns frames with the addresses of a process, innermost first, that name no module, and
@@ -194,5 +196,45 @@ func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	more := draw(rng, returns, err.More+2)
 	if found, _ := located(placeOf(m, nil, at(0x555512345000, slices.Concat(addrs, more))), nil); found != 4+len(more) {
 		t.Errorf("with %d more, %d of %d are placed", len(more), found, 4+len(more))
+	}
+}
+
+// The program headers of a file may have any sizes. Those that reach far beyond the code are not tried
+// page by page, and those at the end of the address space do not wrap around.
+func TestHostileSegmentsAreNotTried(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(13, 14))
+	addrs := at(0x555512345000, draw(rng, returns, 8))
+	code := object.Segment{Type: elf.PT_LOAD, Flags: elf.PF_X | elf.PF_R}
+	for _, c := range []struct{ addr, size uint64 }{{0, 1 << 47}, {0, 1<<64 - 1}, {1 << 46, 1<<64 - 1}, {1<<64 - 0x1800, 0x17ff}, {1<<64 - 16, 15}} {
+		m.Segments = []object.Segment{code}
+		m.Segments[0].Addr, m.Segments[0].FileSize, m.Segments[0].MemSize = c.addr, c.size, c.size
+		kernel := at(1<<64-1<<47, addrs[:1]) // at these the loop has the most room
+		if found, _ := located(placeOf(m, nil, append(kernel, addrs...)), nil); found != 0 {
+			t.Errorf("segment %#x of %#x bytes: %d addresses are placed", c.addr, c.size, found)
+		}
+	}
+}
+
+// Pages of a segment that are not code make no vote for a base less likely by chance: an address whose
+// neighbor is in the code is in the code, too.
+func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
+	m, returns := thisProgram(t)
+	addr := 0x555512345000 + returns[len(returns)/2]
+	bits := func() float64 {
+		e := election{image: m, voters: []voter{{addr: addr, call: dialect.Return}}}
+		e.vote()
+		return e.voters[0].bits
+	}
+	want := bits()
+	m.Segments = slices.Clone(m.Segments)
+	for i := range m.Segments {
+		if s := &m.Segments[i]; s.Flags&elf.PF_X != 0 {
+			s.FileSize += 64 << 20
+		}
+	}
+	if got := bits(); got != want {
+		t.Errorf("with 64 MiB of other bytes after the code, a vote has %.1f bits, without them %.1f", got, want)
 	}
 }
