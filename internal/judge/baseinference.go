@@ -14,8 +14,8 @@ import (
 // a call ends at each return address, so that each address votes for the load biases at which one
 // does. A wrong bias gets a vote only by chance, and the file itself shows how likely that is: the
 // share of its pages in which a call ends at this place. A call that leads to the next frame is rarer
-// still. A bias is inferred if, over all biases that were tried, the chances of a wrong one that has
-// as much for it are less than one in 2^inferredBits.
+// still. A bias is inferred if, over all biases and all files that were tried, the chances of a wrong
+// one that has as much for it are less than one in 2^inferredBits.
 
 // Limits of the inference.
 const (
@@ -70,7 +70,7 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 		return
 	}
 	v.voted = len(voters)
-	e := election{image: v.image, frames: frames, voters: voters}
+	e := election{image: v.image, frames: frames, voters: voters, files: t.files}
 	if t.inferAsBefore(v, &e) {
 		return
 	}
@@ -121,7 +121,7 @@ type inferred struct {
 
 // question returns the question for the load bias, which is the same wherever the file was loaded.
 func (e *election) question(page uint64) question {
-	q := about(e.image)
+	q := about(e.image).number(uint64(e.files))
 	for _, f := range e.frames {
 		q = q.number(f.Addr - page).number(uint64(f.Call)).number(uint64(int64(f.Number)))
 	}
@@ -150,10 +150,11 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	}
 	in := e.weigh(candidate{bias: bias})
 	f := e.frames[0]
+	numbered, wide := max(f.Process, f.PID) != 0, f.Addr>>32 != 0 // in 32 bits processes are loaded at few pages
 	switch {
-	case max(f.Process, f.PID) != 0:
+	case numbered && wide:
 		in.Bits += sameProcessBits
-	case f.Addr>>32 != 0: // in 32 bits processes are loaded at few pages
+	case numbered || wide: // a program that is started again may have its number again, as in a container
 		in.Bits += priorBits
 	}
 	if in.Votes == 0 || in.Bits < inferredBits {
@@ -232,6 +233,7 @@ type election struct {
 	image  *Image
 	frames []*Frame
 	voters []voter
+	files  int // that are tried for these frames: any of them may have a wrong base
 
 	tried      int // different load biases that put a voter into the code
 	candidates []candidate
@@ -328,7 +330,7 @@ func (e *election) winner() (best Inference) {
 // weigh returns what the frames show about a candidate. Its Bits are negative if an address in the code
 // refutes it.
 func (e *election) weigh(c candidate) (in Inference) {
-	in.Bits = -math.Log2(float64(max(e.tried, 1)))
+	in.Bits = -math.Log2(float64(max(e.tried, 1))) - math.Log2(float64(max(e.files, 1)))
 	var voted []uint64
 	strays := 0
 	for i, f := range e.frames {

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"debug/elf"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,12 +15,19 @@ import (
 // placeOf returns frames with the addresses of a process, innermost first, that name no module, and
 // judges them with m as the file that the operator has named.
 func placeOf(m *Image, memory *Memory, addrs []uint64) []*Frame {
-	var frames []*Frame
-	for i, addr := range addrs {
-		frames = append(frames, frame(dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}))
-	}
+	frames := framesOf(0, addrs)
 	t := Trace{Memory: memory, Unnamed: func() []*Image { return []*Image{m} }}
 	t.Judge(frames, &dialect.Facts{})
+	return frames
+}
+
+// framesOf returns frames with the addresses of a process with this number, 0 if the log has none.
+func framesOf(process uint64, addrs []uint64) (frames []*Frame) {
+	for i, addr := range addrs {
+		f := dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}
+		f.Process = process
+		frames = append(frames, frame(f))
+	}
 	return frames
 }
 
@@ -236,5 +244,54 @@ func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
 	}
 	if got := bits(); got != want {
 		t.Errorf("with 64 MiB of other bytes after the code, a vote has %.1f bits, without them %.1f", got, want)
+	}
+}
+
+// Each file that is tried may have a wrong base by chance, so that one of many files needs more.
+func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
+	m, returns := thisProgram(t)
+	rng := rand.New(rand.NewPCG(15, 16))
+	addrs := at(0x555512345000, draw(rng, returns, 40))
+	bits := func(files int) float64 {
+		var got float64
+		trace := Trace{Unnamed: func() []*Image {
+			all := []*Image{m}
+			for len(all) < files {
+				all = append(all, &Image{Path: "other", Err: ErrNoModule})
+			}
+			return all
+		}}
+		trace.Inferred = func(_ *Image, _ uint64, by Inference) { got = by.Bits }
+		trace.Judge(framesOf(0, addrs), &dialect.Facts{})
+		return got
+	}
+	if one, many := bits(1), bits(64); one == 0 || math.Abs(one-many-6) > 1e-6 {
+		t.Errorf("the base has %.1f bits if one file is tried, and %.1f if 64 are", one, many)
+	}
+}
+
+// In 32 bits, a process that is started again with the same number, as in a container, may be loaded a
+// few pages away: one call before an address does not show that it is the process of an earlier trace.
+func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(17, 18))
+	memory := new(Memory)
+	judge := func(base uint64, addrs []uint64) (found int) {
+		frames := framesOf(1, at(base, addrs))
+		trace := Trace{Memory: memory, Unnamed: func() []*Image { return []*Image{m} }}
+		trace.Judge(frames, &dialect.Facts{})
+		found, _ = located(frames, nil)
+		return found
+	}
+	first := draw(rng, returns, 24)
+	if found := judge(0x56555000, first); found != len(first) {
+		t.Fatalf("%d of %d addresses are placed", found, len(first))
+	}
+	if found := judge(0x56555000, first[:1]); found != 0 {
+		t.Error("one address is placed")
+	}
+	if found := judge(0x56555000, first[:4]); found != 4 {
+		t.Errorf("%d of 4 addresses of the same process are placed", found)
 	}
 }

@@ -45,6 +45,7 @@ type Trace struct {
 	serial  int // number of the trace in its Memory
 	modules map[moduleKey]*verdict
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork
+	files   int // files that are tried for frames without a module
 	mapped  mapped
 
 	apart bool // frames name their process by number

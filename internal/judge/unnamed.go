@@ -46,7 +46,9 @@ type tries struct {
 // tryUnnamed tries the files for frames without a module.
 func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	var tried []*verdict
-	for _, m := range t.Unnamed() {
+	images := t.Unnamed()
+	t.files = len(images)
+	for _, m := range images {
 		if m.Err != nil || m.File == nil {
 			continue
 		}
