@@ -49,6 +49,11 @@ type Dialects struct {
 	// program. It is called again only if the device has run the file's program in between.
 	Refused func(path string, reason error)
 
+	// Located, if not nil, is called with the place of each frame that is located in a file without a
+	// build ID in its line, named or not: the path, the address as the file has it, and the proof, one
+	// of those in --output=json.
+	Located func(path string, addr uint64, proof string)
+
 	// Taken, if not nil, is called with the path of a file of Images when it is first used as the
 	// module of a frame.
 	Taken func(path string)

@@ -85,7 +85,6 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Unresolved += int64(got.Unresolved)
 	s.Pending += int64(got.Pending)
 	s.Proofs.Add(f.proofs)
-	s.Located.Add(f.located)
 	s.NoCode.Add(f.noCode)
 	s.Outcomes.Add(&f.outcomes)
 	*c, l.process.Context = l.process.Context, Context{}

@@ -17,7 +17,6 @@ type locator struct {
 	modules map[cacheModule]*module // by name and build ID, so that the Cache knows each one
 
 	recent        recent           // answers by Frame.Key
-	counted       [64]uint64       // the last places of countPlace, plus 1
 	stacks        [maxStacks]stack // stacks with renumbered frames, by the text before the frames
 	invented      inventedModules  // for Dialects.Elements
 	firstInvented uint64           // number of the first invented module
@@ -93,7 +92,9 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	a := &f.last
 	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(k)}
 	f.completeAnswer(a, exactAddress)
-	c.countPlace(p)
+	if located := f.o.Dialects.Located; located != nil && p.Image != nil {
+		located(p.Image.Path, p.Addr, p.Verified)
+	}
 	if a.hasText {
 		f.proofs.count(p.Verified)
 	}
@@ -122,16 +123,6 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
 	}
 	return a
-}
-
-// countPlace counts the proof of a place, but not again if it was one of the last places: recursion
-// proves a file once.
-func (c *locator) countPlace(p *judge.Place) {
-	at := &c.counted[p.Addr*0x9e3779b97f4a7c15>>58] // Fibonacci hashing
-	if *at != p.Addr+1 {
-		*at = p.Addr + 1
-		c.f.located.count(p.Verified)
-	}
 }
 
 // countProof counts the proof of the answer for a frame, unless it is a build ID in the line.

@@ -50,7 +50,6 @@ type answerCounts struct {
 	answered int // addresses with a name
 	pending  int // addresses without a name whose debug file is still being searched
 	proofs   Proofs
-	located  Proofs
 	noCode   NoCode
 
 	outcomes Outcomes

@@ -15,11 +15,8 @@ type Stats struct {
 	Pending    int64  // part of Unresolved: the debug file was still being searched
 	Evicted    int64  // processes dropped because of Options.Limits
 	Proofs     Proofs // proofs of the answers for raw backtraces
-	// proofs of the places of their frames, named or not; repeated places count once, and those with a
-	// build ID in the line do not count
-	Located Proofs
-	NoCode  NoCode // addresses in raw backtraces without code
-	Keyed   int64  // lines that were searched for elements and have a key by Options.ProcessKey
+	NoCode     NoCode // addresses in raw backtraces without code
+	Keyed      int64  // lines that were searched for elements and have a key by Options.ProcessKey
 	// current number of processes in the stream; 0 for Lines, whose caller holds each Context
 	Processes int64
 
@@ -92,7 +89,7 @@ func (r *Proofs) Add(o Proofs) {
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.answered), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, Located: f.located, NoCode: f.noCode,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode,
 		Processes: int64(max(1, len(f.all))), Outcomes: f.outcomes,
 	}
 }

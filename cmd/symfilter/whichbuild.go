@@ -43,7 +43,7 @@ func (c *config) whichBuild(args []string, std standard) (int, error) {
 		return exitIO, fmt.Errorf("open %s: %w", c.which, wording.Cause(err))
 	}
 	builds := doctor.BuildsBelow(args[0])
-	modules, addresses := c.compare(log, nil).Unresolved()
+	modules, addresses := c.compare(log, nil, nil).Unresolved()
 	for i := range builds {
 		b := &builds[i]
 		file, err := filepath.Abs(b.Path)
@@ -56,7 +56,7 @@ func (c *config) whichBuild(args []string, std standard) (int, error) {
 				images = append(images, filter.Image{Name: u.Name, Path: file})
 			}
 		}
-		b.Located = c.compare(log, images).Stats().Located
+		c.compare(log, images, func(_ string, addr uint64, proof string) { b.Locate(addr, proof) })
 	}
 	if doctor.WriteBuilds(std.text, c.which, builds, addresses) {
 		return exitOK, nil
@@ -74,12 +74,13 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log with images as the files of its modules, and no others. What has a build ID stays.
-func (c *config) compare(log []byte, images []filter.Image) *filter.Filter {
+// compare filters log with images as the files of its modules, and no others, and passes the places in
+// them to located, which may be nil.
+func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
 		Symbolizer: symbolize.New(symbolize.Options{}),
 		Context:    context.Background(),
-		Dialects:   filter.Dialects{NoPaths: true, Images: images, Whole: true},
+		Dialects:   filter.Dialects{NoPaths: true, Images: images, Located: located, Whole: true},
 	}
 	at := &arrival{label: c.which, batch: &batch{w: io.Discard}, diagnose: func(string) {}, options: o}
 	at.filter = filter.New(at.batch, o)

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/judge"
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
@@ -33,18 +34,19 @@ const usualFrames = 5
 
 // A Build is a file that may be the one that a log is of, and what the log shows about it.
 type Build struct {
-	Path    string
-	ID      buildid.ID // zero if the file has none
-	Located filter.Proofs
-	Copies  int // other files with the same ID
-	size    int64
+	Path   string
+	ID     buildid.ID // zero if the file has none
+	Copies int        // other files with the same ID
+
+	proofs map[uint64]string // of the places of frames in it, by address: recursion proves it once
+	size   int64
 }
 
 // BuildsBelow returns the ELF files below a folder, at most maxBuilds, those with the same build ID once.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
 	left := 16 * maxBuilds // files and folders that are looked at
-	filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(folder+"/.", func(path string, d fs.DirEntry, err error) error {
 		if left--; left < 0 || len(all) == maxBuilds {
 			return fs.SkipAll
 		}
@@ -75,14 +77,42 @@ func BuildsBelow(folder string) (all []Build) {
 	return all
 }
 
-// bits returns how much the places of frames prove the build.
-func (b *Build) bits() int64 {
-	p := &b.Located
-	return bitsOfCall*p.Call + bitsOfSymbol*(p.Symbol+p.Other)
+// maxPlaces is the number of places of a build that count.
+const maxPlaces = 64
+
+// Locate notes that a frame of the log is at an address of b, by a proof of package judge.
+func (b *Build) Locate(addr uint64, proof string) {
+	if b.proofs == nil {
+		b.proofs = make(map[uint64]string)
+	}
+	if len(b.proofs) < maxPlaces {
+		b.proofs[addr] = proof
+	}
 }
 
-// Fits reports whether the log shows that this file ran.
-func (b *Build) Fits() bool { return b.bits() >= bitsOfBuild }
+// count returns the numbers of places of b by what proves them.
+func (b *Build) count() (calls, symbols, codes int64) {
+	for _, proof := range b.proofs {
+		switch proof {
+		case judge.ByCall:
+			calls++
+		case judge.BySymbol:
+			symbols++
+		case judge.ByCode:
+			codes++
+		}
+	}
+	return calls, symbols, codes
+}
+
+// bits returns how much the places of frames prove the build.
+func (b *Build) bits() int64 {
+	calls, symbols, codes := b.count()
+	return bitsOfCall*calls + bitsOfSymbol*(symbols+codes)
+}
+
+// fits reports whether the log shows that this file ran, and none of so many others.
+func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
 // WriteBuilds writes which of the builds the log called label is of, and reports whether it is of
 // exactly one. The log has so many addresses that are not resolved without the builds.
@@ -91,7 +121,7 @@ func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (on
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))
 	})
 	fit := 0
-	for fit < len(builds) && builds[fit].Fits() {
+	for fit < len(builds) && builds[fit].fits(len(builds)) {
 		fit++
 	}
 	some := fit
@@ -141,12 +171,12 @@ func (b *Build) name() string {
 
 // proof returns what the places of frames in b rest on.
 func (b *Build) proof() string {
-	p := &b.Located
+	calls, symbols, codes := b.count()
 	var parts []string
 	for _, part := range []struct {
 		n         int64
 		one, many string
-	}{{p.Symbol, "symbol", "symbols"}, {p.Other, "listing of code", "listings of code"}, {p.Call, "call before a return address", "calls before return addresses"}} {
+	}{{symbols, "symbol", "symbols"}, {codes, "listing of code", "listings of code"}, {calls, "call before a return address", "calls before return addresses"}} {
 		if part.n > 0 {
 			parts = append(parts, wording.Count(part.n, part.one, part.many))
 		}

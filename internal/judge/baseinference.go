@@ -25,7 +25,15 @@ const (
 	usualVotes    = 5   // that most files need
 	maxCandidates = 16  // biases with the most votes that are weighed
 	strayBits     = 8.0 // taken off for a return address after a frame of another file, at which no call ends
-	maxLinkWeight = 16  // bits of a call that leads to the next frame: a function of 256 bytes in 16 MiB
+	maxLinkWeight = 13  // bits of a call that leads to the next frame
+	maxWeighed    = 512 // frames of a trace that are weighed
+)
+
+// The weight, in bits, of a call that leads to the next frame.
+const (
+	nearLink            = 2 << 10 // bytes between the two return addresses
+	linkBits            = 5       // up to nearLink
+	linkBitsPerDoubling = 0.75    // of the distance
 )
 
 // An Inference is what return addresses alone show about where a file was loaded.
@@ -65,6 +73,7 @@ type candidate struct {
 // infer looks for the load bias of v's file by the return addresses of frames, of which only some are
 // in the file. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
+	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
 	if len(voters) == 0 || v.voted > 0 && len(voters) < v.voted+1+v.voted/4 {
 		return
@@ -78,39 +87,46 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	key := e.question(page).sum()
 	found, known := t.remembered().inferred.get(key, maxSearched)
 	if !known {
-		if !t.hold(v, &e) {
+		held, whole := t.hold(v, &e)
+		if !held {
 			return
 		}
 		found = inferred{distance: e.best.bias - page, by: v.inference}
-		t.remembered().inferred.put(key, found, maxSearched)
+		if whole {
+			t.remembered().inferred.put(key, found, maxSearched)
+		}
 	}
 	if v.inference = found.by; v.inference.proves() {
 		v.loadAt(page + found.distance)
-		t.remembered().bases.put(e.process(), v.bias, maxSearched)
+		if process, one := e.process(); one {
+			t.remembered().bases.put(process, v.bias, maxSearched)
+		}
 		if t.Inferred != nil {
 			t.Inferred(v.image, v.bias+v.image.lowest(), v.inference)
 		}
 	}
 }
 
-// hold lets the voters vote and sets the inference of v, within the work that is left. It reports
-// whether they have voted.
-func (t *Trace) hold(v *verdict, e *election) bool {
+// hold lets the voters vote and sets the inference of v, within the work that is left. held is not set
+// if too little is left for any of them, and whole not if it is for some of them.
+func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
 	if pages == 0 {
-		return false
+		return false, false
 	}
 	if pages > maxBiases || left/pages < min(leastVotes, len(e.voters)) {
-		v.cut = true
-		return false
+		v.voted, v.cut = 0, true
+		return false, false
 	}
-	e.voters = e.voters[:min(len(e.voters), left/pages)]
-	t.worked += len(e.voters) * pages
-	t.quota().Spend(len(e.voters) * pages)
+	all := len(e.voters)
+	e.voters = e.voters[:min(all, left/pages)]
+	work := len(e.voters)*pages + maxCandidates*len(e.frames)
+	t.worked += work
+	t.quota().Spend(work)
 	e.vote()
 	v.inference = e.winner()
-	return true
+	return true, len(e.voters) == all
 }
 
 // An inferred is an inference, and the distance of its load bias from the page of the first voter.
@@ -128,11 +144,20 @@ func (e *election) question(page uint64) question {
 	return q
 }
 
-// process returns the question where the file was loaded in the process of the frames.
-func (e *election) process() sum {
-	f := e.frames[0]
-	return about(e.image).number(max(f.Process, f.PID)).sum()
+// process returns the question where the file was loaded in the process of the frames. one is not set
+// if they are of several.
+func (e *election) process() (question sum, one bool) {
+	number := e.frames[0].process()
+	for _, f := range e.frames {
+		if f.process() != number {
+			return question, false
+		}
+	}
+	return about(e.image).number(number).sum(), true
 }
+
+// process returns the number of the process of f; 0 if the log does not show it.
+func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
 // The bits that a load bias has if an earlier trace of the log has shown it: of the same process by
 // its number, or perhaps of the same process. Another one is loaded at one of 2^28 pages, so that few
@@ -141,8 +166,9 @@ const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore sets the load bias of v if it is that of an earlier trace.
 func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
-	bias, known := t.remembered().bases.get(e.process(), maxSearched)
-	if !known {
+	process, one := e.process()
+	bias, known := t.remembered().bases.get(process, maxSearched)
+	if !one || !known {
 		return false
 	}
 	for i := range e.voters {
@@ -150,14 +176,14 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	}
 	in := e.weigh(candidate{bias: bias})
 	f := e.frames[0]
-	numbered, wide := max(f.Process, f.PID) != 0, f.Addr>>32 != 0 // in 32 bits processes are loaded at few pages
+	numbered, wide := f.process() != 0, f.Addr>>32 != 0 // in 32 bits processes are loaded at few pages
 	switch {
 	case numbered && wide:
 		in.Bits += sameProcessBits
 	case numbered || wide: // a program that is started again may have its number again, as in a container
 		in.Bits += priorBits
 	}
-	if in.Votes == 0 || in.Bits < inferredBits {
+	if in.Votes < 2 || in.Bits < inferredBits { // one may be of a program that has the number again
 		return false
 	}
 	v.loadAt(bias)
@@ -165,8 +191,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	return true
 }
 
-// loadAt sets the load bias.
-func (v *verdict) loadAt(bias uint64) { v.bias, v.biased = bias, true }
+// loadAt sets the load bias, which calls have shown.
+func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
 // A BaseError is the reason why the addresses of a trace are not located in a file that may have been
 // loaded anywhere: too little shows where.
@@ -188,6 +214,9 @@ func (e *BaseError) Error() string {
 
 // unproven returns the reason why v has no load bias.
 func (v *verdict) unproven() error {
+	if v.cut {
+		return ErrBudget
+	}
 	e := &BaseError{Path: v.image.Path, Inference: v.inference}
 	in := &v.inference
 	switch {
@@ -378,7 +407,9 @@ func (e *election) bitsOf(addr uint64) float64 {
 	return 0 // the work has ended before it voted
 }
 
-// link returns the weight of the call of outer if it leads to the function of inner.
+// link returns the weight of the call of outer if it leads to the function of inner. The farther the two
+// are from each other, the rarer that is by chance, since most calls lead to near functions: linkBits
+// and linkBitsPerDoubling are below what was measured in libc, gdb and a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bool) {
 	if !e.has(inner, bias) || outer.Number >= 0 && outer.Number != inner.Number+1 {
 		return 0, false
@@ -387,7 +418,10 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bo
 	if size == 0 {
 		return 0, false
 	}
-	return min(math.Log2(float64(max(e.image.codeSize(), size))/float64(size)), maxLinkWeight), true
+	distance := max(outer.Addr, inner.Addr) - min(outer.Addr, inner.Addr)
+	weight = linkBits + linkBitsPerDoubling*math.Log2(float64(max(distance, nearLink))/nearLink)
+	most := math.Log2(float64(max(e.image.codeSize(), size)) / float64(size)) // in a tiny program all functions are near
+	return min(weight, most, maxLinkWeight), true
 }
 
 // codeSize returns the number of bytes of code.

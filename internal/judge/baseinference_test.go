@@ -295,3 +295,53 @@ func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 		t.Errorf("%d of 4 addresses of the same process are placed", found)
 	}
 }
+
+// A file that is too large to be tried, and one for which no work is left, say that: not that another
+// file ran.
+func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(13, 14))
+	addrs := at(0x555512345000, draw(rng, returns, 12))
+	var frames []*Frame
+	for i, addr := range addrs {
+		frames = append(frames, frame(dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}))
+	}
+	tr := Trace{worked: maxBiasWork, Unnamed: func() []*Image { return []*Image{m} }}
+	for range 2 {
+		if tr.Judge(frames, &dialect.Facts{}); frames[0].Place.Err != ErrBudget {
+			t.Errorf("got %v", frames[0].Place.Err)
+		}
+	}
+	tr.worked = 0
+	if tr.Judge(frames, &dialect.Facts{}); frames[0].Place.Err != nil {
+		t.Errorf("with work left: %v", frames[0].Place.Err)
+	}
+}
+
+// A trace that is continued after a restart knows that its base was inferred: an address outside the file
+// may be of any other one.
+func TestAnInferredBaseIsSaved(t *testing.T) {
+	m, returns := thisProgram(t)
+	m.Given = true
+	rng := rand.New(rand.NewPCG(15, 16))
+	addrs := append(at(0x555512345000, draw(rng, returns, 12)), 0x7f0012345678)
+	unnamed := func() []*Image { return []*Image{m} }
+	judged := func(tr *Trace) []*Frame {
+		var frames []*Frame
+		for i, addr := range addrs {
+			frames = append(frames, frame(dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}))
+		}
+		tr.Judge(frames, &dialect.Facts{})
+		return frames
+	}
+	first := &Trace{Unnamed: unnamed}
+	judged(first)
+	second := &Trace{Unnamed: unnamed}
+	second.SetState(first.State())
+	second.Resume(first.Verdicts())
+	frames := judged(second)
+	if last := frames[len(frames)-1].Place.Err; last != ErrNoModule || frames[0].Place.Err != nil {
+		t.Errorf("the first frame has %v, the one of another file %v", frames[0].Place.Err, last)
+	}
+}

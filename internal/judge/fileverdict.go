@@ -30,6 +30,7 @@ type verdict struct {
 	usual uint64     // a bias that is likely; 0 if unknown
 
 	voted     int       // return addresses of the last inference of the bias
+	inferred  bool      // calls have shown bias
 	inference Inference // its result
 
 	weighed [readings]weighing // of the frames of the kind Offsetted

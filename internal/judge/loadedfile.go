@@ -27,7 +27,7 @@ func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {
 		return r, false
 	}
-	r = run{file: v.file, process: max(f.Process, f.PID)}
+	r = run{file: v.file, process: f.process()}
 	switch {
 	case v.image.Fixed:
 	case f.Kind == dialect.Runtime:

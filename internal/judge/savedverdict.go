@@ -60,6 +60,8 @@ type Verdict struct {
 
 	Bias   uint64 `json:"bias,omitempty"`
 	Biased bool   `json:"biased,omitempty"` // Bias is known
+	// calls before return addresses have shown Bias
+	Inferred bool `json:"inferred,omitempty"`
 	// frames have different biases: several processes write to the log
 	Moved  bool     `json:"moved,omitempty"`
 	Proved bool     `json:"proved,omitempty"`
@@ -102,7 +104,7 @@ func (t *Trace) Verdicts() (all []Verdict) {
 		of := Verdict{
 			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.Prefix, Process: key.process, Addr: v.first.Addr,
 			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,
-			Bias: v.bias, Biased: v.biased, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
+			Bias: v.bias, Biased: v.biased, Inferred: v.inferred, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
 			All: v.all, Stack: v.stack, Load: key.load, Tried: v.tried, Usual: v.usual,
 			Reading: int(v.reading), Unread: v.unread, Unseen: v.unseen,
 		}
@@ -166,7 +168,8 @@ func (t *Trace) unnamedByPath() map[string]*Image {
 
 // resume sets the fields of v, which is new, from s. It cuts lists that exceed their bounds.
 func (v *verdict) resume(s *Verdict) {
-	v.bias, v.biased, v.moved, v.proved, v.refuted = s.Bias, s.Biased, s.Moved, s.Proved, s.Refuted
+	v.bias, v.biased, v.inferred = s.Bias, s.Biased, s.Inferred
+	v.moved, v.proved, v.refuted = s.Moved, s.Proved, s.Refuted
 	here := s.Here.bounded()
 	v.all, v.here, v.stack = s.All.bounded(), &here, s.Stack
 	v.tried, v.usual = max(s.Tried, 0), s.Usual

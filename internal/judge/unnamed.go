@@ -68,8 +68,8 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 		switch {
 		case v.biased:
 			all.files = append(all.files, v)
-			all.fixed = all.fixed || m.Given && v.inference.Votes == 0
-		case m.Given && v.voted > 0:
+			all.fixed = all.fixed || m.Given && !v.inferred
+		case m.Given && (v.voted > 0 || v.cut):
 			all.unproven = v.unproven()
 		}
 	}
