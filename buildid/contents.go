@@ -37,7 +37,8 @@ func (p *SymbolPath) roots(ctx context.Context) ([]root, error) {
 			roots[i].id = r.folders[0].files[0].id
 		}
 		for _, fault := range index.faults {
-			if within(r.path, fault.Where) && !slices.Contains(roots[i].faults, fault) { // paths may overlap
+			// paths may overlap
+			if within(r.path, fault.Where) && !slices.Contains(roots[i].faults, fault) {
 				roots[i].faults = append(roots[i].faults, fault)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 // without debug information.
 const maxModule = 128 << 20
 
-// openUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as its
-// name shows: NAME.ko.xz, .zst or .gz, which is unpacked into memory.
+// openUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as
+// its name shows: NAME.ko.xz, .zst or .gz, which is unpacked into memory.
 func openUnpacked(path, where string) (*File, error) {
 	f, err := OpenRegular(path, where)
 	if err != nil || !isPackedModule(path) {

@@ -9,10 +9,11 @@
 //
 // The rules of the cache that it shares with elfutils:
 //
-//   - Its directory is that of elfutils' client, unless [Options] names another. A file is CACHE/<hex ID>/debuginfo or
-//     CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700. It is written without a
-//     name (or under a temporary one, if the file system has no files without a name), verified,
-//     synced and given its name, so that a file with its final name is complete.
+//   - Its directory is that of elfutils' client, unless [Options] names another. A file is
+//     CACHE/<hex ID>/debuginfo or CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700.
+//     It is written without a name (or under a temporary one, if the file system has no files
+//     without a name), verified, synced and given its name, so that a file with its final name is
+//     complete.
 //   - An empty file is a miss: the servers have no such file. It is believed for cache_miss_s
 //     seconds after it was made. elfutils' client believes it whatever its servers are.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of

@@ -38,9 +38,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 	return all
 }
 
-// candidates returns the files with code in the folders of Candidates, in the order of their paths: the
-// calls of at most one of them may show where it was loaded. Of the copies of a program, such as the
-// stripped one and the one with debug information, it is the largest.
+// candidates returns the files with code in the folders of Candidates, in the order of their paths:
+// the calls of at most one of them may show where it was loaded. Of the copies of a program, such
+// as the stripped one and the one with debug information, it is the largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {
@@ -83,8 +83,8 @@ type candidateFile struct {
 	size int64
 }
 
-// filesBelow appends the regular files in a folder, and in those below it down to depth, to files, which
-// get no more than maxCandidateFiles.
+// filesBelow appends the regular files in a folder, and in those below it down to depth, to files,
+// which get no more than maxCandidateFiles.
 func filesBelow(files []candidateFile, folder string, depth int) []candidateFile {
 	dir, err := os.Open(folder)
 	if err != nil {

@@ -26,9 +26,9 @@ type Dialects struct {
 	// return addresses follow a call than a file at its path needs.
 	Folders []string
 
-	// Candidates, by absolute path, are programs and libraries, and folders of them, that are tried for
-	// addresses without a module, if there are no Images: calls before the addresses may show where one
-	// of them was loaded. At most 24 files are tried, those three folders below included.
+	// Candidates, by absolute path, are programs and libraries, and folders of them, that are tried
+	// for addresses without a module, if there are no Images: calls before the addresses may show
+	// where one of them was loaded. At most 24 files are tried, those three folders below included.
 	Candidates []string
 
 	// WorkingFolder, an absolute path, is the folder that relative paths in the log refer to. If it
@@ -49,9 +49,9 @@ type Dialects struct {
 	// program. It is called again only if the device has run the file's program in between.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called with the place of each frame that is located in a file without a
-	// build ID in its line, named or not: the path, the address as the file has it, and the proof, one
-	// of those in --output=json.
+	// Located, if not nil, is called with the place of each frame that is located in a file without
+	// a build ID in its line, named or not: the path, the address as the file has it, and the
+	// proof, one of those in --output=json.
 	Located func(path string, addr uint64, proof string)
 
 	// Taken, if not nil, is called with the path of a file of Images when it is first used as the

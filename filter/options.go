@@ -95,8 +95,9 @@ type Options struct {
 	ProcessKey *regexp.Regexp
 
 	// Limits bound the processes of the stream. Evicted is called with the key of each process that
-	// is dropped because of a limit; reason is "processes" for their number, or "bytes". It is called
-	// from the goroutine that uses the Filter, and must not call the Filter. Nil: not called.
+	// is dropped because of a limit; reason is "processes" for their number, or "bytes". It is
+	// called from the goroutine that uses the Filter, and must not call the Filter. Nil: not
+	// called.
 	Limits  Limits
 	Evicted func(key, reason string)
 
@@ -177,7 +178,8 @@ type Diagnostic struct {
 type Paths struct {
 	Basenames bool                // only the last element of a path
 	Map       []buildid.PrefixMap // the first prefix that matches is replaced
-	Clean     bool                // without the elements . and .., and without folders of build systems
+	// without the elements . and .., and without folders of build systems
+	Clean bool
 
 	// Source returns the lines of the source file around a frame's line; the frame is at l.
 	// frame.File is the path in debug information. The lines are printed below each own frame of a

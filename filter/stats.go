@@ -30,10 +30,12 @@ type Base struct {
 	Proof string // what shows it, for people
 }
 
-// maxBases is the number of bases that are kept: a log may have a crash of each of a thousand processes.
+// maxBases is the number of bases that are kept: a log may have a crash of each of a thousand
+// processes.
 const maxBases = 16
 
-// Bases returns the bases so far, at most the first 16. It is for the goroutine that uses the Filter.
+// Bases returns the bases so far, at most the first 16. It is for the goroutine that uses the
+// Filter.
 func (f *Filter) Bases() []Base { return slices.Clone(f.bases) }
 
 // Bases returns the bases in all records so far, at most the first 16. It is for the goroutine that

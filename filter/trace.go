@@ -401,8 +401,8 @@ func (t *tracer) endTrace() {
 }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them, because the log was filtered before or the program prints the frames twice. A frame that its producer has resolved becomes
-// Named.
+// of them, because the log was filtered before or the program prints the frames twice. A frame that
+// its producer has resolved becomes Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return

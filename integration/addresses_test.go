@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A stripped program that is loaded anywhere prints addresses alone. --image names the file with debug
-// information, and the calls before the addresses show its base: the output is as if the operator had
-// given that too. Another build has none, and a trace of two frames proves none.
+// A stripped program that is loaded anywhere prints addresses alone. --image names the file with
+// debug information, and the calls before the addresses show its base: the output is as if the
+// operator had given that too. Another build has none, and a trace of two frames proves none.
 func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	need(t, "gcc", "strip", "objcopy")
 	dir := t.TempDir()
@@ -86,8 +86,8 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	}
 }
 
-// The name of a function proves a stripped file if only the separate debug file has that name, as the one
-// of the symbol table would; at another place it refutes the file.
+// The name of a function proves a stripped file if only the separate debug file has that name, as
+// the one of the symbol table would; at another place it refutes the file.
 func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 	need(t, "gcc", "objcopy", "strip")
 	dir := t.TempDir()

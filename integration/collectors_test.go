@@ -105,7 +105,8 @@ func (c *collector) start(name string, args ...string) {
 		kill := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
 		c.Wait()
 		kill.Stop()
-		// it ends when the collector has closed the pipe, and saves its context to the folder before that
+		// it ends when the collector has closed the pipe, and saves its context to the folder
+		// before that
 		if child != 0 && !testenv.Wait(func() bool { return syscall.Kill(child, 0) != nil }) {
 			c.t.Error("symfilter goes on after the end of the collector")
 		}

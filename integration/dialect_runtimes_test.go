@@ -144,8 +144,9 @@ func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 }
 
 // A program of Rust without debug information names the functions of its symbol table, which show
-// where it was loaded; without a symbol table the calls before the addresses show it. Their places, and the calls that are inlined, are those that the program prints
-// itself if it has its debug information.
+// where it was loaded; without a symbol table the calls before the addresses show it. Their places,
+// and the calls that are inlined, are those that the program prints itself if it has its debug
+// information.
 func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 	testenv.OnlyLong(t)
 	// The compiler may exist and not work, such as rustup's rustc without a toolchain.

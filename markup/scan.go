@@ -267,8 +267,8 @@ func sgrParams(b []byte) int {
 	return n
 }
 
-// unfinishedSGR returns the length of the beginning of a colour sequence at the end of b, at most 66
-// bytes; 0 if b does not end in one.
+// unfinishedSGR returns the length of the beginning of a colour sequence at the end of b, at most
+// 66 bytes; 0 if b does not end in one.
 func unfinishedSGR(b []byte) int {
 	end := b[max(0, len(b)-maxSGR-2):]
 	i := bytes.LastIndexByte(end, esc)

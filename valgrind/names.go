@@ -28,8 +28,8 @@ type element struct {
 	kind kind
 }
 
-// elements are all elements that reports have, in the order of their keys. They need no code when the
-// program starts, as a map does.
+// elements are all elements that reports have, in the order of their keys. They need no code when
+// the program starts, as a map does.
 var elements = [...]element{
 	{"arg", leaf},
 	{"args", topLevel},
@@ -100,8 +100,8 @@ var elements = [...]element{
 	{"xauxwhat", container},
 }
 
-// key returns a number by which elements are sorted: nearly every name has one of its own, and numbers
-// are compared faster than names.
+// key returns a number by which elements are sorted: nearly every name has one of its own, and
+// numbers are compared faster than names.
 func key(first byte, length int) int { return int(first)<<8 | length }
 
 // elementNamed returns the name of an element as a string, and its kind.

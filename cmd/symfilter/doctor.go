@@ -64,8 +64,8 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// examineAll lets x examine all places and the arguments. It confines the process before anything of
-// unknown origin is read.
+// examineAll lets x examine all places and the arguments. It confines the process before anything
+// of unknown origin is read.
 func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args []string, in *os.File, report *doctorReport) error {
 	ctx, c := context.Background(), s.c
 	x.Cache(s.servers)

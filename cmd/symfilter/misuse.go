@@ -122,7 +122,8 @@ func openError(name string, err error) string {
 		return msg + "; as a command, " + name + " must be the first word"
 	case nearCommand(name) != "":
 		return msg + "; did you mean the command " + nearCommand(name) + "?"
-	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name): // addr2line takes addresses in this way
+	// addr2line takes addresses in this way
+	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name):
 		return msg + "; arguments are logs: for a single address, write symfilter addr FILE " + name
 	}
 	return msg

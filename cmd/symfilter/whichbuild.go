@@ -16,14 +16,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mostOfLog is the number of bytes of a log that are compared with builds: it is filtered once for each.
+// mostOfLog is the number of bytes of a log that are compared with builds: it is filtered once for
+// each.
 const mostOfLog = 1 << 20
 
 // mostModules is the number of modules of a log that a build is tried for.
 const mostModules = 16
 
-// whichBuild prints which of the files below the folder args[0] the log of --which is of. The exit code
-// is 1 unless it is exactly one.
+// whichBuild prints which of the files below the folder args[0] the log of --which is of. The exit
+// code is 1 unless it is exactly one.
 func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if len(args) != 1 {
 		return exitUsage, usageError{errors.New("--which LOG needs a folder of builds that may have written LOG")}
@@ -74,8 +75,8 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log with images as the files of its modules, and no others, and passes the places in
-// them to located, which may be nil.
+// compare filters log with images as the files of its modules, and no others, and passes the places
+// in them to located, which may be nil.
 func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
 		Symbolizer: symbolize.New(symbolize.Options{}),

@@ -80,9 +80,9 @@ func newConfig() *config { return &config{inner: inner{a: true}} }
 }
 
 // flagFields returns how many rows of the table of flags have a field, and the names of the flags
-// whose field is not read anywhere. Setting a field does not read it, and neither does a [usedFlag],
-// which only checks whether the flag was used. If a field belongs to a type of another package, the
-// field of this package that holds the type must be read.
+// whose field is not read anywhere. Setting a field does not read it, and neither does a
+// [usedFlag], which only checks whether the flag was used. If a field belongs to a type of another
+// package, the field of this package that holds the type must be read.
 func flagFields(fset *token.FileSet, files []*ast.File) (rows int, unread []string) {
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
 	// errors are about names of other packages, and about files for other systems

@@ -1,6 +1,7 @@
 // Package access gives the packages of this module what the public packages do for them and is not
-// part of their API: the filter asks a Symbolizer in ways that pay only with the filter's own order,
-// the readers of envelopes drive a Filter line by line, and the doctor examines what a Client keeps.
+// part of their API: the filter asks a Symbolizer in ways that pay only with the filter's own
+// order, the readers of envelopes drive a Filter line by line, and the doctor examines what a
+// Client keeps.
 //
 // The package of a type sets its variable before any program can have a value of it. A caller asserts
 // what it is given to an interface of the methods that it needs, which stands beside the caller.
@@ -14,9 +15,9 @@ import (
 )
 
 var (
-	// MayBecomeElement reports whether the tokens of an unfinished line of markup may change with the
-	// bytes that follow it. UnfinishedSGR returns the length of the beginning of a colour sequence
-	// at the end of b.
+	// MayBecomeElement reports whether the tokens of an unfinished line of markup may change with
+	// the bytes that follow it. UnfinishedSGR returns the length of the beginning of a colour
+	// sequence at the end of b.
 	MayBecomeElement func(tail []byte) bool
 	UnfinishedSGR    func(b []byte) int
 

@@ -42,7 +42,8 @@ type Options struct {
 	Version   string           // shown in the metrics
 	// called when the bytes of debug files outside of the heap change; nil: not called
 	OffHeap func(int64)
-	Confine func(sandbox.Policy) sandbox.State // called once, before anything of unknown origin is read; nil: not called
+	// called once, before anything of unknown origin is read; nil: not called
+	Confine func(sandbox.Policy) sandbox.State
 	// called by Refresh with a new configuration once it is in use, before this is logged; nil: not
 	// called
 	Reloaded func(*Config)

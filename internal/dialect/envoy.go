@@ -9,8 +9,8 @@ import "bytes"
 //	[…][critical][backtrace] [./source/server/backtrace.h:111] #0: __restore_rt [0x7f31c2a3c050]
 //	[…][critical][backtrace] [./source/server/backtrace.h:113] #1: [0x55d0c0a013cb]
 //
-// The mapping is the first executable one. tools/stack_decode.py adds the address in the file, which
-// addr2line may not know:
+// The mapping is the first executable one. tools/stack_decode.py adds the address in the file,
+// which addr2line may not know:
 //
 //	[0x55d0c0de1234]->[0x39f140] ??:0
 //
@@ -133,8 +133,8 @@ type envoyObject struct {
 	line   int64 // 0: none
 }
 
-// envoyFile reads the file of the next frames from a line that has "obj<" at at, before or after the
-// number of the thread.
+// envoyFile reads the file of the next frames from a line that has "obj<" at at, before or after
+// the number of the thread.
 func envoyFile(r *Reader, b []byte, at int) {
 	const mark = "thr<"
 	from := at + len("obj<")

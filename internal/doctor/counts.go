@@ -181,8 +181,9 @@ func shortName(u symbolize.Unresolved) string {
 	return name
 }
 
-// Proofs returns a line about the proofs of the answers for raw backtraces, one about each base that
-// only calls show, and one about addresses at which there is no code; each only if there are any.
+// Proofs returns a line about the proofs of the answers for raw backtraces, one about each base
+// that only calls show, and one about addresses at which there is no code; each only if there are
+// any.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

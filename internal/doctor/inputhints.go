@@ -84,7 +84,8 @@ func (s *Sniffer) Hint(name, packed string) string {
 		return s.kind.hint(name, packed)
 	case r.misread(s.begins):
 		return fmt.Sprintf("begins like %s, but is read as %s because of %s: leave that out", formatNames[s.begins], formatNames[r.Format], r.Because)
-	case s.markup && r.Format == input.Callgrind && r.Table: // lines outside of the profile are filtered
+	// lines outside of the profile are filtered
+	case s.markup && r.Format == input.Callgrind && r.Table:
 	case s.markup && r.Format == input.Callgrind:
 		return "has symbolizer markup, which is not a part of a profile and is left out because of " + r.Because + ": leave that out"
 	case s.markup && (r.Format == input.Valgrind || r.Format == input.RTrace):

@@ -213,7 +213,8 @@ const longWait = "90s"
 func debugPackage(kind, name string) string {
 	switch {
 	case name == "":
-	case kind == "deb" && (name == "libc6" || strings.HasPrefix(name, "linux-image-")): // built before -dbgsym packages existed
+	// built before -dbgsym packages existed
+	case kind == "deb" && (name == "libc6" || strings.HasPrefix(name, "linux-image-")):
 		return name + "-dbg"
 	case kind == "deb":
 		return name + "-dbgsym"

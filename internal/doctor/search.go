@@ -179,7 +179,8 @@ const maxInFolder = 512
 // checkFolder returns why a folder of --image has no file that can be used.
 func checkFolder(path string) error {
 	err, left := errNoImageIn, maxInFolder
-	filepath.WalkDir(path+"/.", func(path string, d fs.DirEntry, fault error) error { // path may be a link
+	// path may be a link
+	filepath.WalkDir(path+"/.", func(path string, d fs.DirEntry, fault error) error {
 		if left--; left < 0 {
 			err = nil // it may have one
 			return fs.SkipAll

@@ -22,8 +22,8 @@ const (
 	maxShownBuilds = 8    // files that are listed
 )
 
-// The bits of a proof, and those that a build needs. A place in another build follows a call in one of
-// 32 cases; a symbol or the code that the log has is rarely there by chance.
+// The bits of a proof, and those that a build needs. A place in another build follows a call in one
+// of 32 cases; a symbol or the code that the log has is rarely there by chance.
 const (
 	bitsOfCall, bitsOfSymbol = 5, 20
 	bitsOfBuild              = 30
@@ -42,7 +42,8 @@ type Build struct {
 	size   int64
 }
 
-// BuildsBelow returns the ELF files below a folder, at most maxBuilds, those with the same build ID once.
+// BuildsBelow returns the ELF files below a folder, at most maxBuilds, those with the same build ID
+// once.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
 	left := 16 * maxBuilds // files and folders that are looked at

@@ -67,10 +67,10 @@ func (s *Stack) add(name, object string, own bool) {
 	}
 }
 
-// fingerprint returns 32 hexadecimal digits that are the same for the same fault in another build of
-// the program. fields come before the frames: the first is the kind of the report with the version
-// of the fingerprint, such as log/1. They are joined by NUL, and no field has one. The memory after
-// them is overwritten.
+// fingerprint returns 32 hexadecimal digits that are the same for the same fault in another build
+// of the program. fields come before the frames: the first is the kind of the report with the
+// version of the fingerprint, such as log/1. They are joined by NUL, and no field has one. The
+// memory after them is overwritten.
 //
 // It is the first 16 bytes of the SHA-256 hash of the fields and of names of frames, with a NUL
 // between each two: the stable names of the 8 innermost own frames, in which a function appears

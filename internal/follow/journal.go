@@ -55,10 +55,12 @@ type record struct {
 type savedSource struct {
 	Path string `json:"path"`
 	// oldest first; the last one has the name, or had it last
-	Reading  []savedReading `json:"reading,omitempty"`
-	Read     []lineage.Mark `json:"read,omitempty"`    // files that are not to be read again
-	Context  string         `json:"context,omitempty"` // of the sink, for the lines after all of them
-	RealPath string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
+	Reading []savedReading `json:"reading,omitempty"`
+	Read    []lineage.Mark `json:"read,omitempty"` // files that are not to be read again
+	// of the sink, for the lines after all of them
+	Context string `json:"context,omitempty"`
+	// path of the file, with symbolic links resolved
+	RealPath string `json:"real,omitempty"`
 	// fingerprints of the siblings that are not to be read; see entry
 	Beside *string `json:"beside,omitempty"`
 	// Beside has the compressed siblings, too

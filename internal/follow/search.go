@@ -40,7 +40,8 @@ func (s *search) isCurrent(beside *family) bool {
 		return false
 	}
 	again, err := s.siblings(beside)
-	if errors.Is(err, errLater) { // a large folder that changes all the time: at least none of them was renamed
+	// a large folder that changes all the time: at least none of them was renamed
+	if errors.Is(err, errLater) {
 		return !slices.ContainsFunc(slices.Concat(beside.Files, beside.Archives), func(c lineage.File) bool {
 			now, err := siblingAt(c.Path)
 			return err != nil || now.ID != c.ID

@@ -182,8 +182,8 @@ func (s *source) limit(g *generation, unchanged bool) {
 	}
 }
 
-// stopped handles a turn that did not reach the end of the current file g, because of err or because
-// it has more lines. It reports whether another turn may find lines.
+// stopped handles a turn that did not reach the end of the current file g, because of err or
+// because it has more lines. It reports whether another turn may find lines.
 func (s *source) stopped(ctx context.Context, g *generation, err error) (more bool, _ error) {
 	switch {
 	case errors.Is(err, errTruncated):

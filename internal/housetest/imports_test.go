@@ -18,11 +18,12 @@ import (
 
 const module = "github.com/symfilter/symfilter"
 
-// direction lists the packages of this module that each package may import. ARCHITECTURE.md lists the
-// packages in an order that fits. The commands and the programs for development may import every
-// package.
+// direction lists the packages of this module that each package may import. ARCHITECTURE.md lists
+// the packages in an order that fits. The commands and the programs for development may import
+// every package.
 var direction = map[string][]string{
-	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report", "internal/access"}, // the root package
+	// the root package
+	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report", "internal/access"},
 	"internal/input":      {"filter", "rtrace", "internal/marks", "internal/checkpoint", "internal/lines", "internal/escape", "internal/unpack", "internal/access"},
 	"internal/dialect":    {"buildid"},
 	"internal/judge":      {"internal/dialect", "buildid", "internal/object", "internal/disasm"},

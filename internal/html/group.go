@@ -14,8 +14,8 @@ const (
 	groupMore  = "<div>\n\n"
 )
 
-// begin begins the part of a group for a backtrace, and reports whether it did. A repeated backtrace
-// gets no part.
+// begin begins the part of a group for a backtrace, and reports whether it did. A repeated
+// backtrace gets no part.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):

@@ -10,21 +10,22 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A program that may be loaded anywhere, and prints addresses alone, still shows where it was loaded:
-// a call ends at each return address, so that each address votes for the load biases at which one
-// does. A wrong bias gets a vote only by chance, and the file itself shows how likely that is: the
-// share of its pages in which a call ends at this place. A call that leads to the next frame is rarer
-// still. A bias is inferred if, over all biases and all files that were tried, the chances of a wrong
-// one that has as much for it are less than one in 2^inferredBits.
+// A program that may be loaded anywhere, and prints addresses alone, still shows where it was
+// loaded: a call ends at each return address, so that each address votes for the load biases at
+// which one does. A wrong bias gets a vote only by chance, and the file itself shows how likely
+// that is: the share of its pages in which a call ends at this place. A call that leads to the next
+// frame is rarer still. A bias is inferred if, over all biases and all files that were tried, the
+// chances of a wrong one that has as much for it are less than one in 2^inferredBits.
 
 // Limits of the inference.
 const (
-	inferredBits  = 30  // a wrong base in less than one of 10^9 traces
-	runnerUpBits  = 20  // that the best bias needs more than the second best
-	leastVotes    = 3   // return addresses at which a call must end
-	usualVotes    = 5   // that most files need
-	maxCandidates = 16  // biases with the most votes that are weighed
-	strayBits     = 8.0 // taken off for a return address after a frame of another file, at which no call ends
+	inferredBits  = 30 // a wrong base in less than one of 10^9 traces
+	runnerUpBits  = 20 // that the best bias needs more than the second best
+	leastVotes    = 3  // return addresses at which a call must end
+	usualVotes    = 5  // that most files need
+	maxCandidates = 16 // biases with the most votes that are weighed
+	// taken off for a return address after a frame of another file, at which no call ends
+	strayBits     = 8.0
 	maxLinkWeight = 13  // bits of a call that leads to the next frame
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
@@ -51,7 +52,8 @@ func (in *Inference) String() string {
 		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
 }
 
-// decades returns the decimal logarithm of the number of traces in one of which a wrong base has as much.
+// decades returns the decimal logarithm of the number of traces in one of which a wrong base has as
+// much.
 func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2)) }
 
 // proves reports whether the load bias is the right one.
@@ -70,8 +72,8 @@ type candidate struct {
 	votes int
 }
 
-// infer looks for the load bias of v's file by the return addresses of frames, of which only some are
-// in the file. frames are in the order of the log.
+// infer looks for the load bias of v's file by the return addresses of frames, of which only some
+// are in the file. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -107,8 +109,8 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold lets the voters vote and sets the inference of v, within the work that is left. held is not set
-// if too little is left for any of them, and whole not if it is for some of them.
+// hold lets the voters vote and sets the inference of v, within the work that is left. held is not
+// set if too little is left for any of them, and whole not if it is for some of them.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -144,8 +146,8 @@ func (e *election) question(page uint64) question {
 	return q
 }
 
-// process returns the question where the file was loaded in the process of the frames. one is not set
-// if they are of several.
+// process returns the question where the file was loaded in the process of the frames. one is not
+// set if they are of several.
 func (e *election) process() (question sum, one bool) {
 	number := e.frames[0].process()
 	for _, f := range e.frames {
@@ -160,8 +162,8 @@ func (e *election) process() (question sum, one bool) {
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
 // The bits that a load bias has if an earlier trace of the log has shown it: of the same process by
-// its number, or perhaps of the same process. Another one is loaded at one of 2^28 pages, so that few
-// of its addresses are in this code.
+// its number, or perhaps of the same process. Another one is loaded at one of 2^28 pages, so that
+// few of its addresses are in this code.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore sets the load bias of v if it is that of an earlier trace.
@@ -176,11 +178,13 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	}
 	in := e.weigh(candidate{bias: bias})
 	f := e.frames[0]
-	numbered, wide := f.process() != 0, f.Addr>>32 != 0 // in 32 bits processes are loaded at few pages
+	// in 32 bits processes are loaded at few pages
+	numbered, wide := f.process() != 0, f.Addr>>32 != 0
 	switch {
 	case numbered && wide:
 		in.Bits += sameProcessBits
-	case numbered || wide: // a program that is started again may have its number again, as in a container
+	// a program that is started again may have its number again, as in a container
+	case numbered || wide:
 		in.Bits += priorBits
 	}
 	if in.Votes < 2 || in.Bits < inferredBits { // one may be of a program that has the number again
@@ -194,12 +198,13 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 // loadAt sets the load bias, which calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
-// A BaseError is the reason why the addresses of a trace are not located in a file that may have been
-// loaded anywhere: too little shows where.
+// A BaseError is the reason why the addresses of a trace are not located in a file that may have
+// been loaded anywhere: too little shows where.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
-	More      int       // return addresses in the file that, as its calls are, would prove a bias; 0 if no bias fits
+	// return addresses in the file that, as its calls are, would prove a bias; 0 if no bias fits
+	More int
 }
 
 // Error returns what the trace shows, and what would show more.
@@ -280,8 +285,8 @@ func (e *election) vote() {
 			if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.FileSize == 0 {
 				continue
 			}
-			// the addresses of the segment with this place in its page, the last not above v.addr: the
-			// program headers are not trusted
+			// the addresses of the segment with this place in its page, the last not above v.addr:
+			// the program headers are not trusted
 			first, last := s.Addr+(v.addr-s.Addr)&(pageSize-1), min(s.Addr+s.FileSize-1, v.addr)
 			if first < s.Addr || first > last {
 				continue
@@ -290,7 +295,8 @@ func (e *election) vote() {
 			for page := range pages {
 				at := first + page*pageSize
 				if !e.image.isCode(at - 1) {
-					continue // other addresses at this bias are not in code, either: this says nothing
+					// other addresses at this bias are not in code, either: this says nothing
+					continue
 				}
 				tried++
 				if yes, _ := e.image.followsCall(at, v.call); yes {
@@ -356,8 +362,8 @@ func (e *election) winner() (best Inference) {
 	return best
 }
 
-// weigh returns what the frames show about a candidate. Its Bits are negative if an address in the code
-// refutes it.
+// weigh returns what the frames show about a candidate. Its Bits are negative if an address in the
+// code refutes it.
 func (e *election) weigh(c candidate) (in Inference) {
 	in.Bits = -math.Log2(float64(max(e.tried, 1))) - math.Log2(float64(max(e.files, 1)))
 	var voted []uint64
@@ -407,9 +413,10 @@ func (e *election) bitsOf(addr uint64) float64 {
 	return 0 // the work has ended before it voted
 }
 
-// link returns the weight of the call of outer if it leads to the function of inner. The farther the two
-// are from each other, the rarer that is by chance, since most calls lead to near functions: linkBits
-// and linkBitsPerDoubling are below what was measured in libc, gdb and a program of 250 KB.
+// link returns the weight of the call of outer if it leads to the function of inner. The farther
+// the two are from each other, the rarer that is by chance, since most calls lead to near
+// functions: linkBits and linkBitsPerDoubling are below what was measured in libc, gdb and a
+// program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bool) {
 	if !e.has(inner, bias) || outer.Number >= 0 && outer.Number != inner.Number+1 {
 		return 0, false
@@ -420,7 +427,8 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bo
 	}
 	distance := max(outer.Addr, inner.Addr) - min(outer.Addr, inner.Addr)
 	weight = linkBits + linkBitsPerDoubling*math.Log2(float64(max(distance, nearLink))/nearLink)
-	most := math.Log2(float64(max(e.image.codeSize(), size)) / float64(size)) // in a tiny program all functions are near
+	// in a tiny program all functions are near
+	most := math.Log2(float64(max(e.image.codeSize(), size)) / float64(size))
 	return min(weight, most, maxLinkWeight), true
 }
 

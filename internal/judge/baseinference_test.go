@@ -72,7 +72,8 @@ func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 		for range trials {
 			bias := 0x550000000000 + rng.Uint64N(1<<28)*pageSize
 			addrs := draw(rng, returns, c.frames)
-			other := at(0x7f0000000000+rng.Uint64N(1<<28)*pageSize, draw(rng, returns, 3)) // of a library
+			// of a library
+			other := at(0x7f0000000000+rng.Uint64N(1<<28)*pageSize, draw(rng, returns, 3))
 			got, wrong := located(placeOf(m, nil, append(at(bias, addrs), other...)), addrs)
 			if wrong > 0 || got != 0 && got != c.frames {
 				t.Fatalf("%d frames: %d are placed, %d of them wrong", c.frames, got, wrong)
@@ -207,8 +208,8 @@ func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The program headers of a file may have any sizes. Those that reach far beyond the code are not tried
-// page by page, and those at the end of the address space do not wrap around.
+// The program headers of a file may have any sizes. Those that reach far beyond the code are not
+// tried page by page, and those at the end of the address space do not wrap around.
 func TestHostileSegmentsAreNotTried(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -225,8 +226,8 @@ func TestHostileSegmentsAreNotTried(t *testing.T) {
 	}
 }
 
-// Pages of a segment that are not code make no vote for a base less likely by chance: an address whose
-// neighbor is in the code is in the code, too.
+// Pages of a segment that are not code make no vote for a base less likely by chance: an address
+// whose neighbor is in the code is in the code, too.
 func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
 	m, returns := thisProgram(t)
 	addr := 0x555512345000 + returns[len(returns)/2]
@@ -270,8 +271,9 @@ func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
 	}
 }
 
-// In 32 bits, a process that is started again with the same number, as in a container, may be loaded a
-// few pages away: one call before an address does not show that it is the process of an earlier trace.
+// In 32 bits, a process that is started again with the same number, as in a container, may be
+// loaded a few pages away: one call before an address does not show that it is the process of an
+// earlier trace.
 func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -296,8 +298,8 @@ func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	}
 }
 
-// A file that is too large to be tried, and one for which no work is left, say that: not that another
-// file ran.
+// A file that is too large to be tried, and one for which no work is left, say that: not that
+// another file ran.
 func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -319,8 +321,8 @@ func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	}
 }
 
-// A trace that is continued after a restart knows that its base was inferred: an address outside the file
-// may be of any other one.
+// A trace that is continued after a restart knows that its base was inferred: an address outside
+// the file may be of any other one.
 func TestAnInferredBaseIsSaved(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true

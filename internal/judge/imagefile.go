@@ -234,8 +234,8 @@ func (m *Image) symbols(name string) []object.Symbol {
 	return m.debugSymbols(name)
 }
 
-// debugSymbols returns the symbols with a name in the debug file of m, without their names. They are
-// remembered: a stripped file lacks the same names in each trace.
+// debugSymbols returns the symbols with a name in the debug file of m, without their names. They
+// are remembered: a stripped file lacks the same names in each trace.
 func (m *Image) debugSymbols(name string) (all []object.Symbol) {
 	debug := &Image{Path: m.Path + "\x00debug", ID: m.ID, State: m.State, Visit: m.Debug, names: m.names}
 	key := about(debug).number(0).text(name).sum()

@@ -39,8 +39,9 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 type tries struct {
 	files    []*verdict // whose load bias is known
 	programs []*verdict // in which frames with an address of an ELF file may be
-	fixed    bool       // the operator has named a file, or its base, that has one place in the process
-	unproven error      // why the load bias of a file that the operator has named is not known
+	// the operator has named a file, or its base, that has one place in the process
+	fixed    bool
+	unproven error // why the load bias of a file that the operator has named is not known
 }
 
 // tryUnnamed tries the files for frames without a module.
@@ -77,8 +78,8 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 }
 
 // covering returns the verdict of the only file that has the address of f. It returns nil if
-// several have it, since only one of them can have its base in this process. If none has it, it returns
-// of, and the reason if there is one for all such addresses.
+// several have it, since only one of them can have its base in this process. If none has it, it
+// returns of, and the reason if there is one for all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
 	var several *SeveralError

@@ -277,8 +277,8 @@ func Covers(segments []object.Segment, addr uint64) bool {
 	return false
 }
 
-// Maps yields the elements that map the loaded segments of f at a load bias, as the module with this
-// number.
+// Maps yields the elements that map the loaded segments of f at a load bias, as the module with
+// this number.
 func (f *Object) Maps(module, bias uint64) iter.Seq[markup.MMap] {
 	return func(yield func(markup.MMap) bool) {
 		for i := range f.Loads {

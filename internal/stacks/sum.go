@@ -2,7 +2,8 @@ package stacks
 
 import "math"
 
-// Plus adds two values. The sum is limited to the range of int64: larger counts are hostile or damaged.
+// Plus adds two values. The sum is limited to the range of int64: larger counts are hostile or
+// damaged.
 func Plus(a, b int64) int64 {
 	s := a + b
 	if (a^s)&(b^s) < 0 {

@@ -12,9 +12,9 @@
 //	packages.go, files/  deb and rpm: places of files, scripts, configuration; for lintian
 //	image.go, bom.go     image layouts; bills of materials
 //
-// nfpm makes the packages, image-spec of OCI has the types of images, cyclonedx-go those of bills of
-// materials. nfpm is pinned at 2.45, which writes RPMs by google/rpmpack. The go.mod has the tool
-// actionlint, too, with which a test checks the workflows.
+// nfpm makes the packages, image-spec of OCI has the types of images, cyclonedx-go those of bills
+// of materials. nfpm is pinned at 2.45, which writes RPMs by google/rpmpack. The go.mod has the
+// tool actionlint, too, with which a test checks the workflows.
 package main
 
 import (
