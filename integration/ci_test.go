@@ -78,7 +78,7 @@ func TestGatesOfBuildsAreAsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.use(t, "old")
-	if out, code := p.sh(t, "make valgrind"); code == 0 || !strings.Contains(out, "to make one of the present findings, add --baseline-update") {
+	if out, code := p.sh(t, "make valgrind"); code == 0 || !strings.Contains(out, "to make it from the current findings, add --baseline-update") {
 		t.Errorf("without a baseline: exit code %d\n%s", code, out)
 	}
 	if out, code := p.sh(t, "make valgrind-accept"); code != 0 || !strings.Contains(out, "new 5, gone 0, same 0\n") {
