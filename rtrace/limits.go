@@ -10,17 +10,17 @@ const (
 	// bytes of the frames of a kept backtrace; further frames are left out, with a diagnostic
 	maxTrace = 1 << 20
 	// bytes held back until the first frame is resolved; after that the header is printed unchanged
-	maxHold    = 16 << 20
-	maxObject  = 1 << 20  // bytes of a JSON object; a longer one is continued in another
-	sendSize   = 64 << 10 // bytes of output that are collected before they are written
-	maxFiles   = 1024     // files that are opened; a process maps a few hundred
+	maxHold   = 16 << 20
+	maxObject = 1 << 20  // bytes of a JSON object; a longer one is continued in another
+	sendSize  = 64 << 10 // bytes of output that are collected before they are written
+	maxFiles  = 1024     // files that are opened; a process maps a few hundred
 	// mappings at once; the kernel's default limit for all of a process is four times as many
 	maxMaps    = 1 << 14
-	maxPieces  = 64       // pieces of one mapped segment, and neighbours that are examined
-	maxGone    = 1 << 12  // replaced mappings that kept backtraces may still refer to
-	maxTypes   = 1 << 10  // resource types; their masks are bits of a word
-	maxAnswers = 1 << 14  // addresses whose frames are cached
-	maxIndexes = 1 << 22  // indexes in a file of call indexes
+	maxPieces  = 64      // pieces of one mapped segment, and neighbours that are examined
+	maxGone    = 1 << 12 // replaced mappings that kept backtraces may still refer to
+	maxTypes   = 1 << 10 // resource types; their masks are bits of a word
+	maxAnswers = 1 << 14 // addresses whose frames are cached
+	maxIndexes = 1 << 22 // indexes in a file of call indexes
 )
 
 // The overhead of kept records, in bytes, in addition to their text.
