@@ -139,6 +139,11 @@ is, or all places where it is not. With a log, a report of Valgrind or
 sp-rtrace, or a profile, it does so for each module that is named there and may
 be needed, and prints what would help. - is a log on standard input.
 
+--which prints which of the builds below a folder a log is of that has no build
+IDs, by the calls before its return addresses and the names of its functions:
+
+  symfilter doctor --which crash.log builds
+
 --report prints a text to attach to a bug report instead, with the same flags:
 
   symfilter doctor --report -s out/symbols crash.log >report.txt
@@ -148,7 +153,8 @@ unresolved lines. Read it before you publish it.
 
 Exits with 1 if a place is out of order, or if the debug file was not found; for
 a log, if a module without a debug file has addresses that stay unresolved; with
---report, only if the report could not be made.
+--which, unless exactly one build fits; with --report, only if the report could
+not be made.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are
