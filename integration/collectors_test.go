@@ -260,9 +260,17 @@ func (c *collector) wantRestart() {
 	old := c.symfilter()
 	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
 	syscall.Kill(old, syscall.SIGKILL)
+	// rsyslog starts another one for a line, and perhaps for the next one only; syslog-ng does so at
+	// once, and sends nothing for a minute after it has written to one that has ended
+	const pause = time.Second
+	sent := time.Now()
 	c.until("another symfilter", func() bool {
-		c.send(sentBefore + " app[4]: again\n")
-		return syscall.Kill(old, 0) != nil && c.symfilter() != old
+		if time.Since(sent) > pause {
+			c.send(sentBefore + " app[4]: again\n")
+			sent = time.Now()
+		}
+		pid := descendant(c.Process.Pid, "symfilter")
+		return pid != 0 && pid != old
 	})
 	c.send(sealed(frames) + sentBefore + " app[4]: the last\n")
 	got := c.printed(" web app[4]: the last\n")
