@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"debug/elf"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/judge"
-	"github.com/symfilter/symfilter/internal/object"
 )
 
 // Bounds of the search for candidates, which is made once for a log.
@@ -60,7 +58,7 @@ func (t *tracer) candidates() (all []*judge.Image) {
 			break
 		}
 		m := imageOf(fs.images.Named(c.path))
-		if m.Err != nil || m.Fixed || !hasCode(m) {
+		if m.Err != nil || m.Fixed || !m.File.HasCode() {
 			continue
 		}
 		m.Guessed = true
@@ -107,11 +105,4 @@ func filesBelow(files []candidateFile, folder string, depth int) []candidateFile
 		}
 	}
 	return files
-}
-
-// hasCode reports whether m has the bytes of its code, unlike a file of debug information.
-func hasCode(m *judge.Image) bool {
-	return slices.ContainsFunc(m.File.Sections(), func(s object.Section) bool {
-		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
-	})
 }

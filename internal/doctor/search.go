@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,25 +174,32 @@ func CheckImage(path string) error {
 	return err
 }
 
-// maxInFolder is the number of files and folders of --image DIR in which an ELF file is searched.
-const maxInFolder = 512
+// maxBelow is the number of files and folders below a folder that are looked at for ELF files.
+const maxBelow = 1 << 16
 
 // checkFolder returns why a folder of --image has no file that can be used.
 func checkFolder(path string) error {
-	err, left := errNoImageIn, maxInFolder
-	// path may be a link
-	filepath.WalkDir(path+"/.", func(path string, d fs.DirEntry, fault error) error {
-		if left--; left < 0 {
-			err = nil // it may have one
-			return fs.SkipAll
-		}
-		if fault == nil && d.Type().IsRegular() && CheckImage(path) == nil {
-			err = nil
-			return fs.SkipAll
-		}
+	for range imagesBelow(path) {
 		return nil
-	})
-	return err
+	}
+	return errNoImageIn
+}
+
+// imagesBelow yields the files below a folder, or below a link to one, that can be a value of --image.
+// It looks at no more than maxBelow files and folders.
+func imagesBelow(folder string) iter.Seq[string] {
+	return func(yield func(path string) bool) {
+		left := maxBelow
+		filepath.WalkDir(folder+"/.", func(path string, d fs.DirEntry, fault error) error {
+			if left--; left < 0 {
+				return fs.SkipAll
+			}
+			if fault == nil && d.Type().IsRegular() && CheckImage(path) == nil && !yield(path) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
 }
 
 // begins returns other if path, whose state is info, is not a regular file that begins with one of

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/bits"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,36 +44,40 @@ type Build struct {
 // once.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
-	left := 16 * maxBuilds // files and folders that are looked at
-	filepath.WalkDir(folder+"/.", func(path string, d fs.DirEntry, err error) error {
-		if left--; left < 0 || len(all) == maxBuilds {
-			return fs.SkipAll
-		}
-		if err != nil || !d.Type().IsRegular() {
-			return nil
-		}
-		f, err := os.Open(path)
+	for path := range imagesBelow(folder) {
+		id, size, err := idAndSize(path)
 		if err != nil {
-			return nil
+			continue
 		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil || CheckImage(path) != nil {
-			return nil
-		}
-		id, _ := buildid.Read(f, info.Size()) // without one it is tried, too
 		if i, twice := at[id]; twice && !id.IsZero() {
-			if b := &all[i]; info.Size() > b.size { // the one with debug information
-				b.Path, b.size = path, info.Size()
+			if b := &all[i]; size > b.size { // the one with debug information
+				b.Path, b.size = path, size
 			}
 			all[i].Copies++
-			return nil
+			continue
+		}
+		if len(all) == maxBuilds {
+			break
 		}
 		at[id] = len(all)
-		all = append(all, Build{Path: path, ID: id, size: info.Size()})
-		return nil
-	})
+		all = append(all, Build{Path: path, ID: id, size: size})
+	}
 	return all
+}
+
+// idAndSize returns the build ID of a file, zero if it has none, and its size.
+func idAndSize(path string) (id buildid.ID, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return id, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return id, 0, err
+	}
+	id, _ = buildid.Read(f, info.Size()) // an error means that there is none
+	return id, info.Size(), nil
 }
 
 // maxPlaces is the number of places of a build that count.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
 	"github.com/symfilter/symfilter/internal/dialect"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A program that may be loaded anywhere, and prints addresses alone, still shows where it was
@@ -252,14 +254,31 @@ func isReturn(f *Frame) bool {
 	return f.Call == dialect.Return || f.Call == dialect.Adjusted && f.Number != 0
 }
 
-// codePages returns the number of pages that the code of m has.
-func (m *Image) codePages() (pages int) {
-	for _, s := range m.Segments {
-		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.FileSize > 0 {
-			pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
+// code yields the segments with code of m.
+func (m *Image) code() iter.Seq[object.Segment] {
+	return func(yield func(object.Segment) bool) {
+		for _, s := range m.Segments {
+			if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.FileSize > 0 && !yield(s) {
+				return
+			}
 		}
 	}
+}
+
+// codePages returns the number of pages that the code of m has.
+func (m *Image) codePages() (pages int) {
+	for s := range m.code() {
+		pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
+	}
 	return pages
+}
+
+// codeSize returns the number of bytes of code.
+func (m *Image) codeSize() (size uint64) {
+	for s := range m.code() {
+		size += s.FileSize
+	}
+	return size
 }
 
 // An election finds the load bias of a file for which most of the voters vote.
@@ -281,10 +300,7 @@ func (e *election) vote() {
 	for i := range e.voters {
 		v := &e.voters[i]
 		before, tried := len(votes), 0
-		for _, s := range e.image.Segments {
-			if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.FileSize == 0 {
-				continue
-			}
+		for s := range e.image.code() {
 			// the addresses of the segment with this place in its page, the last not above v.addr:
 			// the program headers are not trusted
 			first, last := s.Addr+(v.addr-s.Addr)&(pageSize-1), min(s.Addr+s.FileSize-1, v.addr)
@@ -430,14 +446,4 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bo
 	// in a tiny program all functions are near
 	most := math.Log2(float64(max(e.image.codeSize(), size)) / float64(size))
 	return min(weight, most, maxLinkWeight), true
-}
-
-// codeSize returns the number of bytes of code.
-func (m *Image) codeSize() (size uint64) {
-	for _, s := range m.Segments {
-		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {
-			size += s.FileSize
-		}
-	}
-	return size
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"debug/elf"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/dialect"
-	"github.com/symfilter/symfilter/internal/object"
 )
 
 // Reasons why a file is not the program on the device.
@@ -91,9 +89,7 @@ func (m *Image) hasText(text string) (yes, known bool) {
 		return found.yes, found.known
 	}
 	sections := m.File.Sections()
-	known = len(sections) == 0 || slices.ContainsFunc(sections, func(s object.Section) bool {
-		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
-	})
+	known = len(sections) == 0 || m.File.HasCode()
 	search := func(data []byte) {
 		m.names.quota.Spend(len(data) / bytesPerStep)
 		yes = yes || bytes.Contains(data, []byte(text))

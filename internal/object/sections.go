@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -212,4 +213,11 @@ func (h *headers) hasModeBit() bool { return h.Machine == elf.EM_ARM || h.Machin
 func (h *headers) footprint() int64 {
 	return int64(h.names) + int64(len(h.byName))*32 + int64(len(h.relocs))*32 + int64(cap(h.exec))*4 +
 		int64(cap(h.sections))*int64(unsafe.Sizeof(Section{})) + int64(cap(h.segments))*int64(unsafe.Sizeof(Segment{}))
+}
+
+// HasCode reports whether the file has a section with the bytes of code, unlike a separate debug file.
+func (f *File) HasCode() bool {
+	return slices.ContainsFunc(f.Sections(), func(s Section) bool {
+		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
+	})
 }
