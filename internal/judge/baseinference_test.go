@@ -4,12 +4,14 @@ import (
 	"debug/elf"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // placeOf returns frames with the addresses of a process, innermost first, that name no module, and
@@ -345,5 +347,96 @@ func TestAnInferredBaseIsSaved(t *testing.T) {
 	frames := judged(second)
 	if last := frames[len(frames)-1].Place.Err; last != ErrNoModule || frames[0].Place.Err != nil {
 		t.Errorf("the first frame has %v, the one of another file %v", frames[0].Place.Err, last)
+	}
+}
+
+// A callGraph has the calls of a file, so that stacks can be drawn from it.
+type callGraph struct {
+	m       *Image
+	returns []uint64            // return addresses
+	callers map[uint64][]uint64 // return addresses of direct calls, by the beginning of the called function
+}
+
+// graphOf returns the call graph of a file of this machine.
+func graphOf(t *testing.T, path string) *callGraph {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := object.Open(file, info.Size(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	g := &callGraph{m: &Image{Path: path, File: f, Segments: f.Segments(), Given: true}, callers: make(map[uint64][]uint64)}
+	text, _ := f.Section(".text")
+	for addr := text.Addr + 1; addr < text.Addr+text.Size; addr++ {
+		if yes, _ := f.CallEndsAt(addr); !yes {
+			continue
+		}
+		target, direct := f.CallTarget(addr)
+		start, _, known := f.UnwindRange(target)
+		if direct && (!known || start != target) {
+			continue // of the bytes that look like a call, or one to code between functions
+		}
+		g.returns = append(g.returns, addr)
+		if direct {
+			g.callers[target] = append(g.callers[target], addr)
+		}
+	}
+	return g
+}
+
+// stack returns n return addresses, innermost first. Four of five neighbours call each other, if the
+// inner one has a direct caller.
+func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
+	for len(addrs) < n {
+		at := draw(rng, g.returns, 1)[0]
+		addrs = append(addrs, at)
+		for len(addrs) < n && rng.IntN(5) > 0 {
+			start, _, known := g.m.File.UnwindRange(at - 1)
+			if !known || len(g.callers[start]) == 0 {
+				break
+			}
+			at = draw(rng, g.callers[start], 1)[0]
+			addrs = append(addrs, at)
+		}
+	}
+	return addrs
+}
+
+// Stacks of libraries and programs get their base, more of them the longer they are, and never a wrong
+// one: docs/decisions/addresses-without-modules.md has the shares.
+func TestBasesOfStacksAreInferred(t *testing.T) {
+	paths := []string{"/lib/x86_64-linux-gnu/libc.so.6"}
+	if fuzztest.Long() {
+		paths = append(paths, "/usr/bin/gdb")
+	}
+	for _, path := range paths {
+		testenv.Need(t, path)
+		g := graphOf(t, path)
+		rng := rand.New(rand.NewPCG(1, 2))
+		const trials = 200
+		for _, c := range []struct{ frames, least int }{{3, 0}, {5, 70}, {6, 140}, {8, 190}, {10, 190}} {
+			found := 0
+			for range trials {
+				addrs := g.stack(rng, c.frames)
+				got, wrong := located(placeOf(g.m, nil, at(0x550000000000+rng.Uint64N(1<<28)*pageSize, addrs)), addrs)
+				if wrong > 0 {
+					t.Errorf("%s, %d frames: %d of %d places are wrong", path, c.frames, wrong, got)
+				}
+				found += min(got, 1)
+			}
+			t.Logf("%s, %d frames: %d of %d found", path, c.frames, found, trials)
+			if found < c.least {
+				t.Errorf("%s, %d frames: the base is inferred %d times of %d, want %d", path, c.frames, found, trials, c.least)
+			}
+		}
 	}
 }
