@@ -27,7 +27,7 @@ type Stats struct {
 type Base struct {
 	Path  string
 	Addr  uint64 // of its first page in the process
-	Proof string // what shows it, for people
+	Proof string // evidence, in words
 }
 
 // maxBases is the number of bases that are kept: a log may have a crash of each of a thousand

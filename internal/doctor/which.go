@@ -27,7 +27,7 @@ const (
 	bitsOfBuild              = 30
 )
 
-// usualFrames is the number of addresses that most files need.
+// usualFrames is the number of addresses that usually prove a file.
 const usualFrames = 5
 
 // A Build is a file that may be the one that a log is of, and what the log shows about it.
@@ -118,7 +118,7 @@ func (b *Build) bits() int64 {
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
 // WriteBuilds writes which of the builds the log called label is of, and reports whether it is of
-// exactly one. The log has so many addresses that are not resolved without the builds.
+// exactly one. addresses is the number of addresses in the log that have no name without the builds.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))
@@ -172,7 +172,7 @@ func (b *Build) name() string {
 	return name
 }
 
-// proof returns what the places of frames in b rest on.
+// proof returns what proves the places of frames in b.
 func (b *Build) proof() string {
 	calls, symbols, codes := b.count()
 	var parts []string

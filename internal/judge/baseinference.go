@@ -12,21 +12,21 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A program that may be loaded anywhere, and prints addresses alone, still shows where it was
-// loaded: a call ends at each return address, so that each address votes for the load biases at
-// which one does. A wrong bias gets a vote only by chance, and the file itself shows how likely
-// that is: the share of its pages in which a call ends at this place. A call that leads to the next
-// frame is rarer still. A bias is inferred if, over all biases and all files that were tried, the
-// chances of a wrong one that has as much for it are less than one in 2^inferredBits.
+// A program that may be loaded anywhere, and prints only addresses, still shows where it was loaded.
+// A call ends at each return address, so each address votes for the load biases that put it there. A
+// wrong bias gets a vote only by chance. The file shows how likely that is: it is the share of its
+// pages in which a call ends at the same offset. A call to the function of the next frame is rarer
+// still. A bias is inferred if, among all biases and files tried, a wrong one would have as much
+// evidence in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
 	inferredBits  = 30 // a wrong base in less than one of 10^9 traces
-	runnerUpBits  = 20 // that the best bias needs more than the second best
+	runnerUpBits  = 20 // lead over the second best bias
 	leastVotes    = 3  // return addresses at which a call must end
-	usualVotes    = 5  // that most files need
+	usualVotes    = 5  // return addresses that most files need
 	maxCandidates = 16 // biases with the most votes that are weighed
-	// taken off for a return address after a frame of another file, at which no call ends
+	// subtracted if no call ends at a return address that follows a frame of another file
 	strayBits     = 8.0
 	maxLinkWeight = 13  // bits of a call that leads to the next frame
 	maxWeighed    = 512 // frames of a trace that are weighed
@@ -42,10 +42,10 @@ const (
 // An Inference is what return addresses alone show about where a file was loaded.
 type Inference struct {
 	Votes    int     // return addresses at which a call of the file ends
-	Links    int     // those of these calls that lead to the function of the next frame
+	Links    int     // calls among them that lead to the function of the next frame
 	RunnerUp int     // votes for the second best load bias
 	Biases   int     // load biases that were tried
-	Bits     float64 // a wrong load bias has as much for it in one of 2^Bits traces
+	Bits     float64 // a wrong load bias has as much evidence in one of 2^Bits traces
 }
 
 // String returns the votes and the odds for people.
@@ -54,8 +54,7 @@ func (in *Inference) String() string {
 		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
 }
 
-// decades returns the decimal logarithm of the number of traces in one of which a wrong base has as
-// much.
+// decades returns the odds against a wrong base as a power of ten.
 func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2)) }
 
 // proves reports whether the load bias is the right one.
@@ -111,8 +110,8 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold lets the voters vote and sets the inference of v, within the work that is left. held is not
-// set if too little is left for any of them, and whole not if it is for some of them.
+// hold lets the voters vote, as far as the remaining work allows, and sets the inference of v. held
+// reports whether any of them voted, whole whether all did.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -163,9 +162,9 @@ func (e *election) process() (question sum, one bool) {
 // process returns the number of the process of f; 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// The bits that a load bias has if an earlier trace of the log has shown it: of the same process by
-// its number, or perhaps of the same process. Another one is loaded at one of 2^28 pages, so that
-// few of its addresses are in this code.
+// The bits that an earlier trace of the log gives its load bias: if the process has the same number,
+// and if the log has no numbers. Another process is loaded at one of 2^28 pages, so few of its
+// addresses are in this code.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore sets the load bias of v if it is that of an earlier trace.
@@ -205,7 +204,7 @@ func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, tru
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
-	// return addresses in the file that, as its calls are, would prove a bias; 0 if no bias fits
+	// further return addresses in the file that would prove the bias; 0 if no bias fits
 	More int
 }
 
@@ -286,7 +285,7 @@ type election struct {
 	image  *Image
 	frames []*Frame
 	voters []voter
-	files  int // that are tried for these frames: any of them may have a wrong base
+	files  int // number of files tried for these frames: each may get a wrong base
 
 	tried      int // different load biases that put a voter into the code
 	candidates []candidate
