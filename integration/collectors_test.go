@@ -260,8 +260,8 @@ func (c *collector) wantRestart() {
 	old := c.symfilter()
 	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
 	syscall.Kill(old, syscall.SIGKILL)
-	// rsyslog starts another one for a line, and perhaps for the next one only; syslog-ng does so at
-	// once, and sends nothing for a minute after it has written to one that has ended
+	// rsyslog starts another one for a line, and perhaps for the next one only; syslog-ng does so
+	// at once, and sends nothing for a minute after it has written to one that has ended
 	const pause = time.Second
 	sent := time.Now()
 	c.until("another symfilter", func() bool {

@@ -185,8 +185,8 @@ func checkFolder(path string) error {
 	return errNoImageIn
 }
 
-// imagesBelow yields the files below a folder, or below a link to one, that can be a value of --image.
-// It looks at no more than maxBelow files and folders.
+// imagesBelow yields the files below a folder, or below a link to one, that can be a value of
+// --image. It looks at no more than maxBelow files and folders.
 func imagesBelow(folder string) iter.Seq[string] {
 	return func(yield func(path string) bool) {
 		left := maxBelow

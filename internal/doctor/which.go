@@ -118,7 +118,8 @@ func (b *Build) bits() int64 {
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
 // WriteBuilds writes which of the builds the log called label is of, and reports whether it is of
-// exactly one. addresses is the number of addresses in the log that have no name without the builds.
+// exactly one. addresses is the number of addresses in the log that have no name without the
+// builds.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))

@@ -12,12 +12,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A program that may be loaded anywhere, and prints only addresses, still shows where it was loaded.
-// A call ends at each return address, so each address votes for the load biases that put it there. A
-// wrong bias gets a vote only by chance. The file shows how likely that is: it is the share of its
-// pages in which a call ends at the same offset. A call to the function of the next frame is rarer
-// still. A bias is inferred if, among all biases and files tried, a wrong one would have as much
-// evidence in fewer than one of 2^inferredBits traces.
+// A program that may be loaded anywhere, and prints only addresses, still shows where it was
+// loaded. A call ends at each return address, so each address votes for the load biases that put it
+// there. A wrong bias gets a vote only by chance. The file shows how likely that is: it is the
+// share of its pages in which a call ends at the same offset. A call to the function of the next
+// frame is rarer still. A bias is inferred if, among all biases and files tried, a wrong one would
+// have as much evidence in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
@@ -162,9 +162,9 @@ func (e *election) process() (question sum, one bool) {
 // process returns the number of the process of f; 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// The bits that an earlier trace of the log gives its load bias: if the process has the same number,
-// and if the log has no numbers. Another process is loaded at one of 2^28 pages, so few of its
-// addresses are in this code.
+// The bits that an earlier trace of the log gives its load bias: if the process has the same
+// number, and if the log has no numbers. Another process is loaded at one of 2^28 pages, so few of
+// its addresses are in this code.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore sets the load bias of v if it is that of an earlier trace.

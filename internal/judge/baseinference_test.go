@@ -353,8 +353,9 @@ func TestAnInferredBaseIsSaved(t *testing.T) {
 // A callGraph has the calls of a file, so that stacks can be drawn from it.
 type callGraph struct {
 	m       *Image
-	returns []uint64            // return addresses
-	callers map[uint64][]uint64 // return addresses of direct calls, by the beginning of the called function
+	returns []uint64 // return addresses
+	// return addresses of direct calls, by the beginning of the called function
+	callers map[uint64][]uint64
 }
 
 // graphOf returns the call graph of a file of this machine.
@@ -393,8 +394,8 @@ func graphOf(t *testing.T, path string) *callGraph {
 	return g
 }
 
-// stack returns n return addresses, innermost first. Four of five neighbours call each other, if the
-// inner one has a direct caller.
+// stack returns n return addresses, innermost first. Four of five neighbours call each other, if
+// the inner one has a direct caller.
 func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	for len(addrs) < n {
 		at := draw(rng, g.returns, 1)[0]
@@ -411,8 +412,8 @@ func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	return addrs
 }
 
-// Stacks of libraries and programs get their base, more of them the longer they are, and never a wrong
-// one: docs/decisions/addresses-without-modules.md has the shares.
+// Stacks of libraries and programs get their base, more of them the longer they are, and never a
+// wrong one: docs/decisions/addresses-without-modules.md has the shares.
 func TestBasesOfStacksAreInferred(t *testing.T) {
 	paths := []string{"/lib/x86_64-linux-gnu/libc.so.6"}
 	if fuzztest.Long() {

@@ -215,7 +215,8 @@ func (h *headers) footprint() int64 {
 		int64(cap(h.sections))*int64(unsafe.Sizeof(Section{})) + int64(cap(h.segments))*int64(unsafe.Sizeof(Segment{}))
 }
 
-// HasCode reports whether the file has a section with the bytes of code, unlike a separate debug file.
+// HasCode reports whether the file has a section with the bytes of code, unlike a separate debug
+// file.
 func (f *File) HasCode() bool {
 	return slices.ContainsFunc(f.Sections(), func(s Section) bool {
 		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
