@@ -185,10 +185,10 @@ func (w *warmer) run(t errand) {
 		return
 	}
 	a := w.ask(t.kind, l)
-	if errors.Is(a.err, ErrPending) && !w.park(t) {
-		a = w.ask(t.kind, l) // the task that the errand waited for has ended
+	if errors.Is(a.err, ErrPending) && !w.park(t, a.empty()) {
+		a = w.ask(t.kind, l) // the task has ended meanwhile, or has found a file
 	}
-	if errors.Is(a.err, ErrPending) && (len(a.frames) > 0 || a.variable.Name != "") {
+	if errors.Is(a.err, ErrPending) && !a.empty() {
 		// expires at once, since the file was found before the end of the search
 		a.err, a.until = nil, time.Now()
 	}
@@ -208,8 +208,10 @@ func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	return a
 }
 
-// park keeps an errand until the task of its module ends. It returns false if there is no task.
-func (w *warmer) park(t errand) bool {
+// park keeps an errand until the task of its module ends or asks servers. It returns false if there is
+// no task, or if the errand has no answer and the module has a file, which may have come after the
+// question: the servers may hang.
+func (w *warmer) park(t errand, empty bool) bool {
 	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {
 		return false
@@ -222,7 +224,7 @@ func (w *warmer) park(t errand) bool {
 	if len(e.parked) < maxParked && !slices.Contains(e.parked, t) {
 		e.parked = append(e.parked, t)
 	}
-	return true
+	return !empty || e.state != answering
 }
 
 // unpark queues the questions that waited for e's task; e.mu is held.
@@ -248,6 +250,8 @@ func (w *warmer) keep(k errandKey, a warmAnswer) int64 {
 	w.young[k] = a
 	return w.size + w.oldSize - before
 }
+
+func (a *warmAnswer) empty() bool { return len(a.frames) == 0 && a.variable.Name == "" }
 
 func (a *warmAnswer) cost(k errandKey) int64 {
 	n := int64(warmCost + len(k.of.name) + len(a.variable.Name) + len(a.variable.Linkage) + len(a.variable.Member))
