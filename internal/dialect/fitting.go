@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -31,20 +32,71 @@ type tables struct {
 	headers []header
 }
 
-// fits holds the grammars of an anchor, at most 64, and for each byte and place the set of grammars
-// that accept the byte there. Bit i of a set stands for grammars[i].
+// fits holds the grammars of an anchor, and for each byte and place the set of kinds that accept
+// the byte there. Bit i of a set stands for kinds[i].
 type fits struct {
-	grammars                             []grammar
+	grammars                             []grammar // in the order in which they are tried
+	kinds                                []kind    // at most maxKinds
 	direct, beforeBack, back, next, then [256]uint64
-	shapes                               [shapes]uint64 // the grammars of each shape
+	shapes                               [shapes]uint64 // the kinds of each shape
 	length                               int            // of the anchor
 	digits                               int            // digitsAfter
 
-	// Tables for Prefilter. lineEnd has all grammars for bytes of next after which then is not
+	// Tables for Prefilter. lineEnd has all kinds for bytes of next after which then is not
 	// checked. words has a bit for each pair of bytes, lowest first, that may precede a blank and
 	// the number of a frame.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
+}
+
+// A kind is a set of grammars that accept the same bytes around the anchor.
+type kind struct {
+	first *grammar   // one of them
+	of    grammarSet // all of them
+}
+
+// A grammarSet is a set of grammars of an anchor: bit i%64 of element i/64 is the grammar i.
+type grammarSet [maxGrammars / 64]uint64
+
+// Limits for an anchor.
+const (
+	maxKinds    = 64 // a set of kinds is one word, so that a place in a log is rejected fast
+	maxGrammars = 128
+)
+
+// add adds a grammar to those of the anchor.
+func (f *fits) add(g *grammar) {
+	i := slices.IndexFunc(f.kinds, func(k kind) bool { return k.first.acceptsAs(g) })
+	if i < 0 {
+		i = len(f.kinds)
+		f.kinds = append(f.kinds, kind{first: g})
+		bit := uint64(1) << i
+		setBytes(&f.direct, g.direct, bit)
+		setBytes(&f.beforeBack, g.before, bit)
+		setBytes(&f.back, g.back, bit)
+		setBytes(&f.next, g.next, bit)
+		setBytes(&f.then, g.then, bit)
+		f.shapes[g.shape] |= bit
+	}
+	n := len(f.grammars)
+	f.grammars = append(f.grammars, *g)
+	f.kinds[i].of[n/64] |= 1 << (n % 64)
+}
+
+// acceptsAs reports whether g accepts the same bytes as h.
+func (g *grammar) acceptsAs(h *grammar) bool {
+	return g.direct == h.direct && g.back == h.back && g.before == h.before && g.next == h.next &&
+		g.then == h.then && g.shape == h.shape && slices.Equal(g.words, h.words)
+}
+
+// grammarsOf returns the grammars of a set of kinds.
+func (f *fits) grammarsOf(set uint64) (all grammarSet) {
+	for ; set != 0; set &= set - 1 {
+		for i, of := range f.kinds[bits.TrailingZeros64(set)].of {
+			all[i] |= of
+		}
+	}
+	return all
 }
 
 // allTables returns the tables of all dialects, which all Readers share.
@@ -68,15 +120,7 @@ func tablesOf(only []string) *tables {
 			t.lines = append(t.lines, g)
 			continue
 		}
-		f := &t.of[g.anchor]
-		bit := uint64(1) << len(f.grammars)
-		f.grammars = append(f.grammars, g)
-		setBytes(&f.direct, g.direct, bit)
-		setBytes(&f.beforeBack, g.before, bit)
-		setBytes(&f.back, g.back, bit)
-		setBytes(&f.next, g.next, bit)
-		setBytes(&f.then, g.then, bit)
-		f.shapes[g.shape] |= bit
+		t.of[g.anchor].add(&g)
 	}
 	t.of[anchor0x].setNear()
 	return t
@@ -129,7 +173,7 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	return ok && r.of[a].any(b, at)
 }
 
-// at returns the grammars that may have a frame at the anchor at at. b may have lines before and
+// at returns the kinds of grammars that may have a frame at the anchor at at. b may have lines before and
 // after the anchor's line.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	set, blanks := f.bytes(b, at)
@@ -151,7 +195,7 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether at returns a grammar, or might do so if the line had no colours. It examines
+// any reports whether at returns a kind, or might do so if the line had no colours. It examines
 // no more bytes than necessary, because it is called for nearly each number in a log.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks := f.before(b, at)
@@ -186,7 +230,7 @@ var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, fu
 	return set
 }()
 
-// bytes returns the grammars that accept the bytes around the anchor at at, without checking
+// bytes returns the kinds that accept the bytes around the anchor at at, without checking
 // shapes. blanks is the start of the blanks before the anchor.
 func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	if set, blanks = f.before(b, at); set != 0 {
@@ -195,7 +239,7 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	return set, blanks
 }
 
-// before returns the grammars that accept the bytes before the anchor at at, and the start of the
+// before returns the kinds that accept the bytes before the anchor at at, and the start of the
 // blanks before it.
 func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
@@ -214,7 +258,7 @@ func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	return f.direct[direct] & f.back[back] & f.beforeBack[before], blanks
 }
 
-// after returns the grammars in set that accept the bytes after the anchor at at.
+// after returns the kinds in set that accept the bytes after the anchor at at.
 func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	end := at + f.length
 	if f.digits > 0 {

@@ -162,7 +162,7 @@ the pc of worker 12 has ip 192.168.7.9; meeting @ 09:30, price @ 0.5
 		text := []byte(strings.TrimRight(line, "\n"))
 		eachAnchor(text, func(a anchor, at int) {
 			for set := tables.of[a].at(text, at); set != 0; set &= set - 1 {
-				t.Errorf("a grammar of %s is tried in %q at %d", tables.of[a].grammars[bits.TrailingZeros64(set)].dialect.Name, text, at)
+				t.Errorf("a grammar of %s is tried in %q at %d", tables.of[a].kinds[bits.TrailingZeros64(set)].first.dialect.Name, text, at)
 			}
 		})
 	}

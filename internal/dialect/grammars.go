@@ -95,8 +95,8 @@ func allGrammars() []grammar {
 // A matcher is the match function of a grammar.
 type matcher func(r *Reader, l *Line, at int) bool
 
-// anyOf returns a matcher that tries all in order. It combines several grammars of one dialect,
-// because an anchor has at most 64 grammars.
+// anyOf returns a matcher that tries all in order. It combines several grammars of one dialect that
+// accept the same bytes.
 func anyOf(all ...matcher) matcher {
 	return func(r *Reader, l *Line, at int) bool {
 		for _, match := range all {

@@ -2,19 +2,66 @@ package dialect
 
 import "testing"
 
-// The grammars of an anchor that fit are a set in one word. With one more, the last would match
-// nothing: then two of the same dialect become one, by anyOf.
-func TestTheGrammarsOfAnAnchorFitIntoAWord(t *testing.T) {
-	of := make(map[anchor]int)
-	for _, g := range allGrammars() {
-		of[g.anchor]++
+// The kinds of an anchor's grammars that fit are a set in one word. With one more, the last would
+// match nothing. Each grammar of all dialects, and of those on demand, is in one kind.
+func TestTheGrammarsOfAnAnchorFitTheTables(t *testing.T) {
+	var names []string
+	for _, d := range All() {
+		names = append(names, d.Name)
 	}
-	for a, n := range of {
-		if n > 64 {
-			t.Errorf("anchor %d has %d grammars, at most 64", a, n)
+	tables := tablesOf(names)
+	for a := range tables.of {
+		f := &tables.of[a]
+		if kinds, grammars := len(f.kinds), len(f.grammars); kinds > maxKinds || grammars > maxGrammars {
+			t.Errorf("%q has %d kinds of %d grammars, at most %d of %d", anchorText[a], kinds, grammars, maxKinds, maxGrammars)
+		}
+		seen := make(map[int]int)
+		for k := range f.kinds {
+			for i := range f.grammars {
+				if f.kinds[k].of[i/64]>>(i%64)&1 == 0 {
+					continue
+				}
+				if seen[i]++; !f.grammars[i].acceptsAs(f.kinds[k].first) {
+					t.Errorf("grammar %d at %q accepts other bytes than its kind", i, anchorText[a])
+				}
+			}
+		}
+		for i := range f.grammars {
+			if seen[i] != 1 {
+				t.Errorf("grammar %d at %q is in %d kinds", i, anchorText[a], seen[i])
+			}
 		}
 	}
-	if of[anchor0x] < 32 {
-		t.Errorf("anchor 0x has only %d grammars", of[anchor0x])
+	if n := len(tables.of[anchor0x].grammars); n < 32 {
+		t.Errorf("anchor 0x has only %d grammars", n)
+	}
+}
+
+// Grammars of one kind, and of others between them, are tried in the order of their rows.
+func TestGrammarsAreTriedInTheOrderOfTheirRows(t *testing.T) {
+	var tried []int
+	var f fits
+	for i := range 70 {
+		f.add(&grammar{direct: string(rune('a' + i%3)), match: func(*Reader, *Line, int) bool {
+			tried = append(tried, i)
+			return false
+		}})
+	}
+	r := NewReader(nil)
+	r.tables = &tables{}
+	r.of[anchor0x] = f
+	r.matchAt(new(Line), anchor0x, 0, 0b101)
+	want := 0
+	for _, i := range tried {
+		for want%3 == 1 {
+			want++
+		}
+		if i != want {
+			t.Fatalf("grammar %d is tried, want %d", i, want)
+		}
+		want++
+	}
+	if len(tried) != 47 {
+		t.Errorf("%d grammars are tried, want 47 of 70", len(tried))
 	}
 }

@@ -242,11 +242,14 @@ func (r *Reader) frames(l *Line, mark int) bool {
 	return false
 }
 
-// matchAt tries the grammars in set at the anchor at at.
+// matchAt tries the grammars of a set of kinds at the anchor at at.
 func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
-	for ; set != 0; set &= set - 1 {
-		if r.matches(&r.of[a].grammars[bits.TrailingZeros64(set)], l, at) {
-			return true
+	f := &r.of[a]
+	for i, left := range f.grammarsOf(set) {
+		for ; left != 0; left &= left - 1 {
+			if r.matches(&f.grammars[i*64+bits.TrailingZeros64(left)], l, at) {
+				return true
+			}
 		}
 	}
 	return false

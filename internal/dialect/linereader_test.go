@@ -30,15 +30,6 @@ func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	}
 }
 
-// Each grammar has a bit of the tables.
-func TestGrammarsFitTheTables(t *testing.T) {
-	for a := range allTables().of {
-		if n := len(allTables().of[a].grammars); n > 64 {
-			t.Errorf("%d grammars at %q, want at most 64", n, anchorText[a])
-		}
-	}
-}
-
 // Digits are counted eight at a time, whatever the bytes around them.
 func TestHexPrefixCountsDigits(t *testing.T) {
 	for c := range 256 {

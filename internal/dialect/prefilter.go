@@ -141,10 +141,10 @@ func (f *fits) setNear() {
 	}
 }
 
-// hasWord reports whether a word before one of the grammars in set may end with these two bytes.
+// hasWord reports whether a word before a grammar of the kinds in set may end with these two bytes.
 func (f *fits) hasWord(set uint64, before, back byte) bool {
 	for ; set != 0; set &= set - 1 {
-		if words := f.grammars[bits.TrailingZeros64(set)].words; len(words) == 0 || slices.Contains(words, string([]byte{before, back})) {
+		if words := f.kinds[bits.TrailingZeros64(set)].first.words; len(words) == 0 || slices.Contains(words, string([]byte{before, back})) {
 			return true
 		}
 	}

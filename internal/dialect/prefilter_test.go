@@ -57,7 +57,7 @@ func otherWord(r *Reader, b []byte, mark int) bool {
 	_, blanks := f.bytes(b, at)
 	set := f.at(b, at)
 	for left := set; left != 0; left &= left - 1 {
-		words := f.grammars[bits.TrailingZeros64(left)].words
+		words := f.kinds[bits.TrailingZeros64(left)].first.words
 		if len(words) == 0 || slices.Contains(words, string(b[max(0, blanks-2):blanks])) {
 			return false
 		}
