@@ -54,14 +54,14 @@ type aheadWorker struct {
 }
 
 const (
-	// distance in bytes between stored offsets of the Filter; storing one for each line costs 5 %
-	// of a frame
+	// bytes between stored offsets of the Filter; storing one for each line adds 5 % to a frame's
+	// time
 	aheadStep  = 1 << 10
 	aheadPart  = 8 << 10 // maximum bytes that a worker takes at a time
 	aheadLeast = 256     // minimum bytes: some five frames
 	// new answers in a block that make many new ones likely in the next block, too
 	aheadNew = 256
-	// new answers in a block that make the rest of it worth another goroutine
+	// new answers in a block that justify another goroutine for the rest of it
 	aheadFresh = 8
 	// a single new answer is enough if it takes longer than this
 	aheadSlow = 100 * time.Microsecond
@@ -70,7 +70,7 @@ const (
 	// addresses in a part without a new answer after which the worker gives up
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// the Cache copies up to this many answers; it takes over the memory of more
+	// up to this many answers are copied into the Cache; it takes over the memory of more
 	aheadCopied = 64
 	aheadMost   = 4 << 10 // answers that a worker holds
 )
@@ -158,8 +158,8 @@ func (a *ahead) end() {
 	a.begun, a.fresh = false, 0
 }
 
-// changeSpace returns the space of f's process for a change. It first stops all other readers,
-// including an ahead started by a frame in the same line before the element.
+// changeSpace returns the space of f's process, which the caller may change. It first stops all
+// other readers, including an ahead that a frame earlier in the line has started.
 func changeSpace(f *lineFilter) *space {
 	f.endAhead()
 	return &f.process.space

@@ -66,8 +66,8 @@ func (f *lineFilter) place(a *answer) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out, for an answer without a name, the module and the address in it between before
-// and after, and the module's build ID, with which another tool can find its debug file.
+// unknown lays out an answer without a name: the module and the address in it, between before and
+// after, and the module's build ID, by which another tool can find its debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)

@@ -21,7 +21,7 @@ type asker struct {
 	aheadOf  *asker                 // set in an ahead: the Filter's asker
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // a context that is done: questions with it do not wait
-	// after this time nothing waits, and other goroutines do slow work; zero: no bound
+	// time after which nothing waits, and other goroutines do slow work; zero: no bound
 	until    time.Time
 	frames   []symbolize.Frame // scratch
 	renderer renderer

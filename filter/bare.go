@@ -8,7 +8,7 @@ import (
 )
 
 // A bare line is a backtrace element and a line end. Nearly all lines of a markup log are bare. If
-// its answer is among the last ones, bareLines takes a third of the time of the general code.
+// its answer is a recent one, bareLines takes a third of the time of the general code.
 
 // bareDigits is the number of digits of a frame number in a bare line: layout.AppendHead has room
 // for them.
@@ -22,8 +22,8 @@ func takesBare(f *Filter) bool {
 }
 
 // bareLines filters the lines at the start of b, up to the first line that begins at limit or
-// later, is not bare, or whose answer is not among the last ones. It returns their length. It
-// prints and counts the lines as lineOf does.
+// later, is not bare, or whose answer is not a recent one. It returns their length. It prints and
+// counts the lines as lineOf does.
 func bareLines(f *Filter, b []byte, limit int) (n int) {
 	limit = min(limit, len(b))
 	for n < limit {

@@ -18,8 +18,8 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// block filters b, which ends with a line end. It does not read lines without a mark one by one. A
-// mark is "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
+// block filters b, which ends with a line end. It passes lines without a mark on in bulk. A mark is
+// "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -30,7 +30,7 @@ func (f *Filter) block(b []byte) {
 	}
 	at, from := 0, 0 // b[:at] is filtered; b[at:from] is plain, and not printed yet
 	lines := 0       // line ends in b[at:from]
-	nextStep := 0    // offset at which the ahead is next told the Filter's position
+	nextStep := 0    // offset from which the Filter next stores its position for the ahead
 	for from < len(b) {
 		if f.ahead != nil && from >= nextStep {
 			f.ahead.at.Store(int64(from))
@@ -152,8 +152,8 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 }
 
 // nextNumber returns the offset of the next firmware number at from or later, or len(m.b) if there
-// is none. For x86 kernels it is the offset of the register's name, which can be searched ten times
-// as fast.
+// is none. For x86 kernels it is the offset of the register's name, which can be found ten times as
+// fast.
 func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {
 		return dialect.NextFirmware(m.b, from)
@@ -248,8 +248,8 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for printers and terminals, which need changes in plain lines. The first line
-// of b has the number first. A LogPrinter may take all lines at once.
+// plainLines is plain for printers and terminals that need plain lines changed. The first line of b
+// has the number first. A LogPrinter may take all lines at once.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)

@@ -17,7 +17,7 @@ const (
 	maxCandidates     = 24  // files that are tried for each trace: they stay open between traces
 )
 
-// unnamed returns the files in which the address of a frame without a module may be.
+// unnamed returns the files that may contain the address of a frame without a module.
 func (t *tracer) unnamed() (all []*judge.Image) {
 	for i := range t.opt.Images {
 		all = append(all, t.imageOfOperator(&t.opt.Images[i]))
@@ -81,8 +81,8 @@ type candidateFile struct {
 	size int64
 }
 
-// filesBelow appends the regular files in a folder, and in those below it down to depth, to files,
-// which get no more than maxCandidateFiles.
+// filesBelow appends the regular files in a folder, and in its subfolders down to depth, to files,
+// until these are maxCandidateFiles.
 func filesBelow(files []candidateFile, folder string, depth int) []candidateFile {
 	dir, err := os.Open(folder)
 	if err != nil {

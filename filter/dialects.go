@@ -22,13 +22,13 @@ type Dialects struct {
 	PrefixMap []buildid.PrefixMap
 
 	// Folders, by absolute path, are searched before the system's folders for a file that the log
-	// names without a folder. A file found there answers only if the log lists its code, or if more
-	// return addresses follow a call than a file at its path needs.
+	// names without a folder. A file found there is used only if the log lists its code, or if more
+	// return addresses follow a call than is required of a file at its logged path.
 	Folders []string
 
 	// Candidates, by absolute path, are programs and libraries, and folders of them, that are tried
 	// for addresses without a module, if there are no Images: calls before the addresses may show
-	// where one of them was loaded. At most 24 files are tried, those three folders below included.
+	// where one of them was loaded. At most 24 files are tried, at most three folders deep.
 	Candidates []string
 
 	// WorkingFolder, an absolute path, is the folder that relative paths in the log refer to. If it
@@ -51,7 +51,7 @@ type Dialects struct {
 
 	// Located, if not nil, is called with the place of each frame that is located in a file without
 	// a build ID in its line, named or not: the path, the address as the file has it, and the
-	// proof, one of those in --output=json.
+	// proof, named as in --output=json.
 	Located func(path string, addr uint64, proof string)
 
 	// Taken, if not nil, is called with the path of a file of Images when it is first used as the

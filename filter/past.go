@@ -36,8 +36,8 @@ func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// A journal entry has a text of one line, and many other lines. The first text may be the empty
-	// line at the end of an entry.
+	// A journal entry has one line of text among many other lines. The first text found may be the
+	// empty line that ends an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)

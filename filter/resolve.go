@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A resolver finds the rendered answers for addresses: in the cache or, with the patience of the
+// A resolver finds the rendered answers for addresses: in the Cache or, within the patience of the
 // stream, from the symbolizer.
 type resolver struct {
 	asker
@@ -17,8 +17,8 @@ type resolver struct {
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*symbolize.Unresolved
-	bases   []Base                // that only calls show
-	missed  *symbolize.Unresolved // the last one of missing that was counted, or nil
+	bases   []Base                // bases that only calls show
+	missed  *symbolize.Unresolved // entry of missing that was counted last, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
 	// misses do not count for their module, since the value of a hexdict may be a number

@@ -23,15 +23,15 @@ type Stats struct {
 	Outcomes Outcomes // addresses by origin and result
 }
 
-// A Base is where a raw backtrace shows that a file was loaded, though the log names no base.
+// A Base is the load address of a file that a raw backtrace proves, though the log does not name
+// it.
 type Base struct {
 	Path  string
-	Addr  uint64 // of its first page in the process
+	Addr  uint64 // address of its first page in the process
 	Proof string // evidence, in words
 }
 
-// maxBases is the number of bases that are kept: a log may have a crash of each of a thousand
-// processes.
+// maxBases bounds the bases that are kept: a log may have crashes of a thousand processes.
 const maxBases = 16
 
 // Bases returns the bases so far, at most the first 16. It is for the goroutine that uses the
