@@ -8,14 +8,14 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// arrivals counts the files that got the name, by the events of their creation, and the files that
-// were opened. More events than opened files mean that files were gone before they could be opened.
+// arrivals counts the files that got the name, by their creation events, and the files that were
+// opened. If there were more events, some files were gone before they could be opened.
 type arrivals struct {
 	places   []place // places whose changes are watched
 	silentFS bool    // no events arrive from the folder of the name
 
-	created atomic.Int64 // new files that got the name, counted by events since these arrive
-	named   named        // by the same events; guarded by the watcher's mutex
+	created atomic.Int64 // new files that got the name, by their events, since events arrive
+	named   named        // file of the name, by the same events; guarded by the watcher's mutex
 	taken   int64        // number of files that were opened, in the same count
 	// file that had the name before the count began, unless it was opened since
 	uncounted lineage.ID

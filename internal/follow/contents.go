@@ -10,8 +10,8 @@ import (
 // Limits of compressed files, with units and reasons.
 const (
 	unpackPart = 32 << 10 // bytes that are unpacked at once
-	// bytes before the last unpacked one that can be read without unpacking the file again: one
-	// read of lines, and before it an unfinished line and the bytes that a checkpoint hashes
+	// last unpacked bytes, which can be read without unpacking the file again: one read of lines,
+	// and before it an unfinished line and the bytes that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
 	// Contents longer than unpackFloor and unpackRatio times the file are a bomb: gzip reaches
 	// 1,032.
@@ -45,8 +45,8 @@ type contents struct {
 	done   func()    // frees its memory
 	at     int64     // bytes unpacked so far
 	window []byte    // the last unpacked bytes
-	size   int64     // of the contents; -1: not known yet
-	err    error     // a damage at the place at
+	size   int64     // size of the contents; -1: not known yet
+	err    error     // a damage at offset at
 }
 
 // A packedReader reads a compressed file for its decoder.
@@ -55,7 +55,7 @@ type packedReader struct {
 	ctx context.Context
 	off int64
 	end bool
-	err error // of the system, or of ctx
+	err error // error of the system, or of ctx
 }
 
 func (r *packedReader) Read(p []byte) (int, error) {
@@ -106,7 +106,7 @@ func (c *contents) release() {
 	c.at, c.err = 0, nil
 }
 
-// more unpacks a few bytes more.
+// more unpacks the next few bytes.
 func (c *contents) more() error {
 	if c.r == nil {
 		if err := c.begin(); err != nil {
@@ -239,7 +239,7 @@ func (g *generation) unpackedLines(ctx context.Context, buf []byte, emit func(p 
 	return true, nil // the next read returns the error again
 }
 
-// unpackedLong emits a line in parts that is longer than buf. buf is full of its first bytes.
+// unpackedLong emits a line that is longer than buf, in parts. Its first bytes fill buf.
 func (g *generation) unpackedLong(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	quiet := g.off < g.silent
 	at, n, end := g.off, len(buf), 0

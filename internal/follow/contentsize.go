@@ -27,7 +27,7 @@ func (h *handle) format() (*unpack.Format, error) {
 	return f, nil
 }
 
-// contentSize returns the size of the contents of a compressed file, if the file itself has it.
+// contentSize returns the size of the contents of a compressed file, if the file itself records it.
 func (h *handle) contentSize() (size int64, known bool) {
 	info, err := h.Stat()
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 			return err
 		}
 		unseen, pending := s.search.lineage.Successors(s.f.disk.ctx, opener{&s.search}, beside.Family, before, g.content(), contentsOf(s.held()), contentsOf(s.old))
-		// a file that was renamed meanwhile may be missing among those opened
+		// a file that was renamed meanwhile may not be among the opened ones
 		if !s.search.settled(g, beside) {
 			for _, u := range unseen {
 				u.Close()
@@ -93,7 +93,7 @@ func (s *source) fresh(g *generation) *generation {
 		return old
 	}
 	from, read := s.search.lineage.Known(g)
-	if read && g.seek(from) != nil { // its record stays, so that the next look reads on there
+	if read && g.seek(from) != nil { // its record stays, so that the next look continues there
 		g.Close()
 		s.attention = true
 		return nil

@@ -31,12 +31,12 @@ const (
 	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
-	// files that are checked in one poll interval: that takes 1/100 of a processor
+	// files that are checked in one poll interval, which takes 1/100 of a processor
 	safetyShare = 100
-	// the same for idle files that have events: an overflow of their queue has all files examined,
-	// and folders that are replaced are looked for with the other files
+	// the same for idle files that have events: an overflow of their queue causes all files to be
+	// examined, and replaced folders are searched for with the other files
 	sweepShare = 50
-	// searches that may miss a closed file in its folder before it is taken to be removed
+	// searches of its folder that may miss a closed file before it counts as removed
 	maxMissing = 3
 	// interval between two checks of a rotated file that has not grown for long
 	lateInterval = time.Second
@@ -193,7 +193,7 @@ type handle struct {
 // errMoved reports that a closed file is no longer at its path.
 var errMoved = errors.New("is no longer under its name")
 
-// openHandle opens path if it is a regular file. It opens nothing else: to open a device can have
+// openHandle opens path if it is a regular file. It opens nothing else: opening a device can have
 // an effect, or never return.
 func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	d.opens.Add(1)
@@ -236,7 +236,7 @@ func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 // limit returns the number of open files above which those read to their end are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
-// A shortage is a time in which fewer files can be opened than the system's limit promises, because
+// A shortage is a period in which fewer files can be opened than the system's limit allows, because
 // other descriptors were inherited, or debug files are open.
 type shortage struct {
 	mu    sync.Mutex
@@ -244,7 +244,7 @@ type shortage struct {
 	most  int64         // files that may be open until then
 }
 
-// begin reports that no other file could be opened while n were open.
+// begin records that no more files could be opened while n were open.
 func (s *shortage) begin(now time.Duration, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

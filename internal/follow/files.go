@@ -74,7 +74,7 @@ func (f *files) makeRoom(d *disk) {
 		return
 	}
 	for _, g := range f.held() {
-		// else it would be unpacked again
+		// otherwise it would be unpacked again
 		if !g.unlinked && (g.contents == nil || g.contents.r == nil) {
 			g.Close()
 		}

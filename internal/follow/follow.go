@@ -145,8 +145,8 @@ type Options struct {
 	Sync func() error
 
 	// Last reports, at the end of Run, whether no other run will continue at the checkpoint: then
-	// unfinished lines are printed, and the sinks closed, as without one. If it is nil, another run
-	// may continue.
+	// unfinished lines are printed, and the sinks closed, as without a checkpoint. If it is nil,
+	// another run may continue.
 	Last func() bool
 
 	// Notify is called with messages for the user, from several goroutines. If it is nil, they are
@@ -226,7 +226,7 @@ type Follower struct {
 	looks    chan struct{}                     // has an element if all files are to be examined
 	totals   totals
 
-	mu sync.Mutex // guards changes of sources, and its use by other goroutines than that of Run
+	mu sync.Mutex // guards changes of sources, and its use outside of Run's goroutine
 
 	// The fields below are used by the goroutine of Run only.
 	sources map[string]*source // by absolute path
@@ -330,6 +330,6 @@ func (f *Follower) Save() error {
 func (f *Follower) Look() {
 	select {
 	case f.looks <- struct{}{}:
-	default: // a look that has not begun yet is as good
+	default: // a look that has not begun yet suffices
 	}
 }

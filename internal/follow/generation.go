@@ -17,7 +17,7 @@ import (
 // errTruncated reports that the bytes read from a file have changed or are gone.
 var errTruncated = errors.New("truncated")
 
-// A generation is one of the files that had a followed name in turn.
+// A generation is one of the files that have had a followed name, one after the other.
 type generation struct {
 	*handle
 	head     []byte  // its first bytes, lineage.HeadSize at most
@@ -51,7 +51,7 @@ type generation struct {
 	contents *contents
 }
 
-// openRegular opens path if it is a regular file. It opens nothing else: to open a device can have
+// openRegular opens path if it is a regular file. It opens nothing else: opening a device can have
 // an effect, or never return.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
@@ -182,7 +182,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		switch {
 		case err == nil:
 			g.largest = size
-		case errors.Is(err, errTruncated): // they are of other content; the next look finds this again
+		case errors.Is(err, errTruncated): // they are new content; the next look detects this again
 			g.mtime = last
 			fallthrough
 		default:
@@ -252,7 +252,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	}
 	g.look = begin + int64(n)
 	start := int(g.off - begin)
-	// The end may be among the bytes that were seen: while the file held UTF-16, it was none.
+	// Bytes searched before may hold the line end: while the file held UTF-16, it was not one.
 	whole := b[start:max(start, g.lastEnd(b))]
 	off := g.off
 	g.off += int64(len(whole))

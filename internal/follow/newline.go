@@ -13,9 +13,9 @@ var (
 	lineEndUTF16BE = []byte{0, '\n'}
 )
 
-// newline returns the line end of the file: a UTF-16 one after the byte order mark of UTF-16, and
-// nil if the file is compressed, as its name shows: its bytes are not lines, and are emitted as
-// they come.
+// newline returns the line end of the file: a UTF-16 one if the file begins with a UTF-16 byte
+// order mark, and nil if its name is that of a compressed file, whose bytes are not lines, and are
+// emitted unchanged.
 func (g *generation) newline() []byte {
 	switch {
 	case g.namedArchive && g.isCompressed():
@@ -63,8 +63,8 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	return 0
 }
 
-// isControl reports whether text never contains r. After unpack.TextRun other characters the file
-// no longer holds UTF-16; its reader applies the same rule.
+// isControl reports whether text never contains r. If a file has unpack.TextRun other characters in
+// UTF-16 but no line end, it no longer holds UTF-16; its reader applies the same rule.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

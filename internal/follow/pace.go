@@ -86,7 +86,7 @@ type saving struct {
 	state savingState
 	dirty map[*source]bool // sources that have printed lines since their last snapshot
 	asked int              // number of snapshots still expected
-	cost  time.Duration    // of the snapshots taken so far
+	cost  time.Duration    // cost of the snapshots taken so far
 	wrote chan wrote
 
 	taken   int64 // bytes of the output that its reader had taken at the last checkpoint

@@ -213,7 +213,7 @@ func (r *run) loop(n int) {
 	}
 }
 
-// ready puts s into the queue; if its turn is running, after that.
+// ready queues s, after its current turn if one is running.
 func (r *run) ready(s *source) {
 	switch {
 	case s.schedule.running:
@@ -224,7 +224,8 @@ func (r *run) ready(s *source) {
 	}
 }
 
-// finished records the result of a turn. That of a source's first turn is held back until flush.
+// finished records the result of a turn. The result of a source's first turn is held back until
+// flush.
 func (r *run) finished(d result) {
 	r.busy--
 	if d.s.schedule.opening {
@@ -334,7 +335,7 @@ func (r *run) tick() {
 }
 
 // rests returns the number of intervals until a tick has something to do. If all files are idle and
-// have events, that is the next look at all of them.
+// have events, this is the next look at all of them.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1
@@ -342,7 +343,7 @@ func (r *run) rests() int {
 	return max(1, min(r.nextSafety, r.nextChange)-r.ticks)
 }
 
-// hasten has the next tick come after one interval if it now has something to do.
+// hasten moves the next tick to the end of this interval if it now has something to do.
 func (r *run) hasten(ticker *time.Ticker) {
 	if r.step == 1 || r.rests() > 1 {
 		return

@@ -40,7 +40,7 @@ func (s *search) isCurrent(beside *family) bool {
 		return false
 	}
 	again, err := s.siblings(beside)
-	// a large folder that changes all the time: at least none of them was renamed
+	// a large folder that changes all the time: it is enough that none of them was renamed
 	if errors.Is(err, errLater) {
 		return !slices.ContainsFunc(slices.Concat(beside.Files, beside.Archives), func(c lineage.File) bool {
 			now, err := siblingAt(c.Path)
@@ -93,9 +93,8 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 	}
 }
 
-// changes reports whether files are being renamed, compressed or copied: the copy of a file that
-// was truncated just now may be missing in all, or not be complete. now is the file that has the
-// name.
+// changes reports whether files are being renamed, compressed or copied: all may then lack the copy
+// of a file that was truncated just now, or have it in part. now is the file that has the name.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)

@@ -46,7 +46,7 @@ type shared struct {
 	dirty       bool   // something is not in the last snapshot
 }
 
-// A schedule is the state that the run keeps of a source. Only the goroutine of Run uses it, also
+// A schedule is the state that the run keeps for a source. Only the goroutine of Run uses it, also
 // during a turn.
 type schedule struct {
 	queued, running bool
@@ -68,8 +68,8 @@ type origin struct {
 	whole bool // existing rotated files are read too
 }
 
-// predecessor returns what is known of the file before the first one, if there is no entry. began
-// is when Run was called.
+// predecessor returns what is known about the file before the first one, if there is no entry.
+// began is when Run was called.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:
@@ -160,7 +160,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	return more || switched, err
 }
 
-// first does what turn does if there is no current file.
+// first is turn for a source without a current file.
 func (s *source) first(ctx context.Context, buf []byte) (more bool, err error) {
 	if more, err = s.readLate(ctx, buf); err != nil {
 		return false, err
@@ -361,7 +361,7 @@ func (s *source) makeCurrent(g *generation) error {
 		}
 		s.out, s.search.lineage.Begun = out, true
 	}
-	last := g.out // of a file that has its name again
+	last := g.out // sink of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
 	// a file that has lost the name may have late lines: it is then younger than those after it

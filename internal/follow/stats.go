@@ -13,12 +13,12 @@ type Stats struct {
 	Files     int   // names of Options.Names, and names that match a pattern, that lead to a file
 	ReadBytes int64 // total of bytes passed to sinks to be printed
 
-	// LagBytes is the number of bytes in the files that were not passed to a sink yet, with
+	// LagBytes is the number of bytes in the files that were not passed to a sink yet, including
 	// unfinished lines.
 	LagBytes int64
 
 	LostBytes int64 // total of Event.Lost
-	Losses    int64 // number of events about a loss, also one whose size is not known
+	Losses    int64 // number of losses reported, including those of unknown size
 
 	// CheckpointAge is the age of the oldest output that no valid checkpoint covers, for instance
 	// because the reader of the output has not taken it; 0 if a checkpoint covers all output.

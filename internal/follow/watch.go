@@ -83,7 +83,7 @@ type watcher struct {
 
 // watched is a folder with its events.
 type watched struct {
-	id   lineage.ID // of the folder whose events arrive; zero if none do
+	id   lineage.ID // ID of the folder whose events arrive; zero if none do
 	uses int        // number of places in it
 }
 
@@ -167,10 +167,10 @@ func (w *watcher) event(e fsnotify.Event) {
 
 // named records, by events, which file a name leads to.
 type named struct {
-	id   lineage.ID // of the file that had the name at the last event that found one
-	away lineage.ID // of the last file that was renamed to another name
-	// of the file that had the name when the events were requested, until the first event; it may
-	// have got the name after that, and then has an event
+	id   lineage.ID // file that had the name at the last event that found one
+	away lineage.ID // last file that was renamed to another name
+	// until the first event, the file that had the name when the events were requested; if it got
+	// the name after that, it has an event, too
 	first lineage.ID
 }
 
