@@ -82,7 +82,7 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 
 // votesOf returns a positive number if, by the files' times, the numbers in names of one shape grow
 // with time, and a negative one if they shrink: it sorts the files by number, and counts neighbours
-// whose time grows, less neighbours whose time shrinks. The time of an archive may be the time of
+// whose time grows, minus neighbours whose time shrinks. The time of an archive may be the time of
 // its compression. So it is compared with other archives, and with a plain file only if it is
 // older.
 func votesOf(of string, all []File) (votes int) {

@@ -84,7 +84,7 @@ func isOpen(held []Content, id ID) bool {
 	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
 }
 
-// A looked is an open file with its state at a look.
+// A looked is an open file with the state that Look returned.
 type looked struct {
 	Content
 	state State
@@ -141,7 +141,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 		if !more {
 			return 0, ctx.Err() == nil, nil
 		}
-		if m.Len == HeadSize { // else too few bytes are equal
+		if m.Len == HeadSize { // otherwise too few bytes are compared
 			// a truncated file and its copy have a mark each
 			from = max(from, m.Off)
 		}

@@ -11,7 +11,7 @@ import (
 // A Place is where a file was being read when a checkpoint was written.
 type Place struct {
 	Mark
-	Size int64 // of the file; 0 if it was read to its end
+	Size int64 // size of the file; 0 if it was read to its end
 }
 
 // An Entry holds what a checkpoint lists for one log: how another run finds its files again.

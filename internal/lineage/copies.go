@@ -15,8 +15,8 @@ type Truncated struct {
 
 // Copies returns the copies of the content that the file had before it was truncated, the oldest
 // first: there are several if it was truncated several times since the last read. The copies are
-// claimed. continued reports whether the first copy holds all bytes that were read; it is then read
-// on from there. now is the file that has the name, held are the open files, and rotated the open
+// claimed. continued reports whether the first copy holds all bytes that were read; reading then
+// continues there. now is the file that has the name, held are the open files, and rotated the open
 // files that are older than the file. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
@@ -172,7 +172,7 @@ func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, o
 }
 
 // takeRest claims the archive c, which holds all that was read of a file up to off, and returns the
-// step that reads on in it. more is false if c has no more, or if another log reads it. The only
+// step that continues in it. more is false if c has no more, or if another log reads it. The only
 // error is ErrLater.
 func (l *Log) takeRest(ctx context.Context, c Content, off int64) (step Step, more bool, err error) {
 	if step, err = stepAt(c, off); err != nil {

@@ -70,7 +70,7 @@ func (n Names) beginning(prefix string) Names {
 	return rest[:most]
 }
 
-// Put adds the file at path, which rotation took from the path of.
+// Put adds the file at path, which rotation moved from the path of.
 func (f *Family) Put(path, of string, look LookFunc) {
 	switch c, err := look(path); {
 	case err == nil:
@@ -84,8 +84,8 @@ func (f *Family) Put(path, of string, look LookFunc) {
 }
 
 // AddBetween adds the files to which a symbolic link led in turn, after old and before now, and the
-// files beside them, if the names differ in numbers only: kubelet rotates the files of a container
-// so.
+// files beside them, if the names differ in numbers only, as in kubelet's rotation of a container's
+// files.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
@@ -104,8 +104,8 @@ func (f *Family) Same(other *Family) bool {
 	return slices.EqualFunc(f.Files, other.Files, same) && slices.EqualFunc(f.Archives, other.Archives, same)
 }
 
-// hasUnpacked reports whether the file that the archive at path is made of exists, too: the archive
-// may not be complete yet, and is not needed.
+// hasUnpacked reports whether the file that was compressed into the archive at path still exists:
+// the archive may not be complete yet, and is not needed.
 func (f *Family) hasUnpacked(path string) bool {
 	base := packedBase(path)
 	return slices.ContainsFunc(f.Files, func(c File) bool { return c.Path == base })
@@ -121,7 +121,7 @@ func (f *Family) named() []File {
 	return all
 }
 
-// has reports whether the file is there, or its archive.
+// has reports whether the file, or its archive, is in f.
 func (f *Family) has(id ID) bool {
 	is := func(c File) bool { return c.ID == id }
 	return slices.ContainsFunc(f.Files, is) || slices.ContainsFunc(f.Archives, is)

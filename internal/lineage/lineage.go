@@ -2,9 +2,9 @@
 // it since, which files are only copies or archives of lines that were read, and in which order the
 // others must be read.
 //
-// Its input are listings and a checkpoint. Files are opened by its [Opener] alone;
-// it starts no goroutine and asks no clock. It compares files by their first bytes and those before
-// the place up to which lines were read.
+// Its inputs are listings and a checkpoint. Files are opened by its [Opener] alone; it starts no
+// goroutine and reads no clock. It compares files by their first bytes and those before the place
+// up to which lines were read.
 package lineage
 
 import (
@@ -26,15 +26,15 @@ const (
 	MaxMarks = 16
 	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 
-	burstTime = time.Minute // between the last changes of the files of a burst
+	burstTime = time.Minute // time within which the files of a burst were last changed
 )
 
 // ErrLater reports that a question cannot be decided now: a file may be incomplete, or cannot be
 // opened at the moment.
 var ErrLater = errors.New("not decided yet")
 
-// An ID identifies a file by device and inode. Only files that exist at the same time have
-// different ones.
+// An ID identifies a file by device and inode. IDs differ only between files that exist at the same
+// time.
 type ID struct{ Dev, Ino uint64 }
 
 // A File is a file as a listing shows it, under a name that rotation gives.
@@ -44,7 +44,7 @@ type File struct {
 	ModTime time.Time
 	Size    int64
 	Packed  bool   // it is an archive, so ModTime may be the time of its compression
-	Of      string // path from which rotation took the file
+	Of      string // path from which rotation moved the file
 }
 
 // A State describes an open file. Sizes and offsets of an archive refer to its contents.
@@ -86,7 +86,7 @@ type Step struct {
 	Recent []byte // the bytes before From, RecentSize at most
 }
 
-// stepAt returns the step that reads c from offset from on.
+// stepAt returns the step that reads c from the offset from.
 func stepAt(c Content, from int64) (Step, error) {
 	recent := make([]byte, min(from, RecentSize))
 	if n, err := c.ReadAt(recent, from-int64(len(recent))); n < len(recent) {

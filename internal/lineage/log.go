@@ -21,7 +21,7 @@ type Log struct {
 	// archives that are not to be read, with the time of their last change
 	leftOut   map[ID]time.Time
 	outdated  []File      // of leftOut, for Outdated
-	archiveOf map[ID]File // of files that are still open
+	archiveOf map[ID]File // archives of files that are still open
 
 	ignored time.Time // files beside the name that were not written to since then are ignored
 	// fingerprints of a checkpoint, for the next one, until the files are listed again
@@ -29,7 +29,7 @@ type Log struct {
 	listsArchives bool // savedBeside has archives, too
 }
 
-// NewLog returns the lineage of the files called name. It knows nothing of them yet.
+// NewLog returns the lineage of the files called name. It has no records of them yet.
 func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
@@ -69,9 +69,9 @@ func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, befor
 	return append(unseen, archives...), later
 }
 
-// Take records what beside shows, once its files were found to be still there. It claims those
-// files in unseen that no other log reads, and returns them and the files that were read and closed
-// and have grown since.
+// Take records what beside shows, after a check that its files still exist. It claims those files
+// in unseen that no other log reads, and returns them and the files that were read and closed and
+// have grown since.
 func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
@@ -209,8 +209,8 @@ func (l *Log) rotatedName(s State) string {
 	return s.Path
 }
 
-// Outdated returns the archives that were left out since its last call because they are of no known
-// file, and were last written before the log was.
+// Outdated returns the archives that were left out since its last call because they belong to no
+// known file, and were last written before the log was.
 func (l *Log) Outdated() []File {
 	all := l.outdated
 	l.outdated = nil

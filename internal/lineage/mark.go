@@ -44,7 +44,7 @@ func (m Mark) holds(c Content) bool {
 	return held
 }
 
-// stepIn returns the step that reads on in c, if c holds all that was read of the file of m.
+// stepIn returns the step that continues in c, if c holds all that was read of the file of m.
 func (m Mark) stepIn(c Content) (s Step, held bool) {
 	state := c.State()
 	if !state.Packed && state.Size < m.Off || !m.sameBeginning(state) {

@@ -14,8 +14,8 @@ type Folder struct {
 	Files  []Content // Now first, then the files of Family
 }
 
-// Open opens the files in beside, besides now, which has the name. The error is ErrLater if some
-// cannot be opened now: if they were left out, they would be taken for new files later.
+// Open opens the files in beside, in addition to now, which has the name. The error is ErrLater if
+// some cannot be opened now: if they were left out, they would be taken for new files later.
 func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
@@ -186,7 +186,7 @@ func (r *Resumption) leaveArchive(p Place) bool {
 	return false
 }
 
-// find removes the file of m from all and returns the step that reads on in it. The device is not
+// find removes the file of m from all and returns the step that continues in it. The device is not
 // compared, since its number may change when the machine is restarted. A file that was empty is
 // never found: it cannot be distinguished from a later file with the same inode.
 func find(all []Content, m Mark) Step {
@@ -202,7 +202,7 @@ func find(all []Content, m Mark) Step {
 }
 
 // findArchive removes the archive of the file of m from r.archives, which are sorted by time, and
-// returns the step that reads on in it. broken is an archive that begins like the file and is
+// returns the step that continues in it. broken is an archive that begins like the file and is
 // damaged before the place.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
@@ -230,7 +230,7 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	return Step{}, broken
 }
 
-// FindCopy returns the step that reads on in a copy of the file that was not found. The copy must
+// FindCopy returns the step that continues in a copy of the file that was not found. The copy must
 // have been made after the checkpoint. A copy with further lines is preferred to one that ends
 // where reading ended.
 func (r *Resumption) FindCopy() Step {
@@ -291,7 +291,7 @@ func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Tim
 	l.AddGone(slices.DeleteFunc(rest, l.isListedArchive)...)
 }
 
-// isListedArchive reports whether m is of an archive that the checkpoint lists.
+// isListedArchive reports whether m belongs to an archive that the checkpoint lists.
 func (l *Log) isListedArchive(m Mark) bool {
 	for id, at := range l.leftOut {
 		if id.Ino == m.Ino && at.Equal(m.Time) {
