@@ -43,7 +43,8 @@ type abrtFrame struct {
 	Source   string  `json:"source_file"`
 }
 
-// matchABRT matches a line with frames, the first of which has "d_o", from build_id_offset, at at.
+// matchABRT matches a line with frames, the first of which has "d_o", from build_id_offset, at
+// offset at.
 func matchABRT(r *Reader, l *Line, at int) bool {
 	const before, after = `"build_i`, `ffset"`
 	b := l.Text

@@ -32,7 +32,7 @@ var breakpad = Dialect{
 // has up to ten lines, a thread hundreds of frames.
 const breakpadLines = maxWindow
 
-// matchBreakpad matches a frame whose offset begins at at.
+// matchBreakpad matches a frame whose offset begins at offset at.
 func matchBreakpad(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	offset, end, ok := prefixedHex(b, at)
@@ -80,8 +80,8 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// breakpadModule reads a module from Breakpad's list, whose warning is at at. A module with symbols
-// has no warning and no ID.
+// breakpadModule reads a module from Breakpad's list, whose warning is at offset at. A module with
+// symbols has no warning and no ID.
 func breakpadModule(r *Reader, b []byte, at int) {
 	rest := b[at+len("WARNING: No symbols, "):]
 	comma := bytes.LastIndexByte(rest, ',')

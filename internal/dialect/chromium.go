@@ -15,7 +15,7 @@ var chromium = Dialect{
 	Sample: "#3 0x7f31c2a01154 (/opt/shop/libledger.so+0x1153)",
 }
 
-// matchChromium matches a frame whose address begins at at.
+// matchChromium matches a frame whose address begins at offset at.
 func matchChromium(r *Reader, l *Line, at int) bool {
 	h, ok := r.modules.hashFrame(l.Text, at)
 	if !ok || h.name.From != h.name.To || (h.addr-1-h.place.offset)%PageSize != 0 {
@@ -32,7 +32,7 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 }
 
 // matchChromiumUnknown matches a frame without a module, which needs the mappings of the process.
-// Its address begins at at.
+// Its address begins at offset at.
 func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const unknown = " <unknown>"
@@ -66,7 +66,7 @@ var node = Dialect{
 	Sample: " 4: 0x7f31c2a01154  [/opt/shop/ledger.node]",
 }
 
-// matchNode matches a frame whose address begins at at.
+// matchNode matches a frame whose address begins at offset at.
 func matchNode(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

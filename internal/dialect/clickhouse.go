@@ -24,7 +24,7 @@ var clickhouse = Dialect{
 	Sample: "2026.11.20 10:00:00.123456 [ 4711 ] {} <Fatal> BaseDaemon: 1. ? @ 0x0000000000001154",
 }
 
-// matchClickHouse matches a frame whose address begins at at.
+// matchClickHouse matches a frame whose address begins at offset at.
 func matchClickHouse(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -78,7 +78,7 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 // maps neither libraries nor position-independent programs.
 const firstLibrary = 1 << 31
 
-// matchClickHouseList matches a line with a list of addresses, of which the first is at at.
+// matchClickHouseList matches a line with a list of addresses, of which the first is at offset at.
 func matchClickHouseList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "Stack trace: "

@@ -32,7 +32,7 @@ type hostPlace struct {
 	name, open, end  int // offsets of the function, of " [0x", and after "]"
 }
 
-// hostPlaceIn parses a line with a host frame, whose offset in brackets is at at.
+// hostPlaceIn parses a line with a host frame, whose offset in brackets is at offset at.
 func hostPlaceIn(b []byte, at int) (p hostPlace, ok bool) {
 	p.start = bytes.Index(b[:at], []byte(hostFrame))
 	if p.start < 0 || !hasAt(b, 0, hostMargin) || b[at-1] != '[' || b[at-2] != ' ' && b[at-2] != ':' {
@@ -52,7 +52,7 @@ func hostPlaceIn(b []byte, at int) (p hostPlace, ok bool) {
 	return p, onlyBlanks(b, p.end)
 }
 
-// matchHostFrame matches a line with a host frame, whose offset in brackets is at at.
+// matchHostFrame matches a line with a host frame, whose offset in brackets is at offset at.
 func matchHostFrame(r *Reader, l *Line, at int) bool {
 	p, ok := hostPlaceIn(l.Text, at)
 	if !ok {

@@ -58,8 +58,8 @@ type ProgramSearch struct {
 	next [len(programMarks)]int
 }
 
-// Next returns the offset of the first mark in b at at or later, or len(b). at must not decrease
-// between calls.
+// Next returns the offset of the first mark in b at offset at or later, or len(b). at must not
+// decrease between calls.
 func (s *ProgramSearch) Next(b []byte, at int) int {
 	first := len(b)
 	for i, mark := range programMarks {
@@ -98,7 +98,7 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 // programLine is deviceLine in the form of a header's fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
-// digitsAt sets digits to the hexadecimal digits at at, after blanks, if there are enough.
+// digitsAt sets digits to the hexadecimal digits at offset at, after blanks, if there are enough.
 func digitsAt(digits *string, line []byte, at int) {
 	at = blanksAfter(line, at)
 	if end := hexDigits(line, at); end-at >= minProgramDigits && end-at <= maxProgramDigits {

@@ -27,7 +27,7 @@ var envoy = Dialect{
 	Sample: "[critical][backtrace] [./source/server/backtrace.h:111] #1: Envoy::Router::decodeData() [0x55d0c0a013cb]",
 }
 
-// matchEnvoy matches a frame whose address in brackets begins at at.
+// matchEnvoy matches a frame whose address in brackets begins at offset at.
 func matchEnvoy(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if endsWith(b, at, "]->[") {
@@ -54,13 +54,13 @@ func matchEnvoy(r *Reader, l *Line, at int) bool {
 // envoyMark is in the prefix of a line of Envoy's backtraces.
 const envoyMark = "][backtrace] "
 
-// ofEnvoy reports whether prefix, the text before a frame, or an earlier line is of a backtrace of
-// Envoy.
+// ofEnvoy reports whether prefix, the text before a frame, or an earlier line belongs to a
+// backtrace of Envoy.
 func (r *Reader) ofEnvoy(prefix []byte) bool {
 	return bytes.Contains(prefix, []byte(envoyMark)) || r.inWindow(windowEnvoy)
 }
 
-// matchDecoded matches the address in the file, at at, if addr2line did not know it.
+// matchDecoded matches the address in the file, at offset at, if addr2line did not know it.
 func matchDecoded(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := hexBefore(b, at-len("]->[")) - len("[0x")
@@ -90,7 +90,7 @@ func matchDecoded(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOldEnvoy matches a frame of an earlier version, whose address is at at.
+// matchOldEnvoy matches a frame of an earlier version, whose address is at offset at.
 func matchOldEnvoy(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -133,8 +133,8 @@ type envoyObject struct {
 	line   int64 // 0: none
 }
 
-// envoyFile reads the file of the next frames from a line that has "obj<" at at, before or after
-// the number of the thread.
+// envoyFile reads the file of the next frames from a line that has "obj<" at offset at, before or
+// after the number of the thread.
 func envoyFile(r *Reader, b []byte, at int) {
 	const mark = "thr<"
 	from := at + len("obj<")
@@ -166,7 +166,8 @@ func numberedName(b []byte, before, after string) (number, start, name int, ok b
 	}
 }
 
-// envoyMapping adds the mapping of the executable from a line that has "Address mapping: " at at.
+// envoyMapping adds the mapping of the executable from a line that has "Address mapping: " at
+// offset at.
 func envoyMapping(r *Reader, b []byte, at int) {
 	at += len("Address mapping: ")
 	from, end, ok := hexAt(b, at)

@@ -164,8 +164,8 @@ func registerOf(name []byte) register {
 	return registerNames()[string(lower[:len(name)])]
 }
 
-// registerValue parses the value of a register whose name ends at at: after ":" or "=", or after a
-// blank if it has the prefix 0x. Without the prefix it has eight or sixteen digits.
+// registerValue parses the value of a register whose name ends at offset at: after ":" or "=", or
+// after a blank if it has the prefix 0x. Without the prefix it has eight or sixteen digits.
 func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++
@@ -298,7 +298,7 @@ func matchNuttX(_ *Reader, l *Line, _ int) bool {
 	return ok && hasAt(b, at, ":") && l.addresses(blanksAfter(b, at+1), Either)
 }
 
-// matchNuttXFrame matches a frame whose address is at at, in "[<0x".
+// matchNuttXFrame matches a frame whose address is at offset at, in "[<0x".
 func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -9,9 +9,9 @@ import (
 // 0x.
 const shortNumber = 8
 
-// NextFirmware returns the offset of the first number in b, at at or later, that may be a firmware
-// address as read with [Reader.Firmware], or len(b) if there is none. at is the start of a line. A
-// [ProgramSearch] finds the other lines that must be read.
+// NextFirmware returns the offset of the first number in b, at offset at or later, that may be a
+// firmware address as read with [Reader.Firmware], or len(b) if there is none. at is the start of a
+// line. A [ProgramSearch] finds the other lines that must be read.
 //
 // It is called for every byte of a log. A number without a prefix has at least eight digits, so
 // that at least four of them fall together into a group of eight examined bytes; other numbers have

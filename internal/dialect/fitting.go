@@ -173,8 +173,8 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	return ok && r.of[a].any(b, at)
 }
 
-// at returns the kinds of grammars that may have a frame at the anchor at at. b may have lines before and
-// after the anchor's line.
+// at returns the kinds of grammars that may have a frame at the anchor at offset at. b may have lines
+// before and after the anchor's line.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	set, blanks := f.bytes(b, at)
 	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
@@ -230,7 +230,7 @@ var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, fu
 	return set
 }()
 
-// bytes returns the kinds that accept the bytes around the anchor at at, without checking
+// bytes returns the kinds that accept the bytes around the anchor at offset at, without checking
 // shapes. blanks is the start of the blanks before the anchor.
 func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	if set, blanks = f.before(b, at); set != 0 {
@@ -239,8 +239,8 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	return set, blanks
 }
 
-// before returns the kinds that accept the bytes before the anchor at at, and the start of the
-// blanks before it.
+// before returns the kinds that accept the bytes before the anchor at offset at, and the start of
+// the blanks before it.
 func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
 	if at > 0 {
@@ -258,7 +258,7 @@ func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	return f.direct[direct] & f.back[back] & f.beforeBack[before], blanks
 }
 
-// after returns the kinds in set that accept the bytes after the anchor at at.
+// after returns the kinds in set that accept the bytes after the anchor at offset at.
 func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	end := at + f.length
 	if f.digits > 0 {
@@ -288,7 +288,7 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 // ffff is four lower-case letters.
 const ffff = 'f' | 'f'<<8 | 'f'<<16 | 'f'<<24
 
-// isHigh reports whether the number at at, with its prefix, begins with ffff.
+// isHigh reports whether the number at offset at, with its prefix, begins with ffff.
 func isHigh(b []byte, at int) bool {
 	at += len("0x")
 	return at+4 <= len(b) && binary.LittleEndian.Uint32(b[at:])|0x20202020 == ffff
@@ -300,15 +300,15 @@ func hashBefore(b []byte, end int) bool {
 	return at > 0 && at < end && b[at-1] == '#'
 }
 
-// longAfterWord reports whether a number of eight or 16 digits at at follows a word that ends at
-// end, and whether that word follows a number.
+// longAfterWord reports whether a number of eight or 16 digits at offset at follows a word that
+// ends at end, and whether that word follows a number.
 func longAfterWord(b []byte, end, at int) bool {
 	digits := hexDigits(b, at+len("0x")) - at - len("0x")
 	return (digits == 8 || digits == 16) && numberedWord(b, end)
 }
 
-// mayBeWhole reports whether the number at at, with its prefix, may have eight or 16 digits and a
-// blank or a line end after them. It examines only these two bytes.
+// mayBeWhole reports whether the number at offset at, with its prefix, may have eight or 16 digits
+// and a blank or a line end after them. It examines only these two bytes.
 func mayBeWhole(b []byte, at int) bool {
 	for _, end := range [...]int{at + len("0x12345678"), at + len("0x0123456789abcdef")} {
 		if end >= len(b) {

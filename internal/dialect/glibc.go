@@ -38,7 +38,7 @@ func matchCLibrary(r *Reader, l *Line, at int) bool {
 
 var matchBracketed = anyOf(matchMtrace, matchGlibc)
 
-// matchGlibc matches a frame whose address in brackets begins at at.
+// matchGlibc matches a frame whose address in brackets begins at offset at.
 func matchGlibc(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -80,8 +80,8 @@ func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	return unknown, onlyBlanks(b, unknown.To+1)
 }
 
-// symbolOfGlibc parses the parentheses before the address at at, and returns the end of the path
-// before them. group is set if there are parentheses.
+// symbolOfGlibc parses the parentheses before the address at offset at, and returns the end of the
+// path before them. group is set if there are parentheses.
 func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bool) {
 	to = at - 1
 	if to > 0 && b[to-1] == ' ' {

@@ -38,7 +38,7 @@ const (
 	stackWidth = 9  // columns of the size of a frame's stack
 )
 
-// matchGlog matches a frame of glog whose address begins at at.
+// matchGlog matches a frame of glog whose address begins at offset at.
 func matchGlog(r *Reader, l *Line, at int) bool {
 	f, end := glogAddress(l, at)
 	if f == nil {
@@ -47,7 +47,7 @@ func matchGlog(r *Reader, l *Line, at int) bool {
 	return r.modules.failureName(l, f, end)
 }
 
-// matchAbsl matches a frame of Abseil whose address begins at at.
+// matchAbsl matches a frame of Abseil whose address begins at offset at.
 func matchAbsl(r *Reader, l *Line, at int) bool {
 	f, end := glogAddress(l, at)
 	if f == nil {
@@ -87,7 +87,7 @@ func glogAddress(l *Line, at int) (f *Frame, end int) {
 	return f, end
 }
 
-// matchFolly matches a frame of folly whose "@" is at at.
+// matchFolly matches a frame of folly whose "@" is at offset at.
 func matchFolly(r *Reader, l *Line, at int) bool {
 	const width = 16 // digits of the address
 	b := l.Text

@@ -33,7 +33,7 @@ const (
 // returnMarks precede the value of a register with a return address.
 var returnMarks = [][]byte{[]byte("lr : "), []byte("LR is at "), []byte("ra : ")}
 
-// matchKernelAddress matches the address at at.
+// matchKernelAddress matches the address at offset at.
 func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := kernelAddress(b, at)
@@ -63,8 +63,8 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// kernelAddress parses the kernel address at at, which must not be followed by other text, and
-// returns its end. It rejects error codes, which have the highest values.
+// kernelAddress parses the kernel address at offset at, which must not be followed by other text,
+// and returns its end. It rejects error codes, which have the highest values.
 func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	addr, end, ok = prefixedHex(b, at)
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
@@ -73,8 +73,8 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	return addr, end, end < len(b) && b[end] == '\r' || onlyBlanks(b, end)
 }
 
-// kernelCall returns the kind of the address at at according to the text before it. unsure is set
-// for an address after "?". ok is false if the address is not in kernel code, or belongs to
+// kernelCall returns the kind of the address at offset at according to the text before it. unsure
+// is set for an address after "?". ok is false if the address is not in kernel code, or belongs to
 // something else.
 func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]

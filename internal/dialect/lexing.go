@@ -84,7 +84,7 @@ func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
 	return n, end, true
 }
 
-// prefixedHex is hexAt for a number with the prefix "0x" at at.
+// prefixedHex is hexAt for a number with the prefix "0x" at offset at.
 func prefixedHex(b []byte, at int) (n uint64, end int, ok bool) {
 	if !hasAt(b, at, "0x") {
 		return 0, at, false
@@ -145,7 +145,7 @@ func blanksAfter(b []byte, at int) (end int) {
 	return at
 }
 
-// hasAt reports whether b has s at at.
+// hasAt reports whether b has s at offset at.
 func hasAt(b []byte, at int, s string) bool {
 	return at >= 0 && at <= len(b) && len(b)-at >= len(s) && string(b[at:at+len(s)]) == s
 }

@@ -10,7 +10,7 @@ import "bytes"
 // The number is that of libbacktrace's backtrace_full: a return address minus one, or the exact
 // address of a function that a signal has interrupted.
 
-// matchFluentBit matches a frame without a file, whose address is at at.
+// matchFluentBit matches a frame without a file, whose address is at offset at.
 func matchFluentBit(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, from, ok := decimalBefore(b, blanksBefore(b, at))

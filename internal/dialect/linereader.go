@@ -38,8 +38,8 @@ type grammar struct {
 	// keeps it open.
 	window window
 
-	// match looks for a frame around the anchor at at, and adds it to l. If it returns false, the
-	// frames it has added are removed.
+	// match looks for a frame around the anchor at offset at, and adds it to l. If it returns
+	// false, the frames it has added are removed.
 	match func(r *Reader, l *Line, at int) bool
 }
 
@@ -242,7 +242,7 @@ func (r *Reader) frames(l *Line, mark int) bool {
 	return false
 }
 
-// matchAt tries the grammars of a set of kinds at the anchor at at.
+// matchAt tries the grammars of a set of kinds at the anchor at offset at.
 func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	f := &r.of[a]
 	for i, left := range f.grammarsOf(set) {
@@ -255,7 +255,7 @@ func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	return false
 }
 
-// matches tries g at at.
+// matches tries g at offset at.
 func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	if g.match(r, l, at) && r.inWindow(g.window) {
 		for i := range l.Frames {

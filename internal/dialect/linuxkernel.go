@@ -28,7 +28,7 @@ var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
 
-// matchKernel matches the functions in a line. The first one's offset is at at.
+// matchKernel matches the functions in a line. The first one's offset is at offset at.
 func matchKernel(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -45,7 +45,7 @@ func matchKernel(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// kernelFrame adds the frame whose offset begins at at, and returns its end.
+// kernelFrame adds the frame whose offset begins at offset at, and returns its end.
 func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	from := symbolBefore(b, at-1)

@@ -70,7 +70,7 @@ type LoggedPlace struct {
 	Call       Call
 	Symbol     Symbol
 	// subtracted by the producer in each frame except the first, even in exact ones; Addr has it
-	// added again
+	// added back
 	Less  uint64
 	Usual uint64 // a likely load bias of the module; 0 if unknown
 

@@ -48,8 +48,8 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line in which the first frame's offset is at at. It parses a line only once,
-// at this offset.
+// matchMongo matches a line in which the first frame's offset is at offset at. It parses a line
+// only once, at this offset.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b[:at], '{')

@@ -24,7 +24,7 @@ const opteeKernel = "tee.elf"
 // opteeStack is the line before the addresses.
 const opteeStack = "Call stack:"
 
-// matchOPTEE matches a line with only an address, at at.
+// matchOPTEE matches a line with only an address, at offset at.
 func matchOPTEE(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -58,7 +58,7 @@ var (
 // thousand features, with a line each.
 const rubyLines = 8192
 
-// matchRuby matches a frame without a symbol, whose address in brackets is at at.
+// matchRuby matches a frame without a symbol, whose address in brackets is at offset at.
 func matchRuby(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -93,7 +93,7 @@ func matchRuby(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchXorg matches a frame whose address in brackets is at at.
+// matchXorg matches a frame whose address in brackets is at offset at.
 func matchXorg(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -130,7 +130,7 @@ func matchXorg(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchJulia matches a frame whose address is at at.
+// matchJulia matches a frame whose address is at offset at.
 func matchJulia(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "unknown function (ip: "
@@ -165,7 +165,7 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 // library, and the signal's frame.
 const faultFrame = 3
 
-// matchGfortran matches a frame whose address is at at.
+// matchGfortran matches a frame whose address is at offset at.
 func matchGfortran(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	blanks := blanksBefore(b, at)
@@ -193,7 +193,7 @@ func matchGfortran(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchCgo matches the line with a signal's address, whose "C=0" is at at.
+// matchCgo matches the line with a signal's address, whose "C=0" is at offset at.
 func matchCgo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at - 1

@@ -23,7 +23,7 @@ var rust = Dialect{
 // line.
 const PlaceColumn = 31
 
-// matchRust matches a frame whose address begins at at.
+// matchRust matches a frame whose address begins at offset at.
 func matchRust(r *Reader, l *Line, at int) bool {
 	const dash, unknown = " - ", "<unknown>"
 	b := l.Text

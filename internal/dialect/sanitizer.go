@@ -38,7 +38,7 @@ var (
 // ErrCut is the reason why a frame that is cut off at the end of its line is not located.
 var ErrCut = errors.New("the line is cut within the module or its offset")
 
-// matchSanitizer matches a frame whose runtime address begins at at.
+// matchSanitizer matches a frame whose runtime address begins at offset at.
 func matchSanitizer(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)
@@ -118,7 +118,8 @@ func matchNamed(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchMinimal matches a message of UBSan's minimal runtime, which has only a return address, at at:
+// matchMinimal matches a message of UBSan's minimal runtime, which has only a return address, at
+// offset at:
 //
 //	ubsan: shift-out-of-bounds by 0x000055deef130cb6
 func matchMinimal(_ *Reader, l *Line, at int) bool {
@@ -136,7 +137,7 @@ func matchMinimal(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchTSan matches a frame whose module-relative address begins at at.
+// matchTSan matches a frame whose module-relative address begins at offset at.
 func matchTSan(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := bytes.LastIndexByte(b[:at], '(')
@@ -180,7 +181,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 const maxReport = 64
 
 // matchLocation matches ThreadSanitizer's line about the variable of a race, whose module-relative
-// address is at at:
+// address is at offset at:
 //
 //	Location is global '??' at 0x55d0c0a00000 (inventory+0x40a8)
 //	Location is global '<null>' at 0x55d0c0a040a8 (inventory+0x40a8)
@@ -279,9 +280,9 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberBefore parses "#N " before the address at at, and returns N and the place of its digits.
-// Exactly one blank must follow the digits, and "#" must be at the start of the line or after a
-// blank.
+// numberBefore parses "#N " before the address at offset at, and returns N and the place of its
+// digits. Exactly one blank must follow the digits, and "#" must be at the start of the line or
+// after a blank.
 func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 	if at < 3 || b[at-1] != ' ' {
 		return 0, digits, false

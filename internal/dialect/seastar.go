@@ -20,7 +20,7 @@ var seastar = Dialect{
 
 const maxListed = 128 // frames in a list on one line; Seastar keeps at most 100
 
-// matchSeastarLine matches a frame on its own line; its number begins at at.
+// matchSeastarLine matches a frame on its own line; its number begins at offset at.
 func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if at > 0 && b[at-1] != '+' && !endsWith(b, at, "  ") {
@@ -53,7 +53,7 @@ func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	}
 }
 
-// matchSeastarList matches a list of frames on a line, whose first number begins at at.
+// matchSeastarList matches a list of frames on a line, whose first number begins at offset at.
 func matchSeastarList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at

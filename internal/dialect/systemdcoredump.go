@@ -39,7 +39,7 @@ var (
 // ErrEuStack is the reason why a frame of eu-stack without -b is not located.
 var ErrEuStack = errors.New("eu-stack names no module; with -b it prints the build ID and the offset of each frame")
 
-// matchCoredump matches a frame of systemd-coredump whose runtime address begins at at.
+// matchCoredump matches a frame of systemd-coredump whose runtime address begins at offset at.
 func matchCoredump(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const plus, deleted = " + 0x", " (deleted)"
@@ -89,7 +89,7 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 }
 
 // matchOldCoredump matches a frame of systemd-coredump before version 244, whose runtime address
-// begins at at:
+// begins at offset at:
 //
 //	#1  0x00007f31c2a01154 ledger_audit (libledger.so)
 func matchOldCoredump(r *Reader, l *Line, at int) bool {
@@ -124,8 +124,8 @@ func matchOldCoredump(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// stackNumberBefore parses "#N " before the address at at, with one or two blanks after N, and
-// returns the offset of "#", which must be at the start of the line or after a blank.
+// stackNumberBefore parses "#N " before the address at offset at, with one or two blanks after N,
+// and returns the offset of "#", which must be at the start of the line or after a blank.
 func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 	blanks := blanksBefore(b, at)
 	if at-blanks != 1 && at-blanks != 2 {
@@ -178,7 +178,8 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	r.facts.addProgram(bytes.TrimRight(b[at+i:], " \t"))
 }
 
-// matchEuStack matches the second line of an eu-stack -b frame; its module's base begins at at.
+// matchEuStack matches the second line of an eu-stack -b frame; its module's base begins at offset
+// at.
 func matchEuStack(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]@") {
@@ -211,7 +212,7 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchPlainEuStack matches a frame of eu-stack without -b, whose address begins at at:
+// matchPlainEuStack matches a frame of eu-stack without -b, whose address begins at offset at:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //
@@ -243,7 +244,7 @@ func matchPlainEuStack(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// unstripModule matches a line of eu-unstrip -n, whose module's base begins at at:
+// unstripModule matches a line of eu-unstrip -n, whose module's base begins at offset at:
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
 //

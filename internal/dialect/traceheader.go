@@ -18,7 +18,8 @@ type header struct {
 	lasts int64  // lines for which the windows stay open; 0: WindowLines
 	holds bool   // maps or modules follow the frames, which are held until then
 
-	// fact, if not nil, reads facts about the process from the line b, which has the text at at.
+	// fact, if not nil, reads facts about the process from the line b, which has the text at offset
+	// at.
 	fact func(r *Reader, b []byte, at int)
 }
 

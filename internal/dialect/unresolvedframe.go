@@ -21,7 +21,8 @@ var symfilter = Dialect{
 	Sample: "    #1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c3f1b7c55)",
 }
 
-// matchSymfilter matches a frame that is alone on its line; its runtime address begins at at.
+// matchSymfilter matches a frame that is alone on its line; its runtime address begins at offset
+// at.
 func matchSymfilter(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "   " // for the depth of an inlined call
@@ -48,7 +49,7 @@ func matchSymfilter(r *Reader, l *Line, at int) bool {
 }
 
 // matchSymfilterSentence matches the frames and addresses in a sentence. The first frame's runtime
-// address, or the first address's offset, is at at.
+// address, or the first address's offset, is at offset at.
 func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -73,7 +74,7 @@ func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// frameInSentence adds the frame whose runtime address begins at at, and returns its end.
+// frameInSentence adds the frame whose runtime address begins at offset at, and returns its end.
 func (c *modules) frameInSentence(l *Line, at int) (end int, ok bool) {
 	number, digits, ok := numberBefore(l.Text, at)
 	if !ok {
@@ -106,8 +107,8 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 	return addr, m, open, ok && !m.id.IsZero()
 }
 
-// addressInSentence adds the address of code or data whose offset begins at at, and returns its
-// end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name, so the name is
+// addressInSentence adds the address of code or data whose offset begins at offset at, and returns
+// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name, so the name is
 // assumed to begin after a blank or a mark, although it might contain one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
