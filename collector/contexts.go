@@ -14,7 +14,7 @@ const (
 	// flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
-	// streamBytes is the memory of a stream without its context and key, about.
+	// streamBytes is the approximate memory of a stream without its context and key.
 	streamBytes = 256
 )
 
@@ -49,7 +49,7 @@ type contexts struct {
 
 	mu    sync.Mutex
 	of    map[string]*stream
-	order list.List // of *stream, used last in front
+	order list.List // *stream values, used last in front
 	bytes int
 	dicts int // streams with an open hexdict
 }
@@ -131,7 +131,7 @@ func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	}
 }
 
-// dropOldest drops the stream that is idle longest, unless all are in use. c.mu is held.
+// dropOldest drops the stream that has been idle longest, unless all are in use. c.mu is held.
 func (c *contexts) dropOldest(now time.Time) bool {
 	for e := c.order.Back(); e != nil; e = e.Prev() {
 		s := e.Value.(*stream)
@@ -148,8 +148,8 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops a stream whose context has grown beyond the bound of all, while the others are in
-// use. c.mu is held.
+// dropGrown drops a stream whose context has grown beyond the bound for all contexts, while the
+// others are in use. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {
 		c.remove(s)

@@ -11,5 +11,5 @@
 //	traces.go                 which line of the output is of which record filtered together
 //	contexts.go, saved.go     the contexts of processes, bounded; their copies in a storage
 //	symbols.go, telemetry.go  shared by the pipelines: debug files, storage, metrics
-//	frames.go, late.go        structured attributes; records for debug files that came late
+//	frames.go, late.go        structured attributes; records for debug files that arrive late
 package collector

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 )
 
-// NewFactory returns the factory of the processor. The processors that it makes of one configuration,
-// one for each pipeline that names it, share debug files, metrics and storage.
+// NewFactory returns the factory of the processor. The processors that it makes from one
+// configuration, one for each pipeline that names it, share debug files, metrics and storage.
 func NewFactory() processor.Factory {
 	f := &factory{all: make(map[*Config]*shared)}
 	return processor.NewFactory(metadata.Type, createDefaultConfig, processor.WithLogs(f.createLogs, metadata.LogsStability))

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxGap is the number of records without a mark after which a raw trace has ended: registers,
-	// notes and empty lines are between the frames of one.
+	// maxGap is the number of records without a mark after which a raw trace has ended: there may
+	// be registers, notes and empty lines between its frames.
 	maxGap = 64
 
 	// maxRun bounds the bytes of records that are filtered together; a larger record is filtered

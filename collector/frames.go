@@ -86,7 +86,7 @@ func putResolved(m pcommon.Map, r *filter.Resolved) {
 	putAnswer(m, r)
 }
 
-// putAnswer sets what m has of r that does not depend on the process.
+// putAnswer sets the members of m, from r, that do not depend on the process.
 func putAnswer(m pcommon.Map, r *filter.Resolved) {
 	putPlace(m, r)
 	switch {

@@ -13,13 +13,13 @@ const (
 	// whole added.
 	maxKey = 1024
 
-	// maxNested bounds the maps and lists within each other that are part of a key: a sender may nest
-	// as many as a message has bytes.
+	// maxNested bounds the nesting of maps and lists in a key: a sender may nest as many as a
+	// message has bytes.
 	maxNested = 8
 )
 
-// keys makes the keys of processes from attributes. What a key has of the resource is made once for
-// all its records: a resource may have as many attributes as a batch has records.
+// keys makes the keys of processes from attributes. The resource's part of a key is made once for
+// all records of the resource: it may have as many attributes as a batch has records.
 type keys struct {
 	names []string // Config.Key
 

@@ -24,14 +24,14 @@ const (
 	maxLateLogs    = 16  // resources with open addresses of a module
 )
 
-// lateAttribute marks records that were sent when a debug file had come.
+// lateAttribute marks records that were sent once a debug file had arrived.
 const lateAttribute = "symfilter.late"
 
-// lateAnswer bounds the time for the answers of a module, whose file is found.
+// lateAnswer bounds the time for the answers of a module whose file was found.
 const lateAnswer = 30 * time.Second
 
-// late sends a record with the names of addresses that earlier records left open, when the debug
-// file of their module has come. Many goroutines may use it.
+// late sends a record with the names of addresses that earlier records left open, once the debug
+// file of their module has arrived. Many goroutines may use it.
 type late struct {
 	p *logsProcessor
 
@@ -106,7 +106,7 @@ func (m *lateModule) log(of pcommon.Resource) *lateLog {
 	return &m.logs[len(m.logs)-1]
 }
 
-// came is called when a file has come. It returns at once.
+// came is called when a file has arrived. It returns at once.
 func (l *late) came() {
 	select {
 	case l.wake <- struct{}{}:
@@ -114,9 +114,9 @@ func (l *late) came() {
 	}
 }
 
-// run sends records until the processor ends. A file may come while the record with the first
-// address of its module is still being filtered, so a file without open addresses is looked at again
-// a second later.
+// run sends records until the processor ends. A file may arrive while the record with the first
+// address of its module is still being filtered, so a file without open addresses is looked at
+// again a second later.
 func (l *late) run() {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
@@ -133,7 +133,7 @@ func (l *late) run() {
 	}
 }
 
-// ready returns the build IDs with open addresses whose files have come, and forgets old ones.
+// ready returns the build IDs with open addresses whose files have arrived, and forgets old ones.
 func (l *late) ready() (all []buildid.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

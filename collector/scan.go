@@ -11,8 +11,8 @@ const (
 	scanAlone = 2 << 10
 )
 
-// A scan finds the texts of a batch with a mark: at which an element may begin, or around which a
-// frame of a raw backtrace may be.
+// A scan finds the texts of a batch that have a mark, at which an element may begin, or near which
+// there may be a frame of a raw backtrace.
 type scan struct {
 	marks []int32 // for each text, the offset of its first mark, or noMark
 	found bool    // one of the texts has a mark

@@ -55,7 +55,7 @@ func newTelemetry(s *shared, log *zap.Logger) *telemetry {
 	return &telemetry{shared: s, log: log, requests: make(map[request]int64), received: make(map[string]int64)}
 }
 
-// register makes the instruments, and has them read the counts.
+// register makes the instruments, which read the counts.
 func (t *telemetry) register(set component.TelemetrySettings) (err error) {
 	b, err := metadata.NewTelemetryBuilder(set)
 	if err != nil {

@@ -31,7 +31,7 @@ func newTraces(w *worker) *traces {
 	t := &traces{w: w}
 	o := w.options()
 	o.Printer = t
-	o.Resolved = w.answers.add // which text an unresolved address is in
+	o.Resolved = w.answers.add // finds the text of an unresolved address
 	t.lines = filter.NewLines(o)
 	return t
 }

@@ -215,7 +215,7 @@ func kinds(b []byte, at int) (raw, unclosed bool) {
 	return false, false
 }
 
-// addUnmarked adds a text without a mark if it may be of a trace or of a hexdict.
+// addUnmarked adds a text without a mark if it may belong to a trace or to a hexdict.
 func (w *worker) addUnmarked(t text) {
 	key := w.keys.of(t.record.Attributes())
 	at := w.recent
