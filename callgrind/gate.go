@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A verdict is whether a limit holds.
+// A verdict is the result of checking a limit.
 type verdict struct {
 	limit         *Limit
 	before, after int64 // before is 0 for a single profile

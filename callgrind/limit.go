@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Limit is a bound of a cost: that of a function, of an object, or of the whole profile.
+// A Limit is a bound on a cost: of a function, of an object, or of the whole profile.
 type Limit struct {
 	text string // as it was given
 
@@ -26,9 +26,10 @@ type Limit struct {
 const maxPlaces = 6
 
 // ParseLimit parses a limit: [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for the cost of a function with
-// all that it called, FUNCTION.self for its own, and [OBJECT] for that of an object's functions;
-// without it, the limit is of the total. BOUND is a count, such as 10000, 700k, 1.5M or 2G, or a
-// change in percent, such as +5%. A change below zero must be reached: -5% is a cost of at most 95 %.
+// all that it called, FUNCTION.self for its own, and [OBJECT] for the cost of an object's
+// functions; without SCOPE, the limit is for the total. BOUND is a count, such as 10000, 700k, 1.5M
+// or 2G, or a change in percent, such as +5%. A change below zero must be reached: -5% is a cost of
+// at most 95 %.
 func ParseLimit(text string) (Limit, error) {
 	l := Limit{text: text}
 	at := strings.LastIndexByte(text, '=')

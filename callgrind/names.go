@@ -58,8 +58,8 @@ func definedBy(key []byte, name nameID) definition {
 
 func (d definition) name() nameID { return nameID(d & (1<<nameBits - 1)) }
 
-// clashes reports whether lines of two kinds give a number different names. The format has a table for
-// each kind of line; in all known profiles those of a kind of name share one.
+// clashes reports whether lines of two kinds give a number different names. The format has a table
+// for each kind of line; in all known profiles, the lines for one kind of name share a table.
 func (d definition) clashes(now definition) bool {
 	return d>>nameBits != 0 && d.name() != now.name() && d>>nameBits != now>>nameBits
 }

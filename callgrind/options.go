@@ -45,9 +45,9 @@ type Options struct {
 	// own.
 	Label string
 
-	// Parts and Threads select the parts of the profile with one of these numbers: those of the
-	// part: and thread: lines in their headers. A part without a number has that of its position.
-	// If both are empty, all parts are read. NewMarkup reads all parts.
+	// Parts and Threads select the parts of the profile with one of these numbers in the part: and
+	// thread: lines of their headers. A part without a number is numbered by its position. If both
+	// are empty, all parts are read. NewMarkup reads all parts.
 	Parts, Threads []int
 
 	// Output is the form that NewReport prints. The following options apply to Table only; Show also

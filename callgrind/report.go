@@ -192,8 +192,8 @@ const xtreeUnknown = "UnknownFn???"
 // errNoFrames advises how to get a report with the addresses of stripped code.
 const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
 
-// lacksAddresses reports whether a profile by Callgrind has no addresses, as it would have with
-// --dump-instr=yes, and at least a hundredth of its costs in stripped code.
+// lacksAddresses reports whether a profile by Callgrind lacks the addresses that --dump-instr=yes
+// adds, and has at least a hundredth of its costs in stripped code.
 func (v *resolution) lacksAddresses() bool {
 	m := v.m
 	if m.addresses() || !strings.HasPrefix(m.head.creator, "callgrind-") {

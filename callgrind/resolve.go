@@ -405,8 +405,8 @@ func (v *resolution) imply() {
 	}
 }
 
-// unite merges functions that were called but have no cost with those of the same name that have.
-// Some producers do not write the object or the file of a called function.
+// unite merges functions that were called but have no cost with functions of the same name that
+// have one. Some producers do not write the object or the file of a called function.
 func (v *resolution) unite() {
 	costs := make([]bool, len(v.all))
 	for _, at := range v.ofPlace {

@@ -33,7 +33,7 @@ func (p *processor) header(rec *record) {
 	h.store(rec)
 }
 
-// A header is a header that is changed. Its unchanged fields keep their spelling.
+// A header is a report's header that is being changed. Its unchanged fields keep their spelling.
 type header struct {
 	before    string
 	fields    []headerField

@@ -18,7 +18,7 @@ type inner Options
 // with frames resolved by the Options' Symbolizer, and the processes of the report. A leak is the
 // resources of one type that calls with the same backtrace allocated and no call freed; its kind is
 // the type. The fields Leaks and Compress of Processing are set, the others select calls. input is
-// the name of the report; own tells own frames from those of the system. Writes never fail. The
+// the name of the report; own distinguishes own frames from system frames. Writes never fail. The
 // writer is for one goroutine, which must be that of the Collection.
 func (i *inner) NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser {
 	return newFinder(to, input, own, Options(*i))

@@ -144,8 +144,8 @@ func (j *jsonPrinter) other(rec *record) {
 	j.out.EndLine()
 }
 
-// leaks prints the sum of the leaks that a comment has. The name of the resource is in the comment
-// before it.
+// leaks prints the sum of the leaks that a comment states. The name of the resource is in the
+// comment before it.
 func (j *jsonPrinter) leaks(comment []byte) {
 	resource := j.resource
 	j.resource = j.resource[:0]

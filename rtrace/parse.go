@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// parse classifies a line without its line end and fills in rec. first reports that only empty
-// lines precede it.
+// parse classifies a line without its line end and fills in rec. first is set if only empty lines
+// precede it.
 func parse(rec *record, line []byte, first bool) {
 	text := trim(line)
 	rec.Kind = commentRecord

@@ -68,7 +68,7 @@ const (
 	ByCount
 )
 
-// A Range is a range of addresses from From to To, without To.
+// A Range is a range of addresses from From up to, but not including, To.
 type Range struct{ From, To uint64 }
 
 // Indexes is a set of indexes of calls.

@@ -34,7 +34,7 @@ type record struct {
 	Fields []headerField // set for a header
 
 	Path     []byte // set for a map and an attachment
-	From, To uint64 // set for a map: from From to To, without To
+	From, To uint64 // set for a map; To is exclusive
 
 	// Set for a call. Joined means that the call shares the backtrace of the preceding call, as in
 	// a compressed report.

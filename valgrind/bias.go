@@ -57,7 +57,7 @@ const (
 	dropped      = 40  // distance from the best score at which a candidate is dropped
 	askedWork    = 128 // work of a question to the symbolizer
 	demangleWork = 4   // work of demangling a name
-	symbolSize   = 512 // bytes of symbol tables for a work of 1
+	symbolSize   = 512 // bytes of symbol tables that cost one unit of work
 )
 
 // A candidate is a bias that an epoch may have.

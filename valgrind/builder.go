@@ -9,7 +9,7 @@ import (
 // the record, so that the buffer that holds it may move.
 type builder struct {
 	active    bool // there is a current record,
-	at        int  // which begins here in the buffer
+	at        int  // which begins at this place in the buffer
 	name      string
 	continued bool // an earlier part of it was handed over
 	latin1    bool // the report is in ISO 8859-1

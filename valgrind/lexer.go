@@ -3,8 +3,8 @@ package valgrind
 import "bytes"
 
 // A lexer holds the bytes of a report that were not handed over yet, and finds the end of the token
-// at its position. If an answer depends on bytes that have not come yet, the lexer sets short, and
-// the answer is meaningless.
+// at its position. If an answer depends on bytes that have not arrived yet, the lexer sets short,
+// and the answer is meaningless.
 type lexer struct {
 	buf  []byte
 	pos  int // in buf: the next token, or the blanks before it
@@ -12,7 +12,7 @@ type lexer struct {
 	seek int // in buf: the token at pos does not end before seek
 
 	view  []byte // prefix of buf that the token at pos may reach
-	final bool   // no more bytes of the view come
+	final bool   // no more bytes of the view follow
 	short bool   // the token at pos needs bytes beyond the view
 
 	none [len(marks)]gap // in buf: for each mark, the range where a search found none
@@ -62,7 +62,7 @@ func (l *lexer) lookAt(at int, final bool) {
 }
 
 // needsMore notes that an answer depends on the byte after the view, and reports whether that byte
-// may come.
+// may follow.
 func (l *lexer) needsMore() bool {
 	l.short = l.short || !l.final
 	return !l.final

@@ -48,7 +48,7 @@ type loaded struct {
 	epochs []*epoch // in the order of their appearance
 }
 
-// An epoch is the time that an object is loaded at one place.
+// An epoch is the period during which an object is loaded at one place.
 type epoch struct {
 	of *loaded
 	facts

@@ -37,7 +37,7 @@ type loss struct {
 // SUMMARY do. Protocols before 6 have neither; in protocol 6, the report's own summaries are used.
 type summary struct {
 	counted          bool   // the document has error counts; without them the errors are not known
-	counts, contexts uint64 // from the last errorcounts: all errors, and different ones
+	counts, contexts uint64 // from the last errorcounts: all errors, and distinct ones
 	leaks            uint64 // leaks that count as errors
 	suppressed       uint64 // suppressed errors
 	suppressions     uint64 // suppressions that were used
@@ -209,7 +209,7 @@ func (s *summary) takeErrors(rec *Record) {
 	s.suppressedContexts, s.statedContexts = parseNumber(rec.Get("suppressed_contexts"))
 }
 
-// errors returns the number of errors, and of different ones.
+// errors returns the number of errors, and of distinct ones.
 func (s *summary) errors() (all, contexts uint64) {
 	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
 }
