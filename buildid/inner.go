@@ -54,7 +54,7 @@ func (inner) FindAlt(ctx context.Context, id ID, name, near string, dirs []strin
 // StateOf returns the State of an open file that info describes.
 func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 
-// IsMissing reports whether a is an attempt at a path where nothing is.
+// IsMissing reports whether a is an attempt at a path that does not exist.
 func (inner) IsMissing(a Attempt) bool { return a.Reason == noSuchFile }
 
 // Bytes returns the contents of a file that was read whole, until Close, or nil.

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// noSuchFile is the Reason of an [Attempt] at a path where nothing is.
+// noSuchFile is the Reason of an [Attempt] at a path that does not exist.
 const noSuchFile = "no such file"
 
 // reasonFor returns the reason of an Attempt for err, an error of open, without the path.

@@ -93,7 +93,7 @@ func (t *Tree) complete(prefix ID) (id ID) {
 	return id
 }
 
-// maxSiblings is the number of names that are read of a folder in a tree: one of 256.
+// maxSiblings bounds the names that are read from one of the 256 folders of a tree.
 const maxSiblings = 1 << 16
 
 // places returns the paths of id without a suffix. id must have at least minPathID bytes.

@@ -190,7 +190,7 @@ func appendIfNear(dst []unitRange, unit, addr, lo, n uint64, zeroCode bool) []un
 	return dst
 }
 
-// listedRange returns a range of .debug_aranges, and whether it is one of code.
+// listedRange returns a range of .debug_aranges, and whether it is a range of code.
 func listedRange(unit, lo, n uint64, zeroCode bool) (r unitRange, ok bool) {
 	hi := lo + n
 	if hi < lo {

@@ -16,7 +16,7 @@ type coldRun struct {
 	addr uint64
 	best lineHit
 	seqs []sequence // in the order of the program
-	keep bool       // the rows are kept, and best not used
+	keep bool       // the rows are kept, and best is not used
 	rows []lineRow
 	fits bool // there are not too many rows
 
@@ -24,16 +24,16 @@ type coldRun struct {
 	panicked any    // value that it recovered
 }
 
-// release drops what c refers to of its file, after end.
+// release drops the references of c to its file, after end.
 func (c *coldRun) release() { *c = coldRun{} }
 
 const (
 	// bytes of a line program that takes longer than waking up another processor: 0.1 ms
 	apartProgram = 32 << 10
-	// the same for the first lookup in a file: the thread has to be made, too
+	// the same for the first lookup in a file: the thread must be created, too
 	firstProgram = 256 << 10
-	// of the line program of a unit this part, 1/2, is run again for single addresses before its
-	// rows are kept: a run that keeps them takes as long as two that do not
+	// 1/rerunShare of a unit's line program is run again for single addresses before its rows are
+	// kept: a run that keeps rows takes as long as two that do not
 	rerunShare = 2
 	// sequences whose places are kept, 24 bytes each: 1.5 MiB. Large units have some 2,000
 	maxSequences = 1 << 16
@@ -141,8 +141,8 @@ func (c *coldRun) end() lineHit {
 	return c.best
 }
 
-// covering returns the sequence with the lowest end above addr if that covers addr; else one without
-// addresses.
+// covering returns the sequence with the lowest end above addr if that covers addr; otherwise one
+// without addresses.
 func (t *lineTable) covering(addr uint64) sequence {
 	best := sequence{hi: ^uint64(0)}
 	for i := range t.seqs {

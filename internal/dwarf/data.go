@@ -24,8 +24,8 @@ type Frame struct {
 	// a split unit.
 	Name       []byte
 	HasLinkage bool // Name is a linkage name
-	// not 0 only after LazyNames: Name is not set, but [Data.Name] returns it. Equal numbers are
-	// equal names
+	// set only after LazyNames: Name is not set then, but [Data.Name] returns it. Equal numbers
+	// mean equal names
 	Ref uint64
 
 	File    string // as recorded: joined with its directories, not cleaned; "" if unknown
@@ -114,8 +114,8 @@ func (d *Data) connect() {
 // a name; if nothing is known, none. For units that it has parsed it allocates only dst and new
 // paths.
 //
-// An error wraps ErrDamaged, or tells why a section could not be loaded. Frames returned with an
-// error are good.
+// An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames returned
+// with an error are good.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.begin()
 	if d.shelf != nil {

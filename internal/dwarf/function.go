@@ -139,8 +139,8 @@ func (u *unit) scanAgain() {
 	}
 }
 
-// Most units have fewer functions with code: this many, and one for each functionBytes of entries. A
-// unit is of any size, so that room is made for manyFunctions at most: 1 MiB.
+// Most units have fewer functions with code: this many, and one for each functionBytes of entries.
+// A unit may have any size, so room is made for at most manyFunctions: 1 MiB.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10

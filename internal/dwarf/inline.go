@@ -170,7 +170,7 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	})
 	f.starts = uint32(len(t.starts))
 	starts := t.starts
-	var open []span // the ranges that cover the present address, outermost first
+	var open []span // the ranges that cover the current address, outermost first
 	end := func(s span) {
 		outer := uint32(noParent)
 		if len(open) > 0 {

@@ -13,15 +13,15 @@ import (
 // reader makes the tables of the whole file, which do not change afterwards. Readers share nothing
 // else.
 
-// ErrNotAlone is returned by a reader that [Data.Reader] made, for what only the Data itself may read,
-// or may complain of.
+// ErrNotAlone is returned by a reader that [Data.Reader] made, for data that only the Data itself
+// may read, and for errors that only the Data may return.
 var ErrNotAlone = errors.New("left to the first reader of the file")
 
 // A shelf holds the units and tables that the readers of a file share.
 type shelf struct {
 	clock atomic.Uint64 // lookups of all readers
 	epoch atomic.Uint64 // changes when units are dropped
-	held  atomic.Int64  // bytes of all that is here
+	held  atomic.Int64  // bytes of everything on the shelf
 
 	mu      sync.Mutex // for a step in a map; nothing is parsed while it is held
 	units   map[uint64]*unit
@@ -33,7 +33,7 @@ type shelf struct {
 	unlisted common[unitRange]
 }
 
-// sharing is the part that a reader of a file has in what all its readers parse.
+// sharing is one reader's share of the units and tables that all readers of a file parse.
 type sharing struct {
 	d           *Data
 	shelf       *shelf           // shared with other readers; nil if this is the only one
@@ -53,8 +53,8 @@ func (s *sharing) Share() {
 // is not used itself may be made by any. If Share was not called, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
-// error. What it has read of the unit is forgotten then, so that d finds the same as alone, and so
-// fail all later lookups of the Reader.
+// error. The Reader then forgets what it has read of the unit, so that d finds the same as alone,
+// and all its later lookups fail likewise.
 func (s *sharing) Reader() *Data {
 	d := s.d
 	if s.shelf == nil {
@@ -117,7 +117,7 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	return s.alone(frames, start, err)
 }
 
-// alone returns the results of a lookup: not those that a reader beside others must not report.
+// alone returns the results of a lookup, except those that a reader beside others must not report.
 func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone
@@ -217,7 +217,7 @@ func (s *shelf) idle() map[*unit]uint64 {
 	return used
 }
 
-// dropIdle drops a unit, unless somebody reads it, and returns the bytes that it had.
+// dropIdle drops a unit, unless a reader uses it, and returns the bytes that it had.
 func (s *shelf) dropIdle(u *unit) (freed int64) {
 	if !u.mu.TryLock() {
 		return 0
@@ -269,8 +269,8 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table for d, by make if no reader has made it. A reader that left something to d
-// publishes nothing.
+// of returns the table for d; it calls make if no reader has made the table. A reader that left
+// something to d publishes nothing.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {
 		return *v

@@ -11,7 +11,7 @@ const (
 // MaxSource is the most bytes of an embedded source text: generated sources of 10 MB exist.
 const MaxSource = 16 << 20
 
-// A Source is what debug information has of the contents of a source file.
+// A Source is the text or the checksum of a source file, from debug information.
 type Source struct {
 	Text   []byte // the whole file; nil: not embedded. It aliases the file of the Data
 	MD5    [16]byte

@@ -47,7 +47,7 @@ func varSectionsOf(f *object.File) varSections {
 	return varSections{unread: f, dear: f.HeapCost(sectionNames[secInfo]) > maxStaticInflate}
 }
 
-// read lists the sections, which few files are asked for.
+// read lists the sections, which few files need.
 func (v *varSections) read() {
 	for _, s := range v.unread.Sections() {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR == 0 && s.Size > 0 && s.Addr+s.Size > s.Addr {

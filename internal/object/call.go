@@ -27,7 +27,7 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	case elf.EM_AARCH64:
 		return c.aarch64(), true
 	case elf.EM_ARM:
-		return !f.big && c.arm(), !f.big // else instructions have another byte order than data
+		return !f.big && c.arm(), !f.big // otherwise instructions have another byte order than data
 	case elf.EM_RISCV:
 		return c.riscv(), true
 	case elf.EM_PPC, elf.EM_PPC64:

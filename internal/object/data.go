@@ -38,7 +38,7 @@ func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
 
-// fetch returns the bytes of s, whose name is asked for; they are kept by key if they are not
+// fetch returns the bytes of s, which was requested by name; they are kept by key if they are not
 // mapped.
 func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	switch k, ok := d.kept[key]; {
@@ -74,7 +74,7 @@ func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, erro
 	return d.keep(name, d.read(s))
 }
 
-// keep keeps k as the answer for name, unless it failed for want of memory. The memory of a section
+// keep keeps k as the answer for name, unless it failed for lack of memory. The memory of a section
 // that failed is released.
 func (d *sectionData) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {

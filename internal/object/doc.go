@@ -1,5 +1,5 @@
-// Package object reads one ELF file in place: mapped where the system can, every count bounded by
-// the bytes of the file.
+// Package object reads one ELF file in place: mapped if the system can do that, every count bounded
+// by the bytes of the file.
 //
 // [Open] reads the headers and nothing else. Section bytes are slices of the mapping; compressed
 // ones are inflated once, within limits, when asked for by [File.Data]. [File.Symbol] names an

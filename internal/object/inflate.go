@@ -25,7 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// else the buffer grows as bytes arrive: packed bytes hardly inflate to that many
+	// otherwise the buffer grows as bytes arrive: compressed bytes rarely inflate to so many
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)

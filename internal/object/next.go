@@ -75,8 +75,8 @@ func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uin
 	return n.codes[i].addr, true
 }
 
-// listCodes returns the list. It takes no more memory than it needs: half of a kernel's symbols are
-// not of code, and pages that are touched first take longer than all else here.
+// listCodes returns the list. It allocates no more memory than it needs: half of a kernel's symbols
+// are not code, and the first use of a page takes longer than everything else here.
 func (t *symbols) listCodes() []symbolEntry {
 	ofCode := make([]bool, min(len(t.d.sections), int(elf.SHN_LORESERVE)))
 	for i := range ofCode {

@@ -142,8 +142,8 @@ func (a *arena) free(o *Options) error {
 	return err
 }
 
-// release frees an arena that alloc returned, which may be nil, before Close. Nobody may use its
-// bytes any longer.
+// release frees an arena that alloc returned, which may be nil, before Close. Its bytes must not be
+// used afterwards.
 func (r *room) release(a *arena) error {
 	if a == nil {
 		return nil

@@ -50,7 +50,8 @@ func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], step
 	}, steps
 }
 
-// findWord makes the table of words if it is time to, and returns the steps of it and of the next search.
+// findWord makes the table of words if it is due, and returns the steps for it and for the next
+// search.
 func (t *symbols) findWord() int {
 	if len(t.raw) == 0 {
 		return 0
