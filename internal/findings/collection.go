@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Collection collects the findings of a run from all its inputs and merges equal ones: two
-// processes have the same finding if its fingerprint is equal, and it is as often before in each.
-// It is for one goroutine.
+// A Collection collects the findings of a run from all its inputs and merges equal ones: findings
+// of two processes are equal if they have one fingerprint, and equally many findings before them in
+// their process have it. It is for one goroutine.
 type Collection struct {
 	// Left is the number of findings that were left out, because the budget had no memory for
 	// them. A gate must not pass then.
@@ -39,7 +39,7 @@ type equalFindings struct {
 	first *Finding
 	more  []*Finding // the other ones, by ordinal
 
-	// The number of findings that the process has of these, and that each other one has.
+	// The number of these findings in the process, and in each other one.
 	process, count int
 	counts         map[int]int
 }
@@ -102,7 +102,7 @@ func (s *Collection) SetCommand(number int, command []string) {
 
 const processSize = 256 // bytes of a process beside its command line
 
-// commandSize returns about how many bytes a command line takes.
+// commandSize returns the approximate bytes of a command line.
 func commandSize(command []string) (n int64) {
 	for _, arg := range command {
 		n += int64(len(arg)) + 32
@@ -236,7 +236,7 @@ const (
 	refSize   = 8
 )
 
-// size returns about how many bytes the finding takes beside those that are kept.
+// size returns the approximate bytes of the finding, except those that are kept.
 func (x *Finding) size() int64 {
 	n := baseSize + entrySize + len(x.Message)
 	for _, d := range x.Detail {

@@ -70,7 +70,7 @@ type Trace struct {
 	Frames []*TraceFrame
 }
 
-// A Role tells what a trace shows.
+// A Role is the kind of event that a trace shows.
 type Role uint8
 
 // The roles.
@@ -150,7 +150,7 @@ func (x *Finding) Place() *TraceFrame {
 		}
 	}
 	switch own := x.OwnFrame(); {
-	case own != nil: // the line of a system frame tells nothing about the program
+	case own != nil: // the line of a system frame says nothing about the program
 		return own
 	case lined != nil:
 		return lined

@@ -43,7 +43,7 @@ func (l *frameNames) add(name string, most int) {
 	}
 }
 
-// isFull reports whether no further frame is of the fingerprint.
+// isFull reports whether no further frame belongs to the fingerprint.
 func (s *Stack) isFull(own bool) bool {
 	return s.named.n == namedFrames && (!own || s.own.n == ownFrames)
 }
@@ -76,7 +76,7 @@ func (s *Stack) add(name, object string, own bool) {
 // between each two: the stable names of the 8 innermost own frames, in which a function appears
 // once; without an own frame, those of the 4 innermost frames with a name. An own frame without a
 // name has the base name of its object file in its place; so have the frames of a stack without any
-// name. No line, column, address, folder, size, thread or process is in it.
+// name. It has no line, column, address, folder, size, thread or process.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {

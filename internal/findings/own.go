@@ -102,7 +102,7 @@ func (o *Own) Is(function, file, object string) bool {
 }
 
 // A frameJudge is an Own for the frames of a stack. Successive frames are often of one place, whose
-// verdict it remembers: telling it takes a third of the time that a finding takes.
+// verdict it remembers: finding it takes a third of the time of a finding.
 type frameJudge struct {
 	own          *Own
 	file, object string

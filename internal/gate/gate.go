@@ -156,7 +156,7 @@ func number(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun+pick(n, "", "s"))
 }
 
-// pick returns one if n is 1, else many.
+// pick returns one if n is 1, otherwise many.
 func pick(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -151,7 +151,7 @@ func nearKind(word string) string {
 	return ""
 }
 
-// distance returns how many bytes must be inserted, removed or replaced to make b of a.
+// distance returns how many bytes must be inserted, removed or replaced to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

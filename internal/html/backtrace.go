@@ -19,15 +19,15 @@ const (
 	Unresolved             // a frame without a name
 )
 
-// A Backtrace is the lines of a backtrace. A Page does not keep it.
+// A Backtrace holds the lines of a backtrace. A Page does not keep it.
 type Backtrace struct {
-	// Key is the same for backtraces that are the same. It is empty for the rest of a backtrace
-	// that is too long: it is not counted.
+	// Key is equal for equal backtraces. It is empty for the rest of a backtrace that is too long,
+	// which is not counted.
 	Key     string
 	Time    []byte // time in the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
-	Beside  bool // it is of the same report as the backtrace before it
+	Beside  bool // it belongs to the report of the backtrace before it
 
 	// The fields below are needed only for a new backtrace.
 	Kind  string // kind of the crash or error that it belongs to; empty if none
@@ -270,8 +270,8 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 	return append(dst, "</pre></details>\n"...)
 }
 
-// appendFrame appends a frame with its detail. What the detail explains is shown at once if first
-// is set. The frame has one line or several; a <br> is for browsers that have no style.
+// appendFrame appends a frame with its detail. The detail is unfolded if first is set. The frame
+// has one line or several; a <br> is for browsers without the style.
 func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	d := rows[0].Detail
 	dst = append(dst, `<details class="f`...)

@@ -17,8 +17,8 @@ const (
 	markInput      = 0x05
 )
 
-// maxPacking bounds the chunks that are compressed at the same time; each takes 3 MiB. It does
-// not depend on the machine: nor does the order of chunks and backtraces on a page.
+// maxPacking bounds the chunks that are compressed at the same time; each takes 3 MiB. It does not
+// depend on the machine, so neither does the order of chunks and backtraces on a page.
 const maxPacking = 4
 
 // chunk is the text of the next chunks of a page.
@@ -45,7 +45,7 @@ func (c *chunk) begin() []byte {
 	return c.text
 }
 
-// add sets the text with a line, or a part of one, added. It sets chunks that are full aside.
+// add sets the text, to which a line, or a part of one, was added. It sets full chunks aside.
 func (c *chunk) add(text []byte, ended bool) {
 	c.text = text
 	if ended {
@@ -161,7 +161,7 @@ func (c *chunk) finish(dst []byte) []byte {
 	return append(dst, p.element...)
 }
 
-// A packer makes elements of chunks, one at a time. Their memory is used again.
+// A packer makes the elements of chunks, one at a time. It reuses its memory.
 type packer struct {
 	text    []byte // text of the chunk
 	w       *gzip.Writer

@@ -62,7 +62,7 @@
 // green, yellow, blue, magenta, cyan and white, c8 to c15 for their bright variants, g0 to g15 for
 // the background, and a0 to a7 for bold, faint, italic, underline, blinking, inverse, concealed and
 // struck. Other colours become the nearest of the 16. A colour ends with its line. In the line of a
-// frame, class d is for what few readers need: the address and the place in the module.
+// frame, class d is for text that few readers need: the address and the place in the module.
 //
 // # Chunks
 //

@@ -13,10 +13,10 @@ const (
 	high = 0x80 * each
 )
 
-// appendEscaped appends text of unknown origin for the content of an element or for an attribute
-// in quotation marks: it is the only way by which such text gets into a page. Markup and
-// quotation marks become character references. Control characters but TAB, bytes that are not
-// UTF-8, and characters that a browser obeys become visible as \x1b.
+// appendEscaped appends text of unknown origin for the content of an element or for an attribute in
+// quotation marks: no other function adds such text to a page. Markup and quotation marks become
+// character references. Control characters except TAB, bytes that are not UTF-8, and characters
+// that a browser obeys become visible as \x1b.
 func appendEscaped(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := plain(text[i:])
@@ -45,7 +45,7 @@ func appendEscaped(dst, text []byte) []byte {
 	}
 }
 
-// appendVisible appends text for a chunk: as appendEscaped, but markup stays as it is.
+// appendVisible is appendEscaped for the text of a chunk, in which markup stays unchanged.
 func appendVisible(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := printable(text[i:])
@@ -96,7 +96,7 @@ func printable(text []byte) int {
 }
 
 // printableLines returns how many bytes at the beginning of text are printable ASCII, TAB or line
-// ends, which are text of a chunk as they are.
+// ends, which a chunk has unchanged.
 func printableLines(text []byte) int {
 	i := 0
 	for i+32 <= len(text) {
@@ -118,7 +118,7 @@ func printableLines(text []byte) int {
 	return i
 }
 
-// listed reports whether c is a control character that a chunk has as it is.
+// listed reports whether c is a control character that a chunk has unchanged.
 func listed(c byte) bool { return c == '\n' || c == '\t' }
 
 // foreign returns how many bytes at the beginning of text are not printable ASCII. They are whole

@@ -3,9 +3,9 @@ package html
 // A group is the element around the backtraces of a report, each with the text before it: they are
 // beside each other if the window is wide.
 //
-// That another backtrace belongs to a group is known only when it comes. So the group is closed
-// after each one, and groupEnd becomes groupMore, which has as many bytes, if another one comes.
-// place of the last groupEnd: piece and offset; at is 0 if there is none
+// Whether another backtrace belongs to a group is known only when it arrives. So the group is closed
+// after each one. If another one follows, groupMore replaces groupEnd, which has as many bytes.
+// piece and at are the place of the last groupEnd; at is 0 if there is none.
 type group struct{ piece, at int }
 
 const (

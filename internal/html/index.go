@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// distinct are the backtraces of a page that differ.
+// distinct holds the distinct backtraces of a page.
 type distinct struct {
 	byKey    map[string]*entry
 	entries  []*entry
@@ -36,7 +36,7 @@ type occurrence struct {
 	time []byte
 }
 
-// The bounds of what an entry has of the log.
+// The bounds of what an entry keeps of the log.
 const (
 	maxMessage = 200 // bytes
 	maxTime    = 64  // bytes

@@ -17,7 +17,7 @@ func (p *Page) Lines(lines []byte) {
 	}
 }
 
-// plainLines adds the lines at the beginning of b that a chunk has as they are, and returns their
+// plainLines adds the lines at the beginning of b that a chunk has unchanged, and returns their
 // length. Most logs have no others: they are read three times, and copied once.
 func (p *Page) plainLines(b []byte) int {
 	n := bytes.LastIndexByte(b[:printableLines(b)], '\n') + 1

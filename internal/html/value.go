@@ -11,7 +11,7 @@ type Value struct {
 	Detail     Detail
 }
 
-// values are the answers for values, each in a popover.
+// values holds the answers for values, each in a popover.
 type values struct {
 	ids     map[valueKey]int
 	pending []byte // their elements, which follow the block

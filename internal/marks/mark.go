@@ -28,8 +28,8 @@ type Mark struct {
 // marks are the strings that a Search finds.
 //
 // For the vector search the marks are in eight buckets, which share tables. Several marks in one
-// bucket make false candidates. This distribution makes the fewest in logs and texts of many kinds:
-// all were tried.
+// bucket make false candidates. Of all distributions, this one makes the fewest in logs and texts
+// of many kinds.
 var marks = []Mark{
 	{"{", "{{", 0},
 	{"@", " 0", 0},

@@ -2,8 +2,9 @@ package marks
 
 import "sync"
 
-// hasAVX2 reports whether the processor has AVX2 and POPCNT, and the system keeps their registers. It
-// asks when it is first needed: virtual machines trap the instruction, for 10 µs and more each time.
+// hasAVX2 reports whether the processor has AVX2 and POPCNT, and the system keeps their registers.
+// It checks when it is first needed: virtual machines trap the instruction, for 10 µs and more each
+// time.
 var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool

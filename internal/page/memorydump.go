@@ -12,7 +12,7 @@ var dumpMark = []byte("around the buggy address")
 
 const dumpTitle = "Bytes around the address"
 
-// foldDump folds a line of text on the page if it is of such bytes.
+// foldDump folds a line of text on the page if it shows such bytes.
 func (p *Page) foldDump(text []byte) {
 	switch {
 	case len(text) <= backtrace.MaxBetween && bytes.Contains(text, dumpMark):

@@ -15,13 +15,14 @@ import (
 var newline = []byte{'\n'}
 
 // A Page is a page of HTML with the logs of one Filter or of several, one after the other: the text
-// of the logs, backtraces that fold, and an index of those that differ. The page needs no other
+// of the logs, backtraces that fold, and an index of the distinct ones. The page needs no other
 // file. Package internal/html describes its contents.
 //
 // A Page is the [filter.Printer] of its Filters, which print the part of the page that is finished:
-// nothing, unless the page has more than 16 MiB. So Options.Emit may get the output for a line with
-// that for a later one. Lines of a backtrace are held until it ends, because equal backtraces are
-// folded. A Page takes at most about 64 MiB of memory. One Filter at a time may use it.
+// nothing, unless the page has more than 16 MiB. So Options.Emit may get the output for a line
+// together with the output for a later one. Lines of a backtrace are held until it ends, because
+// equal backtraces are folded. A Page takes at most about 64 MiB of memory. One Filter at a time
+// may use it.
 type Page struct {
 	html *html.Page
 

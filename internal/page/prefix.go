@@ -11,11 +11,11 @@ type prefixed struct {
 	line   filter.Line
 	prefix []byte
 	from   int // an offset in the text without prefixes
-	lines  int // lines up to there, with the one that from is in
+	lines  int // lines up to there, including the line of from
 }
 
-// maxShifted bounds the elements of a line with several lines of text whose places are kept: to find
-// their lines takes time.
+// maxShifted bounds the elements of a line with several lines of text whose places are kept:
+// finding their lines takes time.
 const maxShifted = 4096
 
 // add returns l with prefixes, valid until the next call. If there is no prefix, it returns l.

@@ -17,7 +17,7 @@ type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
 	own  ownFrames // Display.Own of the Filter
-	text []byte    // what is hashed: a hash of bytes takes a fifth of the time of one of values
+	text []byte    // bytes to hash: a hash of bytes takes a fifth of the time of a hash of values
 }
 
 // ownFrames is the type of Display.Own.
@@ -107,9 +107,9 @@ func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	return v
 }
 
-// appendFramePlace appends what makes the place of a frame another one: its function with the line,
-// or its place in the module. If that is not known, it is the part of the address that is the same
-// in each process.
+// appendFramePlace appends what identifies the place of a frame: its function with the line, or its
+// place in the module. If that is not known, it is the part of the address that is the same in each
+// process.
 func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 	dst = backtrace.AppendName(backtrace.AppendName(dst, fr.Func), fr.File)
 	switch {

@@ -34,7 +34,7 @@ const (
 	dhatTableEnd                 // the bracket that ends the table of frames
 )
 
-// The values of JSON that the scanner is within.
+// A dhatLevel is a JSON value around the scanner's position.
 type dhatLevel uint8
 
 const (
@@ -198,7 +198,7 @@ func textLength(b []byte) int {
 }
 
 // endLong returns the index after the end of a long text, or the length of p if the end is not in
-// p. An escaped quotation mark also ends it: then the rest is only taken for text.
+// p. An escaped quotation mark also ends it: then the rest is only read as text.
 func (s *dhatScanner) endLong(p []byte) int {
 	i := bytes.IndexByte(p, '"')
 	s.inLong = i < 0

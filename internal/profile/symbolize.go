@@ -33,7 +33,7 @@ var (
 	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself by --symbol-path")
 )
 
-// A mapsKind tells how exact the mappings of a profile are.
+// A mapsKind describes how exact the mappings of a profile are.
 type mapsKind int
 
 const (

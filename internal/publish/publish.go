@@ -232,7 +232,7 @@ func countFrom(s string, n int) bool {
 	return false
 }
 
-// describe returns how people know a process: ./app (PID 7) in report.xml.
+// describe returns a process as people know it: ./app (PID 7) in report.xml.
 func describe(p *findings.Process) string {
 	s := "a process"
 	if len(p.Command) > 0 && p.Command[0] != "" {

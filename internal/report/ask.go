@@ -91,7 +91,8 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 }
 
 // Variable returns the variable at the module-relative address rel of f, and waits as Frames does.
-// If there is none, the Variable has no name. A non-nil error tells why the answer is not final.
+// If there is none, the Variable has no name. A non-nil error is the reason why the answer is not
+// final.
 func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error) {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return v, f.Err

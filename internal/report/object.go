@@ -164,7 +164,7 @@ func (all *Objects) Changed(most int) bool {
 	return false
 }
 
-// openers open files of this machine, and tell their states: see [access.BuildID].
+// openers open files of this machine, and return their states: see [access.BuildID].
 type openers interface {
 	OpenUnpacked(path, where string) (*buildid.File, error)
 	StateOf(info fs.FileInfo) string

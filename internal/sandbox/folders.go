@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Caches are the folders of the caches of a run. A Make field has a folder made if it does not exist:
-// one that is made later is not writable.
+// Caches are the folders of the caches of a run. A folder in a Make field is made if it does not
+// exist: one that is made later is not writable.
 type Caches struct {
 	Index, Downloads         string // empty: none
 	MakeIndex, MakeDownloads bool

@@ -270,7 +270,7 @@ func filterCalls(p Policy) error {
 		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// Both steps must run in one thread. That is almost always so, and to lock the goroutine to its
+	// Both steps must run in one thread. That is almost always so, and locking the goroutine to its
 	// thread would start another one, which takes 50 µs.
 	before := unix.Gettid()
 	err = install(&prog)

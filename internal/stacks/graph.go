@@ -37,10 +37,10 @@ type Loss struct {
 // In the sum of all stacks, each sink has its own cost, and each arc that is not part of a cycle has
 // the cost of its calls, exactly, if costs add up: those that lead into a function are its own and
 // those of its calls. Chains of three or more functions are one of several possibilities: where a
-// function was called from several places, a call graph does not tell which of its calls belongs to
+// function was called from several places, a call graph does not show which of its calls belongs to
 // which caller. Costs circulating in a cycle are removed first. If more leads into a function than
-// leads out, the largest calls of it lose the difference; if less, stacks begin there. Costs below 0
-// are decomposed apart from the others.
+// leads out, the largest calls of it lose the difference; if less, stacks begin there. Costs below
+// 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
 // maxFrames locations; costs for which that is not enough, or that cannot be added up within int64,
