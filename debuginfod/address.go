@@ -21,7 +21,7 @@ const (
 	loopback              // this machine
 	// link-local, including the address at which clouds serve a machine's credentials
 	linkLocal
-	// a host that resolvers take for different addresses
+	// a host that resolvers read as different addresses
 	disguised
 )
 

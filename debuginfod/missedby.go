@@ -12,9 +12,8 @@ import (
 
 // elfutils records a miss as an empty file and does not record which servers were asked. Beside
 // each miss that this package writes, a file of this prefix and the word of the miss names them: a
-// line for each server, of the second since 1970 in which it answered, a space and its URL. elfutils'
-// clients ignore the file, and remove it like the sources that they cache, whose names begin with
-// "source".
+// line for each server, with the Unix time of its answer, a space and its URL. elfutils' clients
+// ignore the file, and remove it like the sources that they cache, whose names begin with "source".
 const missedByPrefix = "source.symfilter-"
 
 const maxMissedBy = 64 << 10 // bytes of such a file: 64 URLs of 1 KiB

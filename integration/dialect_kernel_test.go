@@ -113,7 +113,7 @@ func (l *kernelLog) standIn(module string, other bool) string {
 			fmt.Fprintf(&b, "\t.size %s, .-%s\n", name, name)
 			continue
 		}
-		end := min(all[0].size, max(at+1, all[0].size-min(all[0].size, 15))) // not at a return address: no call is before it
+		end := min(all[0].size, max(at+1, all[0].size-min(all[0].size, 15))) // not at a return address: no call precedes it
 		skip(end, 1)
 		if other {
 			fmt.Fprintf(&b, "\t.skip 64,0x90\n")

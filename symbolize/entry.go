@@ -27,7 +27,7 @@ type entry struct {
 	task   *task   // the running search or inflation; nil if there is none
 	// when a question may start another search although module or err is set
 	retry time.Time
-	pace  time.Duration // interval from the last search to retry while it doubles; else 0
+	pace  time.Duration // interval from the last search to retry while it doubles; 0 otherwise
 	names []string      // the names used for the module in questions; at most maxNames
 	// best level reported to Options.Came; 0 if none was
 	told level

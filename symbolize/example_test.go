@@ -46,6 +46,6 @@ func ExampleSymbolizer_Ask_now() {
 	fmt.Println(err)
 	fmt.Println("the file of", <-came, "is here")
 	// Output:
-	// debug file still being looked for
+	// the search for the debug file has not ended
 	// the file of 779e1ed32e11627838c3d1658cabab0af2a008bd is here
 }

@@ -140,7 +140,7 @@ func (p *followRun) run(files []string) int {
 		p.diag.line("--follow: %v", err)
 		return exitIO
 	}
-	// this process alone holds the checkpoint, so nobody else is printing this line
+	// only this process holds the checkpoint, so no other one prints this line
 	if flags.state != "" && written.IsTorn(p.stream.out) {
 		if err := p.out.endLine(); err != nil {
 			p.diag.line("write standard output: %v", wording.Cause(err))

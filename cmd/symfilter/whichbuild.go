@@ -20,11 +20,11 @@ import (
 // each.
 const mostOfLog = 1 << 20
 
-// mostModules is the number of modules of a log that a build is tried for.
+// mostModules is the number of modules of a log for which a build is tried.
 const mostModules = 16
 
-// whichBuild prints which of the files below the folder args[0] the log of --which is of. The exit
-// code is 1 unless it is exactly one.
+// whichBuild prints which of the files below the folder args[0] have written the log of --which.
+// The exit code is 1 unless it is exactly one.
 func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if len(args) != 1 {
 		return exitUsage, usageError{errors.New("--which LOG needs a folder of builds that may have written LOG")}

@@ -77,7 +77,7 @@ func (t *tallies) follows(p *pipeline, f *follow.Follower) {
 	t.followers[f] = p
 }
 
-// look has all followers examine their files.
+// look makes all followers examine their files.
 func (t *tallies) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,7 @@ func (t *tallies) followed() followed {
 type writes struct {
 	mu    sync.Mutex
 	open  int           // writes in progress
-	since time.Time     // start of the first open write, or later return of another one
+	since time.Time     // start of the first open write, or the end of a later one
 	total time.Duration // total time with a write in progress, up to since
 	err   error         // error of the last finished write
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// askers decides whose requests an HTTP listener answers. A web page can make a browser send requests
 // askers decides which requests an HTTP listener answers. A web page can make a browser send
 // requests to any address that the browser can reach: through a DNS name of the attacker that
 // resolves to the address, which is visible in Host, or from another origin, which is visible in

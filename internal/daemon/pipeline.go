@@ -67,9 +67,9 @@ type pipeline struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	trouble  error     // contexts of socket peers
-	failed   time.Time // why the input is not open; nil if it is open
-	unsaved  error     // start of the last failed run
+	trouble  error     // why the input is not open; nil if it is open
+	failed   time.Time // start of the last failed run
+	unsaved  error     // why no checkpoint is kept; nil if one is
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended

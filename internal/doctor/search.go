@@ -1,4 +1,4 @@
-// Package doctor finds out why addresses have no names, and what would give them some.
+// Package doctor finds out why addresses have no names, and how they could get some.
 //
 // It knows possible causes: places without debug files, files that are not logs or did not run, and
 // servers that do not answer; and possible remedies: flags, packages, and other files.

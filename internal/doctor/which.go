@@ -14,14 +14,14 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Bounds of the search for the build that a log is of.
+// Bounds of the search for the build that has written a log.
 const (
 	maxBuilds      = 4096 // files that are tried
 	maxShownBuilds = 8    // files that are listed
 )
 
-// The bits of a proof, and those that a build needs. A place in another build follows a call in one
-// of 32 cases; a symbol or the code that the log has is rarely there by chance.
+// The weights of proofs in bits, and the sum that a build needs. In another build, one of 32 places
+// follows a call by chance; a symbol or code from the log is rarely there by chance.
 const (
 	bitsOfCall, bitsOfSymbol = 5, 20
 	bitsOfBuild              = 30
@@ -30,18 +30,17 @@ const (
 // usualFrames is the number of addresses that usually prove a file.
 const usualFrames = 5
 
-// A Build is a file that may be the one that a log is of, and what the log shows about it.
+// A Build is a file that may have written a log, and the log's evidence for it.
 type Build struct {
 	Path   string
 	ID     buildid.ID // zero if the file has none
 	Copies int        // other files with the same ID
 
-	proofs map[uint64]string // of the places of frames in it, by address: recursion proves it once
+	proofs map[uint64]string // proofs of frames in it, by address: recursion counts once
 	size   int64
 }
 
-// BuildsBelow returns the ELF files below a folder, at most maxBuilds, those with the same build ID
-// once.
+// BuildsBelow returns the ELF files below a folder, at most maxBuilds, and one for each build ID.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
 	for path := range imagesBelow(folder) {
@@ -93,7 +92,7 @@ func (b *Build) Locate(addr uint64, proof string) {
 	}
 }
 
-// count returns the numbers of places of b by what proves them.
+// count returns the numbers of places of b by their proofs.
 func (b *Build) count() (calls, symbols, codes int64) {
 	for _, proof := range b.proofs {
 		switch proof {
@@ -108,17 +107,17 @@ func (b *Build) count() (calls, symbols, codes int64) {
 	return calls, symbols, codes
 }
 
-// bits returns how much the places of frames prove the build.
+// bits returns the weight of the evidence for the build.
 func (b *Build) bits() int64 {
 	calls, symbols, codes := b.count()
 	return bitsOfCall*calls + bitsOfSymbol*(symbols+codes)
 }
 
-// fits reports whether the log shows that this file ran, and none of so many others.
+// fits reports whether the evidence is enough to tell this file from the other builds.
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
-// WriteBuilds writes which of the builds the log called label is of, and reports whether it is of
-// exactly one. addresses is the number of addresses in the log that have no name without the
+// WriteBuilds writes which of the builds has written the log called label, and reports whether it
+// is exactly one. addresses is the number of addresses in the log that have no name without the
 // builds.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {

@@ -252,7 +252,6 @@ func recoded(r *bufio.Reader) io.Reader {
 	return r
 }
 
-// A zeroWatch finds out whether every second byte at the beginning of an input is 0, as in text of
 // A zeroWatch detects whether every second byte at the start of an input is 0, as in UTF-16 text.
 // It needs 16 bytes.
 type zeroWatch struct {

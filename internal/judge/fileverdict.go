@@ -33,7 +33,7 @@ type verdict struct {
 	inferred  bool      // calls have shown bias
 	inference Inference // its result
 
-	weighed [readings]weighing // of the frames of the kind Offsetted
+	weighed [readings]weighing // of the frames of kind Offsetted, by reading
 	reading reading            // the reading of their numbers
 	unread  bool               // no reading agrees with the file, or several do
 	unseen  bool               // the file could not be read

@@ -8,9 +8,9 @@ import (
 )
 
 // placeUnnamed finds the modules of frames that have only an address, such as those of glog and
-// Rust, among the files that the operator or the log names. The load bias of such a file is that of
-// a fixed address, or the operator gives its base, or names of exported functions in the trace or
-// calls before its return addresses show it. of has the verdicts of the frames.
+// Rust, among the files that the operator or the log names. Such a file has a fixed address, or its
+// load bias follows from the base that the operator gives, from names of exported functions in the
+// trace, or from calls before return addresses. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
@@ -38,8 +38,8 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 // tries are the files that were tried for frames without a module.
 type tries struct {
 	files    []*verdict // whose load bias is known
-	programs []*verdict // in which frames with an address of an ELF file may be
-	// the operator has named a file, or its base, that has one place in the process
+	programs []*verdict // files that may contain frames with an address of an ELF file
+	// the operator has named a file that has one place in the process, or has given its base
 	fixed    bool
 	unproven error // why the load bias of a file that the operator has named is not known
 }
