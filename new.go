@@ -17,16 +17,16 @@ const (
 	StreamWaitPerMinute = 10 * time.Second // in any minute
 )
 
-// Options are those of [New]. The zero value resolves from the symbols of Symbols' zero value, and
-// waits for no file.
+// Options are the options of [New]. The zero value resolves from the symbols of Symbols' zero
+// value, and waits for no file.
 type Options struct {
 	Symbols Symbols
 	Filter  filter.Options // New sets its Symbolizer and Cache
 }
 
-// Defaults returns what the command does without flags, for a log that comes through a pipe:
-// DEBUGINFOD_URLS and the other variables of elfutils are heeded. A variable with an unusable value
-// is left at its default.
+// Defaults returns the options that the command uses without flags, for a log that comes through a
+// pipe: DEBUGINFOD_URLS and the other variables of elfutils are used. A variable with an unusable
+// value is left at its default.
 func Defaults() Options {
 	servers, _ := debuginfod.OptionsFromEnv(os.Getenv)
 	return Options{

@@ -52,13 +52,13 @@ type Symbols struct {
 	// NoPaths opens no file because a log or report names it.
 	NoPaths bool
 
-	// Servers are debuginfod's, asked last. The zero value asks none and reads no cache of theirs;
-	// [debuginfod.OptionsFromEnv] gives those of the environment. Client, if not nil, is asked in
-	// their place; the caller closes it.
+	// Servers are debuginfod servers, asked last. The zero value asks none and reads no cache of
+	// theirs; [debuginfod.OptionsFromEnv] gives those of the environment. Client, if not nil, is
+	// asked in their place; the caller closes it.
 	Servers debuginfod.Options
 	Client  *debuginfod.Client
 
-	// CacheDir is the folder for what can be learned again: indexes, spilled sections, known
+	// CacheDir is the folder for data that can be computed again: indexes, spilled sections, known
 	// folders. Empty: [UserCacheDir]. NoCache uses none, NoIndex keeps no indexes in it.
 	CacheDir string
 	NoCache  bool
@@ -89,7 +89,7 @@ type Opened struct {
 // UserCacheDir returns the folder that the command keeps indexes in: below XDG_CACHE_HOME or the
 // user's cache; empty if the environment names neither.
 func UserCacheDir() string {
-	dir := os.Getenv("XDG_CACHE_HOME") // on every system: who sets it means it
+	dir := os.Getenv("XDG_CACHE_HOME") // on every system: whoever sets it wants it
 	if !filepath.IsAbs(dir) {
 		var err error
 		if dir, err = os.UserCacheDir(); err != nil {

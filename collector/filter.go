@@ -69,7 +69,7 @@ func (w *worker) noModule() (n int64) {
 	return n
 }
 
-// stream filters the texts of one stream. Batches with the same stream come one after the other.
+// stream filters the texts of one stream. Batches with the same stream arrive one after the other.
 func (w *worker) stream(ctx context.Context, p *part) {
 	s, h := p.stream, w.p.shared
 	s.mu.Lock()
@@ -125,7 +125,7 @@ func (r *run) single(t *text) {
 	out, got := w.lines.Append(w.out[:0], c, bytesOf(was))
 	w.out = out
 	w.counts.filtered++
-	if len(out) > 0 && string(out) != was { // an output that is empty is of a context alone, for later stages
+	if len(out) > 0 && string(out) != was { // it is empty if the text only changed a context
 		t.value.SetStr(string(out))
 	}
 	w.answers.leave()
@@ -187,7 +187,7 @@ func (r *run) together(first int32) {
 				flush(i)
 				w.traces.size = n
 			}
-			if last == 0 && gap > 0 { // unmarked ones before the first mark are not of a trace
+			if last == 0 && gap > 0 { // unmarked ones before the first mark belong to no trace
 				flush(i)
 			}
 			last, gap = i, 0

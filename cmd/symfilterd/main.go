@@ -99,7 +99,7 @@ func check(conf *daemon.Config, path string, to io.Writer) int {
 // serve runs the daemon.
 func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP) // one that comes before the end of the start is not lost
+	signal.Notify(hup, syscall.SIGHUP) // a signal during the start is not lost
 	signal.Ignore(syscall.SIGPIPE)     // a write to a closed pipe fails with EPIPE
 	ctx, stop := untilSignal()
 	defer stop()
@@ -159,8 +159,8 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 // timeout(1), signals a process and its group.
 const echo = 200 * time.Millisecond
 
-// untilSignal returns a context that is done when a signal to end comes. The process ends at once if
-// one more comes after echo.
+// untilSignal returns a context that is done when a signal to end arrives. The process ends at once
+// if another one arrives after echo.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

@@ -32,7 +32,7 @@ const maxHeldElements = 4096
 var newline = []byte{'\n'}
 
 // A Grouping groups the lines of a log's backtraces, for a [filter.Printer]. Lines of a backtrace
-// are held until it ends. The zero value is one of an empty log.
+// are held until it ends. The zero value is for a log that has just begun.
 type Grouping struct {
 	held  []Held // elements of lines that are not printed yet
 	lines int    // number of held, whose lines are not printed yet

@@ -31,7 +31,7 @@ func EndsProgram(function string) bool {
 	return hasAnyPrefix(function, endings)
 }
 
-// endings are what the names of functions begin with for EndsProgram.
+// endings are the prefixes of function names that EndsProgram looks for.
 var endings = []string{
 	"std::terminate", "std::__terminate", "std::rethrow_exception", "std::__throw_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::__verbose_terminate_handler", "_Unwind_",
 	"core::panicking::", "std::panicking::", "std::panic::", "std::sys::backtrace::", "std::sys_common::backtrace::", "std::backtrace",
@@ -53,7 +53,7 @@ func IsSignalFrame(function string) bool {
 	return false
 }
 
-// reporters are what the names of functions begin with for IsReporter.
+// reporters are the prefixes of function names that IsReporter looks for.
 var reporters = []string{
 	"dump_stack", "__dump_stack", "show_stack", "dump_backtrace", "print_report", "print_address_description", "kasan_", "__kasan_", "__asan_", "kmsan_",
 	"kcsan_", "__kcsan_", "__tsan_", "ubsan_", "__ubsan_", "kfence_", "__warn", "warn_slowpath", "panic", "__schedule_bug", "__might_resched", "lockdep_",

@@ -63,7 +63,7 @@ type shape struct {
 	text   string
 }
 
-// AppendElement appends what is known of the element if it has an address without a name.
+// AppendElement appends the facts known about the element if it has an address without a name.
 func (l *Log) AppendElement(dst []byte, e *filter.Element) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package bundle makes the text that a user may attach to a bug report about a log: what symfilter
 // has found, without the private text of the log.
 //
-// A Redactor takes private names out of what symfilter prints about places and modules. A Log
+// A Redactor removes private names from what symfilter prints about places and modules. A Log
 // collects what is needed of the log itself.
 package bundle
 
@@ -18,9 +18,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Redactor is a writer that redacts lines: names of modules lose their folders, URLs all but the
-// host, and paths of the home folder begin with ~. Paths below the places that the user named stay;
-// of others the base name stays.
+// A Redactor is a writer that redacts lines: names of modules lose their folders, URLs everything
+// except the host, and paths of the home folder begin with ~. Paths below the places that the user
+// named stay; of others the base name stays.
 type Redactor struct {
 	w       io.Writer
 	home    string

@@ -12,7 +12,7 @@ const (
 	maxName       = 64 // bytes of a module's base name; a longer one is masked
 	minHex        = 2  // digits of a number without 0x that may be an address
 	maxHex        = 16 // digits of a 64-bit number
-	minIDDigits   = 8  // of a build ID that the line has in part
+	minIDDigits   = 8  // of a build ID that the line shows in part
 	maxOffset     = 7  // digits of an offset from a symbol: functions are smaller than 256 MiB
 	maxDecOffset  = 6  // the same in decimal digits, as bcc prints it
 	maxFrameDigit = 4  // digits of a frame's number
@@ -43,8 +43,8 @@ type known struct {
 	names   []string // base names of modules
 }
 
-// addNumber adds an address or offset. Numbers whose upper 16 bits differ are none of a process or
-// a kernel: a dialect has taken a key for one, or the address has a tag.
+// addNumber adds an address or offset. Numbers whose upper 16 bits differ are not addresses of a
+// process or a kernel: a dialect has taken a key for one, or the address has a tag.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
@@ -63,8 +63,8 @@ func (k *known) firstKnown(line string) int {
 	return 0
 }
 
-// appendShape appends a line with its text masked: each letter becomes x and each digit 0, but in
-// what k knows, in fixed words and in offsets.
+// appendShape appends a line with its text masked: each letter becomes x and each digit 0, except
+// in the names and numbers of k, in fixed words and in offsets.
 func (k *known) appendShape(dst []byte, line string) []byte {
 	for i := 0; i < len(line); {
 		if name := k.nameAt(line, i); name != "" {

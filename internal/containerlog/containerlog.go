@@ -92,7 +92,7 @@ func (s *Stream) line(now []byte, whole bool) {
 	s.part = s.part[:0]
 }
 
-// Close writes the unfinished line, as a part, since its end did not come.
+// Close writes the unfinished line, as a part, since its end did not arrive.
 func (s *Stream) Close() error {
 	if len(s.part) > 0 {
 		s.line(s.now().UTC().AppendFormat(nil, timeForm), false)

@@ -75,7 +75,7 @@ const (
 // A span is a part of a list.
 type span struct{ lo, hi int }
 
-// use says what a text stands for that may be another one elsewhere.
+// use lists the parts of a text that may stand for something else in another place.
 type use uint8
 
 const (
@@ -167,7 +167,7 @@ func (q *Quick) enter() {
 
 func (q *Quick) leave() { q.depth-- }
 
-// A head is what is known of a name when its parameters are read.
+// A head is the part of a name that precedes its parameters.
 type head struct {
 	template  bool // it ends with template arguments
 	special   bool // it ends with a conversion, constructor or destructor, before these
@@ -299,7 +299,7 @@ func (q *Quick) parametersEnd() bool {
 	return false
 }
 
-// special reads what belongs to a type or function and is none.
+// special reads a symbol that belongs to a type or function, such as a vtable or a thunk.
 func (q *Quick) special() {
 	code := q.s[q.at:min(q.at+2, len(q.s))]
 	q.at += len(code)

@@ -153,7 +153,7 @@ func (q *Quick) cv() (set uint8) {
 	return set
 }
 
-// qualifiers reads those of a method, and returns them as they are behind its parameters.
+// qualifiers reads those of a method, and returns them as shown after its parameters.
 func (q *Quick) qualifiers() string {
 	cv := cvTexts[q.cv()]
 	switch {

@@ -149,7 +149,7 @@ func (q *Quick) aside(p *piece) {
 	p.beside = true
 }
 
-// insert puts text at a place in b. The candidates from the subs-th on may be behind it.
+// insert puts text at a place in b. The candidates from the subs-th on may be after it.
 func (q *Quick) insert(at int, text string, subs int) {
 	if q.write(text); q.failed {
 		return
@@ -179,7 +179,7 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 			}
 			q.b = q.b[:len(q.b)-1]
 			t.form = lvalue
-			for i := range q.subs[subs:] { // that of the parameter, which is read anew
+			for i := range q.subs[subs:] { // the parameter's, which is read again
 				if p := &q.subs[subs+i]; p.param == 0 {
 					q.fail()
 				} else {
@@ -265,7 +265,7 @@ func (q *Quick) member(subs int) (t piece) {
 		q.fail()
 		return t
 	}
-	// what they may be referred to by must not move
+	// texts to which they may refer must not move
 	for i := range q.subs[subs:] {
 		q.aside(&q.subs[subs+i])
 	}

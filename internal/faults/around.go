@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/backtrace"
 )
 
-// Role returns what a backtrace shows of the report that it is part of, by the line before
-// it, and whether that is a report which another backtrace has begun.
+// Role returns what a backtrace shows in its report, by the line before it, and whether an earlier
+// backtrace has begun that report.
 func Role(message []byte) (role string, continues bool) {
 	var space [backtrace.MaxMessage + 1]byte
 	said := space[:0]
@@ -38,14 +38,14 @@ func Role(message []byte) (role string, continues bool) {
 	return "", false
 }
 
-// The bounds of what is between the stacks of one report.
+// The bounds of the text between the stacks of one report.
 const (
 	maxApart      = 16      // lines
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// Within reports whether lines may be between two stacks of one report: no access is among
-// them, with which another report begins, but in the last one.
+// Within reports whether lines may be between two stacks of one report: only the last one may name
+// an access, since another report begins with one.
 func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false
@@ -59,8 +59,7 @@ func Within(lines []byte) bool {
 	return true
 }
 
-// Kind returns the kind of the crash or the error that a backtrace after these lines is of,
-// or "".
+// Kind returns the kind of the crash or error that these lines before a backtrace report, or "".
 func Kind(lines []byte) (kind string) {
 	for rest := lines[nextReportLine(lines):]; len(rest) > 0; rest = rest[nextReportLine(rest):] {
 		var line []byte

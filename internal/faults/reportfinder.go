@@ -17,7 +17,7 @@ var newline = []byte{'\n'}
 // A Finder is a [filter.Printer] that prints nothing, and adds the faults in a log to a collection:
 //
 //   - the reports of sanitizers, as markup, as raw frames, or symbolized when they were logged
-//   - crashes: backtraces after a line that is the message of one, such as a signal, a failed
+//   - crashes: backtraces after a crash message, such as a signal, a failed
 //     assertion, a panic or an oops of a kernel
 //
 // A backtrace without such a message is not a finding: programs log backtraces for many reasons.
@@ -39,16 +39,16 @@ type Finder struct {
 	pids   map[string]int
 	known  map[knownReport]*findings.Finding
 	stacks map[uint64][]*findings.TraceFrame // stacks of answers, by hash
-	same   map[identity]*findings.Finding    // by what Identify computes their fingerprints of
+	same   map[identity]*findings.Finding    // by the inputs of their fingerprints
 	seed   maphash.Seed
-	text   []byte // scratch: what is hashed
+	text   []byte // scratch: the bytes to hash
 }
 
 var _ filter.LogPrinter = (*Finder)(nil)
 
-// NewFinder returns a Finder that adds findings to to. input is the name of the log, own tells own
-// frames from those of the system, and paths sets the form of files in the log's text, as
-// [filter.Options.Paths] does for those that are found.
+// NewFinder returns a Finder that adds findings to to. input is the name of the log, own
+// distinguishes the program's frames from the system's, and paths sets the form of files in the
+// log's text, as [filter.Options.Paths] does for those that are found.
 func NewFinder(to *findings.Collection, input string, own *findings.Own, paths filter.Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
@@ -82,7 +82,7 @@ type identity struct {
 	message string
 }
 
-// A reportMode is what an open report is.
+// A reportMode is the type of an open report.
 type reportMode uint8
 
 const (

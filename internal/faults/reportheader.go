@@ -151,7 +151,7 @@ func processIn(rest string) string {
 	return pid
 }
 
-// withoutPlaces returns what a header reports, without addresses, processes and threads.
+// withoutPlaces returns the text of a header without addresses, processes and threads.
 func withoutPlaces(s string) string {
 	for _, mark := range []string{" on address", " on unknown address", " at pc ", " (pid=", " (pc ", " in thread T", " (thread T", " on 0x", ": 0x", " (0x"} {
 		if i := strings.Index(s, mark); i > 0 {
@@ -222,7 +222,7 @@ func kindInSummary(text []byte) string {
 	return kindWord(kind)
 }
 
-// memoryOfKind returns what the address is that a kind of error is about.
+// memoryOfKind returns the state of the memory that a kind of error accesses.
 func memoryOfKind(kind string) findings.Memory {
 	switch {
 	case strings.Contains(kind, "use-after"), strings.Contains(kind, "double-free"):
@@ -255,7 +255,7 @@ func accessIn(line string) string {
 	return strings.ToUpper(word) + " of size " + rest[:digits]
 }
 
-// detailIn returns what a line of a report has for people beside its stacks, or "".
+// detailIn returns the text for people in a line between the stacks of a report, or "".
 func detailIn(line string) string {
 	if _, rest, ok := strings.Cut(line, " is located "); ok {
 		if i := strings.Index(rest, " [0x"); i > 0 {
@@ -271,7 +271,7 @@ func detailIn(line string) string {
 	return ""
 }
 
-// leakIn returns the leak that a line is about:
+// leakIn returns the leak that a line reports:
 //
 //	Direct leak of 14 byte(s) in 2 object(s) allocated from:
 func leakIn(line string) (x findings.Finding, ok bool) {

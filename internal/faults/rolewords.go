@@ -21,7 +21,7 @@ const (
 	createdBy
 )
 
-// roleWords are the words that tell what a stack shows.
+// roleWords are the words that introduce a stack, with its role.
 var roleWords = []struct {
 	text string
 	word roleWord

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// runtimeError parses a line of UBSan. The place is that of the source: no frame is needed for it.
+// runtimeError parses a line of UBSan. The line has the place in the source, so no frame is needed.
 //
 //	/src/shop.c:7:3: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'
 func runtimeError(text []byte) (h reportHeader, ok bool) {
@@ -85,7 +85,7 @@ func runtimeKind(message string) string {
 	return "undefined-behavior"
 }
 
-// minimalError returns the error that a line of UBSan's minimal runtime is about:
+// minimalError returns the error that a line of UBSan's minimal runtime reports:
 //
 //	ubsan: mul-overflow by 0x000055deef130c9d
 func minimalError(line []byte) (x findings.Finding, ok bool) {

@@ -30,8 +30,8 @@ const (
 // Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
 // Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
 // read bytes after the stream from r. It starts a goroutine that reads buf, and returns after that
-// has ended; a panic of it becomes one of Zlib, except that for an address that cannot be read, which
-// is an error. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
+// has ended; its panic becomes one of Zlib, except after a fault at an address that cannot be read,
+// which is an error. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
 // order, for the part that the decoder will fill next: on another processor, faults of pages then take

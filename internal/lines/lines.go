@@ -12,7 +12,7 @@ const (
 	None  Kind = iota // nothing: the bytes belong to the unfinished line
 	Whole             // a line with its line end; from Block, possibly several lines
 	Head              // the first Max bytes of a line that is longer
-	Rest              // more of that line, with the line end if it has come
+	Rest              // more of that line, with the line end if it has arrived
 )
 
 // maxKept bounds the memory, in bytes, that a Cutter keeps for the next unfinished line: a process

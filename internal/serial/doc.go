@@ -1,7 +1,7 @@
 // Package serial reads the log of a device from a serial port, across resets and unplugging.
 //
-// A board that restarts, or whose cable is pulled out, takes its port away, and brings it back under
-// the same name some time later. A [Port] waits for that, and goes on reading.
+// A board that restarts, or whose cable is pulled out, loses its port, which returns under the same
+// name some time later. A [Port] waits for it, and continues to read.
 package serial
 
 import (
@@ -19,7 +19,7 @@ import (
 // ESP-IDF, Zephyr, NuttX and Linux.
 const DefaultRate = 115200
 
-// lookAgain is how often a port is looked for that is not there.
+// lookAgain is how often a missing port is looked for.
 const lookAgain = time.Second
 
 // errOrdinary is the error of configure for a file that is not a serial port.
@@ -33,7 +33,7 @@ type Port struct {
 	again  time.Duration // how often it is looked for
 	report func(message string)
 	open   func(path string, rate int) (*os.File, error) // open, or that of a test
-	others func() []string                               // the ports that are there: list, or that of a test
+	others func() []string                               // the existing ports: list, or a test's
 
 	limited  bool // a port that was never open is looked for no longer than patience
 	patience time.Duration

@@ -21,8 +21,8 @@ const (
 )
 
 // Names reports whether path leads to a serial port: a terminal device other than those of this
-// process. A path in /dev or /dev/serial where there is no file may become one. Below other folders of
-// /dev, such as /dev/shm, there are no ports.
+// process. A missing path in /dev or /dev/serial may become one. Below other folders of /dev, such
+// as /dev/shm, there are no ports.
 func Names(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,10 +48,10 @@ func Names(path string) bool {
 	return true
 }
 
-// list returns the ports of adapters and boards that are there.
+// list returns the existing ports of adapters and boards.
 func list() []string { return listIn("/dev") }
 
-// listIn is list for a folder in place of /dev. Ports such as /dev/ttyS0 are there without a device.
+// listIn is list for a folder in place of /dev. Ports such as /dev/ttyS0 exist without a device.
 func listIn(folder string) (all []string) {
 	for _, pattern := range []string{"ttyUSB*", "ttyACM*", "ttyAMA*", "serial/by-id/*"} {
 		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // no error: the patterns are well-formed
@@ -114,8 +114,8 @@ func isAway(err error) bool {
 	return false
 }
 
-// whoMayRead returns what helps a user who may not read the port at path: its group, of which Debian and
-// others make users members.
+// whoMayRead returns a hint for a user who may not read the port at path: its group, to which
+// Debian and others add users.
 func whoMayRead(path string) string {
 	const groupReads = 0o040
 	var at unix.Stat_t

@@ -3,9 +3,9 @@
 //
 // A [Finder] looks for a file in that order, and keeps the texts it found under a budget. If the
 // debug information has a checksum of the file (clang writes one, GCC 12 does not), a text with
-// another one is not used; without a checksum the text is used, and is not verified. A file that
-// ends before a line that the debug information names is another version of it: it is not used for
-// that line.
+// another checksum is not used; without a checksum the text is used, and is not verified. A file
+// that ends before a line that the debug information names is another version of it: it is not used
+// for that line.
 //
 // # What is opened
 //
@@ -34,6 +34,6 @@ const (
 	maxBuilds     = 4096     // builds whose misses are counted
 
 	missFor    = 10 * time.Second       // after which a file that was not found is looked for again
-	soon       = 100 * time.Millisecond // after which a file that is on its way is looked for again
+	soon       = 100 * time.Millisecond // the same for a file that is being downloaded
 	noBuildFor = 10 * time.Minute       // for which servers without sources of a build are not asked again
 )

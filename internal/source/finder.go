@@ -245,7 +245,7 @@ type compiled struct {
 	hasMD5 bool
 }
 
-// A sources knows the text or checksum of source files; a Symbolizer implements it.
+// A sources provides the text or checksum of source files; a Symbolizer implements it.
 type sources interface {
 	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
 }

@@ -100,7 +100,7 @@ func open(path string) (*Index, error) {
 func (d Dir) check() error {
 	info, err := os.Stat(d.Path)
 	if err == nil && !info.IsDir() {
-		err = errors.New("not a directory") // to open a FIFO would wait for its other end
+		err = errors.New("not a directory") // opening a FIFO would wait for its other end
 	}
 	if err == nil {
 		err = checkOwn(info)

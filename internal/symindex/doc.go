@@ -17,7 +17,7 @@
 //	names, files  strings, each once, and their directories; units refer to them by lists of numbers
 //	symbols       of the symbol table, by address
 //
-// A name is the linkage name and, if to demangle that takes long, how it is shown.
+// A name is the linkage name and, if demangling it takes long, the demangled one.
 //
 // A row assigns the code from its address up to the next row of the unit to a call, and to a file,
 // line and column. A call is a function, or a function inlined into another call. The frames of a

@@ -4,7 +4,7 @@
 //
 // A block of the language sh holds commands. A block of the language text right after it shows what
 // they print, standard error included; a line ... in it stands for any lines. A block that shows no
-// output has to succeed. Commands of a block "sh manual" need what a test does not have, such as a
+// output has to succeed. Commands of a block "sh manual" need things that a test lacks, such as a
 // phone: they are counted, and not run.
 package walkthrough
 
@@ -26,7 +26,7 @@ const (
 	Home  = "/home/me"
 )
 
-// longest is how long a page may take: a page that waits for something that does not come must fail.
+// longest is how long a page may take: a page that waits in vain must fail.
 const longest = 5 * time.Minute
 
 // A Block is a block of commands.
@@ -123,9 +123,9 @@ func Run(t testing.TB, p Place, blocks []Block) {
 	}
 }
 
-// Equal reports whether the lines that a page shows are those that were printed, but for what
-// differs from run to run and from compiler to compiler: addresses, offsets in modules, process IDs, build
-// IDs.
+// Equal reports whether the lines that a page shows are those that were printed, except for text
+// that differs from run to run and from compiler to compiler: addresses, offsets in modules,
+// process IDs, build IDs.
 func Equal(shown, printed []string) bool {
 	if len(shown) == 0 {
 		return len(printed) == 0 || len(printed) == 1 && printed[0] == ""
@@ -147,7 +147,7 @@ func Equal(shown, printed []string) bool {
 	return Equal(shown[1:], printed[1:])
 }
 
-// changing matches what differs from run to run, with the text that is compared in its place.
+// changing matches text that differs from run to run, with its replacement for the comparison.
 var changing = []struct {
 	re *regexp.Regexp
 	by string

@@ -15,7 +15,7 @@ import (
 )
 
 // allTargets are the platforms of a release. The daemon is not built for Windows: its signals,
-// sockets and checkpoints are those of Unix.
+// sockets and checkpoints need Unix.
 var allTargets = []string{"linux/amd64", "linux/arm64", "linux/arm", "linux/riscv64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
 // product is a command that was built for a target.
@@ -204,7 +204,7 @@ func (r *material) readLicenses(target string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// licenseIn returns the license text in the folder of a module, with the notice that goes with it.
+// licenseIn returns the license text in the folder of a module, with its notice.
 func licenseIn(dir string) (text []byte, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

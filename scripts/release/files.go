@@ -64,7 +64,8 @@ func (r *material) archives() error {
 	return nil
 }
 
-// tarOf returns an archive of files of the user 0, after their folders, in the order of their names.
+// tarOf returns an archive of files owned by root, after their folders, in the order of their
+// names.
 func tarOf(all []file, date time.Time) ([]byte, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
 	var out bytes.Buffer

@@ -27,7 +27,7 @@ Android, kernels and firmware, LLVM symbolizer markup, reports of Valgrind) and
 prints them with functions, files and lines. symfilterd does so as a service.`
 )
 
-// installed is where a file of the packages goes, and what it is made from.
+// installed is the destination of a file of the packages, and its source.
 type installed struct {
 	to   string
 	mode os.FileMode
