@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// glance is the time between two looks at whether an output is complete. It is the error of the
+	// glance is the time between two checks whether an output is complete. It is the error of the
 	// wall time of rows from file to file, which take hundreds of milliseconds.
 	glance = time.Millisecond
 
@@ -228,7 +228,7 @@ func (d *daemon) post(ctx context.Context, socket, log string, compare bool) err
 	return err
 }
 
-// running is a daemon at work.
+// running is a started daemon.
 type running struct {
 	cmd     *exec.Cmd
 	cleanup func()

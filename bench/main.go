@@ -2,7 +2,7 @@
 
 // Bench compares symfilter with llvm-symbolizer-19 on big real binaries. It prints ratios of time
 // and memory, each the median of interleaved runs. It is not a test: it fails only if something
-// cannot be measured, or if two outputs differ that have to be equal.
+// cannot be measured, or if two outputs that must be equal differ.
 //
 //	go run ./bench [-n 5] [-only REGEXP] [-json FILE]
 //	go run ./bench -list
@@ -44,7 +44,7 @@ type options struct {
 	runs      int
 	only      *regexp.Regexp
 	list      bool
-	generate  string // a workload, whose log is written
+	generate  string // the workload whose log is written
 	base      string
 	agree     int
 	json      string

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// format is the version of the file that -json writes. Members may be added to it; one that changes
-// its meaning or goes needs another version.
+// format is the version of the file that -json writes. Members may be added to it; if one changes
+// its meaning or is removed, the version changes.
 const format = "symfilter-bench 1"
 
 // report is the file that -json writes.

@@ -161,7 +161,7 @@ func outputAgainstText(form string) func(b *binaries, command, out string) (othe
 	}
 }
 
-// markupSuffix is that of the log with the same frames as elements.
+// markupSuffix is the suffix of the log with the same frames as elements.
 const markupSuffix = ".bt"
 
 // onMarkupOf compares with the same command, which has more flags, on the workload's log with

@@ -4,7 +4,7 @@
 //	go -C scripts/release run . [-targets linux/amd64,…] [-snapshot] OUTPUT
 //
 // OUTPUT is a folder that does not exist yet or is empty. The same commit gives the same bytes with
-// the same Go, wherever the checkout is: all times are that of the commit, all lists are sorted.
+// the same Go, wherever the checkout is: all times are the commit's, all lists are sorted.
 //
 //	main.go              reasons to refuse, the order of the steps, checksums
 //	build.go             the commands for all targets, by scripts/build-static; pages, licenses
