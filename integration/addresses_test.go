@@ -96,9 +96,11 @@ func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 	if err := os.WriteFile(source, []byte(code), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	run(t, nil, "gcc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id", source, "-o", whole)
+	run(t, nil, "gcc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-ffile-prefix-map="+dir+"=/src", source, "-o", whole)
 	id := buildIDOf(t, whole)
-	run(t, nil, "mkdir", "-p", filepath.Join(dir, ".build-id", id[:2]))
+	if err := os.MkdirAll(filepath.Join(dir, ".build-id", id[:2]), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	run(t, nil, "objcopy", "--only-keep-debug", whole, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))
 	run(t, nil, "strip", "--strip-all", "-o", library, whole)
 	file, err := elf.Open(whole)
@@ -111,7 +113,7 @@ func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := symbols[slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "hidden" })].Value
-	for off, answer := range map[uint64]string{0: " " + source + ":1", 16: ""} {
+	for off, answer := range map[uint64]string{0: " /src/lib.c:1", 16: ""} {
 		log := fmt.Sprintf("prog 123 1.0: cycles:\n\t    %x hidden+0x4 (%s)\n\n", 0x7f0012340000+at+4+off, library)
 		want := strings.Replace(log, ")\n", ")"+answer+"\n", 1)
 		if got := run(t, []byte(log), command, "--debug-file-directory", dir); got != want {

@@ -212,7 +212,9 @@ func TestMtraceIsResolved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTraceTwin(t, "allocate", twinBuild{link: []string{link}})
 			path := filepath.Join(w.dir, "log")
-			exec.Command("env", "MALLOC_TRACE="+path, "LD_PRELOAD="+debug, w.program).Run() // its status is a sum
+			cmd := exec.Command(w.program)
+			cmd.Env = append(os.Environ(), "MALLOC_TRACE="+path, "LD_PRELOAD="+debug)
+			producers.combined(t, cmd) // its status is a sum
 			log, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

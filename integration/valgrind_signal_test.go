@@ -3,6 +3,8 @@
 package integration
 
 import (
+	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -27,7 +29,9 @@ func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			full, bare := filepath.Join(dir, "full"), filepath.Join(dir, "bare")
-			run(t, nil, "mkdir", full, bare)
+			if err := errors.Join(os.Mkdir(full, 0o755), os.Mkdir(bare, 0o755)); err != nil {
+				t.Fatal(err)
+			}
 			run(t, nil, build[0], append(build[1:], "-Wl,--build-id", "-o", filepath.Join(full, "prog"), filepath.Join("testdata", "valgrind", "signal.c"))...)
 			run(t, nil, "strip", "-o", filepath.Join(bare, "prog"), filepath.Join(full, "prog"))
 			tw := twin{}
