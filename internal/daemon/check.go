@@ -87,8 +87,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section that does not have exactly one of its alternative keys (s.One), and keys
-// that have no effect with that one.
+// one reports a section with none or more than one of its alternative keys (s.One), and keys that
+// have no effect with the key that is given.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -155,7 +155,8 @@ func (p *parser) input(c *Input, path string) {
 	p.hosts(path, c.Hosts)
 }
 
-// listener checks the address of a listener, and who may connect to it.
+// listener checks the address of a listener, and whether its settings allow the peers that can
+// reach it.
 func (p *parser) listener(path, name, address string, datagrams, remote bool, tls *TLS) {
 	n, key := p.given(path, name), join(path, name)
 	a, err := parseAddress(address, datagrams)

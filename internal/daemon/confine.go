@@ -21,7 +21,7 @@ import (
 type confinement struct {
 	policy          sandbox.Policy
 	state           sandbox.State
-	writes, sockets []fs.FileInfo // the policy's folders when the sandbox was made
+	writes, sockets []fs.FileInfo // identities of the policy's folders when the sandbox was made
 }
 
 // confine makes the sandbox for c.
@@ -74,7 +74,7 @@ type needs struct {
 type need struct {
 	key  string // key of the configuration
 	path string
-	kept func(*sandbox.Policy) *bool // for calls: the field of the right
+	kept func(*sandbox.Policy) *bool // for calls: returns the policy's field that grants the right
 	what string                      // for calls: the operation that needs the right
 	sock bool                        // for writes: a folder for sockets
 }
@@ -140,7 +140,7 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 	if file := p.Output.File; file != "" {
 		n.read(key+".output.file", file)
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			n.write(key+".output.file", file) // a device; its folder has other devices
+			n.write(key+".output.file", file) // only the device: its folder has others
 		} else {
 			n.write(key+".output.file", filepath.Dir(file))
 			n.write(key+".output.file", sandbox.FolderOf(file))
@@ -175,7 +175,8 @@ func (n *needs) call(key, what string, kept func(*sandbox.Policy) *bool) {
 
 func (n *needs) write(key, path string) { n.writes = append(n.writes, need{key: key, path: path}) }
 
-// read adds paths that are read: the sandbox restricts only those of other processes.
+// read adds paths of other processes' files, the only files that the sandbox does not let
+// symfilterd read.
 func (n *needs) read(key string, paths ...string) {
 	for _, path := range paths {
 		if sandbox.OfOtherProcess(path) {
@@ -184,7 +185,7 @@ func (n *needs) read(key string, paths ...string) {
 	}
 }
 
-// policy returns the narrowest policy that satisfies n.
+// policy returns the narrowest policy that grants n.
 func (n *needs) policy() (p sandbox.Policy) {
 	for _, w := range n.writes {
 		if w.sock {

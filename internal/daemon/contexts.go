@@ -21,7 +21,7 @@ type contexts struct {
 	logged seldom.Limiter // messages about reached limits
 
 	mu    sync.Mutex
-	n     int // processes in live streams, at least 1 each, and kept contexts
+	n     int // processes in live streams, at least 1 for each stream, plus kept contexts
 	bytes int64
 	kept  list.List // *peer values with a context, longest idle first
 	awake list.List // *session values with a filter, longest awake first
@@ -53,8 +53,8 @@ func (c *contexts) enter(s *session) bool {
 	return true
 }
 
-// set updates the share of a session that was entered. It returns false if the new share exceeds the
-// free part of the limit.
+// set updates the share of a session that was entered. It returns false if the share's bytes have
+// grown and all bytes together exceed the limit.
 func (c *contexts) set(s *session, n int, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +85,8 @@ func (c *contexts) leave(s *session) {
 	s.share = share{}
 }
 
-// borrow counts bytes outside of contexts, for the buffer of a long line. It returns false if there
-// is no room for them.
+// borrow counts n bytes outside of contexts, for the buffer of a long line, or releases -n bytes.
+// It returns false if there is no room for them.
 func (c *contexts) borrow(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,8 @@ func (c *contexts) borrow(n int) bool {
 	return true
 }
 
-// limits returns the limits for the processes of a session: its share plus the free part.
+// limits returns the limits for the processes of a session: its share plus the free part. Kept
+// contexts count as free in the number of processes.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +113,8 @@ func (c *contexts) limits(s *session) filter.Limits {
 	}
 }
 
-// wake counts a session with a filter. It returns the session to park in its place, if any.
+// wake counts a session with a filter. If there are too many, it returns the session that the
+// caller must park.
 func (c *contexts) wake(s *session) (park *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +136,7 @@ func (c *contexts) filters() int {
 	return c.awake.Len()
 }
 
-// sleep ends wake.
+// sleep undoes wake.
 func (c *contexts) sleep(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +188,7 @@ func (c *contexts) take(q *peer) (context []byte) {
 	return context
 }
 
-// drop removes the stored context of a peer. c.mu is held.
+// drop removes the stored context of a peer, and counts the eviction. c.mu is held.
 func (c *contexts) drop(q *peer, why eviction) {
 	c.take(q)
 	q.memory.changed.Store(true)

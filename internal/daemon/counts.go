@@ -86,7 +86,7 @@ func (t *tallies) look() {
 	}
 }
 
-// unfollows ends follows.
+// unfollows undoes follows.
 func (t *tallies) unfollows(f *follow.Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *writes) begin(now time.Time) {
 	w.open++
 }
 
-// end ends a write. If a reload has replaced the output, that is not an error.
+// end ends a write. That a reload has replaced the output does not count as an error.
 func (w *writes) end(now time.Time, err error) {
 	if errors.Is(err, errReplaced) {
 		err = nil
@@ -185,7 +185,7 @@ func (t *trouble) attempts() (failed int64, last error) {
 	return t.errors.Load(), last
 }
 
-// attempting is an output that keeps trying.
+// attempting is an output that retries failed attempts.
 type attempting interface {
 	attempts() (failed int64, last error)
 }

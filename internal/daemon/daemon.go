@@ -192,7 +192,7 @@ type change struct {
 	inputs  map[string]runner // inputs of pipelines with new or changed inputs
 	made    map[string]*pipeline
 	certs   func() // activates reread certificates
-	admin   *admin // set if its configuration changes; nil: no admin listener
+	admin   *admin // new admin listener; nil if its configuration is unchanged, or has none
 }
 
 // Reload replaces the configuration. Unchanged pipelines continue. Sessions of changed pipelines
@@ -310,7 +310,8 @@ func (d *Daemon) commit(c *change) {
 	d.conf, d.symbols = c.conf, c.symbols
 }
 
-// show makes the change visible to metrics and health.
+// show makes the change visible to metrics and health, and replaces the admin listener if its
+// configuration has changed.
 func (d *Daemon) show(c *change) {
 	m := d.house.measures
 	now := &view{symbols: c.symbols, admin: callers{c.conf.Admin.Listen, c.conf.Admin.Hosts}}

@@ -8,7 +8,7 @@ import (
 // A Fault is a mistake in a configuration file.
 type Fault struct {
 	File         string // empty if [Parse] was given the text alone
-	Line, Column int    // from 1, in bytes; 0: the whole file
+	Line, Column int    // from 1; Column counts characters; 0: the whole file
 	Key          string // for example pipelines.app.input.files; empty: the whole file
 	Problem      string // the fault, and its remedy
 }
@@ -65,8 +65,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance returns the number of missing, added, replaced or exchanged letters between a and b, but
-// at most most.
+// distance returns the number of missing, added, replaced or exchanged bytes between a and b, or
+// most if their lengths differ by most or more.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

@@ -158,8 +158,8 @@ func (f *framer) cut() []byte {
 	return f.out
 }
 
-// next takes the next message, or its length, or a line instead. It returns false if that is
-// incomplete.
+// next takes a length, a message, or a line without a length. It returns false if the next of these
+// is incomplete.
 func (f *framer) next() bool {
 	b := f.buf[f.given:f.have]
 	switch {

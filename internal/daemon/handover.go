@@ -25,7 +25,7 @@ type turnover struct {
 	p      *pipeline
 	in     runner
 	from   *pipeline // the renamed pipeline that p continues; nil: none
-	state  string    // new state of p
+	state  string    // prefix of the paths of p's checkpoints from now on
 	begins chan struct{}
 }
 
@@ -64,8 +64,9 @@ func (t *turnover) hasBegun() bool {
 	}
 }
 
-// turnOver starts all pipelines of a change. It waits until their inputs have begun and the removed
-// pipelines have ended: at most for switchPatience, and not after leaving is done.
+// turnOver starts all pipelines of a change. It waits at most switchPatience until their inputs
+// have begun and the removed pipelines have ended, and as long again until HTTP inputs have their
+// paths. Once leaving is done, it does not wait.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -140,8 +141,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns a removed pipeline whose input satisfies input, or nil. taken has the pipelines
-// that earlier calls have returned.
+// renamed returns a pipeline that the change removes and that satisfies input, or nil. It skips the
+// pipelines in taken, and adds its result to them.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -206,9 +207,9 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom is the place of a run's checkpoints. If the configuration names no folder, it is a
-// private folder, which is removed at the end of the run, so that even then an input that a reload
-// replaces can continue at its checkpoint.
+// A stateRoom returns the places of checkpoints. If the configuration names no folder, it makes a
+// private one, so that an input that a reload replaces can still continue at its checkpoint. The
+// end of the run removes that folder.
 type stateRoom struct{ private string }
 
 // path returns the prefix of the paths of a pipeline's checkpoints; "" if there is no folder for

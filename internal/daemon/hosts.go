@@ -94,7 +94,7 @@ func isNamed(name string, names []string) bool {
 // callers are the configured names of a listener.
 type callers struct {
 	address string   // address of the listener
-	hosts   []string // values of the keys hosts
+	hosts   []string // values of the hosts keys
 }
 
 // all returns all host names of the listener.

@@ -182,9 +182,9 @@ func (d *datagrams) end(s *sender) {
 	}
 }
 
-// restUntil ends the sessions of idle senders, until done is closed. Sessions without a context end
-// soon, so that forged addresses do not occupy memory for long; stored contexts expire like the
-// contexts of connections.
+// restUntil ends the sessions of senders that are idle for twice parkAfter, until done is closed.
+// Forged addresses thus do not occupy memory for long. The contexts of these sessions are stored,
+// and expire like the contexts of connections.
 func (d *datagrams) restUntil(done <-chan struct{}) {
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()

@@ -40,7 +40,8 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases s if the input holds it: after the last upload, or because the output has failed.
+// end releases the session that the input holds, if it is s or s is nil: after the last upload, or
+// because the output has failed.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -143,7 +144,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	}
 }
 
-// logLost logs the number of omitted bytes of messages.
+// logLost counts and logs bytes that were cut from messages.
 func (j *journalInput) logLost(lost int64) {
 	if lost == 0 {
 		return

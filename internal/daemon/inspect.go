@@ -94,7 +94,7 @@ func (i *inspection) input(c *Config, path string, in *Input) {
 	}
 }
 
-// startName describes the place at which files begin.
+// startName names the place from which files are read.
 func startName(s StartAt) string {
 	switch {
 	case s == 0:

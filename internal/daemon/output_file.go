@@ -46,7 +46,7 @@ type fileOutput struct {
 	limit              int
 	syncs              string
 
-	turns  turns // guards the fields of files, and told
+	turns  turns // guards files, the fields of each outFile, and told
 	closed bool
 	stale  atomic.Bool // all files must be reopened
 
@@ -413,8 +413,8 @@ func (o *fileOutput) close() error {
 	return err
 }
 
-// owns reports whether the output writes to a file, or has written to it before a rotation: an
-// input's pattern in the same folder may match it.
+// owns reports whether the output writes to a file, or has written to it before a rotation. An
+// input in the same folder must skip such a file, even if its pattern matches.
 func (o *fileOutput) owns(info os.FileInfo) bool {
 	name := info.Name()
 	is := name == o.before || strings.HasPrefix(name, o.before+".") || strings.HasPrefix(name, o.before+"-")

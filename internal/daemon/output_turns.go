@@ -51,7 +51,7 @@ func (t turns) takeWithin(d time.Duration) bool {
 func (t turns) give() { <-t }
 
 // takeFor waits for the turn of a stream, until no other stream has an unfinished line at the end
-// of the output. The caller must write first before the stream's own bytes.
+// of the output. The caller must write the returned bytes before the stream's own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {
@@ -75,8 +75,8 @@ type lineEnd struct {
 	begun, lately time.Time
 }
 
-// ends returns the bytes that end another stream's line before from writes. It returns false if
-// from must wait for that stream.
+// ends returns the bytes that must end another stream's line before the session from writes. It
+// returns false if from must wait for that stream.
 func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	switch {
 	case l.by == nil || l.by == from:
@@ -87,7 +87,7 @@ func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	return nil, false
 }
 
-// wrote records that from has written p.
+// wrote records that the session from has written p.
 func (l *lineEnd) wrote(from *session, p []byte) {
 	if len(p) == 0 {
 		return

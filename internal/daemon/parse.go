@@ -93,7 +93,8 @@ func (p *parser) isFaulty(path string) bool {
 	return slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path })
 }
 
-// yamlLine returns the expression for the line number in an error of the YAML reader.
+// yamlLine returns the regular expression that finds the line number in an error of the YAML
+// reader.
 func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`) }
 
 // document returns the value of the one document in text, or nil after a fault.
@@ -234,7 +235,7 @@ func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
 	return other
 }
 
-// mapping calls visit for each key of a mapping that has no fault.
+// mapping calls visit for each key without a fault in a mapping.
 func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key, value *yaml.Node)) {
 	lines := make(map[string]int)
 	for i := 0; i+1 < len(n.Content) && !p.spent; i += 2 {
@@ -360,7 +361,8 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 	*to = all
 }
 
-// pipelineName returns the expression for names of pipelines, which occur in labels and file names.
+// pipelineName returns the regular expression for names of pipelines, which occur in labels and
+// file names.
 func pipelineName() *regexp.Regexp { return regexp.MustCompile(namePattern) }
 
 // list reads a list of strings.

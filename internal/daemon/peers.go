@@ -24,12 +24,12 @@ const (
 	saveEvery   = time.Second // shortest time between two saves
 )
 
-// A memory has the contexts of a pipeline's peers. When a connection ends, its context is kept for
-// the peer's next connection, so that a device that connects again is still resolved. Saves include
-// the contexts of open connections. If a peer has several connections at once, each with its own
-// context, it is unknown which one a later connection continues: then none is kept. With a key, all
-// connections of a peer share one context, in which the key separates the processes. A memory is
-// safe for concurrent use.
+// A memory holds the contexts of a pipeline's peers. When a connection ends, its context is kept
+// for the peer's next connection, so that a device that connects again is still resolved. Saves
+// include the contexts of open connections. If a peer has several connections at once, each with
+// its own context, it is unknown which one a later connection continues: then none is kept. With a
+// key, all connections of a peer share one context, in which the key separates the processes. A
+// memory is safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // changed since the last save
@@ -57,7 +57,7 @@ type peer struct {
 	open    int      // open connections
 	several bool     // several connections were open at once since the first one
 	session *session // the only session; nil if there is none, or several
-	// closed when the current session, which is ending, has ended; nil: none is ending
+	// closed when the session that is ending has ended; nil if no session is ending
 	leaving chan struct{}
 
 	kept  []byte // context while no connection is open
@@ -102,8 +102,8 @@ func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	return s
 }
 
-// leave ends one use of a session, and prints the held lines. After the last use, the context is
-// kept.
+// leave ends one use of a session. After the last use, it prints the held lines, and keeps the
+// context.
 func (m *memory) leave(s *session) error {
 	c := m.p.house.contexts
 	c.mu.Lock()
@@ -137,7 +137,7 @@ func (m *memory) leave(s *session) error {
 	return err
 }
 
-// tidy forgets a peer without a connection and a context. contexts.mu is held.
+// tidy forgets q if it has neither a connection nor a kept context. contexts.mu is held.
 func (m *memory) tidy(q *peer) {
 	if q.open > 0 {
 		return

@@ -58,7 +58,7 @@ type pipeline struct {
 	name  string
 	house *house
 	log   *slog.Logger
-	state string          // folder of its checkpoints; empty: none
+	state string          // prefix of the paths of its checkpoints; empty: none
 	waits context.Context // done: ends all waits for debug files
 
 	stage  atomic.Pointer[stage]
@@ -98,7 +98,7 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		// the input has not failed at once
+		// an input that runs for this long counts as open
 		works := time.AfterFunc(restartFirst, func() { p.works(begin) })
 		err := in.run(ctx)
 		works.Stop()
@@ -128,8 +128,8 @@ func (p *pipeline) halt() {
 	}
 }
 
-// replace makes to the stage of the pipeline and of its sessions, and returns the previous stage. A
-// writing session adopts the new stage afterwards.
+// replace sets the stage of the pipeline and of its sessions, and returns the previous stage. A
+// session that is writing adopts the new stage afterwards.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Load()
@@ -181,7 +181,7 @@ func (p *pipeline) works(begin time.Time) {
 	}
 }
 
-// fails records the error of the run of the input that began at begin.
+// fails records the error of the input's run that began at begin.
 func (p *pipeline) fails(begin time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

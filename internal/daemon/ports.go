@@ -385,7 +385,8 @@ func (p *port) takeLate() (c net.Conn) {
 	return c
 }
 
-// leave keeps a connection for the next Accept, which starts its TLS.
+// leave keeps a connection for the next Accept. If TLS had begun on the connection, Accept begins
+// it again.
 func (p *port) leave(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -496,7 +497,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 // 104 bytes.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address, but to does not allow this.
+// mayListen returns an error if other machines can reach the address and the admission does not
+// allow this.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

@@ -34,7 +34,7 @@ type room struct {
 // A seat is a connection's place in a room.
 type seat struct {
 	room    *room
-	peer    string // the peer's name in other inputs
+	peer    string // the peer's name, as peerName returns it
 	conn    net.Conn
 	refused bool // beyond the limit: its requests are refused
 

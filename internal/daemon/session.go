@@ -25,8 +25,9 @@ const (
 // errEnded is the error of a Write to a session that has ended.
 var errEnded = errors.New("the stream has ended")
 
-// A session filters the lines of one stream: a file, a connection, a request, a sender of datagrams.
-// Its methods are for one goroutine at a time; the timers, and a reload, take turns with it.
+// A session filters the lines of one stream: a file, a connection, a request, a sender of
+// datagrams. Its methods are for one goroutine at a time. Timers and reloads may run concurrently:
+// mu orders them.
 type session struct {
 	p    *pipeline
 	peer string    // names the stream in the output's path

@@ -19,10 +19,10 @@ import (
 func (s *session) adopt() {
 	to := s.p.stage.Load()
 	if s.stage == to || s.ended || !s.stage.fits(to, s.stage.format) {
-		return // also at the end of an input, which is filtered to its end with the old options
+		return // a stream that does not fit the new stage keeps the old options until its end
 	}
 	if s.in != nil && !s.park() {
-		return // its format has no context, so it is filtered to its end with the old options
+		return // a stream whose format has no context keeps the old options until its end
 	}
 	s.p.mu.Lock() // a reload must not close the stage between Load and join
 	to = s.p.stage.Load()

@@ -15,8 +15,8 @@ import (
 // crashing device sends several thousand lines at once.
 const receiveBuffer = 8 << 20
 
-// createWithMode returns a Control that makes bind create a socket with this mode, so that others
-// can never connect in between.
+// createWithMode returns a Control that makes bind create a socket with this mode. If the mode were
+// set after bind, other users could connect before that.
 func createWithMode(mode fs.FileMode) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) (err error) {
 		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {

@@ -145,7 +145,7 @@ func (w *web) take(path string, h *httpInput) error {
 	return nil
 }
 
-// leave takes the path from h.
+// leave takes the path away from h, if h owns it.
 func (w *web) leave(path string, h *httpInput) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,8 +154,8 @@ func (w *web) leave(path string, h *httpInput) {
 	}
 }
 
-// paths returns the first paths by name, with the number of the others, and the hosts keys of all
-// inputs.
+// paths returns the first paths in alphabetical order, followed by the number of the others, and
+// the values of the hosts keys of all inputs.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
