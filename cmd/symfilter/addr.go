@@ -68,7 +68,8 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	terminal := isTerminal(std.out)
 	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
 	var unresolved doctor.Sum
-	var last []doctor.Counts // counts for addresses outside the file; the reason of the last one is printed
+	// counts for addresses outside the file, summed last: the report has the last reason
+	var last []doctor.Counts
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
 		if !found {
@@ -160,8 +161,8 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	return a.text(addr, frames, recorded, v, err), found, err
 }
 
-// variable returns the variable at addr; nil if the frames there are a better answer: a symbol
-// alone names no member, even if it is a variable's.
+// variable returns the variable at addr, or nil. Frames take precedence if they have a file, or if
+// no member of the variable is known: then a symbol's name is as good.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
@@ -174,7 +175,7 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 }
 
 // text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames.
-// frames have the names of files that are shown, recorded those in debug information.
+// frames have file names as they are printed, recorded as they are in debug information.
 func (a *addresses) text(addr uint64, frames, recorded []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	b := fmt.Appendf(nil, "0x%x: ", addr)
 	switch {

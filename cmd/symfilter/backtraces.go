@@ -43,7 +43,7 @@ func (l *dialectList) Set(s string) error {
 		return nil
 	}
 	for name := range strings.SplitSeq(s, ",") {
-		if name == "auto" { // excluded dialects are named in the list, too
+		if name == "auto" { // auto: all but the dialects on demand, which the list may name as well
 			for _, d := range dialect.All() {
 				if !d.OnDemand {
 					l.only = append(l.only, d.Name)
@@ -83,7 +83,7 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	return d, nil
 }
 
-// imageWords returns the values of --image that name a file, and those that are folders.
+// imageWords returns the values of --image that name files, and the ones that name folders.
 func (c *config) imageWords() (files, folders []string) {
 	for _, word := range c.backtraces.images {
 		if info, err := os.Stat(word); err == nil && info.IsDir() {
@@ -108,7 +108,7 @@ func absolute(folders []string) (all []string) {
 // parseImage parses a value of --image, [NAME=]FILE[@BASE].
 func parseImage(word string) (m filter.Image, err error) {
 	m.Path = word
-	if _, err := os.Stat(word); err != nil { // not a file whose name has "=" or "@"
+	if _, err := os.Stat(word); err != nil { // otherwise "=" and "@" are part of its name
 		if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
 			base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
 			if err != nil {

@@ -74,14 +74,14 @@ func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	return o
 }
 
-// logLines prints lines that are not of the input's format as lines of a log.
+// logLines prints lines that are not part of a profile as lines of a log.
 type logLines struct{ at *arrival }
 
 func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
 
 func (l logLines) Close() error { return errors.Join(l.at.filter.Close(), l.at.batch.Flush()) }
 
-// A profileReport prints as soon as possible.
+// A profileReport flushes its batch after each write.
 type profileReport struct {
 	*callgrind.Report
 	at *arrival

@@ -66,8 +66,8 @@ func (s *session) openSymbols() (err error) {
 	return err
 }
 
-// filterOptions returns the options that the filters of a session share, including those of
-// container-log. doctor prints no log and has its own options. Filters stop waiting when ctx ends.
+// filterOptions returns the options that all filters of a session share, in container-log as well.
+// doctor, which prints no log, has its own options. Filters stop waiting when ctx ends.
 func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,
@@ -110,7 +110,7 @@ func closeSoon(symbols *symfilter.Opened) {
 	}
 }
 
-// search returns how the run searches for debug files, before it has opened anything.
+// search describes where the run searches for debug files. It opens nothing.
 func (c *config) search() *doctor.Search {
 	_, folders := c.imageWords()
 	s := &doctor.Search{
@@ -137,7 +137,7 @@ func (c *config) search() *doctor.Search {
 	return s
 }
 
-// search returns how the session searches for debug files.
+// search describes where the session searches for debug files, including the opened places.
 func (s *session) search() *doctor.Search {
 	search := s.c.search()
 	search.Opened = s.Opened
@@ -153,8 +153,8 @@ func (s *session) warn(fromStdin bool) {
 }
 
 // report prints the faults of debug files. --verbose adds the files in use; --explain adds the
-// unresolved addresses with the reasons; both add the proofs of the answers. searched is set if
-// texts were searched for addresses to their end.
+// unresolved addresses with the reasons; either adds the proofs of the answers. searched is set if
+// the inputs were read to their end.
 func (s *session) report(sum doctor.Counts, searched bool) {
 	for _, r := range s.Symbolizer.Reports() {
 		if r.Fault != "" {
@@ -177,7 +177,7 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 // quick it takes little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
 	if sum.Failed == 0 || s.c.quiet || s.c.output == outputMarkup {
-		return // before files of --image are opened: the run may have to end at once
+		return // no files of --image are opened for this: the run may have to end at once
 	}
 	if line := s.search().Summary(sum, quick); line != "" {
 		s.diag.line("%s", line)

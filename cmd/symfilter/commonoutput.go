@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// bytes written to a pipe at once: while a write blocks, nobody knows how much of it has
+	// bytes written to a pipe at once: while a write blocks, it is not known how much of it has
 	// arrived
 	pipePart = 64 << 10
 	// first pause before another write to a full disk; doubled each time
@@ -32,7 +32,7 @@ type commonOutput struct {
 
 	mu   sync.Mutex
 	w    io.Writer
-	last *fileLines // printed the last line
+	last *fileLines // the file whose line was printed last
 	some bool       // something was written
 }
 
@@ -53,7 +53,7 @@ type fileLines struct {
 	quiet  bool   // prints nothing
 	held   bool   // o.mu is held, from the first bytes of a line to its end: follow ends each line that it begins, see generation.inParts
 	start  bool   // the next byte starts a line
-	end    int64  // place in the output after what was written
+	end    int64  // offset in the output after the last written byte
 	buf    []byte
 }
 
@@ -131,7 +131,7 @@ func (o *commonOutput) endLine() error {
 	return o.write([]byte{'\n'})
 }
 
-// named returns lines with the name of their file before each.
+// named returns lines with the name of their file at the start of each.
 func (w *fileLines) named(p []byte) []byte {
 	w.buf = w.buf[:0]
 	start := w.start
@@ -145,7 +145,7 @@ func (w *fileLines) named(p []byte) []byte {
 	return w.buf
 }
 
-// header returns the line before lines of another file.
+// header returns the line that names the file of the lines after it.
 func (w *fileLines) header() []byte {
 	head := "==> " + wording.Line(w.name) + " <==\n"
 	if w.o.some {

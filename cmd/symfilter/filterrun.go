@@ -332,7 +332,7 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	return code
 }
 
-// of returns how long the lines of an input may wait.
+// of returns how long the lines of an input may wait for debug files.
 func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:

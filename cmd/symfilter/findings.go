@@ -84,7 +84,8 @@ type foundOutput struct {
 	file *outputFile // the file that w writes to; nil: standard output
 }
 
-// A findingsReader has the Options of a reader of reports: see [access.Valgrind].
+// A findingsReader makes a reader that collects findings, with the options of a reader of reports:
+// see [access.Valgrind].
 type findingsReader interface {
 	NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser
 }

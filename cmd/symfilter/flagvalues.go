@@ -22,7 +22,8 @@ const (
 	styleOurs = "symfilter"
 	styleLLVM = "llvm"
 
-	styleValgrind = "valgrind" // for its reports; other inputs are as in styleOurs
+	// prints reports of Valgrind as Valgrind does; other inputs as in styleOurs
+	styleValgrind = "valgrind"
 )
 
 // A markupFlag is --filter-markup, which is --style=llvm.
@@ -101,7 +102,7 @@ func (j *jobs) Set(s string) error {
 	return nil
 }
 
-// minMemory is the least value of --max-memory: what one unit of a large program needs.
+// minMemory is the least value of --max-memory: a compilation unit of a large program needs this.
 const minMemory = 16 << 20 // bytes
 
 func (b *byteSize) Set(s string) error {
@@ -169,8 +170,8 @@ func (c *config) modules() filter.ModuleLines {
 	return filter.ModuleLinesFull
 }
 
-// checkWords returns an error if the flags of the command line do not fit together. Other flags may
-// be set by the environment.
+// checkWords returns an error if flags on the command line contradict each other. A flag on the
+// command line may contradict one from the environment, and then takes precedence.
 func (c *config) checkWords() error {
 	for _, pair := range []struct {
 		one, other string
@@ -253,7 +254,7 @@ func (c *config) checkRecords() error {
 		usedFlag{"--dumpfile-output", c.dumps != ""})
 }
 
-// checkTable returns an error if the flags for the table of a profile cannot be used.
+// checkTable returns an error if flags for the table of a profile are given with another output.
 func (c *config) checkTable() error {
 	if c.output == "" || c.output == outputText {
 		return nil

@@ -79,12 +79,12 @@ type followRun struct {
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
 	packed *unpack.Memory // memory for rotated files that were compressed
 
-	// guards live, and moves of counts from there to the sum of the stream
+	// guards live, and the step that moves a file's counts from live to the stream's sum
 	one  sync.Mutex
 	live map[*followed]struct{} // files whose counts are not in the sum yet
 	out  commonOutput
 
-	remindOf func(doctor.Counts) // prints the addresses that are unresolved so far
+	remindOf func(doctor.Counts) // prints a summary of the addresses that are unresolved so far
 
 	halt func() // ends the following; nil before it begins
 }

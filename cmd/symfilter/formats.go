@@ -91,7 +91,7 @@ type reports struct {
 
 	maps   []valgrind.Map // maps for Valgrind's reports
 	joined *joinedProfile // nil: each profile is printed separately
-	traced bool           // the output has the stacks of reports of sp-rtrace
+	traced bool           // a report of sp-rtrace has already given the output its stacks
 	folder *outputFolder  // receives the documents of processes; nil: the output is a file
 	found  *found         // receives the findings; nil: the output has none
 }

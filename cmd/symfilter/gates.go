@@ -41,7 +41,7 @@ func (k *kindsFlag) Set(s string) (err error) {
 	return err
 }
 
-// on reports whether a gate judges the findings of the run, or they are compared.
+// on reports whether the findings of the run are compared, or judged by a gate.
 func (g *gateFlags) on() bool {
 	return g.compares() || g.kinds.set && !g.kinds.None()
 }
@@ -148,7 +148,8 @@ func (g *gateFlags) load(diag *diagnostics) error {
 }
 
 // findingsPrinter returns the printer for a form of output with the findings of the run; nil for
-// other forms. If the run compares findings, its text and JSON are the changes.
+// other forms. With --supp-check, text lists the suppressions that no finding needs. If the run
+// compares findings, text and JSON list the changes.
 func (c *config) findingsPrinter(form string) printFindings {
 	switch {
 	case c.suppressions.file != nil && form == outputText:
@@ -171,7 +172,8 @@ type judgement struct {
 	failed bool     // the gate has failed
 }
 
-// begin selects the side of a comparison for the findings of the next input, which has this index.
+// begin selects the side of a comparison for the findings of the next input. index is the input's
+// position on the command line.
 func (f *found) begin(index int) {
 	if f.gate.flags.diff && index < f.gate.flags.before {
 		f.Collection = f.gate.before

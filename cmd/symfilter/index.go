@@ -103,7 +103,7 @@ func (x *indexRun) all(ctx context.Context, paths []string) int {
 	return exitOK
 }
 
-// collect finds the files at or below path.
+// collect adds path to small or big, or if it is a folder, the ELF files below it.
 func (x *indexRun) collect(path string, small, big *[]string) {
 	info, err := os.Stat(path)
 	if err != nil {

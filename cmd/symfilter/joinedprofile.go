@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// joins reports whether all inputs make one profile: with the command callgrind, and if the output
-// has stacks. Otherwise each input is printed separately; the profiles with names follow one
-// another.
+// joins reports whether all inputs make one profile: if the output has stacks, and with the command
+// callgrind, unless files are followed or the output is markup or a profile. Otherwise each input
+// is printed separately.
 func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }

@@ -175,8 +175,8 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// llvmFinders returns the places where LLVM searches for debug files, followed by the ones that
-// flags name; never the module's own path.
+// llvmFinders returns the places that flags name, and LLVM's folder of debug files if no flag
+// replaces it; never the module's own path.
 func (c *config) llvmFinders() []symbolize.Finder {
 	finders := []symbolize.Finder{} // not nil, which would select the command's default finders
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {

@@ -23,8 +23,8 @@ const (
 )
 
 // llvmAlone has the flags of llvm-symbolizer 19 without a value, as they are spelled
-// ("-demangle=true" is one, "--demangle=true" is not), and what each stands for; "": ignored with
-// --filter-markup.
+// ("-demangle=true" is one, "--demangle=true" is not), and the flag that each stands for. With
+// --filter-markup, a flag that stands for "" is ignored.
 var llvmAlone = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"--addresses": "", "-a": "", "--print-address": "",
@@ -48,8 +48,8 @@ var llvmAlone = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// llvmValued has the flags of llvm-symbolizer 19 with a value. The value follows "=" or, if true,
-// may be the next word.
+// llvmValued has the flags of llvm-symbolizer 19 with a value. The value follows "="; for flags
+// that map to true, it may also be the next word.
 var llvmValued = sync.OnceValue(func() map[string]bool {
 	return map[string]bool{
 		"--adjust-vma":                 true,

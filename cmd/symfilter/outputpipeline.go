@@ -34,8 +34,8 @@ type pipeline struct {
 
 // shareCaches gives a separate Cache to each pipeline whose frames look different: with links, or
 // with paths shortened for people. The first pipeline, and others with equal frames, use the Cache
-// of the run. If one pipeline marks own frames, all find out which they are, so that these
-// pipelines may share a Cache.
+// of the run. If one pipeline marks own frames, all determine them, so that cached frames have the
+// mark.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }

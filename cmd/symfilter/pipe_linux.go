@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeSize is the size of enlarged pipes. Its throughput is twice that of the kernel's default of
-// 64 KiB. A larger size needs privileges.
+// pipeSize is the size of enlarged pipes. It doubles the throughput of the kernel's default, 64
+// KiB. A larger size needs privileges.
 const pipeSize = 1 << 20 // bytes
 
 // enlargePipe enlarges f if it is a pipe. The user's limit on pipes may refuse it, which costs only

@@ -182,7 +182,7 @@ func (p *profileRun) chooseForm(given bool) error {
 		if slices.ContainsFunc(c.outputs, func(o output) bool { return o.form == outputOwn }) {
 			c.profile.names = symbolize.ValgrindNames
 		}
-	} else if err := p.refuseTerminal(outputOwn); err != nil { // the form is pprof's
+	} else if err := p.refuseTerminal(outputOwn); err != nil { // the own form of pprof is binary
 		return err
 	}
 	return c.profile.check(c.outputs, given)
@@ -310,8 +310,9 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 	return nil
 }
 
-// otherFile describes a file that is not a profile, as the end of the message err; start are its
-// first bytes. It is empty if the kind of file is not known.
+// otherFile returns the end of a message about a file that is not a profile. It names the kind of
+// file, which it recognizes by the first bytes, start. It returns "" if err has another cause, or
+// the kind is not known.
 func otherFile(err error, start []byte, label string) string {
 	if errors.Is(err, profile.ErrUnknown) {
 		if other := doctor.NotProfile(start, label); other != "" {

@@ -25,7 +25,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 			}
 		}
 		if !info.Mode().IsRegular() {
-			continue // the run does not write to it
+			continue // a pipe or a device is not replaced
 		}
 		switch {
 		case (len(files) == 0 || slices.Contains(files, "-")) && isOpenAs(std.in, info):

@@ -56,8 +56,8 @@ func (c *config) portWait(std standard) time.Duration {
 	return waitFile
 }
 
-// isPort reports whether name is a serial port. --baud makes a port of a name without a file, since
-// it has no meaning for other inputs.
+// isPort reports whether name is a serial port. With --baud, which has no meaning for other inputs,
+// a name without a file is a port that does not exist yet.
 func (c *config) isPort(name string) bool {
 	return name != "" && name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names; there are no
-// others.
+// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names. No server is
+// built in.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:
@@ -96,7 +96,7 @@ func unasked(c *debuginfod.Client) int {
 }
 
 // A progressReport prints the progress of downloads in the status line of a terminal. If told is
-// set, it prints a line at the start and at the end of each download instead.
+// set, it also prints a line at the start and at the end of each download.
 type progressReport struct {
 	diag   *diagnostics
 	status *statusLine

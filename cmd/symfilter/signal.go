@@ -21,9 +21,9 @@ const (
 	echo = 200 * time.Millisecond
 )
 
-// A stopper stops the reading after a signal: at once after hang-up and termination, after words
-// for an interrupt. After a second signal, or if output blocks, it ends the process immediately. A
-// run that outlives hang-ups ends only with its terminal: see hangups.
+// A stopper stops the reading after a signal: at once after a hang-up or a termination signal,
+// after the duration words after an interrupt. After a second signal, or if output blocks, it ends
+// the process immediately. A run that outlives hang-ups ends only with its terminal: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
 	got     atomic.Int32  // the first signal
@@ -38,10 +38,10 @@ type stopper struct {
 	hangups *hangups // nil: a hang-up ends the run
 }
 
-// newStopper listens for signals in a goroutine that end stops; cancel ends the wait for debug
-// files. words is the time that the producer of the log has after an interrupt, patience the time
-// for output that blocks. hangups is nil if a hang-up ends the run. Signals that nohup or a shell
-// has ignored for the program stay ignored.
+// newStopper starts a goroutine that listens for signals until the method end is called. cancel
+// ends the wait for debug files. words is the time that the producer of the log has after an
+// interrupt, patience the time for output that blocks. hangups is nil if a hang-up ends the run.
+// Signals that the program was started to ignore, by nohup or a shell, stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{
 		words:    words,

@@ -49,14 +49,15 @@ func (l *pipeline) hasNoStacks() bool {
 	return err == nil && info.Size() == 0
 }
 
-// onlyStacks lets inputs without weighted stacks fail.
+// onlyStacks makes inputs without weighted stacks fail, and any further input after a report of
+// sp-rtrace.
 func (r *reports) onlyStacks(t *input.Translators) {
 	none := func() io.WriteCloser {
 		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if it begins with lines of a log", r.output)}
 	}
 	t.Markup, t.Valgrind = none, none
 	t.Container = func(input.Format) io.WriteCloser { return none() }
-	if r.traced { // the output has its stacks
+	if r.traced { // a report of sp-rtrace has given the output its stacks
 		one := func() io.WriteCloser {
 			return &noStacks{err: fmt.Errorf("--output=%s takes one report of sp-rtrace, and nothing else: give each its own run", r.output)}
 		}

@@ -170,8 +170,8 @@ func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err 
 	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters the text from in with the engine, until its end, or until the stopper ends reading.
-// Writers of a live input may be silent for a while.
+// run filters the text from in with the engine, until its end, or until the stopper ends reading. A
+// live input may pause: after silence, an unfinished line is passed on.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
 	if s.contextSaver != nil {
@@ -210,7 +210,7 @@ type pass struct {
 	writeErr error
 
 	contextSaver *contextSaver // nil: the context is not kept
-	silence      *time.Timer   // nil: the input is never silent
+	silence      *time.Timer   // nil: pauses in the input have no effect
 	done         chan struct{}
 	once         sync.Once
 }

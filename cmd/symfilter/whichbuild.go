@@ -23,8 +23,8 @@ const mostOfLog = 1 << 20
 // mostModules is the number of modules of a log for which a build is tried.
 const mostModules = 16
 
-// whichBuild prints which of the files below the folder args[0] have written the log of --which.
-// The exit code is 1 unless it is exactly one.
+// whichBuild prints the files below the folder args[0] that may have written the log of --which.
+// The exit code is 1 unless exactly one of them has written it.
 func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if len(args) != 1 {
 		return exitUsage, usageError{errors.New("--which LOG needs a folder of builds that may have written LOG")}
@@ -75,8 +75,8 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log with images as the files of its modules, and no others, and passes the places
-// in them to located, which may be nil.
+// compare filters log, with images as the only files of its modules, and passes each place found in
+// them to located, which may be nil.
 func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
 		Symbolizer: symbolize.New(symbolize.Options{}),

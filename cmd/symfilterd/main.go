@@ -79,7 +79,7 @@ func tell(err error) {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// check prints the faults of a configuration's files and folders to to, and returns the exit
+// check prints notes and faults of the files and folders in a configuration, and returns the exit
 // status.
 func check(conf *daemon.Config, path string, to io.Writer) int {
 	notes, faults := conf.Inspect()

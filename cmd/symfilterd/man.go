@@ -27,8 +27,7 @@ The folder of symbols.cache_directory, or $XDG_CACHE_HOME: downloaded debug file
 	environment = `DEBUGINFOD_URLS is read if symbols.debuginfod_urls is system. NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS and JOURNAL_STREAM are those of systemd.`
 )
 
-// manPage returns the manual page in the language of troff: the same bytes for the same version and
-// date.
+// manPage returns the manual page in troff format: the same bytes for the same version and date.
 func manPage(version, date string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH SYMFILTERD 8 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilterd \\- symbolize logs as a service\n", date, cli.TroffEscape("symfilterd "+version))
