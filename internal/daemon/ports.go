@@ -385,8 +385,7 @@ func (p *port) takeLate() (c net.Conn) {
 	return c
 }
 
-// leave keeps a connection for the next Accept. If TLS had begun on the connection, Accept begins
-// it again.
+// leave keeps a connection, without its TLS wrapper, for the next Accept.
 func (p *port) leave(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -16,8 +16,8 @@ type cutArchive struct {
 	since time.Time // when it was first seen with that size
 }
 
-// mayGrow reports whether the archive g, which ends too soon, may still be written: it has grown
-// lately, and its last change is not long ago. If it has grown, it is unpacked again.
+// mayGrow reports whether the archive g, which ends too soon, may still be written: its size and
+// its time have changed within linger. If it has grown since it was unpacked, it is unpacked again.
 func (s *search) mayGrow(g *generation) bool {
 	d, cut := errors.AsType[damage](g.contents.err)
 	info, err := g.Stat()
@@ -42,8 +42,8 @@ func (s *search) mayGrow(g *generation) bool {
 	return grows
 }
 
-// damaged reports that the rest of the archive g cannot be unpacked because of err, and takes the
-// place of the damage for its end.
+// damaged reports that the rest of the archive g cannot be unpacked because of err. The contents
+// then end at the damage.
 func (s *search) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)
@@ -63,8 +63,8 @@ func (s *search) damaged(g *generation, err error) {
 	}
 }
 
-// reportGone reports that a file of the checkpoint, which the message calls what, is gone: there is
-// no archive of it, or only the damaged archive broken.
+// reportGone reports that a file in the checkpoint is gone. what names it in the message; broken is
+// its archive, which is damaged, or nil if it has none.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)

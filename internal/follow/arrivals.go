@@ -14,9 +14,9 @@ type arrivals struct {
 	places   []place // places whose changes are watched
 	silentFS bool    // no events arrive from the folder of the name
 
-	created atomic.Int64 // new files that got the name, by their events, since events arrive
+	created atomic.Int64 // new files that got the name, counted by events since these arrive
 	named   named        // file of the name, by the same events; guarded by the watcher's mutex
-	taken   int64        // number of files that were opened, in the same count
+	taken   int64        // number of opened files that created counts too
 	// file that had the name before the count began, unless it was opened since
 	uncounted lineage.ID
 	noticed   time.Time // time at which created was first found to differ from taken

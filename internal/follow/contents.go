@@ -206,7 +206,7 @@ var errForeignPacking = errors.New("in a format that cannot be unpacked")
 
 func isDamage(err error) bool { _, ok := errors.AsType[damage](err); return ok }
 
-// unpackedLines does what lines does, for the contents of a compressed file.
+// unpackedLines is lines for the contents of a compressed file.
 func (g *generation) unpackedLines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	n, err := g.ReadAt(buf, g.off)
 	if n == 0 && err != nil {

@@ -8,9 +8,9 @@ import (
 
 // copiesOf returns the copies of the content that g had before it was truncated, perhaps several
 // times since the last read, the oldest first. They are open, claimed and not yet read. continued
-// reports whether the first one holds all bytes that were read of g; its read offset is then that
-// of g. read is when g was last read to its end; held are the open files, and rotated those before
-// the current one. The only error is errLater.
+// reports whether the first one holds all bytes that were read of g; it then continues at the read
+// offset of g. read is when g was last read to its end. held are the open files, rotated the open
+// files before the current one. The only error is errLater.
 func (s *search) copiesOf(g *generation, read time.Time, held, rotated []*generation) (copies []*generation, continued bool, err error) {
 	for try := 0; ; try++ {
 		beside, err := s.steady()

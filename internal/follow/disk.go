@@ -33,8 +33,9 @@ const (
 	maxHeld = 8
 	// files that are checked in one poll interval, which takes 1/100 of a processor
 	safetyShare = 100
-	// the same for idle files that have events: an overflow of their queue causes all files to be
-	// examined, and replaced folders are searched for with the other files
+	// idle files with events that are compared in one poll interval. They need it less: if the
+	// event queue overflows, all files are examined, and replaced folders are found with the other
+	// files
 	sweepShare = 50
 	// searches of its folder that may miss a closed file before it counts as removed
 	maxMissing = 3
@@ -54,7 +55,7 @@ const (
 // A disk is the state of the file system that all sources share: listings of folders, and the
 // number of open files. It is safe for concurrent use.
 type disk struct {
-	room  int64                // open files above which those read to their end are closed
+	room  int64                // open files above which files that are not being read are closed
 	short shortage             // lack of descriptors, if others use them
 	full  func()               // called once, when more files are open
 	tight atomic.Bool          // full was called
@@ -101,7 +102,7 @@ type folderState struct {
 // A listing holds the names in a folder at one moment.
 type listing struct {
 	names lineage.Names
-	begun time.Duration // identifies the listing among those of its folder
+	begun time.Duration // start of the listing, which tells the listings of a folder apart
 	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
 
@@ -233,7 +234,7 @@ func (h *handle) closeIfCrowded() {
 // crowded reports whether a file that is not read at the moment should be closed.
 func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 
-// limit returns the number of open files above which those read to their end are closed.
+// limit returns the number of open files above which files that are not being read are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
 // A shortage is a period in which fewer files can be opened than the system's limit allows, because

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// exclusions are the patterns of Options.Exclude. Those with a separator are absolute.
+// exclusions are the patterns of Options.Exclude. Patterns with a separator are absolute.
 type exclusions []string
 
 func newExclusions(patterns []string) (e exclusions, err error) {

@@ -49,8 +49,8 @@ func (f *files) has(id lineage.ID) bool {
 	return slices.ContainsFunc(f.held(), func(g *generation) bool { return g.id == id })
 }
 
-// isUnopened reports whether path leads to a file that is not open, because it cannot be opened now
-// or is another source's: it is not lost.
+// isUnopened reports whether path leads to a file that is not open: it cannot be opened now, or
+// another source follows it. Such a file is not lost.
 func (f *files) isUnopened(path string) bool {
 	id, info, err := lookAt(path)
 	return err == nil && info.Mode().IsRegular() && !f.has(id)
@@ -74,7 +74,7 @@ func (f *files) makeRoom(d *disk) {
 		return
 	}
 	for _, g := range f.held() {
-		// otherwise it would be unpacked again
+		// an archive whose decoder is closed would be unpacked again
 		if !g.unlinked && (g.contents == nil || g.contents.r == nil) {
 			g.Close()
 		}
@@ -95,7 +95,7 @@ func (f *files) written() (pos int64) {
 func (f *files) progress() progress {
 	p := progress{exists: f.cur != nil}
 	for _, g := range f.held() {
-		p.rest += max(0, p.size-p.off) // the newest before g
+		p.rest += max(0, p.size-p.off) // unread bytes of the file before g, which is older
 		p.newest, p.off, p.size = g.id, g.off, g.size
 	}
 	return p

@@ -158,8 +158,8 @@ func (g *generation) seek(off int64) error {
 
 // lines calls emit with the whole lines added since the last call: at most what fits into buf, or
 // one longer line in parts. quiet marks lines that are not to be printed. lines reports whether
-// there may be more. The error is errTruncated if bytes that were read have changed, or one of emit
-// or of reading.
+// there may be more. The error is errTruncated if bytes that were read have changed, or an error of
+// emit or of a read.
 func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	if g.contents != nil {
 		return g.unpackedLines(ctx, buf, emit)
@@ -182,7 +182,8 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		switch {
 		case err == nil:
 			g.largest = size
-		case errors.Is(err, errTruncated): // they are new content; the next look detects this again
+		// with the old time, the next look detects the truncation again
+		case errors.Is(err, errTruncated):
 			g.mtime = last
 			fallthrough
 		default:

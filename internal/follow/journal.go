@@ -57,7 +57,7 @@ type savedSource struct {
 	// oldest first; the last one has the name, or had it last
 	Reading []savedReading `json:"reading,omitempty"`
 	Read    []lineage.Mark `json:"read,omitempty"` // files that are not to be read again
-	// of the sink, for the lines after all of them
+	// context of the sink for the lines after all files in Reading
 	Context string `json:"context,omitempty"`
 	// path of the file, with symbolic links resolved
 	RealPath string `json:"real,omitempty"`

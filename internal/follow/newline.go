@@ -14,8 +14,8 @@ var (
 )
 
 // newline returns the line end of the file: a UTF-16 one if the file begins with a UTF-16 byte
-// order mark, and nil if its name is that of a compressed file, whose bytes are not lines, and are
-// emitted unchanged.
+// order mark, and nil if the file has the name and the first bytes of a compressed file, whose
+// bytes are emitted unchanged.
 func (g *generation) newline() []byte {
 	switch {
 	case g.namedArchive && g.isCompressed():
@@ -63,8 +63,9 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	return 0
 }
 
-// isControl reports whether text never contains r. If a file has unpack.TextRun other characters in
-// UTF-16 but no line end, it no longer holds UTF-16; its reader applies the same rule.
+// isControl reports whether plain text never contains r. Text in UTF-16 has NUL bytes: if
+// unpack.TextRun bytes have no control character, the file no longer holds UTF-16, and a line feed
+// among them is a line end. The file's reader applies the same rule.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

@@ -131,7 +131,7 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 			return nil, lineage.ErrLater
 		}
 		return nil, err
-	// it was replaced, perhaps by one with its inode
+	// the archive was replaced, perhaps by a file with the same inode
 	case g.id != f.ID || !g.mtime.Equal(f.ModTime):
 		g.Close()
 		s.attention = true

@@ -33,7 +33,8 @@ func (e sinkError) Unwrap() error { return e.error }
 
 func isSinkError(err error) bool { _, ok := errors.AsType[sinkError](err); return ok }
 
-// write writes p to the sink, after a call of Quiet if that has changed.
+// write writes p to the sink, after a call of Quiet if quiet has changed. A sink without Quiet gets
+// no quiet lines.
 func (o *outlet) write(p []byte, quiet bool) error {
 	if o.Quiet == nil && quiet || len(p) == 0 {
 		return nil

@@ -161,7 +161,8 @@ func (r *run) arm() {
 }
 
 // requestSnapshots is called when the timer fires. It requests snapshots from the sources that have
-// printed something, or writes those it has.
+// printed something. If it has already waited for them, it writes the checkpoint without the
+// missing ones.
 func (r *run) requestSnapshots() {
 	switch r.state {
 	case asking:

@@ -79,7 +79,7 @@ type resumption struct {
 // resume continues at the place of the checkpoint, and reports whether there is a file to read.
 func (s *source) resume() (bool, error) {
 	saved := *s.origin.saved
-	// nothing was looked at
+	// an empty entry: the earlier run has not looked at any file
 	if len(saved.Reading) == 0 && saved.Context == "" && saved.Beside == nil {
 		s.origin.saved, s.origin.start, s.origin.since = nil, Beginning, s.f.saver.since
 		return s.begin()

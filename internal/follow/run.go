@@ -335,7 +335,7 @@ func (r *run) tick() {
 }
 
 // rests returns the number of intervals until a tick has something to do. If all files are idle and
-// have events, this is the next look at all of them.
+// have events, it is the number until the next look at all of them.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1

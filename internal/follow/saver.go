@@ -44,8 +44,9 @@ type saver struct {
 	since   time.Time              // time of the loaded checkpoint, minus clockStep
 
 	mu      sync.Mutex
-	sources map[string]entry // those whose output was taken by its reader, by path
-	changed map[string]bool  // paths whose entry is not in the file yet; whether its siblings are not
+	sources map[string]entry // valid entries, whose output was taken by its reader, by path
+	// paths of entries to be written; true if their siblings are to be written, too
+	changed map[string]bool
 	// entries whose output may not have been taken, by path, oldest first
 	waiting  map[string][]waiting
 	held     int            // bytes of the entries in waiting
@@ -134,13 +135,13 @@ func (w *saver) read() error {
 	return nil
 }
 
-// again reports what is wrong with the checkpoint, if lines may be printed again because of that.
+// again reports a problem of the checkpoint that may cause lines to be printed again.
 func (w *saver) again(format string, args ...any) {
 	text := fmt.Sprintf("the checkpoint %s "+format+"; lines may be printed again", append([]any{w.path}, args...)...)
 	w.notify(Event{Message: text, Again: true})
 }
 
-// parseEntry parses an entry of a journal, and what it lists beside the name, if anything.
+// parseEntry parses an entry of a journal. beside are the siblings in it, nil if it has none.
 func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error) {
 	if err = json.Unmarshal(raw, &s); err == nil && beside != nil {
 		err = json.Unmarshal(beside, &s.Beside)
@@ -454,7 +455,7 @@ func (w *saver) report(err error) error {
 	if err != nil {
 		w.failures++
 		err = fmt.Errorf("write the checkpoint %s: %w", w.path, wording.Cause(err))
-		if !w.failing && !errors.Is(err, errInUse) { // which ends Run
+		if !w.failing && !errors.Is(err, errInUse) { // errInUse ends Run
 			w.notify(Event{Message: err.Error() + "; retrying"})
 		}
 	}

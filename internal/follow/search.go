@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A search finds the files of a source: those beside the name, their archives and copies, and which
-// of them continues which.
+// A search finds the files of a source: the siblings of its file, their archives and copies. It
+// decides which file continues which.
 type search struct {
 	*shared
 	lineage  *lineage.Log // which of the siblings are to be read
@@ -156,8 +156,8 @@ func (s *search) sortAhead(f *files, g *generation, beside *family) {
 }
 
 // resolve records the path of g, to which the name leads, with symbolic links resolved. held are
-// the open files. If the name leads to another file by now, the next search has to begin at the
-// path before.
+// the open files. If the name leads to another file by now, the recorded path stays: the next
+// search has to begin there.
 func (s *search) resolve(g *generation, held []*generation) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil || g == nil {

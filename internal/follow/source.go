@@ -61,7 +61,7 @@ type origin struct {
 	saved    *savedSource // entry in the checkpoint, until its files are found
 	searches int          // repeated searches for the last file of saved; at most maxTries
 
-	start Start // without an entry
+	start Start // where reading begins without an entry
 	// time of a checkpoint that does not list the name: files written later are new, rotated ones
 	// too
 	since time.Time
@@ -364,7 +364,8 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // sink of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	// a file that has lost the name may have late lines: it is then younger than those after it
+	// a file that has lost the name may have late lines, and would then look younger than the files
+	// after it
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
 		s.search.lineage.LastChange = g.mtime
 	}
@@ -454,7 +455,7 @@ func (s *source) finish(buf []byte, suspend, end bool) error {
 	}
 	var errs []error
 	if suspend {
-		// their sinks get no more lines: the next run has new sinks for late lines
+		// close the sinks of rotated files: the next run has new sinks for late lines
 		for i, g := range s.old {
 			if g.out != s.out {
 				s.dirty = true

@@ -10,7 +10,7 @@ import (
 
 // Stats are the numbers of a Follower at one moment. Totals count from [New] on.
 type Stats struct {
-	Files     int   // names of Options.Names, and names that match a pattern, that lead to a file
+	Files     int   // followed names that lead to a file
 	ReadBytes int64 // total of bytes passed to sinks to be printed
 
 	// LagBytes is the number of bytes in the files that were not passed to a sink yet, including

@@ -169,8 +169,8 @@ func (w *watcher) event(e fsnotify.Event) {
 type named struct {
 	id   lineage.ID // file that had the name at the last event that found one
 	away lineage.ID // last file that was renamed to another name
-	// until the first event, the file that had the name when the events were requested; if it got
-	// the name after that, it has an event, too
+	// file that had the name when the events were requested; zero after the first event. If it got
+	// the name just after the request, an event reports it too, but it is not a new file
 	first lineage.ID
 }
 
