@@ -16,7 +16,7 @@ type candidate struct {
 	content Content
 }
 
-// sortByAge sorts files from the oldest to the youngest. Among those whose names differ in numbers
+// sortByAge sorts files from the oldest to the youngest. Among files whose names differ in numbers
 // only, the numbers decide, so that the order survives a clock that is set back, and files of the
 // same clock tick. Files of several shapes of names are merged by the time of their last change: a
 // file that is older than another one of its shape was last changed before that, whatever its own

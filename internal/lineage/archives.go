@@ -49,7 +49,8 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 		switch {
 		case err != nil, !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
-		// the next search compares it again: the other file may be gone before it is held
+		// c is not left out: if the plain file is removed before it is open, the next search needs
+		// c
 		case twin:
 		case archived:
 			l.LeaveOut(f)

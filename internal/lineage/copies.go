@@ -20,7 +20,8 @@ type Truncated struct {
 // files that are older than the file. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
-	// g was replaced if another file has the name, so a file may be a later one and not a copy
+	// if another file has the name, the file was replaced: files beside it may be later ones, not
+	// copies
 	replaced := now == nil || now.State().ID != old.ID
 	rest := -1
 	for _, f := range beside.Files {
@@ -66,7 +67,7 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 		}
 		continued = continued || again
 	}
-	// of many files, only the last marks are kept: archives were compared before
+	// after the comparison with archives, which needs the marks that prune drops
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
 	l.family = beside // so that the next run knows the copies

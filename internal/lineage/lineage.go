@@ -3,8 +3,8 @@
 // others must be read.
 //
 // Its inputs are listings and a checkpoint. Files are opened by its [Opener] alone; it starts no
-// goroutine and reads no clock. It compares files by their first bytes and those before the place
-// up to which lines were read.
+// goroutine and reads no clock. It compares files by their first bytes, and by the bytes before the
+// place up to which lines were read.
 package lineage
 
 import (

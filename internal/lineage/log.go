@@ -57,8 +57,8 @@ func (p Predecessor) wasCopied(c Content) bool {
 }
 
 // Successors opens the unread files beside the name that are younger than before, except now, the
-// file to which the name leads. It claims none of them. held are the open files, and rotated those
-// among them that are read only for late lines. later reports whether some archives may still be
+// file to which the name leads. It claims none of them. held are the open files, and rotated the
+// open files that are read only for late lines. later reports whether some archives may still be
 // written, so that the search must be repeated.
 func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(open, beside, before, now, rotated)
@@ -69,9 +69,9 @@ func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, befor
 	return append(unseen, archives...), later
 }
 
-// Take records what beside shows, after a check that its files still exist. It claims those files
-// in unseen that no other log reads, and returns them and the files that were read and closed and
-// have grown since.
+// Take records the files in beside; the caller has checked that they still exist. It claims the
+// files in unseen that no other log reads. It returns them, and the files that have grown since
+// they were read and closed.
 func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
@@ -174,8 +174,8 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 
 // SortByAge sorts the files from the oldest to the youngest. The files in reading are older; if
 // they are not in beside, they were removed, and another file may have their last known name.
-// target is the path to which a symbolic link led before, or "": it leads to higher and higher
-// numbers.
+// target is the path to which a symbolic link led before, or "". The files to which a link leads in
+// turn have rising numbers.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {

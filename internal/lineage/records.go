@@ -12,7 +12,7 @@ import (
 
 // Records list the files that the logs read, have read or must not read. A file that exists has a
 // record, a file that no longer exists a mark. Archives that a log does not read are in
-// Log.leftOut, and the part of all this that the next run needs is in Checkpoint. Records are safe
+// Log.leftOut. [Log.Entry] returns the part of all this that the next run needs. Records are safe
 // for concurrent use.
 type Records struct {
 	mu   sync.Mutex
@@ -259,8 +259,9 @@ func (l *Log) ignore(open Opener, c File) bool {
 	return true
 }
 
-// prune replaces the records of files that l has read and that are neither in there nor the file
-// now by marks. If there is partial it does nothing: a file that reappears would be read again.
+// prune replaces records by marks: the records of files that l has read, and that are neither in
+// the family nor the current file now. It does nothing if the family is partial: a file that
+// reappears would be read again.
 func (l *Log) prune(there *Family, now Content) {
 	if there.Partial {
 		return
