@@ -2,9 +2,9 @@ package cli
 
 import "strings"
 
-// BashWords returns a function for bash that reads the words of the line without the
-// bash-completion package: the library's own script calls a function of that package. Readline
-// separates words at = and : too; the function joins words that belong together.
+// BashWords returns a bash function that reads the words of the command line. It replaces the one
+// in the library's script, which needs the bash-completion package. Readline separates words at =
+// and : too; the function joins words that belong together.
 func BashWords(program string) string {
 	return strings.ReplaceAll(bashWords, "PROGRAM", program)
 }

@@ -11,7 +11,7 @@ const (
 	HelpWidth  = 80 // columns
 )
 
-// Page returns what cmd --help prints.
+// Page returns the help page of cmd.
 func (p *Program[V]) Page(cmd *Command) string {
 	var b strings.Builder
 	if cmd.Name == "" {
@@ -124,7 +124,8 @@ func (f *Flag[V]) FullText() string {
 	return f.Text + "; " + f.More
 }
 
-// remarks returns the text after that: whether the flag is repeatable, and its default value.
+// remarks returns the text that follows FullText: whether the flag is repeatable, and its default
+// value.
 func (f *Flag[V]) remarks() string {
 	var remarks []string
 	if isRepeated(f.Value(new(V)).Type()) {

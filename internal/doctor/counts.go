@@ -33,7 +33,7 @@ type Counts struct {
 
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
 	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
-	bases  []filter.Base   // that only calls show
+	bases  []filter.Base   // bases of files that only calls prove
 	taken  map[string]bool // paths of the files of --image that were taken for modules
 }
 
@@ -182,7 +182,7 @@ func shortName(u symbolize.Unresolved) string {
 }
 
 // Proofs returns a line about the proofs of the answers for raw backtraces, one about each base
-// that only calls show, and one about addresses at which there is no code; each only if there are
+// that only calls prove, and one about addresses at which there is no code; each only if there are
 // any.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string

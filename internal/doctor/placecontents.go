@@ -72,7 +72,8 @@ type root struct {
 	Faults []buildid.Attempt // what cannot be read at or below Path
 }
 
-// rootsOf describes the paths of p in their order. An error means that its walk ended early.
+// rootsOf describes the paths of p in their order. An error means that the walk of the paths has
+// ended early.
 func rootsOf(ctx context.Context, p *buildid.SymbolPath) (all []root, err error) {
 	walked := access.BuildID(p).(interface {
 		Roots(ctx context.Context, visit func(path string, files int, id buildid.ID, faults []buildid.Attempt)) error

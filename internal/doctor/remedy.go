@@ -161,7 +161,8 @@ func (r *remedier) installs(n needs) []string {
 	if installed, err := installers(r.lists, n.without); err == nil {
 		packages = append(packages, installed...)
 	}
-	if len(packages) == 0 || r.s.NoDefaultDebugDirs { // their files go to the system's folder
+	// packages install debug files in the system's folder
+	if len(packages) == 0 || r.s.NoDefaultDebugDirs {
 		return nil
 	}
 	slices.Sort(packages)

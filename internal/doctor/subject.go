@@ -122,7 +122,7 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("outside of the file, whose addresses are 0x%x to 0x%x", e.low, e.high-1)
 }
 
-// next returns advice about other kinds of address that it may be.
+// next returns advice about other kinds of addresses that e.addr may be.
 func (e *OutsideError) next() string {
 	switch {
 	case e.addr < e.low:

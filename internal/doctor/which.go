@@ -116,8 +116,8 @@ func (b *Build) bits() int64 {
 // fits reports whether the evidence is enough to tell this file from the other builds.
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
-// WriteBuilds writes which of the builds has written the log called label, and reports whether it
-// is exactly one. addresses is the number of addresses in the log that have no name without the
+// WriteBuilds writes the builds that fit, or may fit, the log called label, and reports whether
+// exactly one fits. addresses is the number of addresses in the log that have no name without the
 // builds.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
