@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Collection collects the findings of a run from all its inputs and merges equal ones: findings
-// of two processes are equal if they have one fingerprint, and equally many findings before them in
-// their process have it. It is for one goroutine.
+// A Collection collects the findings of a run from all its inputs and merges equal ones. Findings
+// of two processes are equal if they have the same fingerprint, and the same number of earlier
+// findings of their process have it, too. A Collection is for one goroutine.
 type Collection struct {
 	// Left is the number of findings that were left out, because the budget had no memory for
 	// them. A gate must not pass then.
@@ -21,7 +21,7 @@ type Collection struct {
 	equal     map[string]*equalFindings // by fingerprint
 	share     report.Share
 	used      map[string]bool   // the suppressions that reports list as used
-	linkage   map[string]string // linkage names by demangled names, of KnowLinkage
+	linkage   map[string]string // linkage names by demangled names, set by KnowLinkage
 }
 
 // A Process is a process that a report is about, or a whole log that names no processes.
@@ -200,8 +200,8 @@ const (
 	linkageSize = 96       // bytes of their entry beside them
 )
 
-// Linkage returns the linkage name of a frame: its own, the one that KnowLinkage has noted for it,
-// or its name if that may be one of a symbol. It returns "" if none is known.
+// Linkage returns the linkage name of a frame: its own, the name that KnowLinkage has noted, or the
+// frame's name if that may be a symbol's. It returns "" if none is known.
 func (s *Collection) Linkage(f *TraceFrame) string {
 	switch {
 	case f.Linkage != "" && f.Linkage != f.Func:
@@ -227,8 +227,8 @@ func (x *Finding) occur(process int, count uint64) {
 // run has.
 func (x *Finding) ID() string { return x.Fingerprint + ":" + strconv.Itoa(x.Ordinal) }
 
-// Bytes of a finding beside its strings: its entry and that of its process, and the finding itself;
-// of a frame, and of a reference to one.
+// Approximate bytes, without strings, of the entry for a process that had a finding, of a finding,
+// of a frame, and of a reference to a frame.
 const (
 	entrySize = 128
 	baseSize  = 512
@@ -236,7 +236,7 @@ const (
 	refSize   = 8
 )
 
-// size returns the approximate bytes of the finding, except those that are kept.
+// size returns the approximate bytes of the finding, except of frames that are already counted.
 func (x *Finding) size() int64 {
 	n := baseSize + entrySize + len(x.Message)
 	for _, d := range x.Detail {

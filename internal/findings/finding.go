@@ -20,7 +20,7 @@ type Finding struct {
 	// Traces are the stacks, beginning with the error's. A finding may have none.
 	Traces []Trace
 
-	Bytes  uint64 // that a leak has lost, 0 for other kinds
+	Bytes  uint64 // bytes that a leak has lost, 0 for other kinds
 	Blocks uint64 // blocks of memory that a leak has lost
 
 	// Detail are lines of the report that no other field has, for people; at most 16.
@@ -92,7 +92,7 @@ type TraceFrame struct {
 	IsOwn   bool       // the program's own, not of its system; Identify sets it
 
 	identified identified // by Identify
-	counted    bool       // its bytes are those of a finding that a Collection has kept
+	counted    bool       // a Collection has counted its bytes
 }
 
 // Refer returns references to frames.
@@ -150,7 +150,7 @@ func (x *Finding) Place() *TraceFrame {
 		}
 	}
 	switch own := x.OwnFrame(); {
-	case own != nil: // the line of a system frame says nothing about the program
+	case own != nil: // the line of a system frame does not show where the program is at fault
 		return own
 	case lined != nil:
 		return lined
@@ -158,9 +158,9 @@ func (x *Finding) Place() *TraceFrame {
 	return frames[0]
 }
 
-// Identify marks the own frames by the rules of own, and computes the fingerprint: that of the
-// first trace (see Stack.fingerprint) after the fields source/version, tool, kind, message class,
-// and the kind of memory. The message class is the message with N for each number and address.
+// Identify marks the own frames by the rules of own, and computes the fingerprint of the fields
+// source/version, tool, kind, message class and kind of memory, followed by the first trace (see
+// Stack.fingerprint). The message class is the message with N for each number and address.
 func (x *Finding) Identify(own *Own) {
 	x.Own = -1
 	var stack Stack
@@ -206,7 +206,7 @@ func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 	f.IsOwn = judge.is(link, f.File, f.Object)
 	known := identified{done: true, own: judge.own, source: source, object: f.Object}
 	switch {
-	case f.Named() && source != FromValgrind: // whose input may have names without linkage names
+	case f.Named() && source != FromValgrind: // other inputs may have names without linkage names
 		known.name = StableName(&symbolize.Frame{Linkage: loggedName(&f.Frame)})
 	case f.Named():
 		known.name = StableName(&f.Frame)

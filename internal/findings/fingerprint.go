@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The number of frames of a fingerprint, and the bound of each name in bytes: of a longer name of
-// C++ the beginning is used.
+// The number of frames of a fingerprint, and the bound of each name in bytes: longer C++ names are
+// cut.
 const (
 	ownFrames   = 8 // the innermost own frames
 	namedFrames = 4 // the innermost frames with a name, if none is own
@@ -48,7 +48,7 @@ func (s *Stack) isFull(own bool) bool {
 	return s.named.n == namedFrames && (!own || s.own.n == ownFrames)
 }
 
-// add adds a frame by its stable name, or empty if it has none, and the base name of its object file.
+// add adds a frame. name is its stable name, or empty; object is the base name of its object file.
 func (s *Stack) add(name, object string, own bool) {
 	if s.isFull(own) {
 		return
@@ -74,9 +74,9 @@ func (s *Stack) add(name, object string, own bool) {
 //
 // It is the first 16 bytes of the SHA-256 hash of the fields and of names of frames, with a NUL
 // between each two: the stable names of the 8 innermost own frames, in which a function appears
-// once; without an own frame, those of the 4 innermost frames with a name. An own frame without a
-// name has the base name of its object file in its place; so have the frames of a stack without any
-// name. It has no line, column, address, folder, size, thread or process.
+// once; without an own frame, those of the 4 innermost frames with a name. The base name of the
+// object file replaces the name of an own frame without a name, and of all frames in a stack
+// without names. The fingerprint has no line, column, address, folder, size, thread or process.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {

@@ -30,9 +30,9 @@ type OwnRule struct {
 // /usr/src (except app and myapp there), /usr/local/go/src or /rustc, if it is a relative path into
 // csu, sysdeps or elf, the folders of glibc, or if it is in the source tree of a sanitizer; if its
 // object is a runtime by its base name, such as libc.so.6; if its object is below /lib or /usr/lib
-// and its source file is unknown, a relative path, or below /build; if its function is one of those
-// that call main; and if its source file is unknown and its function is one that sanitizers
-// intercept, such as malloc and memcpy.
+// and its source file is unknown, a relative path, or below /build; if its function is one that
+// calls main; and if its source file is unknown and its function is one that sanitizers intercept,
+// such as malloc and memcpy.
 type Own struct {
 	globs []*regexp.Regexp
 	own   []bool // which globs name own files
@@ -101,8 +101,9 @@ func (o *Own) Is(function, file, object string) bool {
 	return !isSystemFunction(function, file) && !isSystemPlace(file, object)
 }
 
-// A frameJudge is an Own for the frames of a stack. Successive frames are often of one place, whose
-// verdict it remembers: finding it takes a third of the time of a finding.
+// A frameJudge is an Own for the frames of a stack. Successive frames often have the same source
+// file and object, so it remembers their verdict: the built-in rule takes a third of the time for a
+// finding.
 type frameJudge struct {
 	own          *Own
 	file, object string
@@ -162,7 +163,9 @@ func isSystemPlace(file, object string) bool {
 }
 
 // isInterceptor reports whether function is the linkage or demangled name of a function that a
-// sanitizer's runtime has in place of that of the C library. LLVM links the runtime into the program.
+// sanitizer's runtime provides: a replacement for one of the C library, such as malloc, an operator
+// new or delete, or a function of the runtime's own. LLVM links the runtime into the program, so
+// the object does not identify it.
 func isInterceptor(function string) bool {
 	switch function {
 	case "malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",

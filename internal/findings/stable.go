@@ -8,9 +8,9 @@ import (
 )
 
 // StableName returns the linkage name of a function without the parts that depend on the build: the
-// version of a symbol, the suffixes with which compilers mark clones of a function, and the hash of
-// a name of Rust. A function of C++ that no other unit can call has its name without namespace,
-// class and arguments: GCC records nothing else of it if it is inlined.
+// version of a symbol, the suffixes with which compilers mark clones of a function, and the hash in
+// a Rust name. For a C++ function that no other unit can call, it returns the name without
+// namespace, class and arguments: GCC records nothing else of it if it is inlined.
 func StableName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
 	if i := strings.Index(name, " [clone "); i > 0 {
@@ -62,9 +62,9 @@ func loggedName(f *symbolize.Frame) string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// isInternal reports whether a mangled name may be that of a function with internal linkage: a
-// static one, one of an unnamed namespace, one in a function, or the instance of a template for a
-// lambda or a local type. For other names it is seldom true, which makes their stable name shorter.
+// isInternal reports whether a mangled name may belong to a function with internal linkage: static,
+// in an unnamed namespace, local to a function, or the instance of a template for a lambda or a
+// local type. For other names it is seldom true, which makes their stable names shorter.
 func isInternal(mangled string) bool {
 	switch {
 	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):

@@ -30,9 +30,9 @@ func (e *Entry) expired(today time.Time) bool {
 // A Baseline is a file of errors that are accepted, one in a line. Its zero value is empty.
 //
 // The first line is heading and the sources of the errors. A line of an error has fields with a TAB
-// between each two: fingerprint, kind, function, file, program; then there may be any others, of
-// which until=2027-03-01 is the last day on which the error is accepted. Lines of errors are sorted.
-// All other lines are comments, which move with the next line of an error.
+// between each two: fingerprint, kind, function, file, program; further fields may follow. One of
+// these, until=2027-03-01, is the last day on which the error is accepted. Lines of errors are
+// sorted. All other lines are comments, which move with the next line of an error.
 type Baseline struct {
 	sources string
 	lines   []baselineLine // by their order in the file, without the first line
@@ -134,8 +134,8 @@ func isFingerprint(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Entries returns the accepted errors. Of a file that was merged there may be several entries for
-// one fingerprint.
+// Entries returns the accepted errors. A file that was merged may have several entries with one
+// fingerprint.
 func (b *Baseline) Entries() (all []Entry) {
 	for i := range b.lines {
 		if b.lines[i].Fingerprint != "" {
@@ -145,9 +145,9 @@ func (b *Baseline) Entries() (all []Entry) {
 	return all
 }
 
-// Update makes all the accepted errors. The lines of those that b has already stay as they are,
-// with their dates; lines of other errors are removed unless keep is set, comments are kept. sources
-// are the sources of the errors, and change nothing if there are none.
+// Update sets the accepted errors to all. Errors that b already has keep their lines, with their
+// dates. Lines of other errors are removed unless keep is set; comments are kept. sources are the
+// sources of the errors; if there are none, b keeps its sources.
 func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	if len(sources) > 0 {
 		b.sources = strings.Join(sources, " ")

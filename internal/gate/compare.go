@@ -21,7 +21,7 @@ const (
 // Findings with equal fingerprints count as one, however often they occur.
 type Comparison struct {
 	New  []Change // in the order of the findings
-	Same int      // number of fingerprints
+	Same int      // number of fingerprints that were known before
 	Gone []Entry  // known before, and not found; in the order of the entries
 
 	states map[string]State // by fingerprint
@@ -91,10 +91,10 @@ func (c *Comparison) State(x *findings.Finding) State {
 	return c.states[x.Fingerprint]
 }
 
-// Identified reports whether the fingerprint of a finding is of the names of functions: one of its
+// Identified reports whether the fingerprint of a finding contains names of functions: one of its
 // own frames has a name, or one of its frames if none is its own. An error that a log reports with
-// its source line, without a stack, is identified by the file. Otherwise the fingerprint is that
-// of all findings of this kind in an object file, and cannot show that the finding is known.
+// its source line, without a stack, is identified by the file. Otherwise all findings of this kind
+// in an object file have the same fingerprint, which cannot show that the finding is known.
 func Identified(x *findings.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false

@@ -22,8 +22,9 @@ type Run struct {
 
 const shown = 3 // findings, files or processes that a reason lists
 
-// Reasons returns why the run fails a gate on kinds: a line for people for each kind of reason. There
-// are none if it passes. What is missing, and findings that cannot be identified, fail by themselves.
+// Reasons returns why the run fails a gate on kinds: a line for people for each kind of reason. It
+// returns none if the run passes. Findings that may be missing, and findings that cannot be
+// identified, are reasons of their own.
 func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	if kinds.None() {
 		return nil

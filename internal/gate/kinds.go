@@ -14,12 +14,12 @@ import (
 // themselves: not memory that is still reachable, nor memory that only lost memory refers to.
 type Kinds struct {
 	set      bool
-	patterns []string // each is of path.Match, for a kind or for tool/kind
+	patterns []string // patterns of path.Match, each for a kind or for tool/kind
 	all      bool
 	none     bool
 }
 
-// None reports whether no finding fails the gate, and no report either.
+// None reports whether the gate is off: neither a finding nor a missing report fails it.
 func (k *Kinds) None() bool { return k.none }
 
 // Has reports whether the finding is of one of the kinds.
@@ -36,8 +36,8 @@ func matches(pattern, kind string) bool {
 }
 
 // ParseKinds parses all, none, or kinds with commas between them; * and ? stand for any bytes, and
-// TOOL/KIND is of one tool. It returns those that match no known kind, too: a gate on a kind that is
-// misspelt would never fail. Any kind of sp-rtrace is known, since its reports name their own.
+// TOOL/KIND is a kind of one tool. It also returns the words that match no known kind: a gate on a
+// misspelt kind would never fail. Any kind of sp-rtrace is known, since its reports name their own.
 func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 	k.set = true
 	for word := range strings.SplitSeq(words, ",") {
@@ -108,9 +108,10 @@ func (k *Kinds) NotOfValgrind() string {
 	return ""
 }
 
-// nearKind returns the known kind that differs from word by its case, by marks between its words, by
-// one or two letters, or by its end; "" if there is none. If the kind is known, it is the tool that
-// differs by its case. For the name of a tool it returns TOOL/*.
+// nearKind returns the known kind that differs from word by its case, by marks between its words,
+// by one or two letters, or by its end; "" if there is none. For a known kind whose tool is not
+// in lower case, it returns the word with the tool in lower case. For the name of a tool it returns
+// TOOL/*.
 func nearKind(word string) string {
 	if tool, kind, ok := strings.Cut(word, "/"); ok {
 		if lower := strings.ToLower(tool) + "/" + kind; lower != word && isKnown(lower) {

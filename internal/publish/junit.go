@@ -60,7 +60,7 @@ type suite struct {
 	errors   int
 }
 
-// A testCase is a process, or in the other form a finding.
+// A testCase is a process, or with JUnitOptions.ByFinding a finding.
 type testCase struct {
 	process *findings.Process
 	all     []*findings.Finding // findings that make it fail
