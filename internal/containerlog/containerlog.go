@@ -161,7 +161,8 @@ func (f *File) Write(b []byte) (int, error) {
 	}
 }
 
-// write writes b. start is set at the beginning of a line: the file may then be another one.
+// write writes b. start is set at the beginning of a line: only there does it look for a new file
+// at the path.
 func (f *File) write(b []byte, start bool) (int, error) {
 	if start && !f.out.isAt(f.path) {
 		next, err := open(f.path)

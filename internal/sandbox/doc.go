@@ -18,8 +18,8 @@ type Policy struct {
 	// exist is left out, and remains unwritable if it is created later.
 	Write []string
 
-	// Devices lists folders with devices, such as serial ports, that the process opens for reading and
-	// sets up. Write does not do so.
+	// Devices lists folders with devices, such as serial ports, that the process opens for reading
+	// and sets up. Write does not keep the right to set them up.
 	Devices []string
 
 	// Network keeps connections to other programs over TCP and UDP.
@@ -28,8 +28,9 @@ type Policy struct {
 	// Local keeps connections to sockets with a path.
 	Local bool
 
-	// Listen keeps binding and listening on ports of TCP and UDP, Sockets the same on sockets in these
-	// folders, which the process makes and removes. Either keeps accepting connections.
+	// Listen keeps binding and listening on TCP and UDP ports. Sockets lists folders in which the
+	// process makes and removes sockets, and keeps binding and listening on these. Either keeps
+	// accepting connections.
 	Listen  bool
 	Sockets []string
 

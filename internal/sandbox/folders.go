@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Caches are the folders of the caches of a run. A folder in a Make field is made if it does not
-// exist: one that is made later is not writable.
+// Caches are the folders of the caches of a run. With MakeIndex or MakeDownloads, Folders makes the
+// folder if it does not exist: a folder that is made later is not writable.
 type Caches struct {
 	Index, Downloads         string // empty: none
 	MakeIndex, MakeDownloads bool
 	Servers                  bool // files are downloaded
 }
 
-// Folders returns those that exist, and the one for temporary files if it takes the place of a cache,
-// or of a download that is not complete.
+// Folders returns the folders that exist, and the folder for temporary files if there is no folder
+// of indexes, or if files are downloaded.
 func (c *Caches) Folders() (dirs []string) {
 	usable := func(dir string, makes bool) bool {
 		if dir == "" {

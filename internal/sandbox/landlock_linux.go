@@ -39,7 +39,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_REFER |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
-	// onFiles are those of writing that a rule for a file can keep.
+	// onFiles are the rights in writing that a rule for a file can keep.
 	onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
 	// binding are the rights that are kept in the folders of sockets.
@@ -144,7 +144,7 @@ func keep(ruleset uintptr, path string, rights uint64) {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= onFiles
 	}
-	if rights == 0 { // for a file, or of a version that this kernel does not know
+	if rights == 0 { // a file has none of the rights, or this kernel does not know them
 		return
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}

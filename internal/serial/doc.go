@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// DefaultRate is the rate of a port in baud if the operator gives none: that of the consoles of
-// ESP-IDF, Zephyr, NuttX and Linux.
+// DefaultRate is the rate of a port in baud if the operator gives none: the rate of ESP-IDF,
+// Zephyr, NuttX and Linux consoles.
 const DefaultRate = 115200
 
 // lookAgain is how often a missing port is looked for.
@@ -37,13 +37,13 @@ type Port struct {
 
 	limited  bool // a port that was never open is looked for no longer than patience
 	patience time.Duration
-	missed   time.Duration // for which it was looked for
+	missed   time.Duration // time for which it was looked for
 
 	found    bool      // the port was open once: what it lacks now, it may have again
 	awaited  bool      // it was reported that the port is waited for
 	opened   time.Time // when it was opened last
 	lacks    error     // why it could not be opened the last time
-	told     error     // the last of these that was reported
+	told     error     // the last value of lacks that was reported
 	ordinary bool      // the file is not a serial port, and ends like any other
 
 	mu     sync.Mutex
@@ -86,7 +86,8 @@ func (p *Port) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		p.drop()
-		// A port that ends as soon as it is open, such as one that was hung up, is not opened all the time.
+		// A port that ends as soon as it is open, for instance after a hang-up, is opened again
+		// only after a pause.
 		if time.Since(p.opened) < p.again && !p.sleep() {
 			return 0, io.EOF
 		}
@@ -137,9 +138,9 @@ func (p *Port) current() (*os.File, error) {
 	return file, nil
 }
 
-// await reports once that the port is waited for, and why it cannot be opened if it is there, unless
-// that ends within the time after which it is looked for again: its rights are set a moment after the
-// port is there.
+// await reports once that the port is waited for. Later it reports why the port cannot be opened,
+// once two tries in a row have the same error: the rights of a port are set a moment after the port
+// appears.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks

@@ -20,9 +20,9 @@ const (
 	majorOwn    = 5 // /dev/tty, /dev/console, /dev/ptmx
 )
 
-// Names reports whether path leads to a serial port: a terminal device other than those of this
-// process. A missing path in /dev or /dev/serial may become one. Below other folders of /dev, such
-// as /dev/shm, there are no ports.
+// Names reports whether path leads to a serial port: a terminal device other than the terminals of
+// this process. A missing path in /dev or /dev/serial may become one. Below other folders of /dev,
+// such as /dev/shm, there are no ports.
 func Names(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func configure(fd, rate int) error {
 	return nil
 }
 
-// isAway reports whether err is that of a device that is not plugged in, or restarts.
+// isAway reports whether err means that a device is not plugged in, or restarts.
 func isAway(err error) bool {
 	for _, away := range []error{unix.ENOENT, unix.ENXIO, unix.ENODEV, unix.EIO, unix.EBUSY} {
 		if errors.Is(err, away) {

@@ -100,7 +100,8 @@ func (m *Manager) Alive() error { return m.send("WATCHDOG=1") }
 // Status sets the text that `systemctl status` shows.
 func (m *Manager) Status(text string) error { return m.send(statusLine(text)) }
 
-// Extend asks for d from now on, to complete the start, the reload or the stop that is in progress.
+// Extend requests d more time, from now on, to complete the start, the reload or the stop that is
+// in progress.
 func (m *Manager) Extend(d time.Duration) error {
 	return m.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10))
 }

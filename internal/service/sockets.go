@@ -39,9 +39,9 @@ func (s *Sockets) Names() (all []string) {
 	return all
 }
 
-// Listeners returns listeners on the sockets with a name that accept connections: one for each
-// ListenStream= of the unit. The caller closes them. A later call returns listeners on the same
-// sockets, on which connections have waited in the meantime.
+// Listeners returns listeners on the stream sockets with this name: one for each ListenStream= of
+// the unit. The caller closes them. A later call returns listeners on the same sockets, on which
+// connections have waited in the meantime.
 func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
 	for _, k := range s.all {
 		if k.name != name || !k.stream {
@@ -59,8 +59,8 @@ func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
 	return all, s.missing(name, "ListenStream", len(all))
 }
 
-// PacketConns returns the sockets with a name that receive datagrams: one for each ListenDatagram=
-// of the unit. The caller closes them; a later call returns them again.
+// PacketConns returns the datagram sockets with this name: one for each ListenDatagram= of the
+// unit. The caller closes them; a later call returns them again.
 func (s *Sockets) PacketConns(name string) (all []net.PacketConn, err error) {
 	for _, k := range s.all {
 		if k.name != name || k.stream {
@@ -78,12 +78,12 @@ func (s *Sockets) PacketConns(name string) (all []net.PacketConn, err error) {
 	return all, s.missing(name, "ListenDatagram", len(all))
 }
 
-// Datagrams reports whether there is a socket with a name that receives datagrams.
+// Datagrams reports whether a datagram socket has this name.
 func (s *Sockets) Datagrams(name string) bool {
 	return slices.ContainsFunc(s.all, func(k socket) bool { return k.name == name && !k.stream })
 }
 
-// missing returns the error for a name of which n sockets of a kind were found.
+// missing returns the error for a name with n sockets of the wanted kind; nil unless n is 0.
 func (s *Sockets) missing(name, kind string, n int) error {
 	switch {
 	case n > 0:

@@ -34,8 +34,8 @@ func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
 	}
 }
 
-// TuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC. That
-// of a small heap is small.
+// TuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC.
+// small is the percentage of a small heap.
 func TuneGarbage(small int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(small)

@@ -43,7 +43,8 @@ func unread(f syscall.Conn, socket bool) func() (n int64, ok bool) {
 	return count
 }
 
-// isBroken reports whether the other end of a socket is gone, or that is not known.
+// isBroken reports whether the other end of a socket is gone. It returns true if this cannot be
+// determined.
 func isBroken(fd uintptr) bool {
 	events := []unix.PollFd{{Fd: int32(fd)}} // errors and hang-ups are always reported
 	ready, err := unix.Poll(events, 0)
