@@ -22,8 +22,8 @@ type standard struct {
 
 const anyNumber = 1 << 30 // arguments
 
-// commands is the table of commands, in the order of the help. It is a function because the commands
-// print it.
+// commands is the table of commands, in the order of the help. It is a function because the
+// commands print it.
 func commands() []*command {
 	return []*command{
 		{cli.Command{In: ofFilter, Args: "[flags] [FILE...]", Most: anyNumber, Text: filterText}, filterAll},

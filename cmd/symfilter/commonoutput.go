@@ -123,8 +123,8 @@ func (o *commonOutput) write(b []byte) error {
 	return nil
 }
 
-// endLine ends a line that an earlier run has left unfinished, so that the next one does not continue
-// it.
+// endLine ends a line that an earlier run has left unfinished, so that the next one does not
+// continue it.
 func (o *commonOutput) endLine() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

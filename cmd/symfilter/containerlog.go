@@ -155,8 +155,8 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	return max(codes[0], codes[1]), nil
 }
 
-// containerStream filters one stream of the container, with modules and maps of its own, and returns
-// the exit code.
+// containerStream filters one stream of the container, with modules and maps of its own, and
+// returns the exit code.
 func (r *filterRun) containerStream(in *os.File, log *containerlog.File) int {
 	form := containerlog.CRI
 	if r.c.container.form == "json-file" {

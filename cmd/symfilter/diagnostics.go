@@ -12,9 +12,8 @@ import (
 // diagnosticsASecond bounds the lines that a broken or hostile log can cause on standard error.
 const diagnosticsASecond = 10
 
-// diagnostics prints single lines, at most diagnosticsASecond of each kind in a second unless verbose
-// is set.
-// Its methods are safe for concurrent use.
+// diagnostics prints single lines, at most diagnosticsASecond of each kind in a second unless
+// verbose is set. Its methods are safe for concurrent use.
 type diagnostics struct {
 	w              io.Writer
 	quiet, verbose bool

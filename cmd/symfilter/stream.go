@@ -274,8 +274,8 @@ func (p *pass) silent() {
 
 func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
 
-// stop prints complete lines and ends the engine, which must not be used afterwards. signaled is set
-// if a signal has ended the reading.
+// stop prints complete lines and ends the engine, which must not be used afterwards. signaled is
+// set if a signal has ended the reading.
 func (p *pass) stop(signaled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

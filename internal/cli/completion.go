@@ -85,8 +85,8 @@ func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) 
 }
 
 // filesHere returns the names of the files and folders in the current folder that begin with word,
-// as shells complete them: hidden ones only if word begins with a dot. Names with control characters,
-// which would end a line or a column of the answer, are left out.
+// as shells complete them: hidden ones only if word begins with a dot. Names with control
+// characters, which would end a line or a column of the answer, are left out.
 func filesHere(word string) (names []string) {
 	files, _ := os.ReadDir(".")
 	for _, f := range files {

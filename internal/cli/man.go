@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ManPage renders the tables as a manual page in troff format: the same bytes for the same version and
-// date.
+// ManPage renders the tables as a manual page in troff format: the same bytes for the same version
+// and date.
 func (p *Program[V]) ManPage(version, date string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 %q %q\n.nh\n.ad l\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.nf\n",

@@ -165,8 +165,8 @@ func decode(content []byte) (context []byte, unusable error) {
 	return b.Context, nil
 }
 
-// Save replaces the content of the file by context, an object of JSON. A reader finds either the old
-// content or the new one.
+// Save replaces the content of the file by context, an object of JSON. A reader finds either the
+// old content or the new one.
 func (f *File) Save(context []byte) error {
 	if err := f.save(context); err != nil {
 		return fmt.Errorf("save the context in %s: %w", f.path, err)

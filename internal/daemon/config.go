@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/follow"
 )
 
-// A Config is the contents of a configuration file. [Parse] reads one, and sets missing keys to their
-// defaults.
+// A Config is the contents of a configuration file. [Parse] reads one, and sets missing keys to
+// their defaults.
 type Config struct {
 	Admin   Admin   `yaml:"admin"`
 	Log     Log     `yaml:"log"`

@@ -49,8 +49,8 @@ type house struct {
 	leave   context.CancelFunc
 }
 
-// clock returns the nanoseconds since the start of the daemon, at least 1. It does not jump with the
-// time of the day.
+// clock returns the nanoseconds since the start of the daemon, at least 1. It does not jump with
+// the time of the day.
 func (h *house) clock() int64 { return max(1, int64(time.Since(h.began))) }
 
 // A pipeline carries the lines of one input through the filters of its sessions to one output.

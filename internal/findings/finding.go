@@ -64,9 +64,9 @@ type Trace struct {
 	Role    Role
 	Message string // the line before the frames, which describes what happened there
 
-	// Frames are the frames, the innermost first; an inlined call is a frame of its own. Equal frames
-	// of several findings may be one TraceFrame, which nothing changes after Identify: 30,000 errors of
-	// a program have some 10,000 different frames.
+	// Frames are the frames, the innermost first; an inlined call is a frame of its own. Equal
+	// frames of several findings may be one TraceFrame, which nothing changes after Identify:
+	// 30,000 errors of a program have some 10,000 different frames.
 	Frames []*TraceFrame
 }
 

@@ -15,8 +15,8 @@ const (
 	maxLinkage  = 4 << 10
 )
 
-// A Stack collects the frames of a stack, innermost first, for their fingerprint. Its zero value has
-// none. It keeps the at most 16 names that it needs, whatever the number of frames.
+// A Stack collects the frames of a stack, innermost first, for their fingerprint. Its zero value
+// has none. It keeps the at most 16 names that it needs, whatever the number of frames.
 type Stack struct {
 	own, named, objects frameNames
 }
@@ -27,8 +27,8 @@ type frameNames struct {
 	n     int
 }
 
-// add adds name up to its first NUL, unless the list has it already or has most names. So recursion,
-// of one function or of several that call each other, adds nothing.
+// add adds name up to its first NUL, unless the list has it already or has most names. So
+// recursion, of one function or of several that call each other, adds nothing.
 func (l *frameNames) add(name string, most int) {
 	if l.n == most {
 		return

@@ -27,7 +27,8 @@ func StableName(f *symbolize.Frame) string {
 			name = base
 		}
 	default:
-		// _ZN4core9panicking5panic17h0123456789abcdefE: the hash changes with the compiler's version
+		// _ZN4core9panicking5panic17h0123456789abcdefE: the hash changes with the compiler's
+		// version
 		if n := len(name) - len("17h0123456789abcdefE"); n > 0 && strings.HasPrefix(name[n:], "17h") && name[len(name)-1] == 'E' && isHex(name[n+3:len(name)-1]) {
 			name = name[:n] + "E"
 		}
@@ -36,8 +37,8 @@ func StableName(f *symbolize.Frame) string {
 }
 
 // loggedName returns the name of a function without the parts that depend on the build or on who
-// has named it: its last name, without namespaces, classes and arguments. Frames that were named when
-// they were logged have no linkage names, and demanglers differ in the spelling of arguments.
+// has named it: its last name, without namespaces, classes and arguments. Frames that were named
+// when they were logged have no linkage names, and demanglers differ in the spelling of arguments.
 func loggedName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Func)
 	if name == "" {

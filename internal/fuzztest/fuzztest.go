@@ -53,8 +53,8 @@ const (
 	// wall-clock time: an input that waits for ever uses no processor time
 	wait   = slowdown * 60 * time.Second
 	growth = 256 << 20 // bytes of heap
-	// wall-clock time after which an input is recorded: Go's fuzzer kills a process whose input has not
-	// ended two seconds after the end of the run
+	// wall-clock time after which an input is recorded: Go's fuzzer kills a process whose input has
+	// not ended two seconds after the end of the run
 	slow = time.Second
 )
 

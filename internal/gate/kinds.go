@@ -71,7 +71,8 @@ type UnknownKind struct {
 	Near string // a known kind that may have been meant; "" if none is like it
 }
 
-// knownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in logs.
+// knownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in
+// logs.
 func knownKinds() []string { return slices.Concat(valgrindKinds, LogKinds()) }
 
 // ValgrindKinds returns the kinds of the errors of Valgrind's tools.
@@ -97,8 +98,8 @@ func isOneOf(word string, tools, kinds []string) bool {
 	return is(word, kinds)
 }
 
-// NotOfValgrind returns the first word of a gate that no finding of Valgrind matches; "" if there is
-// none.
+// NotOfValgrind returns the first word of a gate that no finding of Valgrind matches; "" if there
+// is none.
 func (k *Kinds) NotOfValgrind() string {
 	for _, word := range k.patterns {
 		if !isOneOf(word, valgrindTools, valgrindKinds) {

@@ -98,8 +98,8 @@ func (c *class) precision() string {
 // level returns the severity in the words of SARIF.
 func (s severity) level() string { return [...]string{"note", "warning", "error"}[s] }
 
-// weight returns how important a class is: faults before warnings and notes, and among them accesses
-// to memory before others, and leaks last.
+// weight returns how important a class is: faults before warnings and notes, and among them
+// accesses to memory before others, and leaks last.
 func (c *class) weight() int {
 	w := 4 * int(c.severity)
 	if c.memory {

@@ -58,14 +58,14 @@ func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
 
-// GiveUp bounds the time for which Read looks for a port that was not there yet. It must be called before
-// the first Read.
+// GiveUp bounds the time for which Read looks for a port that was not there yet. It must be called
+// before the first Read.
 func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
 
 // Read reads what the device has sent, at least one byte. While the port is away, Read looks for it
-// every second. It returns io.EOF after Close only, and another error if the time of GiveUp is over, or
-// if the port is there and cannot be opened, unless it was open before: then its owner and rights may not
-// be set yet.
+// every second. It returns io.EOF after Close only, and another error if the time of GiveUp is
+// over, or if the port is there and cannot be opened, unless it was open before: then its owner and
+// rights may not be set yet.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()
@@ -94,8 +94,8 @@ func (p *Port) Read(b []byte) (int, error) {
 	}
 }
 
-// sleep waits for the time after which the port is looked for again. It returns false if the port is
-// closed.
+// sleep waits for the time after which the port is looked for again. It returns false if the port
+// is closed.
 func (p *Port) sleep() bool {
 	select {
 	case <-p.closed:

@@ -176,8 +176,8 @@ func priority(level slog.Level) string {
 	}
 }
 
-// oneLine returns text with blanks for control characters. A line break would begin another entry of
-// the journal with any priority, or another assignment in a message to the service manager.
+// oneLine returns text with blanks for control characters. A line break would begin another entry
+// of the journal with any priority, or another assignment in a message to the service manager.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

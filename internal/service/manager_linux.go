@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonic returns the time of CLOCK_MONOTONIC, by which systemd orders reloads and its own signals.
+// monotonic returns the time of CLOCK_MONOTONIC, by which systemd orders reloads and its own
+// signals.
 func monotonic() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -26,8 +26,8 @@ const (
 	maxStatus = 1000 // bytes of a status text: a line of `systemctl status`
 )
 
-// A Manager is the service manager that started this process, as sd_notify(3) describes it. Its zero
-// value is the absence of one: it sends nothing. Many goroutines may use a Manager.
+// A Manager is the service manager that started this process, as sd_notify(3) describes it. Its
+// zero value is the absence of one: it sends nothing. Many goroutines may use a Manager.
 type Manager struct {
 	address  string // address of its datagram socket; empty if it wants no messages
 	watchdog time.Duration
@@ -37,9 +37,9 @@ type Manager struct {
 }
 
 // Connect returns the service manager that the environment names, and removes it from the
-// environment, so that no other program takes itself for the service. The connection is made here: a
-// sandbox may deny it later. An error lists variables that cannot be used; the Manager is usable in
-// spite of it.
+// environment, so that no other program takes itself for the service. The connection is made here:
+// a sandbox may deny it later. An error lists variables that cannot be used; the Manager is usable
+// in spite of it.
 func Connect() (*Manager, error) {
 	m, err := fromEnv(os.Getenv, os.Getpid())
 	m.connect() // if this fails, the first message reports it

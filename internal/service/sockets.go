@@ -105,8 +105,8 @@ func (s *Sockets) Close() {
 	s.all = nil
 }
 
-// inheritedNames returns the names of the sockets that the environment lists for the process pid, in
-// the order of their descriptors.
+// inheritedNames returns the names of the sockets that the environment lists for the process pid,
+// in the order of their descriptors.
 func inheritedNames(getenv func(string) string, pid int) ([]string, error) {
 	if getenv("LISTEN_PID") != strconv.Itoa(pid) {
 		return nil, nil // meant for the program that started this one

@@ -42,8 +42,8 @@ func Release() string {
 	return word
 }
 
-// BuiltAt returns the date of a reproducible build: SOURCE_DATE_EPOCH, or the date of the commit; ""
-// if neither is known.
+// BuiltAt returns the date of a reproducible build: SOURCE_DATE_EPOCH, or the date of the commit;
+// "" if neither is known.
 func BuiltAt() string {
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		return time.Unix(seconds, 0).UTC().Format(time.DateOnly)

@@ -6,9 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap does
-// not pay in a run that ends; a process that follows files stays, and so would its garbage. A large heap
-// is mostly tables without pointers, which cost the collector little. The figures are in
+// The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap
+// does not pay in a run that ends; a process that follows files stays, and so would its garbage. A
+// large heap is mostly tables without pointers, which cost the collector little. The figures are in
 // docs/decisions/garbage-collector-percentage.md.
 const (
 	GarbageSmall  = 300 // percentage for a run that ends
@@ -24,8 +24,8 @@ const (
 	overhead = 32 << 20 // bytes beside the limit that the collector may leave: the runtime and the current lines
 )
 
-// LimitHeap limits the heap to maxMemory bytes. It returns a function that takes the number of bytes held
-// outside of the heap, and lowers the limit by them.
+// LimitHeap limits the heap to maxMemory bytes. It returns a function that takes the number of
+// bytes held outside of the heap, and lowers the limit by them.
 func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
 	debug.SetMemoryLimit(maxMemory + overhead)
 	return func(bytes int64) {
@@ -43,13 +43,14 @@ func TuneGarbage(small int) {
 	}
 }
 
-// afterCollection re-evaluates the percentage, now percent, after the next collection: the finalizer
-// of an unreachable object runs then. small is the percentage of a small heap.
+// afterCollection re-evaluates the percentage, now percent, after the next collection: the
+// finalizer of an unreachable object runs then. small is the percentage of a small heap.
 func afterCollection(small, percent int) {
 	type mark struct{ _ *int } // a pointer keeps the object out of a block shared with others, whose finalizer might never run
 	runtime.SetFinalizer(new(mark), func(*mark) {
-		// package runtime/metrics has the live heap, but its initialisation takes 4 % of the start of
-		// the process; the next collection is due when the heap has grown by percent since the last
+		// package runtime/metrics has the live heap, but its initialisation takes 4 % of the start
+		// of the process; the next collection is due when the heap has grown by percent since the
+		// last
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		want := small

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port makes a pseudo-terminal that changes no byte, as an adapter that is plugged in makes a serial
-// port, and a link at path to the end that a program opens. It returns the end of the device, which
-// the test closes at its end.
+// Port makes a pseudo-terminal that changes no byte, as an adapter that is plugged in makes a
+// serial port, and a link at path to the end that a program opens. It returns the end of the
+// device, which the test closes at its end.
 func Port(t testing.TB, path string) (device *os.File) {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -22,7 +22,8 @@ func Port(t testing.TB, path string) (device *os.File) {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
-	// A port passes bytes on before it is opened; a pseudo-terminal edits them as lines until it is raw.
+	// A port passes bytes on before it is opened; a pseudo-terminal edits them as lines until it is
+	// raw.
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, &unix.Termios{Cflag: unix.CS8 | unix.CREAD | unix.B38400}); err != nil {
 		t.Fatal(err)
 	}

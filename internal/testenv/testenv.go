@@ -102,9 +102,9 @@ func ShowManPage(t testing.TB, page string) string {
 	return stdout.String()
 }
 
-// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below those
-// that the kernel gives to connections and to listeners of port 0, so that no other program gets it
-// before the test uses it.
+// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below
+// those that the kernel gives to connections and to listeners of port 0, so that no other program
+// gets it before the test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -119,8 +119,8 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Until waits until done reports true, and fails the test if it does not within a minute. what names
-// the condition.
+// Until waits until done reports true, and fails the test if it does not within a minute. what
+// names the condition.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Wait(done) {
@@ -128,8 +128,8 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Wait waits until done reports true, for a minute at most, and returns whether it does: a test that
-// passes is never as long, and one that fails can print what it has instead.
+// Wait waits until done reports true, for a minute at most, and returns whether it does: a test
+// that passes is never as long, and one that fails can print what it has instead.
 func Wait(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -71,8 +71,8 @@ func AwaitClosed(f *os.File, closed func()) {
 	})
 }
 
-// AwaitBroken waits until the other end of a connection is gone, or the connection is closed. A peer
-// that only sends nothing more is not gone.
+// AwaitBroken waits until the other end of a connection is gone, or the connection is closed. A
+// peer that only sends nothing more is not gone.
 func AwaitBroken(conn syscall.Conn) {
 	if raw, err := conn.SyscallConn(); err == nil {
 		raw.Read(isBroken)
