@@ -58,7 +58,7 @@ func (a *admin) serve(log *slog.Logger) {
 	}
 }
 
-// close ends serve. Unfinished answers get a second.
+// close ends serve. Unfinished answers have a second to end.
 func (a *admin) close() {
 	defer a.listeners.Close() // if serve was never called
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

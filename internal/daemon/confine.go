@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// A confinement is the sandbox of the process. It is made once, for the first configuration, after
-// its sockets are open and before it reads anything from peers or logs. No process can widen its
-// own sandbox, so a reload is refused if the new configuration needs more rights than the first
+// A confinement is the sandbox of the process. It is set up once, for the first configuration,
+// after its sockets are open and before it reads anything from peers or logs. No process can widen
+// its own sandbox, so a reload is refused if the new configuration needs more rights than the first
 // one.
 type confinement struct {
 	policy          sandbox.Policy
@@ -249,8 +249,8 @@ func (box *confinement) allows(c *Config) error {
 	return nil
 }
 
-// within reports whether path is one of the folders or below one. It compares file identities, like
-// the sandbox: a new folder at the path of an old one is outside.
+// within reports whether path is one of the folders or below one. Like the sandbox, it compares
+// file identities: a new folder at the path of an old one is not the old one.
 func within(path string, folders []fs.FileInfo) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 // without a line end gets one. One goroutine at a time may use a framer.
 type framer struct {
 	framing framing
-	most    int // maximum bytes of a line; longer ones are cut
+	most    int // maximum bytes of a line; longer lines are cut
 	// cut lines and the last one get a line end, since lines of other streams may follow
 	end bool
 
@@ -129,7 +129,8 @@ func (f *framer) free() {
 	f.resize(0)
 }
 
-// decide selects the framing by the start of the stream, if enough of it has arrived.
+// decide selects the framing by the start of the stream. It returns false if too little of it has
+// arrived.
 func (f *framer) decide() bool {
 	_, size, state := length(f.buf[:f.have])
 	switch {

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// switchPatience bounds how long a reload waits for ending inputs to write their lines. If an
-// output blocks, its input is replaced later; a removed pipeline discards its unwritten lines.
+// switchPatience bounds how long a reload waits until ending inputs have written their lines. If
+// the output of a changed pipeline blocks, its new input begins later; a removed pipeline whose
+// output blocks discards its unwritten lines.
 const (
 	switchPatience = 2 * time.Second
 	removePatience = 20 * time.Second // for a removed pipeline whose output still accepts lines
@@ -120,9 +121,9 @@ func (p *pipeline) remove() (gone chan struct{}) {
 	return gone
 }
 
-// endsUnlessBlocked waits until the input has ended. It returns false if the output has accepted
-// nothing for switchPatience, or if the input takes longer than removePatience or half of the
-// daemon's time for ending.
+// endsUnlessBlocked waits until the input has ended. It returns false if a write has been blocked
+// for switchPatience, or if the input takes longer than removePatience, or than half of
+// stopPatience once the daemon ends.
 func (p *pipeline) endsUnlessBlocked() bool {
 	tick := time.NewTicker(switchPatience / 20)
 	defer tick.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// askers decides which requests an HTTP listener answers. A web page can make a browser send
+// An askers decides which requests an HTTP listener answers. A web page can make a browser send
 // requests to any address that the browser can reach: through a DNS name of the attacker that
 // resolves to the address, which is visible in Host, or from another origin, which is visible in
 // Origin. Programs other than browsers send no Origin.
@@ -44,10 +44,10 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	return false
 }
 
-// isCalled reports whether the Host of a request names the listener. It may be an address, which no
-// resolver can redirect; a name of loopback or of this machine; one of names; or with TLS, the name
-// for which the client has checked the certificate. A socket with a path has no name: no page can
-// reach it.
+// isCalled reports whether the Host of a request names the listener. The Host may be an address,
+// which no resolver can redirect; localhost or this machine's name; an element of names; or with
+// TLS, the name for which the client has checked the certificate. A socket with a path has no name:
+// no page can reach it.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // HTTP/1.0
@@ -86,7 +86,7 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// isNamed reports whether a host is one of the names.
+// isNamed reports whether name, a result of hostName, is one of names.
 func isNamed(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return hostName(n) == name })
 }

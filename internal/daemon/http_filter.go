@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lingers bounds how long the rest of a response may take to reach its peer after the input was
+// lingers bounds how long the rest of a response may take to reach its peer once the input is
 // stopped.
 const lingers = 2 * time.Second
 

@@ -12,7 +12,7 @@ import (
 )
 
 // senderShare divides limits.contexts: the senders of one input may use half of it. UDP addresses
-// can be forged, and must not use up the contexts of other inputs.
+// can be forged, and forged senders must leave room for other inputs.
 const senderShare = 2
 
 // datagrams reads lines from a UDP or unixgram socket. A datagram has one line or several; its last
@@ -204,8 +204,8 @@ func (d *datagrams) rest(now time.Time) {
 }
 
 // endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
-// locks d.mu for a single sender: for thousands, this would take seconds, in which no datagram is
-// received.
+// ends one session for each lock of d.mu: ending thousands would take seconds, in which no datagram
+// is received.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

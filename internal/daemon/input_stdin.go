@@ -40,8 +40,8 @@ func (s *stdin) run(ctx context.Context) error {
 
 func (*stdin) close() error { return nil }
 
-// A lineReader reads whole lines. A read cannot be interrupted: if one is in progress when its
-// input ends, the next input takes it over. Only the input that has the turn uses the reader.
+// A lineReader reads whole lines. A read cannot be interrupted: if a read is in progress when an
+// input ends, the next input takes its result. Only the input that has the turn uses the reader.
 type lineReader struct {
 	in      io.Reader
 	turns   turns

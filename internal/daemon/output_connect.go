@@ -43,8 +43,8 @@ type connectOutput struct {
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: there is none
-	// guarded by the turn; bytes at the end of owed that their stream writes again if a reload
-	// replaces the output
+	// bytes at the end of owed that belong to a torn line: its stream writes the line again if a
+	// reload replaces the output; guarded by the turn
 	torn int
 
 	mu sync.Mutex
@@ -247,8 +247,8 @@ func (o *connectOutput) drop() {
 	o.left = nil
 }
 
-// watch drops a connection whose peer is gone, and sends the owed bytes on a new connection, even
-// if there is nothing new to send. It discards all input from the peer.
+// watch drops a connection whose peer is gone. If bytes are owed, it then connects again and sends
+// them, even if there is nothing new to send. It discards all input from the peer.
 func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	_, err := io.Copy(io.Discard, conn)
 	if err == nil && !secure { // the peer sends nothing more; it may still read

@@ -189,7 +189,7 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 	return done, wait, err
 }
 
-// ready returns the open file with a name.
+// ready returns the open file with a name. It opens the file if necessary, again after a rotation.
 func (o *fileOutput) ready(name string) (*outFile, error) {
 	path := filepath.Join(o.dir, name)
 	if o.stale.Swap(false) {
@@ -317,8 +317,8 @@ func (o *fileOutput) syncLater(f *outFile) {
 	}
 }
 
-// remember keeps a sync error for the next checkpoint. The system reports an error once, and may
-// have dropped the bytes written since the previous sync.
+// remember keeps a sync error for the next checkpoint. After a sync error, bytes written since the
+// previous sync may be lost, and the system reports that only once.
 func (o *fileOutput) remember(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

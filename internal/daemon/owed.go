@@ -84,7 +84,8 @@ func (p *pipeline) passOn(s *stage, owed []byte) {
 	}
 }
 
-// lose counts and reports lines that no output can accept.
+// lose counts and logs bytes that the previous output has not delivered and no other output can
+// accept.
 func (p *pipeline) lose(owed []byte) {
 	if len(owed) == 0 {
 		return

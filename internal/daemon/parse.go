@@ -97,7 +97,7 @@ func (p *parser) isFaulty(path string) bool {
 // reader.
 func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`) }
 
-// document returns the value of the one document in text, or nil after a fault.
+// document returns the value of the only document in text, or nil after a fault.
 func (p *parser) document(text []byte) *yaml.Node {
 	switch {
 	case len(text) > maxFile:

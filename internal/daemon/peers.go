@@ -24,12 +24,12 @@ const (
 	saveEvery   = time.Second // shortest time between two saves
 )
 
-// A memory holds the contexts of a pipeline's peers. When a connection ends, its context is kept
+// A memory keeps the contexts of a pipeline's peers. When a connection ends, its context is kept
 // for the peer's next connection, so that a device that connects again is still resolved. Saves
 // include the contexts of open connections. If a peer has several connections at once, each with
-// its own context, it is unknown which one a later connection continues: then none is kept. With a
-// key, all connections of a peer share one context, in which the key separates the processes. A
-// memory is safe for concurrent use.
+// its own context, it is unknown which of them a later connection continues: then no context is
+// kept. With a key, all connections of a peer share one context, in which the key separates the
+// processes. A memory is safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // changed since the last save

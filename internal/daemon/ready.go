@@ -26,8 +26,8 @@ type problem struct {
 	Ready    bool   `json:"ready"` // the daemon works despite the problem
 }
 
-// problems returns the current problems: first those of the whole daemon, then those of each
-// pipeline by name. It takes no lock that an input, an output or a reload may hold.
+// problems returns the current problems: first problems of the whole daemon, then of each pipeline,
+// by name. It takes no lock that an input, an output or a reload may hold.
 func (d *Daemon) problems(now time.Time) (all []problem) {
 	switch phase(d.phase.Load()) {
 	case starting:

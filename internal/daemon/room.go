@@ -146,8 +146,8 @@ func (s *seat) leave() {
 	s.room.leave(s)
 }
 
-// begin begins a request. It returns false if another connection has taken the seat meanwhile: then
-// this one is closed.
+// begin begins a request. It returns false if another connection has taken the seat: then the
+// seat's own connection is being closed.
 func (s *seat) begin() bool {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()

@@ -81,8 +81,9 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	return s
 }
 
-// Write filters whole lines, and returns when the output has all lines except held ones. A line
-// longer than the limit may come in parts; the last line of a stream may have no end.
+// Write filters whole lines, and returns when the output has all lines except the lines that the
+// filter holds. A line longer than the limit may come in parts; the last line of a stream may have
+// no end.
 func (s *session) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

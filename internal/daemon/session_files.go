@@ -77,7 +77,8 @@ func (s *session) beQuiet(on bool) {
 	s.quiet = on
 }
 
-// takeIn filters only the lines that may change the meaning of later ones; the session is quiet.
+// takeIn is Write for a quiet session: it filters only the lines that may change the meaning of
+// later ones; the session is quiet.
 func (s *session) takeIn(lines []byte) (int, error) {
 	for line := range input.ContextLines(lines) {
 		if _, err := s.in.Write(line); err != nil {
@@ -88,8 +89,8 @@ func (s *session) takeIn(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// settle ends the lines of this run so that another run can continue: it prints a module line that
-// is collecting its maps. Other held lines are in the context. If a reload has made the context
+// settle ends the session so that another run can continue: it prints a module line that is
+// collecting its maps. Other held lines are in the context. If a reload has made the context
 // useless, settle prints them, and the next run rereads them quietly.
 func (s *session) settle() error {
 	s.mu.Lock()

@@ -161,7 +161,7 @@ func (s *stage) beginWrite() bool {
 	return true
 }
 
-// close ends the stage: no session writes to its output any more. A session that waits for its peer
+// close ends the stage: sessions no longer write to its output. A session that waits for its peer
 // may still use the symbols.
 func (s *stage) close() error {
 	s.end()

@@ -46,7 +46,7 @@ type webs struct {
 	all map[string]*web // by address and TLS
 }
 
-// A web is the HTTP server at one address; pipelines own its paths.
+// A web is the HTTP server at one address. Each of its paths belongs to a pipeline.
 type web struct {
 	key     string // in webs.all
 	address string
