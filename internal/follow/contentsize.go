@@ -8,7 +8,8 @@ import (
 )
 
 // damagedSize returns the size of the contents of an archive that cannot be unpacked because of
-// err. A gzip file that ends early has no size: its last bytes are some of its contents.
+// err. The size of a gzip file that ends early is not known: its last bytes are contents, not the
+// size.
 func (g *generation) damagedSize(err error) (size int64, known bool) {
 	if f, _ := g.format(); f == unpack.Gzip && errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, false

@@ -27,13 +27,13 @@ func (s *source) discover(before lineage.Predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)
 		beside, later := s.search.siblings(s.search.family)
-		if later != nil { // the files in between are searched later; this one is kept open
+		if later != nil { // the siblings are searched later; g is kept open until then
 			s.search.pending, s.attention = true, true
 			s.wait(s.fresh(g))
 			return err
 		}
 		unseen, pending := s.search.lineage.Successors(s.f.disk.ctx, opener{&s.search}, beside.Family, before, g.content(), contentsOf(s.held()), contentsOf(s.old))
-		// a file that was renamed meanwhile may not be among the opened ones
+		// a file that was renamed during the search may be missing in unseen
 		if !s.search.settled(g, beside) {
 			for _, u := range unseen {
 				u.Close()

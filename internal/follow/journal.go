@@ -33,7 +33,7 @@ const (
 	compactSize = 1 << 20 // bytes of a journal below which it is not rewritten
 	// a larger journal is rewritten at this many times the size of its first record
 	compactTimes = 4
-	bootStep     = 2 // seconds by which two readings of the machine's start time may differ
+	bootStep     = 2 // largest difference in seconds between two readings of the same start time
 )
 
 // A record is one record of a journal.
@@ -223,10 +223,11 @@ type boot struct {
 
 func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
-// isSince reports whether the record was written after the start now. The clocks decide only if the
-// kernel's ID of the start is not known to both runs. Then, if a clock was set in between, one
-// start looks like two, and lines are printed twice; and a machine without a clock of its own may
-// show two starts as one, so that a power cut may lose lines that were printed but not synced.
+// isSince reports whether the record was written after the machine's start now. The clocks decide
+// only if one of the two runs does not know the kernel's ID of the start. Then two errors are
+// possible. If a clock was set in between, one start looks like two, and lines are printed twice.
+// On a machine without a battery-backed clock, two starts may look like one, and after a power cut
+// lines that were printed but not synced may be lost.
 func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id

@@ -90,7 +90,7 @@ type saving struct {
 	wrote chan wrote
 
 	taken   int64 // bytes of the output that its reader had taken at the last checkpoint
-	stalled int   // number of checkpoints since then that waited for the reader in vain
+	stalled int   // number of checkpoints since then during which the reader took nothing
 
 	syncing  bool
 	nextSync time.Time

@@ -365,9 +365,9 @@ func (r *run) look() {
 	r.match(false)
 }
 
-// settle waits for the workers to end, and takes snapshots of all sources for the last checkpoint:
-// each in a goroutine of its own, since a worker or a sink may be blocked for ever by the reader of
-// the output.
+// settle waits until the workers are idle, and takes snapshots of all sources for the last
+// checkpoint: each in a goroutine of its own, since a worker or a sink may be blocked for ever by
+// the reader of the output.
 func (r *run) settle() {
 	var snapshots sync.WaitGroup
 	defer snapshots.Wait()

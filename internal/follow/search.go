@@ -50,8 +50,8 @@ func (s *search) isCurrent(beside *family) bool {
 	return err == nil && (again == beside || !again.Torn && beside.Same(again.Family))
 }
 
-// settled reports whether the name still leads to g and the siblings are the same: no file was
-// renamed meanwhile.
+// settled reports whether the name still leads to g and the siblings are still the same, so that no
+// file was renamed during the search.
 func (s *search) settled(g *generation, beside *family) bool {
 	id, _, err := lookAt(s.path)
 	if g == nil && err == nil || g != nil && (err != nil || id != g.id) {

@@ -35,7 +35,8 @@ type source struct {
 	lastProgress sharedProgress // at the end of the last turn
 }
 
-// shared is the state that all parts of a source use: its name, and what they report to the run.
+// shared is the state that all parts of a source use: its names, its last message, and flags for
+// the run.
 type shared struct {
 	f    *Follower
 	name string // the name in Options.Names, or the path that matched a pattern
@@ -68,8 +69,8 @@ type origin struct {
 	whole bool // existing rotated files are read too
 }
 
-// predecessor returns what is known about the file before the first one, if there is no entry.
-// began is when Run was called.
+// predecessor returns the known facts about the file before the first file to be read, if there is
+// no entry. began is when Run was called.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:
@@ -176,7 +177,7 @@ func (s *source) limit(g *generation, unchanged bool) {
 	if unchanged || g.contents != nil || !s.attentive() {
 		return
 	}
-	// lines written to it after this moment may be younger than those read from other files now
+	// lines written to it after this moment may be younger than lines read from other files now
 	if info, err := g.Stat(); err == nil {
 		g.until = max(info.Size(), 1)
 	}

@@ -80,7 +80,7 @@ func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	return l.family != nil && !slices.ContainsFunc(l.family.Archives, isOld) && slices.ContainsFunc(l.read, isGone)
 }
 
-// isOpen reports whether the file is among held.
+// isOpen reports whether the file with this ID is among held.
 func isOpen(held []Content, id ID) bool {
 	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
 }

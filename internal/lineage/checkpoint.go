@@ -67,7 +67,7 @@ func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	}
 	for _, c := range l.family.Archives {
 		if slices.ContainsFunc(held, func(o Content) bool { return l.archiveOf[o.State().ID].ID == c.ID }) {
-			continue // if this run is killed, the next one may have to read on in it
+			continue // if this run is killed, the next one may have to continue in this archive
 		}
 		if l.isLeftOut(c) || l.records.hasRead(c) {
 			all = append(all, c.fingerprint())

@@ -74,7 +74,8 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 	return l.inOrder(copies, rest, beside), continued || rest >= 0, nil
 }
 
-// inOrder sorts copies by age. The one with the index rest, unless that is -1, is the first.
+// inOrder sorts copies by age, after the copy with the index rest, which comes first unless rest is
+// -1.
 func (l *Log) inOrder(copies []Step, rest int, beside *Family) []Step {
 	var sorted []Step
 	if rest >= 0 {

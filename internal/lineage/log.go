@@ -94,9 +94,9 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 	return claimed, late
 }
 
-// unseen does what Successors does for plain files. The records decide which files are younger, not
-// times, since clocks may be set back. One exception: if a file has an old time and an archive of
-// it existed before, someone has probably unpacked the archive.
+// unseen is Successors for plain files. The records decide which files are younger, not times,
+// since clocks may be set back. One exception: if a file has an old time and an archive of it
+// existed before, someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {

@@ -17,7 +17,7 @@ import (
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // of files that exist
-	// marks of files that a log has read or left out and that no longer exist, by which their
+	// marks of files that a log has read or left out and that no longer exist. By these marks their
 	// archives are recognised; see lastMarks
 	goneMarks map[*Log][]Mark
 }
@@ -115,8 +115,8 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record that a checkpoint gave the file of m, before l reads on in the
-// file or in its archive: the file was not read to its end, and its inode may be used again.
+// forgetSaved removes the record that was made from m, a mark in a checkpoint, before l continues
+// in the file or in its archive: the file was not read to its end, and its inode may be used again.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()

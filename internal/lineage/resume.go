@@ -206,7 +206,8 @@ func find(all []Content, m Mark) Step {
 // damaged before the place.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
-	// the file itself, which was being unpacked; its own archive; one whose time was changed
+	// first the archive that was itself being read, then archives no older than the file, then
+	// older ones, whose time a program may have set
 	for _, likely := range []func(s State) bool{
 		func(s State) bool { return s.ID.Ino == m.Ino },
 		func(s State) bool { return s.ID.Ino != m.Ino && !s.ModTime.Before(since) },
