@@ -135,8 +135,8 @@ type addresses struct {
 	links   bool // files and lines are hyperlinks
 }
 
-// answer returns what is printed for the module-relative address addr, and whether a name was
-// found. The error is the reason why not; nil if no symbol covers the address.
+// answer returns the output for the module-relative address addr, and whether a name was found. The
+// error is the reason why none was found, or nil if no symbol covers the address.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	frames, err := a.Symbolizer.Ask(a.ctx, nil, a.of.Location(addr), symbolize.Policy{})
 	recorded := frames

@@ -50,7 +50,7 @@ func (s *session) open(files []string) error {
 	return s.openSymbols()
 }
 
-// openSymbols bounds the memory of the process and opens the symbols.
+// openSymbols limits the memory of the process and opens the symbols.
 func (s *session) openSymbols() (err error) {
 	c := s.c
 	symbols := c.symbols(s.servers)
@@ -184,8 +184,8 @@ func (s *session) summarize(sum doctor.Counts, quick bool) {
 	}
 }
 
-// symbols returns the places of debug files: first the ones named for this run, then the system's
-// folder, then the module's own file, and the servers last.
+// symbols returns the places of debug files. The search begins with the places named for this run,
+// followed by the system's folder, the module's own file, and the servers.
 func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 	return symfilter.Symbols{
 		SymbolPaths: c.search().Scanned(),

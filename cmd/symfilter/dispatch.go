@@ -80,7 +80,7 @@ type inputFlags struct {
 // outputFlags describe the output.
 type outputFlags struct {
 	outputs       outputList
-	output, style string // output is the form of the main one of outputs
+	output, style string // output is the form of the main output
 	color         colorWhen
 	prefixes      []string
 	dumps         fileName
@@ -156,7 +156,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 type dispatched struct {
 	command *command
 	args    []string // after the command's name
-	llvm    bool     // the flags are those of llvm-symbolizer
+	llvm    bool     // the flags are parsed as llvm-symbolizer's
 	asked   string   // the word with which a shell asks how args may continue
 }
 

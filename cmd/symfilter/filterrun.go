@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// waitFile is how long the lines of a file may wait for debug files without --wait: nobody watches
-// a file being read.
+// waitFile is how long the lines of a file may wait for debug files without --wait. It is long,
+// since nobody waits for single lines of a file.
 const waitFile = 90 * time.Second
 
 // A filterRun is a run that filters inputs. It holds everything that its pipelines share.

@@ -121,8 +121,8 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet turns printing off or on. A module line that still collects its maps belongs to the lines
-// before the change.
+// beQuiet turns printing off or on. A module line that is still collecting its maps is printed, or
+// not, as the lines before the change.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +186,8 @@ func (f *followed) countsSoFar() doctor.Counts {
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.input.Decide(); err != nil { // lines kept so far come before those of the next file
+	// lines kept so far come before the lines of the next file
+	if err := f.input.Decide(); err != nil {
 		return nil, err
 	}
 	if f.input.Format().Continues() {

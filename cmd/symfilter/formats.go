@@ -29,8 +29,8 @@ func inputOf(form string) string {
 	return ""
 }
 
-// inputName returns the name of the input's format: the given one, or the one that an output
-// requires.
+// inputName returns the name of the input's format, from --input or from an output that requires a
+// format.
 func (c *config) inputName() string {
 	if c.input == "" || c.input == input.Auto.String() {
 		if o := c.deciding(); o != nil {

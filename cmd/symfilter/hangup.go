@@ -13,10 +13,10 @@ import (
 // shell may signal its jobs before it ends and closes the terminal.
 const lastTerminal = time.Second
 
-// A hangups decides what a hang-up signal means to a run that may outlive it: one that follows
-// files, or reads from a pipe. Log collectors and logrotate send the signal to have files opened
-// again. The signal ends the run only if the terminal at which the run was started is gone: its
-// user can no longer end the run. A run that was started without a terminal outlives each hang-up.
+// A hangups decides whether a hang-up signal ends a run that follows files or reads from a pipe.
+// Log collectors and logrotate send the signal to have files opened again. The signal ends the run
+// only if the terminal at which the run was started is gone: its user can no longer end the run. A
+// run that was started without a terminal outlives each hang-up.
 //
 // A nil hangups is for a run that each hang-up ends.
 type hangups struct {

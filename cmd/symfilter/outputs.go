@@ -77,7 +77,7 @@ func (l *outputList) set(s string, words []string) error {
 }
 
 // pickOutput sets c.output, the form of the main output, to which messages and counts refer. The
-// main output is the one on standard output, or the first one if there is none there. Without
+// main output is the output on standard output, or the first output if all go to files. Without
 // --output it is text.
 func (c *config) pickOutput() error {
 	if len(c.outputs) == 0 {

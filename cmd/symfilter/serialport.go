@@ -16,7 +16,7 @@ import (
 
 const defaultRate = "115200" // serial.DefaultRate, in the help
 
-// The rates that --baud takes. Adapters support some of these; others report that they do not.
+// The rates that --baud takes. Adapters support some of these; the others refuse to set the rate.
 const (
 	minRate = 50        // baud: the slowest that Linux names
 	maxRate = 100 << 20 // baud: no adapter is as fast

@@ -26,7 +26,7 @@ const (
 	maxSourceLines   = 1000 // lines before and after a line
 
 	sourceShare = 8        // 1/8 of --max-memory is for source files
-	mostSources = 48 << 20 // bytes of source files in memory: some 2,000 usual ones
+	mostSources = 48 << 20 // bytes of source files in memory: some 2,000 files of usual size
 )
 
 // sourceLines is the value of --source: whether source lines are printed, and how many around each.

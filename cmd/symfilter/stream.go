@@ -199,9 +199,9 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 	return p.readErr, p.writeErr
 }
 
-// A pass filters one input. Three goroutines take turns at the filter under mu: the one that reads,
-// the timer's, which flushes, and the one that ends the pass. The last one must not wait for a
-// read, which may never return.
+// A pass filters one input. Three goroutines use the filter, under mu: the reading goroutine, the
+// timer's, which flushes, and the goroutine that ends the pass. The last must not wait for a read,
+// which may never return.
 type pass struct {
 	mu sync.Mutex
 	engine
