@@ -128,7 +128,7 @@ type File struct {
 // Open opens the file at path for appending, or makes it, with mode 0640. If its last line has no
 // line end, because the machine or a process was stopped, it gets one.
 //
-// If the file is moved or removed, the next lines go to a new one of that name. If it cannot be
+// If the file is moved or removed, the next lines go to a new file of that name. If it cannot be
 // written, for example because the disk is full, Write calls report with the error, once for
 // several equal ones, and tries again until it can be written or stop is closed.
 func Open(path string, report func(error), stop <-chan struct{}) (*File, error) {

@@ -73,7 +73,7 @@ func isTree(dir string) bool {
 	}
 }
 
-// isDir tells the folders of a tree from other entries, such as a program called dd.
+// isDir distinguishes the folders of a tree from other entries, such as a program called dd.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -98,8 +98,8 @@ func creatable(dir string) error {
 	}
 }
 
-// Sandbox reports the restrictions of the process; whole is set if this system supports all of
-// them. An unsupported one is not a fault.
+// Sandbox reports the restrictions of the process; whole is set if no restriction is missing. A
+// missing one is not a fault.
 func (x *Examination) Sandbox(restrictions string, whole bool) {
 	x.head("sandbox")
 	if whole {

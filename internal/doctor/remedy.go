@@ -129,7 +129,7 @@ func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 	return n
 }
 
-// imageFlags returns flags for files that may be the ones that ran.
+// imageFlags returns --image flags for the files that may have run.
 func (n *needs) imageFlags() []string {
 	switch images := n.images[:min(len(n.images), maxRemedied)]; len(images) {
 	case 0:
@@ -192,8 +192,8 @@ func (r *remedier) servers(n needs) (all []string) {
 	return all
 }
 
-// isKernel reports whether a module is the kernel or part of one whose files are not on this
-// machine.
+// isKernel reports whether a module is the kernel, or a part of a kernel whose files are not on
+// this machine.
 func isKernel(u symbolize.Unresolved) bool {
 	return u.Name == dialect.KernelImage || errors.Is(u.Err, judge.ErrKernel)
 }

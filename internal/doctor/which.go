@@ -49,7 +49,7 @@ func BuildsBelow(folder string) (all []Build) {
 			continue
 		}
 		if i, twice := at[id]; twice && !id.IsZero() {
-			if b := &all[i]; size > b.size { // the one with debug information
+			if b := &all[i]; size > b.size { // the larger file has the debug information
 				b.Path, b.size = path, size
 			}
 			all[i].Copies++

@@ -37,9 +37,10 @@ type Process struct {
 // equalFindings are the findings that have one fingerprint.
 type equalFindings struct {
 	first *Finding
-	more  []*Finding // the other ones, by ordinal
+	more  []*Finding // the others, by ordinal
 
-	// The number of these findings in the process, and in each other one.
+	// the current process and the number of these findings in it; their number in each other
+	// process
 	process, count int
 	counts         map[int]int
 }
@@ -55,7 +56,7 @@ func (e *equalFindings) at(ordinal int) *Finding {
 	return nil
 }
 
-// turnTo makes process the one whose findings are counted.
+// turnTo makes process the current process.
 func (e *equalFindings) turnTo(process int) {
 	if e.process == process {
 		return

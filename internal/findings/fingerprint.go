@@ -27,8 +27,8 @@ type frameNames struct {
 	n     int
 }
 
-// add adds name up to its first NUL, unless the list has it already or has most names. So
-// recursion, of one function or of several that call each other, adds nothing.
+// add adds name up to its first NUL, unless the list already has it, or has the maximum of most
+// names. Recursion, of one function or of several that call each other, thus adds nothing.
 func (l *frameNames) add(name string, most int) {
 	if l.n == most {
 		return

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An input is repeated up to these sizes. The large one is measured only if the others look
+// An input is repeated up to these sizes. The large size is measured only if the smaller sizes look
 // suspicious, so that most inputs take a few milliseconds.
 const (
 	smallSize = 16 << 10

@@ -8,8 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// incompleteKind is the kind of the messages about reports that are cut off and findings that were
-// left out: an empty list of findings must not look like a complete one.
+// incompleteKind is the kind of messages about missing findings: reports that are cut off, and
+// findings that were left out. Without such a message, an empty list of findings would look
+// complete.
 const incompleteKind = "Incomplete"
 
 // maxGaps is the number of processes that a message names.

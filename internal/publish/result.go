@@ -77,8 +77,8 @@ func (s *sarif) fingerprints(hash, stack string) {
 	s.close('}')
 }
 
-// message prints a member with a text. Braces are doubled, since single ones are for arguments
-// (3.11.5).
+// message prints a member with a text. Braces are doubled, since single braces are placeholders for
+// arguments (SARIF 3.11.5).
 func (s *sarif) message(name, text string) {
 	s.object(name)
 	if strings.ContainsAny(text, "{}") {

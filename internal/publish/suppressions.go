@@ -154,8 +154,8 @@ const (
 	maxCovering = 64
 )
 
-// isWithin reports whether a suppression with the frames other matches every error that one with
-// frames matches.
+// isWithin reports whether a suppression with the frames other matches every error that a
+// suppression with frames matches; false if the frames are equal.
 func isWithin(frames, other []string) bool {
 	return !slices.Equal(other, frames) && matchCalls(other, len(frames), func(call string, n int) bool { return call == frames[n] })
 }

@@ -32,14 +32,15 @@ type Port struct {
 	rate   int
 	again  time.Duration // how often it is looked for
 	report func(message string)
-	open   func(path string, rate int) (*os.File, error) // open, or that of a test
-	others func() []string                               // the existing ports: list, or a test's
+	open   func(path string, rate int) (*os.File, error) // open, or a replacement in tests
+	// returns the existing ports: list, or a replacement in tests
+	others func() []string
 
 	limited  bool // a port that was never open is looked for no longer than patience
 	patience time.Duration
 	missed   time.Duration // time for which it was looked for
 
-	found    bool      // the port was open once: what it lacks now, it may have again
+	found    bool      // the port was open once, so any error may pass
 	awaited  bool      // it was reported that the port is waited for
 	opened   time.Time // when it was opened last
 	lacks    error     // why it could not be opened the last time

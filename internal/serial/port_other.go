@@ -4,7 +4,7 @@ package serial
 
 import "os"
 
-// Names returns false: ports are set up on Linux only. Elsewhere one is read as it is.
+// Names returns false: ports are set up on Linux only. Elsewhere a port is read like a file.
 func Names(string) bool { return false }
 
 func open(path string, _ int) (*os.File, error) {

@@ -120,7 +120,8 @@ func statusLine(text string) string {
 	return "STATUS=" + text
 }
 
-// connect opens the connection if none is open. m.mu is held, or nobody else knows m.
+// connect opens the connection if none is open. The caller holds m.mu, unless no other goroutine
+// has m yet.
 func (m *Manager) connect() (err error) {
 	if m.conn == nil && m.address != "" {
 		m.conn, err = net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.address, Net: "unixgram"})

@@ -128,8 +128,8 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Wait waits until done reports true, for a minute at most, and returns whether it does: a test
-// that passes is never as long, and one that fails can print what it has instead.
+// Wait waits until done reports true, for a minute at most, and returns whether it did. No test
+// that passes takes as long. A test that fails can print its state instead.
 func Wait(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {

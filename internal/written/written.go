@@ -1,5 +1,5 @@
-// Package written reports what has become of bytes that were written: whether their reader has read
-// them, whether they end within a line, and whether a write that failed may succeed later.
+// Package written examines bytes that were written: whether their reader has read them, whether
+// they end within a line, and whether a failed write may succeed later.
 package written
 
 import (
