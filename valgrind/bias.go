@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The scores of facts for a bias, or against it: the logarithm to base 2 of how much likelier the
-// fact is at the true bias than at another. One in 25 places in code follows a call.
+// Scores of facts for or against a bias: the base-2 logarithm of the ratio of the fact's
+// probability at the true bias to that at another. One in 25 places in code follows a call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames after the first are not callers, and are not recognised
@@ -268,8 +268,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, best first, and returns the logarithm to base 2 of how much likelier
-// the best one is than all others together.
+// lead sorts the candidates, best first, and returns the base-2 logarithm of the ratio of the best
+// one's probability to that of all others together.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
@@ -581,8 +581,9 @@ func (f *file) callsFunction(addr, callee uint64) bool {
 }
 
 // checkBias locates the epoch at a bias, unless it finds that too few callers follow a call: then
-// the file is not the one that ran. Code that a signal interrupted follows no call, which may be
-// unknown until the object of the handler's trampoline is located; until then the file is doubted.
+// the file is not the one that ran. Code that a signal interrupted follows no call. Whether a
+// signal did interrupt it may be unknown until the object with the handler's trampoline is located;
+// until then the file is doubted.
 func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {

@@ -8,8 +8,8 @@ import (
 // A builder collects the parts of the current record. Their positions count from the beginning of
 // the record, so that the buffer that holds it may move.
 type builder struct {
-	active    bool // there is a current record,
-	at        int  // which begins at this place in the buffer
+	active    bool // there is a current record
+	at        int  // index in the buffer at which the record begins
 	name      string
 	continued bool // an earlier part of it was handed over
 	latin1    bool // the report is in ISO 8859-1
@@ -28,7 +28,7 @@ type builder struct {
 	arena     []byte // texts with their entities decoded
 }
 
-// A span is a part of the record; the zero span is none.
+// A span is a part of the record; the zero span is not set.
 type span struct {
 	from, to int32
 	escaped  bool // it has an '&', or a character that is not UTF-8
@@ -132,8 +132,8 @@ func (b *builder) isInStack() bool {
 	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }
 
-// beginStack begins a stack at this depth, which ends with the open element of the index holder. A
-// stack that is open ends.
+// beginStack ends the open stack, if any, and begins another at this depth. It ends with the open
+// element at index holder.
 func (b *builder) beginStack(depth, holder int) {
 	b.holder = holder
 	b.endStack()
@@ -266,8 +266,8 @@ func (b *builder) text(buf []byte, s span) []byte {
 	return b.arena[start:len(b.arena):len(b.arena)]
 }
 
-// inUTF8 returns a text of the record in UTF-8. What a program prints between records is not in the
-// encoding of the report.
+// inUTF8 returns a text of the record in UTF-8. Text that a program prints between records is not
+// in the report's encoding.
 func (b *builder) inUTF8(text []byte) []byte {
 	if b.latin1 && b.name != "" {
 		return fromLatin1(text)

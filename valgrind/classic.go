@@ -279,8 +279,8 @@ func (c *classic) segment(rec *Record, i int, heading string) {
 	}
 }
 
-// aux writes a text about the stack after it. Helgrind has a blank line before some of them, and
-// some that are not indented.
+// aux writes a text about the stack after it. Helgrind prints a blank line before some of these
+// texts, and does not indent some.
 func (c *classic) aux(text []byte, helgrind bool) {
 	before := " "
 	switch has := func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }; {
@@ -420,7 +420,8 @@ func (c *classic) losses() {
 	c.line("", nil)
 }
 
-// summaries writes what ends the text of a document.
+// summaries writes the leak summary of the ending document, unless it was written already, and its
+// error summary.
 func (c *classic) summaries() {
 	s := &c.t.cur.summary
 	if s.hasLosses() && !s.statedLeaks {

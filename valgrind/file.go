@@ -137,8 +137,8 @@ func (f *file) findSymbols(fn string, demangle func(string) string) (all []objec
 	return all
 }
 
-// identifier returns the last identifier in a function's name, which is in its mangled form, too;
-// "" if there is none, as in operators.
+// identifier returns the last identifier in a function's name, which its mangled form also
+// contains; "" if there is none, as for operators.
 func identifier(fn string) string {
 	if i := strings.Index(fn, "operator"); i >= 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// newFinder returns what NewFindings documents: see inner.
+// newFinder implements NewFindings: see inner.
 func newFinder(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	f := &finder{o: &o, t: newTracker(&o), to: s, input: input, own: own}
 	f.answers = f.t.answers
@@ -44,9 +44,9 @@ type run struct {
 	// where its threads were created, by Helgrind's thread number
 	threads map[string]findings.Trace
 
-	// stub is set if the process's report ends after the command line: the process is a child that
-	// forked and then executes a program that Valgrind does not trace. Other reports continue with
-	// the state RUNNING.
+	// stub is set if the process's report ends after the command line: the process is a forked
+	// child that executes a program that Valgrind does not trace. Other reports continue with the
+	// state RUNNING.
 	stub bool
 }
 

@@ -196,8 +196,9 @@ func (r *renderer) renderStack(it *Item) {
 	}
 }
 
-// isElement reports whether a site becomes an element: its place is known, and the report does not
-// know more about the site than the symbolizer.
+// isElement reports whether a site becomes an element. Its place must be known. Without a
+// symbolizer, or with Options.Elements, its file must have a build ID; otherwise the symbolizer
+// must have more about the site than the report.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false

@@ -28,8 +28,8 @@ type element struct {
 	kind kind
 }
 
-// elements are all elements that reports have, in the order of their keys. They need no code when
-// the program starts, as a map does.
+// elements lists all elements that reports have, in the order of their keys: see key. Unlike a map,
+// an array needs no code when the program starts.
 var elements = [...]element{
 	{"arg", leaf},
 	{"args", topLevel},

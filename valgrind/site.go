@@ -73,7 +73,7 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	// eight bytes before the return address: inside the call
+	// on MIPS the address is eight bytes before the return address, inside the call
 	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS {
 		s.addr, s.kind = f.IP, markup.Precise
 	}

@@ -127,8 +127,8 @@ func (p *process) countsAsError(kind string) bool {
 	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
-// addLeak adds a loss record, which begins the leaks of another leak check if its number is not
-// after that of the last one.
+// addLeak adds a loss record. If its number is not above that of the last one, or its total is
+// another, it begins another leak check, which lists all leaks again.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
 		return
