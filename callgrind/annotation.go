@@ -132,8 +132,8 @@ func (t *listing) unshown(heading string, files []nameID, totals map[nameID]int6
 	}
 }
 
-// readSource returns the contents of a source file below one of the roots, unless it is too large,
-// and the path at which it is.
+// readSource returns the contents and the path of a source file below one of the roots. It fails if
+// the file is too large.
 func readSource(roots source.Roots, path string) (text []byte, at string, err error) {
 	file, err := roots.Open(path, "the profile")
 	if err != nil {
@@ -173,7 +173,7 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 }
 
 // linesNear calls show for the lines that chosen selects and for Options.Around lines around them,
-// and returns the number of lines.
+// and returns the number of lines in text.
 func (t *listing) linesNear(text []byte, chosen func(number uint32) bool, show func(number uint32, line []byte)) (number uint32) {
 	around := uint32(usualAround)
 	if n := t.o.Around; n != 0 {

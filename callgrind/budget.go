@@ -2,9 +2,9 @@ package callgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// The costs that a profile is charged, in bytes of peak heap, measured with floods of each kind
-// alone. A growing table exists twice while it is copied, and the results computed at the end take
-// as much as the places.
+// Bytes of peak heap that a profile is charged for its parts, each measured with a large profile
+// that has parts of this kind only. A growing table exists twice while it is copied, and the
+// results computed at the end take as much as the places.
 const (
 	placeHalves  = 5   // peak bytes for two bytes of places, calls and jumps
 	nameCost     = 144 // bytes of a name, without its text

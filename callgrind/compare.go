@@ -31,7 +31,8 @@ type change struct {
 }
 
 // NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table,
-// JSON, Pprof (the stacks after, and those before with negative costs) or Folded (with two costs).
+// JSON, Pprof (the stacks of After, and those of Before with negated costs) or Folded (with two
+// costs).
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
 	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // for a diagnostic of both sides
@@ -147,7 +148,7 @@ func (c *Comparison) common() (names []string, err error) {
 	return names, err
 }
 
-// reportDifferences reports why the profiles may not be comparable: other events, caches or
+// reportDifferences reports why the profiles may not be comparable: different events, caches or
 // commands.
 func (c *Comparison) reportDifferences() {
 	a, b := c.Before, c.After

@@ -114,9 +114,9 @@ func (g *gate) judge(limits []Limit, sides []*side) error {
 	return nil
 }
 
-// namesOf returns the names of the functions that a limit names: by their demangled name or their
-// linkage name, or, if only one function has it, by the name without arguments. If there is none,
-// missing is the reason.
+// namesOf returns the names of the functions that a limit refers to as function: their demangled
+// name, their linkage name, or, if only one function has it, the name without arguments. If there
+// is no such function, missing is the reason.
 func namesOf(function string, sides []*side) (names map[string]bool, missing string) {
 	names, near := make(map[string]bool), make(map[string]bool)
 	link, _ := report.Unversioned(function)

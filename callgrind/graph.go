@@ -141,9 +141,9 @@ func (g *graph) connect(parts []part) {
 	g.to = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].to })
 }
 
-// include sums the inclusive cost of each function: its own and that of all calls from it. The cost
-// of a function that calls itself, directly or through others, is contained in that of its callers
-// several times. Its inclusive cost is therefore limited to the cost of its whole cycle.
+// include sums the inclusive cost of each function: its own cost and the costs of all calls from
+// it. If a function calls itself, directly or through others, that sum contains nested calls
+// several times. It is therefore limited to the cost of the whole cycle.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)
@@ -209,8 +209,9 @@ func (g *graph) include() {
 	}
 }
 
-// limit limits the cost of calls inside a cycle, or of a function by itself, to the inclusive costs
-// of both functions: it contains the cost of the same calls several times.
+// limit caps the cost of calls inside a cycle, recursive calls included, at the inclusive costs of
+// both functions: the cost of nested calls is counted several times. Events with negative costs are
+// not capped.
 func (g *graph) limit(costs []int64, from, to uint32) {
 	if g.cycle[from] != g.cycle[to] {
 		return
@@ -245,7 +246,8 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 	return whole
 }
 
-// limits returns the largest possible cost of a function: the total of the profile.
+// limits returns, by event, the largest possible cost of a function: the total of the profile or
+// the sum of all own costs, whichever is larger. Events with negative costs have no limit.
 func (g *graph) limits() []int64 {
 	all := make([]int64, g.width)
 	for i := range g.all {

@@ -14,7 +14,7 @@ type Input struct {
 	// Label is its name.
 	Label string
 
-	// Diagnose and Foreign take the place of those of the report's Options until the input ends.
+	// Diagnose and Foreign replace those in the report's Options until the input ends.
 	Diagnose func(string)
 	Foreign  io.WriteCloser
 }
@@ -31,9 +31,8 @@ type inputs struct {
 	cut      []string // labels of inputs that end in the middle, or have no costs
 }
 
-// Begin begins an input: another file of the same run, whose costs are added to those before. Its
-// numbers of names have a meaning of their own. It ends the input before. Without Begin, all that
-// is written is one input.
+// Begin ends the current input and begins another: a file of the same run, whose costs are added.
+// Each input numbers its names separately. Without Begin, everything written is one input.
 func (r *Report) Begin(in Input) error {
 	err := r.End()
 	r.in.last, r.in.open, r.in.costs = in.Label, true, false
@@ -101,7 +100,8 @@ func (r *Report) label() string {
 	}
 }
 
-// describe returns the name of a profile, the program that wrote it, and how much of it there is.
+// describe returns the name of a profile, the program that wrote it, and the numbers of its parts
+// and threads.
 func (r *Report) describe() string {
 	h := &r.m.head
 	from := slices.DeleteFunc([]string{r.label(), h.creator}, func(s string) bool { return s == "" })

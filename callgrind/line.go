@@ -77,8 +77,9 @@ func (r *recordReader) numbers(b []byte) error {
 // shortest and longest are the numbers of digits of a decimal number that surely fits into an int64.
 const shortest, longest = 1, 18
 
-// decimal parses the decimal digits from i, and returns the index after them. It is inlined: most
-// numbers of a profile are short and decimal, and need no more, as isShort reports.
+// decimal parses the decimal digits from i, and returns the index after them. It is small enough to
+// be inlined. Most numbers of a profile are short and decimal: if isShort confirms that, number
+// need not be called.
 func decimal(b []byte, i int) (v uint64, end int) {
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
 		v = v*10 + uint64(b[i]-'0')

@@ -31,14 +31,15 @@ const (
 
 // Options are the options of all readers of reports, and those of a profile's report. Unresolved
 // counts functions, not frames. With Elements, only addresses in files with a build ID become
-// elements. Memory is for
-// the names, places and calls of the profile: beyond it, new places count for their functions.
+// elements. Memory bounds the names, places and calls of the profile: beyond it, the costs of new
+// places are added to their functions.
 type Options struct {
 	symbolize.ReportOptions
 
-	// Foreign receives the lines that are not of a profile, unchanged. NewReport uses it with Table
-	// only, and closes it before the table is printed. NewMarkup renders such lines as text. If
-	// Foreign is nil, and in other outputs, such lines are left out and reported to Diagnose.
+	// Foreign receives the lines that are not part of the profile, unchanged. NewReport uses it
+	// with Table only, and closes it before the table is printed. NewMarkup renders such lines as
+	// text. If Foreign is nil, and in other outputs, such lines are left out and reported to
+	// Diagnose.
 	Foreign io.WriteCloser
 
 	// Label is the profile's name, for the heading of a table. Inputs of [Report.Begin] have their
@@ -70,9 +71,9 @@ type Options struct {
 	Threshold float64
 
 	// Source shows source files with the costs of their lines. The profile names the files; only
-	// files below SourceRoots, and below folders that are New of PrefixMap, are opened. Symbolic
-	// links do not lead out of these folders. If SourceRoots is empty, the current folder is used.
-	// A relative name is searched for below each root.
+	// files below SourceRoots, and below the New folders of PrefixMap, are opened. Symbolic links
+	// do not lead out of these folders. If SourceRoots is empty, the current folder is used. A
+	// relative name is searched for below each root.
 	Source      bool
 	SourceRoots []string
 
@@ -84,8 +85,8 @@ type Options struct {
 	// failed: see [Report.Failed].
 	Limits []Limit
 
-	// FunctionNames and FileNames change the names by which functions are found again in a
-	// [Comparison], and by which limits name them.
+	// FunctionNames and FileNames change the names by which a [Comparison] matches functions and
+	// limits refer to them.
 	FunctionNames, FileNames []Substitution
 
 	// Color adds colours for a terminal.

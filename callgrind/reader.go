@@ -64,8 +64,8 @@ const (
 )
 
 // newReader returns a recordReader that passes each record to handle and stops at the first error
-// of handle. It reports each line that is not of a profile to diagnose, which may be nil. If memory
-// is nil, its memory is bounded by report.DefaultMaxMemory.
+// of handle. It reports each line that is not part of a profile to diagnose, which may be nil. If
+// memory is nil, its memory is bounded by report.DefaultMaxMemory.
 func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
 	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
@@ -175,7 +175,7 @@ func (r *recordReader) complain(kind, format string, args ...any) {
 	r.complainOf(r.number, kind, format, args...)
 }
 
-// complainOf does the same for another line, or with 0 for the profile as a whole.
+// complainOf is complain for the given line, or for the profile as a whole if line is 0.
 func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	r.complaints[kind]++
 	r.truncated = r.truncated || kind == "cut"
@@ -189,9 +189,9 @@ func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 }
 
 // maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
-// on are visible anyway. Of the lines before the first event, one shows that the input is not a
-// profile; one clash of numbers, that its producer has separate tables; after a sum
-// that is too large, the others follow from it.
+// on are visible anyway. One line before the first event is enough to show that the input is not a
+// profile, and one clash of numbers that its producer has separate tables. If one sum is too large,
+// others follow from it.
 func maxComplaints(kind string) int {
 	switch kind {
 	case "before", "passed", "version", "events", "clash", "limit":

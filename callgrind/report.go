@@ -11,9 +11,9 @@ import (
 )
 
 // NewReport returns a writer that sums the profile written to it and prints a report to w, in the
-// form that Options.Output selects. The symbolizer of o resolves its locations. Close prints a
-// table, and the functions of JSON; a profile is printed part by part. One goroutine at a time may
-// use it.
+// form that Options.Output selects. The symbolizer of o resolves its locations. A profile, and the
+// parts in JSON, are printed as each part ends; Close prints all the rest. One goroutine at a time
+// may use it.
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
@@ -107,8 +107,8 @@ func (r *Report) passForeign(line []byte) error {
 	return err
 }
 
-// endForeign ends the lines that are not of the profile, so that the table begins at the start of a
-// line.
+// endForeign closes Foreign. If the last of its lines has no line end, it adds one first, so that
+// the table begins at the start of a line.
 func (r *Report) endForeign() error {
 	if r.reader.foreign == nil {
 		return nil
@@ -193,7 +193,7 @@ const xtreeUnknown = "UnknownFn???"
 const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
 
 // lacksAddresses reports whether a profile by Callgrind lacks the addresses that --dump-instr=yes
-// adds, and has at least a hundredth of its costs in stripped code.
+// adds, and has more than a hundredth of its first event's costs in stripped code.
 func (v *resolution) lacksAddresses() bool {
 	m := v.m
 	if m.addresses() || !strings.HasPrefix(m.head.creator, "callgrind-") {

@@ -359,8 +359,8 @@ func (v *resolution) findCallers() {
 	}
 }
 
-// An impliedCall is code of one function inside another of the profile, which jumped into it. If
-// Callgrind knows both functions, it writes such a jump as a call.
+// An impliedCall is code of function to that the profile attributes to function from, because from
+// jumped into it. If Callgrind knows both functions, it writes such a jump as a call.
 type impliedCall struct {
 	from, to uint32
 	count    int64

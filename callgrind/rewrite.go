@@ -212,8 +212,8 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 	}
 }
 
-// inOrder returns the places in the order of the output: by function, those in its own source file
-// first, then by address.
+// inOrder returns the places in the order of the output: by function, then by file, with the
+// function's own file first, then by address.
 func (v *resolution) inOrder() []uint32 {
 	// By node: the last place of the function in the profile. If several functions share a file,
 	// callgrind_annotate shows the object of the last one, so the order is kept.

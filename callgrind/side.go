@@ -80,8 +80,8 @@ type naming struct {
 	hex   bool        // the name is an address
 }
 
-// nameless is the key of functions that have only addresses: the other side, another build, has
-// other addresses.
+// nameless is the name in the key of all functions that have only addresses, since another build
+// has other addresses.
 const nameless = "(functions without names)"
 
 // joinNameless joins the functions of each object whose only name is an address, unless at least half

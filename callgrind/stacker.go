@@ -83,7 +83,7 @@ func (s *stacker) nameNodes() {
 }
 
 // firstLines finds the line at which each function begins: the first one with costs, since the line
-// of its entry may be of inlined code, and pprof lists none before it.
+// of its entry may be that of inlined code, and pprof lists no line before it.
 func (s *stacker) firstLines() {
 	first := make(map[stacks.Function]uint32)
 	note := func(n, line uint32) {
