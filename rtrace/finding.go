@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// newFinder returns what NewFindings documents: see inner.
+// newFinder implements NewFindings: see inner.
 func newFinder(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	o.Processing.Leaks, o.Processing.Compress = true, true
 	f := &finder{to: s, input: input, own: own, process: -1}

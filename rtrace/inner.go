@@ -15,8 +15,8 @@ func init() {
 type inner Options
 
 // NewFindings returns a writer that adds the leaks of the report written to it to the Collection,
-// with frames resolved by the Options' Symbolizer, and the processes of the report. A leak is the
-// resources of one type that calls with the same backtrace allocated and no call freed; its kind is
+// with frames resolved by the Options' Symbolizer, and the processes of the report. A leak groups
+// the resources of one type that were allocated with the same backtrace and not freed; its kind is
 // the type. The fields Leaks and Compress of Processing are set, the others select calls. input is
 // the name of the report; own distinguishes own frames from system frames. Writes never fail. The
 // writer is for one goroutine, which must be that of the Collection.

@@ -174,8 +174,8 @@ func (k *kept) drop(c *call) {
 }
 
 // pair reports whether a call is kept after it is matched with the calls before it. A free is not
-// kept, nor is a repeated allocation of a resource that counts. pair drops the call whose resource
-// is freed.
+// kept, nor is a repeated allocation of a resource that counts them. pair drops the call whose
+// resource is freed.
 func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
 	known := k.table[key]

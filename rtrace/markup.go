@@ -167,8 +167,9 @@ func (r *renderer) frame(rec *record) error {
 	return r.dst.Text(rec.end())
 }
 
-// isElement reports whether a frame becomes an element: its place must be known, and the report
-// must not have a better answer.
+// isElement reports whether a frame becomes an element. Its place must be known, and be the same in
+// the maps rendered last. With Options.Elements its file must have a build ID; otherwise the answer
+// must be better than the report's own text, if there is one.
 func (r *renderer) isElement(rec *record, s site) bool {
 	if !s.usable() {
 		return false

@@ -50,8 +50,8 @@ func newReader(visit func(*record) error) *recordReader {
 	return &recordReader{visit: visit, cut: lines.Cutter{Max: maxLine}}
 }
 
-// IsRecord reports whether a line after this header of a report is a record: not a comment, and no
-// part of the backtrace of a call.
+// IsRecord reports whether line, after this header of a report, is a record rather than a comment
+// or a part of a call's backtrace.
 func IsRecord(header, line []byte) (ok bool) {
 	r := newReader(func(rec *record) error {
 		switch rec.Kind {
