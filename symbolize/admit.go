@@ -57,7 +57,7 @@ func (a *admission) await(n int64) error {
 		a.end = time.Now().Add(admitWait)
 	}
 	<-m.running
-	// only goroutines that inflate hold a slot, not those that wait
+	// a goroutine that waits holds no slot: only inflating needs one
 	defer func() { m.running <- struct{}{} }()
 	end := time.NewTimer(time.Until(a.end))
 	defer end.Stop()

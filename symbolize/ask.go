@@ -17,7 +17,7 @@ type Wait uint8
 const (
 	// Servers waits for the whole search for the module's file, until the context is done.
 	Servers Wait = iota
-	// Local waits for the files of this machine, until the context is done. The servers are asked
+	// Local waits while this machine is searched, until the context is done. The servers are asked
 	// in the background.
 	Local
 	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for

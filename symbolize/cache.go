@@ -73,8 +73,8 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops the older half of the entries that hold no file; c.mu is held. An entry whose lock
-// is taken stays.
+// forget drops the older half of the entries that have neither a file nor a task, or all of them if
+// there is still no room; c.mu is held. It skips locked entries.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	// the older half first, then all if that made no room

@@ -258,7 +258,7 @@ func (c *crew) settle(r *crewReader, took time.Duration) {
 const (
 	// a file that owes more than 1/crewShare of maxOwed gets a single reader
 	crewShare = 4
-	// steps that a file may owe in any case and still have several readers
+	// steps that even a small file may owe before it gets a single reader
 	crewOwes = 16 * answerSteps
 )
 

@@ -20,12 +20,11 @@
 //   - A file without debug information answers by its symbols. The first question after 5 s,
 //     doubling up to a minute, starts a search for a better one in the background, which replaces
 //     it.
-//   - A file that can no longer be read is closed. Debug information that made
-//     its reader panic, a second time used up what a lookup may cost, or takes
-//     more steps than its answers are worth, is left alone, and the file's
-//     symbols answer. After the first strike the file is
-//     looked at again soon; from the second on after 10 minutes, doubling up to
-//     a day. Strikes are the module's, whatever file it has.
+//   - A file that can no longer be read is closed. Its debug information is left alone, and its
+//     symbols answer, if the reader panics, if a lookup exceeds its bound for the second time, or if
+//     lookups take more steps than their answers are worth: for 2 s after the first such strike, for
+//     10 minutes after the second, doubling up to a day. Strikes belong to the module and outlive its
+//     file.
 //   - Debug information for which there is no memory is left alone for 5 s,
 //     doubling up to a minute.
 //   - Under memory pressure modules without a file are forgotten, and their
@@ -70,7 +69,8 @@ const (
 	// doubles
 	betterMin = 5 * time.Second
 	betterMax = time.Minute // bound of the times that double
-	// every question waits this long for a file that was closed to save memory
+	// a question waits up to this long, whatever its context, until a file that was closed to save
+	// memory is open again
 	reopenWait = time.Second
 	asideMin   = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax   = 24 * time.Hour
@@ -96,7 +96,7 @@ const (
 	// counted only afterwards
 	spareShare = 16
 	maxWhole   = 32 << 10 // bytes of a file that is read whole, not mapped
-	// no file is read whole while a quarter of the budget is in use
+	// no file is read whole while more than a quarter of the budget is in use
 	wholeShare = 4
 	// files inflated at a time, each by several goroutines: so the first files are ready early
 	maxInflating = 2

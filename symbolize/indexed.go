@@ -126,8 +126,9 @@ func (m *module) closeIndex() error {
 	return x.close()
 }
 
-// spoilt takes q's index out of use because of err: it is unreadable or contradicts itself. Debug
-// information answers from now on. A panic of the index's reader is reported as the module's fault.
+// spoilt closes and removes q's index, which is unreadable or contradicts itself, as err reports.
+// From then on debug information answers. A panic of the index's reader is reported as the module's
+// fault.
 func (q *question) spoilt(err error) {
 	m := q.m
 	m.closeIndex()

@@ -173,8 +173,8 @@ type debugLink struct {
 // linkedFiles finds the files to which a file links: see [access.BuildID].
 type linkedFiles interface {
 	// FindLink returns the debug file called name, with the checksum crc, of the program at near:
-	// it looks where GDB does, below dirs too. The file has the build ID id, unless one of them has
-	// none.
+	// it looks where GDB does, below dirs too. If the file has a build ID and id is not zero, the
+	// two are equal.
 	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
 
 	// FindAlt returns the supplementary file with the build ID id that the debug file at near calls

@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// memory is the ledger of the bytes that all files of a Symbolizer hold, and their budget. Inflated
-// sections and the making of an index ask for their bytes first; parsed units and names are counted
-// after a lookup has made them.
+// memory is the ledger of the bytes that all files of a Symbolizer hold, and their budget. Bytes
+// for inflated sections and for making an index are granted in advance; parsed units and names are
+// counted after the lookup that made them.
 type memory struct {
 	limits
 
@@ -218,7 +218,8 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 }
 
 // evict closes e's file if that frees memory, which it does not while a pin keeps the file open;
-// e.mu is held. A file with inflated sections is kept until it has answered a question.
+// e.mu is held. A file whose sections were just inflated is kept until it has answered a question,
+// or for freshFor.
 func (c *cache) evict(e *entry) {
 	m := e.module
 	if m == nil || m.pin.isHeld() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
@@ -272,7 +273,7 @@ func (c *cache) over() bool {
 	return c.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
 }
 
-// relieve brings the bytes held under the budget if they exceed it; no entry's mu is held.
+// relieve calls trim if memory or open files exceed their limits. The caller holds no entry's mu.
 func (c *cache) relieve() {
 	if c.over() {
 		c.trim()
@@ -346,7 +347,7 @@ func (c *cache) trim() {
 	m.enough.Store(c.held() + m.budget/8)
 }
 
-// idle returns the bytes of an entry that can be forgotten, 0 for any other; e.mu is held.
+// idle returns the bytes of e if it can be forgotten, 0 otherwise; e.mu is held.
 func (e *entry) idle() int64 {
 	if e.module != nil || e.task != nil {
 		return 0

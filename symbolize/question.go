@@ -57,7 +57,7 @@ func (q *question) begin(s *Symbolizer, e *entry) {
 }
 
 // start returns the task that a question under name must wait for, since e has no file or a
-// provisional one; e.mu is held. Without a task yet it starts a search. It returns nil without an
+// provisional one; e.mu is held. If there is no task, it starts a search. It returns nil without an
 // error if e is forgotten.
 func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	if e.state == forgotten {
@@ -83,7 +83,7 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 }
 
 // await waits for the end of t, a task of e. It returns nil if the question should look at e again.
-// So it does after the end of ctx, too, if e has a provisional file by then.
+// Once ctx is done, it does so only if e has a file by then, even a provisional one.
 func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
 	select {
 	case <-t.done:
@@ -139,8 +139,9 @@ func (q *question) until() time.Time {
 	return q.e.retry
 }
 
-// judge sets the debug information of q's file aside if it broke its reader or costs too much. The
-// strike is the entry's, and outlives the file.
+// judge counts a strike against the entry if this lookup had a fault. It sets the debug information
+// of q's file aside after a panic, after maxStrikes strikes, or if lookups cost too much. The count
+// is kept when the file is closed.
 func (q *question) judge() {
 	q.charge()
 	err, e := q.struck, q.e

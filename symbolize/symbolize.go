@@ -87,11 +87,12 @@ type Options struct {
 	NoDemangle bool
 
 	// OldRustAsLLVM shows names of Rust's old mangling as LLVM 19 does, which takes them for C++:
-	// core::ptr::drop_in_place$LT$u8$GT$::h0123456789abcdef for core::ptr::drop_in_place<u8>.
+	// core::ptr::drop_in_place$LT$u8$GT$::h0123456789abcdef instead of
+	// core::ptr::drop_in_place<u8>.
 	OldRustAsLLVM bool
 
-	// NoInlines answers code with one frame: the physical function, with the file and line in that
-	// function, without the calls inlined into it.
+	// NoInlines gives one frame for each address of code: the physical function, with the file and
+	// line in that function. The calls inlined into it are left out.
 	NoInlines bool
 
 	// Names selects the names of functions.
@@ -99,8 +100,8 @@ type Options struct {
 
 	// Reaching applies LLVM's rule that a symbol without a size reaches to the next symbol, even
 	// past the end of its section and beyond the last section. It applies to code and to data. As
-	// in LLVM, it also sets Frame.SymbolFile, and a program that links to its debug file is
-	// answered from its own symbols.
+	// in LLVM, it also sets Frame.SymbolFile, and a program with a link to its debug file gets its
+	// symbols from the program itself, even if the debug file has some.
 	Reaching bool
 
 	placement
@@ -138,7 +139,8 @@ type Location struct {
 }
 
 // StateMark separates the path from the state of the file in the Name of a Location without an ID.
-// The state keeps answers of a replaced file apart. No path contains StateMark.
+// With the state, a file and its replacement have different names, and so separate answers. No path
+// contains StateMark.
 const StateMark = "\x00"
 
 // A Frame is a function and a source position in it.
@@ -310,9 +312,10 @@ func (s *Symbolizer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prefetch starts to look for a module's file, in a goroutine that Close waits for, and returns at
-// once. While maxQueued searches run or wait it does nothing: the first question about the module
-// starts the search then. It may take long, since it waits for a running question about the file.
+// Prefetch starts the search for a module's file, in a goroutine that Close waits for. It does not
+// wait for the search, but for a running question about the file, which may take long. While
+// maxQueued searches run or wait it does nothing: then the first question about the module starts
+// the search.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	defer s.cache.relieve()
 	for {

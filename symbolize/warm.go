@@ -208,9 +208,9 @@ func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	return a
 }
 
-// park keeps an errand until the task of its module ends or asks servers. It returns false if there is
-// no task, or if the errand has no answer and the module has a file, which may have come after the
-// question: the servers may hang.
+// park keeps an errand until the task of its module ends or begins to ask servers. It returns false
+// if the errand should be asked again at once: there is no task, or the errand has no answer yet
+// and the module has a file by now. Servers may hang.
 func (w *warmer) park(t errand, empty bool) bool {
 	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {
