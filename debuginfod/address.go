@@ -40,8 +40,9 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns the narrower scope of two servers in a chain of redirects, which limits the
-// next redirect. A server at an address in disguise may be a public one.
+// narrowest returns the scope that limits the next redirect after two servers of scopes a and b:
+// the wider one, since a wider scope may redirect to fewer addresses. A server at an address in
+// disguise may be a public one.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback

@@ -115,8 +115,8 @@ func (c *Client) Close() error {
 
 // Find returns the file that q asks for, from the cache or a server; the caller closes it. It calls
 // note, which may be nil, for each place without the file. If ctx ends, Find returns at once, and
-// the download continues if other callers wait for it. The error wraps [fs.ErrNotExist] if every
-// server answered that it has no such file, and only then.
+// the download continues if other callers wait for it. If servers are asked, the error wraps
+// [fs.ErrNotExist] only if every one answered that it has no such file.
 func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -194,7 +194,7 @@ func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	return f, l, nil
 }
 
-// remembered returns the attempt that a miss of the cache answers, and counts its build ID.
+// remembered returns the Attempt for a miss that the cache remembers, and counts its build ID.
 func (c *Client) remembered(k key, l look) buildid.Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()

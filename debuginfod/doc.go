@@ -24,8 +24,8 @@
 // The rules that it adds:
 //
 //   - A file beside a miss names the servers that had no such file, and when each of them answered.
-//     Another server is asked. A miss of elfutils' client, which has no such file, is believed of
-//     every server. [Options] AskAgain believes none.
+//     A server that it does not name is asked. A miss by elfutils' client has no such file beside
+//     it, and is believed for every server. With [Options] AskAgain no miss is believed.
 //   - Every file is verified again when it is opened. Symbolic links, devices, files of other users
 //     and directories that others can write to are not used. An ELF file of another build is
 //     removed and fetched again.
@@ -36,8 +36,8 @@
 //   - At most 10,000 misses are kept; the oldest are removed first, with directories that become
 //     empty by that.
 //   - Temporary files that a killed process left are removed after [staleTemp].
-//   - Source files are kept under the names of elfutils 0.192, and verified by nothing: a source file
-//     has no build ID. That a server has none is not recorded.
+//   - Source files are kept under the names of elfutils 0.192, and are not verified, since a source
+//     file has no build ID. Misses of source files are not recorded.
 //   - Sections are neither kept in the cache nor taken from it: the cache does not record the
 //     server of a section.
 package debuginfod

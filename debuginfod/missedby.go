@@ -55,8 +55,8 @@ func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	return all
 }
 
-// writeMissedBy names the servers of k's miss, after the miss was written. If that fails, the miss
-// is one of unknown servers.
+// writeMissedBy names the servers of k's miss, after the miss was written. If that fails, the
+// servers are unknown, and the miss is believed for all of them.
 func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	root.Remove(k.missedByPath())
 	var b bytes.Buffer
@@ -71,7 +71,7 @@ func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	}
 }
 
-// believed reports whether no server need be asked for the file of l, which is remembered as missing.
+// believed reports whether l is a miss that every server has answered, so that none need be asked.
 func (c *Client) believed(l look) bool {
 	if !l.miss || c.o.AskAgain {
 		return false

@@ -23,8 +23,9 @@ func (c *diskCache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss writes a miss for k to the cache, and the servers that have no such file. The caller calls boundMisses after it. If the miss
-// cannot be written, the next run asks the servers again.
+// rememberMiss writes a miss for k to the cache, with the servers that have no such file. The
+// caller calls boundMisses afterwards. If the miss cannot be written, the next run asks the servers
+// again.
 func (c *diskCache) rememberMiss(k key, by []serverMiss) {
 	root, err := c.create()
 	if err != nil {

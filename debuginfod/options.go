@@ -37,8 +37,8 @@ type Options struct {
 	// Progress is called before a file is requested, at most ten times a second while it is
 	// received, and at the end, by one goroutine at a time for each file. FirstContact is called
 	// once for each server, before the first request to it. FirstFailure is called once for each
-	// server that cannot be reached, at once, or whose request failed and is not retried; servers
-	// that never get a request are in [Client.Servers]. All must return soon.
+	// server: at once if it cannot be reached, otherwise after a failed request that is not
+	// retried. Servers that never get a request are in [Client.Servers]. All must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 	FirstFailure func(server, reason string)

@@ -303,7 +303,7 @@ func (c *Client) begin(a *answer, magic string) *failure {
 	return nil
 }
 
-// copyBody copies the body of a to w within the limits, and calls report with the number of bytes
+// copyBody copies the body of a to w within the limits, and calls tell with the number of bytes
 // copied so far. It returns their final number.
 func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes int64)) (int64, *failure) {
 	buf := make([]byte, 128<<10)

@@ -89,7 +89,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		u.RawPath = strings.TrimRight(u.RawPath, "/") + path
 	}
 	at, trusted := &u, true
-	var from scope // narrowest scope of the servers so far, which limits the next redirect
+	var from scope // narrowest of the servers so far: limits the next redirect
 	for hops := 0; ; hops++ {
 		var peer scope
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { peer = scopeOfPeer(info.Conn.RemoteAddr()) }}

@@ -32,7 +32,7 @@ func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note fu
 		note = func(buildid.Attempt) {}
 	}
 	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) || !filepath.IsLocal(path[1:]) {
-		return nil, fmt.Errorf("debuginfod: source file %.200q: not an absolute path: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("debuginfod: source file %.200q: no build ID, or not an absolute path that a server can have: %w", path, fs.ErrNotExist)
 	}
 	k := key{id: id, source: path}
 	f, err := c.sourceFile(ctx, k, note)
