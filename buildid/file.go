@@ -32,8 +32,8 @@ type Query struct {
 	// not ask a server for the program itself.
 	Better bool
 
-	// Whole is the size in bytes of the largest file that may be read at once, and closed. 0: none.
-	// A finder need not heed it.
+	// Whole is the size in bytes up to which a file may be read into memory at once, and closed. 0:
+	// none may. A finder need not heed it.
 	Whole int64
 }
 
@@ -59,8 +59,8 @@ type File struct {
 
 // Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a
 // FIFO or a device. where is the result of [File.Where]. The error wraps [fs.ErrNotExist] if there
-// is no file, [ErrNoID] or [ErrOtherID] if there is a different one, and otherwise the error of the
-// system or of the parser of ELF headers.
+// is no file, [ErrNoID] or [ErrOtherID] if the file has no ID or another one, and otherwise the
+// error of the system or of the parser of ELF headers.
 func Open(path, where string, id ID) (*File, error) {
 	f, err := open(path, where, id, 0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // without debug information.
 const maxModule = 128 << 20
 
-// openUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as
-// its name shows: NAME.ko.xz, .zst or .gz, which is unpacked into memory.
+// openUnpacked is OpenRegular, but unpacks a compressed Linux module into memory. It recognizes one
+// by its name: NAME.ko.xz, .zst or .gz.
 func openUnpacked(path, where string) (*File, error) {
 	f, err := OpenRegular(path, where)
 	if err != nil || !isPackedModule(path) {
@@ -34,8 +34,8 @@ func isPackedModule(path string) bool {
 	return false
 }
 
-// unpackedModule returns the contents of f, which it closes, unpacked. A file that is not compressed
-// is returned as it is.
+// unpackedModule unpacks f into memory, closes f and returns the unpacked file. If f is not
+// compressed, or its first bytes cannot be read, it returns f itself, still open.
 func unpackedModule(f *File) (*File, error) {
 	begin := make([]byte, unpack.LongestMagic)
 	n, err := f.ReadAt(begin, 0)

@@ -62,8 +62,8 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 	return nil, s.miss()
 }
 
-// complete returns the build ID of the files in the tree that begins with the bytes of prefix, zero
-// if there is none or if there are several. Prefix must have at least two bytes.
+// complete returns the only build ID in the tree that begins with the bytes of prefix, or zero if
+// there is none or several. Prefix must have at least two bytes.
 func (t *Tree) complete(prefix ID) (id ID) {
 	if prefix.Len() < minPathID {
 		return id

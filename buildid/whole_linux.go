@@ -11,7 +11,7 @@ import (
 // faults and tables that follow, costs more than copying that many bytes.
 const maxWhole = 32 << 10
 
-// wholes are buffers for files that are read whole; the byte more shows that a file has grown.
+// wholes are buffers for files that are read whole; the extra byte shows that a file has grown.
 var wholes = sync.Pool{New: func() any { return new([maxWhole + 1]byte) }}
 
 // A whole is a small file in memory.
