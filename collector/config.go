@@ -32,8 +32,8 @@ type Config struct {
 	// BodyFields are tried in order if the body is a map: the first that is a string is filtered.
 	BodyFields []string `mapstructure:"body_fields"`
 
-	// Attributes of records that are filtered, too. One that begins with {{{reset}}} has a context of
-	// its own.
+	// Attributes names attributes of records that are filtered as well. A value that begins with
+	// {{{reset}}} has a context of its own.
 	Attributes []string `mapstructure:"attributes"`
 
 	// Mode is resolve or locate.
@@ -42,7 +42,7 @@ type Config struct {
 	// Frames adds the attribute symfilter.frames, with the facts about each address.
 	Frames bool `mapstructure:"frames"`
 
-	// EmitLate sends one more record when a debug file has come after the records that needed it.
+	// EmitLate sends one more record when a debug file arrives after the records that needed it.
 	EmitLate bool `mapstructure:"emit_late"`
 
 	Patience Patience `mapstructure:"patience"`
@@ -54,7 +54,7 @@ type Config struct {
 	// IdleTimeout is the time after which a process without a record is forgotten.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
-	// Storage names the storage extension that keeps contexts over a restart; nil for none.
+	// Storage names the storage extension that keeps contexts across restarts; nil for none.
 	Storage *component.ID `mapstructure:"storage"`
 
 	Symbols Symbols `mapstructure:"symbols"`

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// liveFor is the time after its last record for which a process is not dropped for a new one: a
-	// flood of new keys must not make the logs of running processes unreadable.
+	// liveFor is how long after its last record a process is not dropped to make room for a new
+	// one: a flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.

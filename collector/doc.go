@@ -8,7 +8,7 @@
 //	processor.go              start, shutdown, workers; a batch has one worker
 //	worker.go, keys.go        sorts the texts of a batch by process
 //	filter.go                 filters the texts of a process, together if they may have raw frames
-//	traces.go                 which line of the output is of which record filtered together
+//	traces.go                 which line of the output belongs to which record, if filtered together
 //	contexts.go, saved.go     the contexts of processes, bounded; their copies in a storage
 //	symbols.go, telemetry.go  shared by the pipelines: debug files, storage, metrics
 //	frames.go, late.go        structured attributes; records for debug files that arrive late

@@ -149,7 +149,7 @@ func (t *text) addUnresolved(n int64) {
 }
 
 // together filters the texts from first on as the lines of one log, since the frames of a raw
-// backtrace are judged by each other, and several records may have them.
+// backtrace are judged together, and may be spread over several records.
 func (r *run) together(first int32) {
 	w := r.w
 	if w.traces == nil {

@@ -91,7 +91,7 @@ func appendPairs(dst []byte, m pcommon.Map, nested int) []byte {
 	return dst
 }
 
-// appendValue appends v, without the maps and lists that are deeper than nested.
+// appendValue appends v, without the maps and lists below nested levels.
 func appendValue(dst []byte, v pcommon.Value, nested int) []byte {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:

@@ -47,7 +47,7 @@ type lateModule struct {
 	logs  []lateLog
 }
 
-// A lateLog has the late records of one resource's log.
+// A lateLog holds the open addresses of a module in the log of one resource.
 type lateLog struct {
 	resource pcommon.Resource
 	places   []latePlace // in the order of the log, each once

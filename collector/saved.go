@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// maxStored bounds the keys of contexts that are only in the storage. Contexts beyond the bound
+// maxStored bounds the keys that a stored holds. Contexts without a key there do not expire: they
 // stay in the storage.
 const maxStored = 1 << 17
 
@@ -49,7 +49,8 @@ func (k *stored) add(key string, used time.Time) {
 	}
 }
 
-// dropped adds a stream that was dropped from memory alone: it is read again when it has a record.
+// dropped adds a stream that was dropped from memory, if the storage has its context, which is read
+// again with the next record.
 func (k *stored) dropped(s *stream, used time.Time) {
 	if s.kept {
 		k.add(s.key, used)

@@ -5,8 +5,9 @@ import "github.com/symfilter/symfilter/internal/marks"
 const (
 	noMark = -1 // the offset of a mark in a text without one
 
-	// scanMost is the number of bytes of texts that are searched at once; a text of at least scanAlone
-	// bytes is searched by itself. The search begins with some 100 ns, and takes 5 ns for 100 bytes.
+	// scanMost is the number of bytes of texts that are searched at once; a text of at least
+	// scanAlone bytes is searched by itself. A search costs some 100 ns, and 5 ns more for every
+	// 100 bytes.
 	scanMost  = 32 << 10
 	scanAlone = 2 << 10
 )

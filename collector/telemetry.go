@@ -189,7 +189,7 @@ func (t *telemetry) notify(message string) { t.log.Warn(message) }
 func (t *telemetry) storageFailed(what string, err error) {
 	t.storageErrors.Add(1)
 	if n, ok := t.toldStorage.May(time.Now()); ok {
-		t.log.Warn("contexts are not kept over a restart: "+what, zap.Error(err), zap.Int64("times", n))
+		t.log.Warn("contexts are not kept across restarts: "+what, zap.Error(err), zap.Int64("times", n))
 	}
 }
 
