@@ -140,7 +140,7 @@ func unquoted(value []byte) string {
 	return text
 }
 
-// learnStack takes a stack of a point: which frames call which.
+// learnStack learns from the stack of a point which frame calls which.
 func (x *dhatIndex) learnStack(text []byte) error {
 	var ok bool
 	if x.stack, ok = parseStack(x.stack[:0], text); !ok {

@@ -74,7 +74,8 @@ func (out *dhatWriter) part(p dhatPart, b []byte) error {
 	return err
 }
 
-// writeRow prints a text of the old table, with one name: a stack has one frame there.
+// writeRow prints a text of the old table with the name of the physical function. Inlined calls are
+// left out, since stacks refer to the text as one frame.
 func (out *dhatWriter) writeRow(row int, b []byte) error {
 	if row < len(out.x.frames) {
 		if texts := out.x.texts(row); len(texts) > 0 {

@@ -119,8 +119,8 @@ func parseNode(line []byte) (n massifNode, ok bool) {
 	return n, err1 == nil && err2 == nil && n.level < maxMassifDepth
 }
 
-// scan passes the lines of the file to take, with their line ends. Parts of a line that is too long
-// are passed as node == nil.
+// scan passes the lines of the file to take, with their line ends. n is nil for a line that is not
+// a node, and for each part of a line that is too long.
 func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	c := lines.Cutter{Max: maxMassifLine}
 	buf := make([]byte, dhatBlock)

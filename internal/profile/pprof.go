@@ -146,7 +146,7 @@ func (d *pprofProfile) other(f field) (err error) {
 	return err
 }
 
-// message calls use for each number in the message that f is. Lists are passed number by number.
+// message calls use for each number in the message f. Lists are passed number by number.
 func (f *field) message(use func(number int, n uint64) error) error {
 	if f.kind != bytesType {
 		return errWire

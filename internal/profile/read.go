@@ -92,8 +92,8 @@ type document interface {
 	// resolve asks for the names of all addresses.
 	resolve(r *resolver) error
 
-	// stacks returns the profile with the names. The caller must not change it. A document that is
-	// read again for it may return an error, for a file that cannot be read or has no stacks.
+	// stacks returns the profile with the names. The caller must not change it. It fails if the
+	// document has no stacks, or if its file must be read again and cannot be.
 	stacks() (*stacks.Profile, error)
 }
 

@@ -289,8 +289,8 @@ func (s *site) relative(m *stacks.Mapping, addr uint64) (uint64, error) {
 	return s.withoutOffsets(m, addr)
 }
 
-// withoutOffsets does the same with the segments of a debug file that objcopy --only-keep-debug has
-// made. They have their addresses and sizes in memory, but not their offsets.
+// withoutOffsets is relative for a debug file made by objcopy --only-keep-debug. Its segments have
+// addresses and sizes in memory, but no usable offsets.
 func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 	if len(s.loads) == 0 {
 		return 0, errOffsets

@@ -24,8 +24,8 @@ type traceFile struct {
 	head  []byte // the bytes that decide its format
 }
 
-// regularTrace returns the file of DHAT or Massif that in is; nil if it is not a regular file, or
-// does not begin like one.
+// regularTrace returns in as a traceFile; nil if in is not a regular file, or does not begin like a
+// file of DHAT or Massif.
 func regularTrace(in io.Reader) *traceFile {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -145,9 +145,9 @@ func (n *namer) close() {
 	}
 }
 
-// isExact reports whether the first frame of a stack has the exact address of an instruction, which
-// is so in the library with Valgrind's replacements for malloc and others. If Valgrind has omitted
-// the frames in that library, the first frame is a caller.
+// isExact reports whether the first frame of a stack has the exact address of an instruction, as in
+// the library with Valgrind's replacements for malloc and others. If Valgrind has omitted the
+// frames in that library, the first frame is a caller.
 func isExact(f *report.RawFrame) bool {
 	return len(path.Base(f.Object)) > len(preloaded) && path.Base(f.Object)[:len(preloaded)] == preloaded
 }
@@ -197,8 +197,8 @@ func (s *stackMaker) sample(stack []uint32, values []int64) error {
 	return s.m.take(sampleSize + len(stack)*2*frameSize + len(values)*valueSize)
 }
 
-// mapping returns the number of the mapping of an object; 0 if there is no object. The files do not
-// have its addresses.
+// mapping returns the number of the mapping of an object; 0 if there is no object. The mapping has
+// no addresses, since the files do not give them.
 func (s *stackMaker) mapping(object string, id buildid.ID) uint32 {
 	if object == "" {
 		return 0
