@@ -9,11 +9,11 @@ import (
 // than a thousandth.
 const maxCancelling = 1 << 26
 
-// cancel removes circulations: the smallest cost of the arcs of a cycle from each of them, until no
-// cycle is left. It returns the sum of what it removed, and finds the order of the nodes.
+// cancel removes circulations: it subtracts the smallest cost in a cycle from each arc of the
+// cycle, until no cycle is left. It returns the sum of these costs, and sets postorder.
 //
 // It is a depth-first search that returns to the tail of an arc when the arc loses all of its cost.
-// If the search becomes too long, arcs that close a cycle lose their cost alone.
+// After maxCancelling steps, only the arc that closes a cycle loses its cost, all of it.
 func (d *decomposer) cancel() (removed int64) {
 	const (
 		fresh = iota

@@ -2,8 +2,8 @@ package stacks
 
 import "math"
 
-// A Graph is a call graph: places at which costs arise, and calls whose costs are those of all that
-// they lead to. The order of its sinks and arcs decides between equal costs.
+// A Graph is a call graph: places with costs of their own, and calls, each with the cost of
+// everything that it leads to. The order of its sinks and arcs decides between equal costs.
 type Graph struct {
 	Nodes int // functions, numbered from 0
 	Sinks []Sink
@@ -32,19 +32,20 @@ type Loss struct {
 }
 
 // Decompose adds stacks to p that have the costs of g: a decomposition of its flow into paths. For
-// each value, costs writes those of g.Sinks and of g.Arcs.
+// each value, costs writes the costs of g.Sinks and g.Arcs.
 //
-// In the sum of all stacks, each sink has its own cost, and each arc that is not part of a cycle has
-// the cost of its calls, exactly, if costs add up: those that lead into a function are its own and
-// those of its calls. Chains of three or more functions are one of several possibilities: where a
-// function was called from several places, a call graph does not show which of its calls belongs to
-// which caller. Costs circulating in a cycle are removed first. If more leads into a function than
-// leads out, the largest calls of it lose the difference; if less, stacks begin there. Costs below
-// 0 are decomposed separately.
+// In the sum of all stacks, each sink has its own cost, and each arc that is not part of a cycle
+// has the cost of its calls, exactly, if costs add up: if the calls to a function cost as much as
+// its sinks and its own calls. Chains of three or more functions are one of several possibilities:
+// where a function was called from several places, a call graph does not show which of its calls
+// belongs to which caller. Costs circulating in a cycle are removed first. If the calls to a
+// function cost more than that, the largest of them lose the difference; if less, stacks begin at
+// the function. Costs below 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
-// maxFrames locations; costs for which that is not enough, or that cannot be added up within int64,
-// get a stack of their own location. Graph.Weights may make a location count as several.
+// maxFrames locations; the costs for which that is not enough, and all costs of a value if their
+// sum exceeds int64, get stacks of one location each. Graph.Weights may make a location count as
+// several.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}
@@ -127,7 +128,8 @@ func (d *decomposer) addsUp() bool {
 	return true
 }
 
-// balance makes the cost that leads into each node equal to what leads out, with what begins there.
+// balance makes the cost into each node, plus the cost that begins there, equal to the cost out of
+// it.
 func (d *decomposer) balance() {
 	for _, node := range d.postorder { // callees first: what leads out is final
 		out, in := int64(0), int64(0)

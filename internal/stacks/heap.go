@@ -1,7 +1,7 @@
 package stacks
 
-// A heap holds the options of each node that have costs left, those with the most first: of equal
-// ones, those with the lowest index.
+// A heap holds the options of each node that have costs left, the highest cost first, and the
+// lowest index first among equal costs.
 type heap struct {
 	d       *decomposer
 	options []uint32 // by node, as in d.out.All: a binary heap
@@ -70,8 +70,9 @@ func (h *heap) removeFirst(node uint32) {
 // clear removes all options of a node.
 func (h *heap) clear(node uint32) { h.lengths[node] = 0 }
 
-// large appends to found the places in a node's heap whose shares of amount are at least small, if
-// amount is divided in proportion to what is left, total in all. It stops after most of them.
+// large appends to found the places in a node's heap whose options would get shares of at least
+// small, if amount were divided among all options in proportion to their remaining costs, total in
+// all. It stops when there are more than most.
 func (h *heap) large(found []uint32, node uint32, amount, total, small int64, most int) []uint32 {
 	options := h.of(node)
 	is := func(i uint32) bool {

@@ -131,9 +131,9 @@ func (p *Profile) AddFunction(f Function) uint32 {
 	return n
 }
 
-// Wholes returns, by number less 1 of a function, the function that it is a part of, or itself: lines
-// of a function in another source file have a Function of the same names in that file, without the
-// line at which it begins.
+// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. The lines
+// of a function that are in another source file have a Function of their own: with the same names,
+// that file, and no line at which it begins.
 func (p *Profile) Wholes() []*Function {
 	type names struct{ name, link string }
 	begun := make(map[names]*Function)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// smallShare is the divisor of the total that is the smallest cost divided in proportion. Smaller
-// costs follow the largest arc, so that the number of stacks stays near that of arcs.
+// smallShare sets the smallest cost that is divided in proportion: the total divided by smallShare.
+// Smaller costs follow the largest arc, so that there are not many more stacks than arcs.
 const smallShare = 1000
 
 // A piece is a part of the flow at a node, before it is divided among the node's options.
@@ -22,8 +22,9 @@ type piece struct {
 //
 // A piece of flow at a node is divided among the remaining costs of the node's options. Each option
 // gets at most one part, so that each stack is found once. A part of the whole remaining cost of an
-// option uses it up. If a piece is divided into one more part than it uses up options, spare loses
-// one: that is how the number of stacks stays below that of options.
+// option uses it up. spare bounds the divisions, so that there are not more stacks than options:
+// each part after a piece's first takes one from it, and each option used up, except a node's last,
+// gives one back.
 func (d *decomposer) split() {
 	d.heap.build(d)
 	var pending []piece
@@ -65,8 +66,8 @@ func (d *decomposer) split() {
 	}
 }
 
-// emit adds the current path with a sink as a stack. If there is no room for it, the cost is left to
-// the sink, and no other stack has room.
+// emit adds the current path with a sink as a stack. If there is no room for it, the cost is left
+// to the sink, and no further stack is added.
 func (d *decomposer) emit(sink uint32, amount int64) {
 	if d.frames -= d.weight(sink); d.frames < 0 {
 		d.frames = 0
@@ -104,7 +105,7 @@ type part struct {
 }
 
 // divide divides an amount among the options of a node, and subtracts it from what is left of them.
-// Parts of at least small are in proportion to what is left, if there are not more than spare of
+// Parts of at least small are in proportion to the remaining costs, if there are at most spare of
 // them. The rest goes to the options with the most left.
 func (d *decomposer) divide(node uint32, amount, small int64, spare int, parts []part) []part {
 	total := d.total[node]
