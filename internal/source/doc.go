@@ -30,7 +30,7 @@ const (
 	linesPerStart = 64       // lines between two known places in a text: 64 lines are searched in 2 µs
 	maxNotices    = 16       // messages of each kind: people read them
 	maxFetches    = 4        // requests at a time
-	maxMisses     = 8        // files in a row that servers do not have, after which they have no sources of the build
+	maxMisses     = 8        // misses in a row after which no more files of the build are requested
 	maxBuilds     = 4096     // builds whose misses are counted
 
 	missFor    = 10 * time.Second       // after which a file that was not found is looked for again

@@ -39,14 +39,14 @@ type Options struct {
 	// Server is asked for files of builds with a build ID that are not found otherwise. Nil: none.
 	Server Server
 
-	// Patience is how long a question waits for the debug file, which may have to be opened again, and
-	// for Server. With 0 a question waits for neither. After a wait without
-	// success, questions do not wait for Server until it has sent a file. PerMinute bounds the waiting
-	// of all questions for Server in any minute; 0 means no bound.
+	// Patience is how long a question waits for the debug file, which may have to be reopened, and
+	// for Server. With 0 a question waits for neither. After a wait without success, questions do
+	// not wait for Server until it has sent a file. PerMinute bounds the waiting of all questions
+	// for Server in any minute; 0 means no bound.
 	Patience, PerMinute time.Duration
 
-	// MaxMemory bounds the bytes of the files that are kept. The last file is kept even if it is larger
-	// (16 MiB at most). 0 means 48 MiB.
+	// MaxMemory bounds the bytes of the files that are kept. The most recently used file is kept
+	// even if it is larger (16 MiB at most). 0 means 48 MiB.
 	MaxMemory int64
 
 	// Around is the number of lines before and after the line of a frame.
@@ -113,7 +113,7 @@ func (f *Finder) Close() error {
 	return nil
 }
 
-// Snippet returns the lines around the line of frame, which is one at l. frame.File is the path as
+// Snippet returns the lines around the line of frame, a frame at l. frame.File is the path as
 // recorded in debug information, before any prefix map. The zero Snippet is the answer if frame has
 // no line or its file is not found, is another version, or has not arrived yet.
 func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbolize.Snippet) {
@@ -187,8 +187,8 @@ func (e *entry) cost() int64 {
 	return n
 }
 
-// evict drops the least recently used files until the rest fits the budget; f.mu is held. The last
-// one stays.
+// evict drops the least recently used files until the rest fits the budget; f.mu is held. The most
+// recently used one stays.
 func (f *Finder) evict() {
 	for f.size > f.o.MaxMemory && f.recent.Len() > 1 {
 		e := f.recent.Back().Value.(*entry)
@@ -250,7 +250,7 @@ type sources interface {
 	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
 }
 
-// known returns what debug information has of the contents of the file.
+// known returns the text or checksum that debug information has for the file.
 func (f *Finder) known(l symbolize.Location, frame *symbolize.Frame) (c compiled, err error) {
 	if f.o.Symbolizer == nil {
 		return c, nil
@@ -291,7 +291,7 @@ type changedError struct{ origin string }
 
 func (e *changedError) Error() string { return e.origin + ": " + errChanged.Error() }
 
-// changed reports the versions in err that were not used.
+// changed reports the first file in err, if any, that was not used because its checksum differs.
 func (f *Finder) changed(e *entry, err error) {
 	if c, ok := errors.AsType[*changedError](err); ok {
 		f.notice(e, "changed", c.origin+": no lines are shown: "+errChanged.Error())

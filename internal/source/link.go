@@ -14,9 +14,9 @@ type Linker struct {
 	PrefixMap prefixmap.Maps // leads from the paths in debug information to {path} and {rel}
 }
 
-// Append appends the URL of the source line of frame, which is one at l. frame.File is the path as
+// Append appends the URL of the source line of frame, a frame at l. frame.File is the path as
 // recorded in debug information. ok is false, and dst unchanged, if there is no link: see
-// [Template.Append]. A relative path is one of the current folder.
+// [Template.Append]. A relative path starts at the current folder.
 func (k *Linker) Append(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool) {
 	if k.Template == nil || frame.File == "" || frame.Line == 0 || len(frame.File) > maxPath {
 		return dst, false

@@ -116,7 +116,7 @@ func (f *Finder) begin(k fileKey) (*flight, error) {
 	return fl, nil
 }
 
-// arrived counts the end of a request for a file of a build.
+// arrived records the outcome of a request for a file of a build.
 func (s *servers) arrived(id buildid.ID, err error) {
 	switch {
 	case err == nil:
