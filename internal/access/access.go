@@ -1,10 +1,11 @@
-// Package access gives the packages of this module what the public packages do for them and is not
-// part of their API: the filter asks a Symbolizer in ways that pay only with the filter's own
-// order, the readers of envelopes drive a Filter line by line, and the doctor examines what a
-// Client keeps.
+// Package access gives the packages of this module functions of the public packages that are not
+// part of their API: the filter asks a Symbolizer in ways that pay only in the filter's own order,
+// the readers of envelopes drive a Filter line by line, and the doctor examines the cache of a
+// Client.
 //
-// The package of a type sets its variable before any program can have a value of it. A caller asserts
-// what it is given to an interface of the methods that it needs, which stands beside the caller.
+// The package of a type sets its variable before any program can have a value of it. A caller
+// asserts the value that it gets to an interface with the methods that it needs, declared beside
+// the caller.
 package access
 
 import (
@@ -32,7 +33,7 @@ var (
 	Filter func(f any) any
 
 	// BuildID returns the methods of a *buildid.File, *buildid.SymbolPath, *buildid.IDsFile or
-	// *buildid.Tree, and for nil those that stand for functions of the package.
+	// *buildid.Tree, and for nil the methods that stand for functions of the package.
 	BuildID func(of any) any
 
 	// Debuginfod returns the methods of a *debuginfod.Client.

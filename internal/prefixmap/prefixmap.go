@@ -1,5 +1,4 @@
-// Package prefixmap leads from the paths in logs, reports and debug information to those of this
-// machine.
+// Package prefixmap maps the paths in logs, reports and debug information to paths on this machine.
 package prefixmap
 
 import (

@@ -1,4 +1,4 @@
-// Package seldom lets a message that input can cause without end be logged once a minute.
+// Package seldom limits messages that input can cause without end to one a minute.
 package seldom
 
 import (
@@ -16,8 +16,8 @@ type Limiter struct {
 	skipped atomic.Int64
 }
 
-// May reports whether a message may be logged at now, with the number of its occurrences since the
-// last one, this one included.
+// May reports whether a message may be logged at now. If so, n is the number of its occurrences
+// since it was last logged, this one included.
 func (l *Limiter) May(now time.Time) (n int64, ok bool) {
 	next := l.next.Load()
 	if now.UnixNano() < next || !l.next.CompareAndSwap(next, now.Add(Pause).UnixNano()) {

@@ -89,13 +89,13 @@ func openGzip(packed *bufio.Reader, _ *lease, last io.Reader) (io.Reader, error)
 	return z, nil
 }
 
-// member does the same as open; a panic is an error.
+// member is open, but turns a panic into an error.
 func (f *Format) member(packed *bufio.Reader, memory *lease, last io.Reader) (r io.Reader, err error) {
 	defer caught(&err)
 	return f.open(packed, memory, last)
 }
 
-// A guarded reader makes a panic of a decoder an error.
+// A guarded reader turns a panic of its decoder into an error.
 type guarded struct{ r io.Reader }
 
 func (g guarded) Read(b []byte) (n int, err error) {

@@ -1,4 +1,4 @@
-// Package wording words what messages to people have in common: a count with its noun, a number
+// Package wording makes the parts that messages to people share: a count with its noun, a number
 // with commas, the cause of an error alone, and text of unknown origin on one line.
 package wording
 
