@@ -155,7 +155,7 @@ func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 			// TestPagesOfDocsWorkAsWritten builds
 		case strings.Contains(line, "--check"):
 			out, _ := cmd.CombinedOutput()
-			if rest := regexp.MustCompile(`(?m)^examples/daemon/symfilter\.yaml: .* does not exist: make it\n`).ReplaceAll(out, nil); len(rest) > 0 {
+			if rest := regexp.MustCompile(`(?m)^examples/daemon/symfilter\.yaml: .* does not exist: create it\n`).ReplaceAll(out, nil); len(rest) > 0 {
 				t.Errorf("%s prints\n%s", line, out)
 			}
 		case strings.Contains(line, "--config FILE"):

@@ -234,7 +234,7 @@ func (box *confinement) allows(c *Config) error {
 		case n.sock && box.state.Seccomp && len(box.policy.Sockets) == 0:
 			fault(n.key, "%s with a path", listening)
 		case box.state.Landlock > 0 && !within(n.path, kept):
-			fault(n.key, "make files in %s", n.path)
+			fault(n.key, "create files in %s", n.path)
 		}
 	}
 	for _, n := range needs.others {

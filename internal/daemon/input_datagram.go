@@ -93,7 +93,7 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 		}
 		if err != nil {
 			if n, ok := d.failed.May(time.Now()); ok {
-				d.p.log.Error("a datagram cannot be received; the next one is", "error", err, "times", n)
+				d.p.log.Error("a datagram cannot be received; continuing with the next one", "error", err, "times", n)
 			}
 			select {
 			case <-ctx.Done():
@@ -132,7 +132,7 @@ func (d *datagrams) lose(n int64) {
 	defer d.mu.Unlock()
 	d.lost += n
 	if _, ok := d.dropped.May(time.Now()); ok {
-		d.p.log.Warn("the kernel has dropped datagrams: they came faster than the output took them; raise net.core.rmem_max, or use tcp:", "datagrams", d.lost)
+		d.p.log.Warn("the kernel has dropped datagrams: they arrived faster than the output accepted them; raise net.core.rmem_max, or use tcp:", "datagrams", d.lost)
 		d.lost = 0
 	}
 }

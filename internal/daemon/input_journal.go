@@ -76,7 +76,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 			err = errStopped
 		}
 		if n, ok := j.broken.May(time.Now()); ok {
-			j.h.p.log.Warn("the upload of a journal was not taken whole; its sender sends it again", "peer", peerOf(r), "error", err, "times", n)
+			j.h.p.log.Warn("an upload of a journal was not read completely; its sender will send it again", "peer", peerOf(r), "error", err, "times", n)
 		}
 		refuseError(w, err)
 		return
@@ -89,7 +89,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 // checkUpload checks the header of an upload. The error is a refusal.
 func checkUpload(r *http.Request) error {
 	if r.Method != http.MethodPost {
-		return refusef(http.StatusMethodNotAllowed, "this path takes journals from systemd-journal-upload, by POST")
+		return refusef(http.StatusMethodNotAllowed, "this path accepts journals from systemd-journal-upload, by POST")
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/vnd.fdo.journal" {
 		return refusef(http.StatusUnsupportedMediaType, "%.60q is not application/vnd.fdo.journal, the type of a journal in the export format", r.Header.Get("Content-Type"))

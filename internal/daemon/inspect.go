@@ -63,7 +63,7 @@ func (i *inspection) note(key, format string, args ...any) {
 func (i *inspection) folder(key, dir string, report func(key, format string, args ...any)) {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		report(key, "the folder %s does not exist: make it", dir)
+		report(key, "the folder %s does not exist: create it", dir)
 	case err != nil:
 		report(key, "%v", err)
 	case !info.IsDir():

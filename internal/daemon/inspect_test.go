@@ -29,15 +29,15 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 		{name: "no authority", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: DIR/text}", out: "stdout: text", faults: "pipelines.app.input.tls.client_ca: DIR/text has no certificate in PEM"},
 		{name: "halves exchanged", in: "listen: 'tcp:127.0.0.1:1', tls: {certificate: " + key + ", key: " + certificate + "}", out: "stdout: text",
 			faults: "pipelines.app.input.tls: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched: certificate and key must be PEM files of one pair"},
-		{name: "folder of an output", in: "stdin: true", out: "file: DIR/none/out", faults: "pipelines.app.output.file: the folder DIR/none does not exist: make it"},
-		{name: "folder of peers", in: "listen: 'unix:DIR/a'", out: "file: 'DIR/none/{peer}.log'", faults: "pipelines.app.output.file: the folder DIR/none does not exist: make it"},
+		{name: "folder of an output", in: "stdin: true", out: "file: DIR/none/out", faults: "pipelines.app.output.file: the folder DIR/none does not exist: create it"},
+		{name: "folder of peers", in: "listen: 'unix:DIR/a'", out: "file: 'DIR/none/{peer}.log'", faults: "pipelines.app.output.file: the folder DIR/none does not exist: create it"},
 		{name: "output that is a folder", in: "stdin: true", out: "file: DIR/logs", faults: "pipelines.app.output.file: DIR/logs is a folder: append the name of a file"},
 		{name: "state that is a file", before: "state: DIR/text", in: "stdin: true", out: "stdout: text", faults: "state: DIR/text is not a folder: name another one"},
 		{name: "no debug files", before: "symbols: {symbol_paths: [DIR/none]}", in: "stdin: true", out: "stdout: text", notes: "symbols.symbol_paths: DIR/none does not exist"},
 		{name: "programs without a tree", before: "symbols: {debug_file_directories: [DIR/logs], symbol_paths: [DIR/logs]}", in: "stdin: true", out: "stdout: text",
 			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder: name a folder of programs or debug files in symbol_paths"},
 		{name: "tree", before: "symbols: {build_id_directories: [DIR/ids/.build-id], debug_file_directories: [DIR/ids]}", in: "stdin: true", out: "stdout: text"},
-		{name: "folder of a socket", in: "listen: 'unix:DIR/none/a'", out: "stdout: text", notes: "pipelines.app.input.listen: the folder DIR/none does not exist: make it"},
+		{name: "folder of a socket", in: "listen: 'unix:DIR/none/a'", out: "stdout: text", notes: "pipelines.app.input.listen: the folder DIR/none does not exist: create it"},
 		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: no state is set: after a restart files are read from their end again, whatever was written before"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

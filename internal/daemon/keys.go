@@ -157,7 +157,7 @@ func Sections() []Section {
 		{Path: "pipelines.NAME.input", of: kindOf[Input](), One: []string{"files", "stdin", "listen", "http", "journal_upload"}, Text: "Where lines come from.", Keys: []Key{
 			{Name: "files", least: 1, most: maxList, Text: "log files by name or pattern (`*`, `?`, `[a-z]`), followed across rotation"},
 			{Name: "exclude_path", most: maxList, With: []string{"files"}, Text: "patterns of files that are not followed"},
-			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where files without a checkpoint begin: beginning, end, or a duration: at lines of files changed since then"},
+			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where to start in files without a checkpoint: beginning, end, or a duration: files changed within it from their beginning, others from their end"},
 			{Name: "rotate_wait", Default: "5s", most: day, With: []string{"files"}, Text: "how long a rotated file is read for late lines; 0: until it is removed"},
 			{Name: "poll", Default: "false", With: []string{"files"}, Text: "look for changes, for file systems without events"},
 			{Name: "stdin", Text: "standard input"},
@@ -185,7 +185,7 @@ func Sections() []Section {
 			{Name: "local", Default: "5s", most: 10 * 60 * second, Text: "for files of this machine"},
 			{Name: "servers", Default: "10s", most: 10 * 60 * second, Text: "for the whole search, debuginfod servers included"},
 			{Name: "per_minute", Default: "20s", most: 60 * second, Text: "for each stream, in any minute; 0: no bound"},
-			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched for later lines"},
+			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched in the background, for later lines"},
 		}},
 		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
 			{Name: "stdout", Words: []string{"text", "json"}, Text: "write to standard output in this form"},

@@ -116,7 +116,7 @@ func (d *Daemon) manage(ctx context.Context) {
 			d.sent(m.Alive())
 		}
 		if name != "" && name != reported {
-			d.house.log.Error("no progress: the watchdog of the service manager, if there is one, is not served", "pipeline", name)
+			d.house.log.Error("no progress: the watchdog of the service manager, if there is one, gets no signal", "pipeline", name)
 		}
 		reported = name
 		select {
@@ -130,7 +130,7 @@ func (d *Daemon) manage(ctx context.Context) {
 // sent logs the error of a message to the service manager, unless the previous message failed, too.
 func (d *Daemon) sent(err error) {
 	if failed := d.unreached.Swap(err != nil); err != nil && !failed {
-		d.house.log.Warn("the service manager was not reached", "error", err)
+		d.house.log.Warn("the service manager could not be reached", "error", err)
 	}
 }
 

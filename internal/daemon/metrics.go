@@ -33,7 +33,7 @@ func newMeasures() *measures {
 	return &measures{
 		lookups: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "symfilter_lookup_duration_seconds",
-			Help:    "Time of uncached lookups in debug files, waits for the files included.",
+			Help:    "Time of uncached lookups in debug files, including waits for the files.",
 			Buckets: lookupBuckets,
 		}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -114,15 +114,15 @@ func newSeriesList() *seriesList {
 		inputLines:         newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
 		inputBytes:         newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
 		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
-		inputLosses:        newSeries(counter, "input_losses_total", "Losses before lines were read, also those of unknown size, by pipeline.", "input"),
-		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel has dropped because they came too fast; their bytes are not known. By pipeline.", "input"),
+		inputLosses:        newSeries(counter, "input_losses_total", "Losses before lines were read, including those of unknown size, by pipeline.", "input"),
+		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel dropped because they arrived too fast, by pipeline; their size is unknown.", "input"),
 		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
-		inputConnections:   newSeries(gauge, "input_connections", "Open connections, of HTTP those with a request that is not answered yet, by pipeline.", "input"),
+		inputConnections:   newSeries(gauge, "input_connections", "Open connections, for HTTP only those with an unanswered request, by pipeline.", "input"),
 
 		outputBytes:   newSeries(counter, "output_bytes_total", "Bytes written, by pipeline.", "output"),
 		outputErrors:  newSeries(counter, "output_errors_total", "Failed writes, by pipeline.", "output"),
 		outputBlocked: newSeries(counter, "output_blocked_seconds_total", "Time that lines waited for the output, by pipeline.", "output"),
-		outputLost:    newSeries(counter, "output_lost_bytes_total", "Bytes that a peer had not taken when a reload replaced it, and that the new output could not take, by pipeline.", "output"),
+		outputLost:    newSeries(counter, "output_lost_bytes_total", "Bytes that a peer had not received when a reload replaced it, and that the new output could not accept, by pipeline.", "output"),
 
 		elements: newSeries(counter, "elements_total", "Addresses in logs, by the tag of their element (raw: a frame without markup) and by what was found.", "tag", "result"),
 		contexts: newSeries(gauge, "contexts", "Processes and streams whose modules and maps are remembered."),

@@ -99,7 +99,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 		o.limit = defaultOpenFiles
 	}
 	if info, err := os.Stat(o.dir); err != nil {
-		return nil, fmt.Errorf("output.file: %s: %w; make the folder first", c.File, err)
+		return nil, fmt.Errorf("output.file: %s: %w; create the folder first", c.File, err)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("output.file: %s is not a folder", o.dir)
 	}

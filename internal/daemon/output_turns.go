@@ -150,7 +150,7 @@ func (k *persistent) fails(err error) {
 	k.fail(err)
 	if message := err.Error(); message != k.told {
 		k.told = message
-		k.log.Error("the output cannot be written; nothing is read until it can", "error", err)
+		k.log.Error("the output cannot be written; reading stops until it can", "error", err)
 	}
 }
 
@@ -159,7 +159,7 @@ func (k *persistent) works() {
 	k.succeed()
 	if k.told != "" {
 		k.told = ""
-		k.log.Info("the output is written again")
+		k.log.Info("the output can be written again")
 	}
 }
 

@@ -50,7 +50,7 @@ func (p *pipeline) succeed(next *stage) {
 		next.letGo()
 		p.lose(owed)
 	default:
-		p.log.Info("the new output gets the bytes that the previous peer has not taken", "bytes", len(owed))
+		p.log.Info("the new output gets the bytes that the previous peer has not received", "bytes", len(owed))
 		go p.passOn(next, owed)
 	}
 }
@@ -91,7 +91,7 @@ func (p *pipeline) lose(owed []byte) {
 		return
 	}
 	p.counts.outLost.Add(int64(len(owed)))
-	p.log.Warn("lines are lost that the peer of the output had not taken: it is away, and no other output can take them", "lost", len(owed))
+	p.log.Warn("lines that the output's peer had not received are lost: it is disconnected, and no other output can accept them", "lost", len(owed))
 }
 
 // hold prevents sessions from writing until letGo is called. No session may use the stage yet.

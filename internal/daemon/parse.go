@@ -242,13 +242,13 @@ func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key,
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Tag == "!!merge":
-			p.fault(key, path, "<< is not read: give a whole section by an alias, as in patience: *slow")
+			p.fault(key, path, "<< is not supported: give a whole section by an alias, as in patience: *slow")
 			continue
 		case key.Kind != yaml.ScalarNode:
 			p.fault(key, path, "a key is %s: write a name", describe(key))
 			continue
 		case key.Tag != "!!str":
-			p.fault(key, path, "a key is %s: write a name, in quotes if it looks so", describe(key))
+			p.fault(key, path, "a key is %s: write a name, in quotes if necessary", describe(key))
 			continue
 		}
 		if before, twice := lines[key.Value]; twice {
@@ -335,7 +335,7 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 		return
 	}
 	if len(n.Content)/2 > int(k.most) {
-		p.fault(n, path, "%d pipelines; at most %d are run", len(n.Content)/2, k.most)
+		p.fault(n, path, "%d pipelines; at most %d can run", len(n.Content)/2, k.most)
 		return
 	}
 	if len(n.Content) == 0 {

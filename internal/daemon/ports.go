@@ -102,7 +102,7 @@ func (p *ports) listen(address string, a admission) (listeners, error) {
 // packets is listen for datagram addresses: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
 func (p *ports) packets(address string, a admission) (all []*packets, err error) {
 	if a.tls != nil {
-		return nil, fmt.Errorf("%s: there is no tls for datagrams; use tcp:, or leave tls out", address)
+		return nil, fmt.Errorf("%s: tls is not available for datagrams; use tcp:, or leave tls out", address)
 	}
 	opened, err := p.use(address, a, true)
 	if err != nil {
@@ -482,11 +482,11 @@ func parseAddress(s string, datagrams bool) (address, error) {
 		case name == "" || strings.HasPrefix(name, "@"):
 			return a, fmt.Errorf("%q: the path of a socket is missing: abstract names have no owner and no mode", s)
 		case len(name) > maxSocketPath:
-			return a, fmt.Errorf("%q: the path has %d bytes; that of a socket may have %d", s, len(name), maxSocketPath)
+			return a, fmt.Errorf("%q: the path has %d bytes; a socket's path may have %d", s, len(name), maxSocketPath)
 		}
 	case "systemd":
 		if name == "" {
-			return a, fmt.Errorf("%q: the name of a socket is missing: that of FileDescriptorName= in the socket unit", s)
+			return a, fmt.Errorf("%q: the name of a socket is missing: give FileDescriptorName= of the socket unit", s)
 		}
 	}
 	return a, nil

@@ -42,7 +42,7 @@ func TestAddressesAreRead(t *testing.T) {
 		{"tcp:5170", false, `"tcp:5170": address 5170: missing port in address; write tcp:HOST:PORT, an IPv6 host in brackets`},
 		{"unix:", false, `"unix:": the path of a socket is missing: abstract names have no owner and no mode`},
 		{"unix:@app", false, `"unix:@app": the path of a socket is missing: abstract names have no owner and no mode`},
-		{"systemd:", false, `"systemd:": the name of a socket is missing: that of FileDescriptorName= in the socket unit`},
+		{"systemd:", false, `"systemd:": the name of a socket is missing: give FileDescriptorName= of the socket unit`},
 	} {
 		a, err := parseAddress(tt.in, tt.datagrams)
 		got := a.String()
