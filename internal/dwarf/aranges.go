@@ -131,7 +131,8 @@ func (x *addressIndex) sweepListed() []unitRange {
 	return sweep(all)
 }
 
-// fewNear is more than the ranges that are near an address in most files: C++ has some 5,000.
+// fewNear is the room made for ranges near an address. It suffices for most files: C++ programs
+// have some 5,000.
 const fewNear = 8 << 10
 
 // coldListedUnit scans the section. Several units may claim the address: the linker keeps one of
@@ -279,8 +280,9 @@ func (x *addressIndex) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 	return settleNear(near, addr)
 }
 
-// readRoots returns the ranges in the root entries of the units that .debug_aranges does not list:
-// few, or all if the section is missing (clang writes none). It walks over all unit headers.
+// readRoots returns the ranges in the root entries of the units that .debug_aranges does not list.
+// These are few units, or all if the section is missing, since Clang writes none. It walks over all
+// unit headers.
 func (x *addressIndex) readRoots() []unitRange {
 	d := x.d
 	var mentioned []uint64

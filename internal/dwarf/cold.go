@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A coldRun runs a whole line program for the row of one address. It keeps no rows, which is much
-// cheaper for one lookup, but the places of the sequences in the program, so that the next lookup
-// runs one sequence only.
+// A coldRun runs a whole line program for the row of one address. Unless keep is set it keeps no
+// rows, which is much cheaper for one lookup. It records where each sequence is in the program, so
+// that the next lookup runs only one sequence.
 //
 // The run reads only the program, and writes only the coldRun and its lists. So another goroutine
 // may do it while the lookup's goroutine reads the functions of the unit.
@@ -93,8 +93,8 @@ func (c *coldRun) run() {
 	}
 }
 
-// start makes the run, in another goroutine if it is long. The file must stay open until wait has
-// returned.
+// start runs the program, in another goroutine if it is long and Beside was called. The file must
+// stay open until wait has returned.
 func (c *coldRun) start() {
 	beside, least := c.m.d.beside, apartProgram
 	if c.m.d.tick == 1 {
@@ -156,8 +156,8 @@ func (t *lineTable) covering(addr uint64) sequence {
 	return best
 }
 
-// lineFromProgram returns the row of addr from a run of the opcodes of s, the sequence that covers
-// it.
+// lineFromProgram runs the opcodes of s, the sequence that covers addr, and returns the row of
+// addr.
 func (u *unit) lineFromProgram(s sequence, addr uint64) lineHit {
 	d := u.d
 	if s.n == 0 || !d.spend(len(u.lines.seqs)/4+int(s.n)/4) {
@@ -173,8 +173,8 @@ func (u *unit) lineFromProgram(s sequence, addr uint64) lineHit {
 	return near
 }
 
-// innermostAndRow returns what innermost does, for hu, which has the functions of u, and the row that
-// c finds.
+// innermostAndRow returns the results of innermost in hu, which has the functions of u, and the row
+// that c finds, perhaps in another goroutine.
 func (u *unit) innermostAndRow(hu *unit, c *coldRun) (at int, calls []call, row lineHit) {
 	c.start()
 	defer c.wait() // also if innermost panics

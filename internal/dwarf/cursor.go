@@ -15,8 +15,8 @@ type cursor struct {
 	bad bool
 }
 
-// cursorAt returns a cursor at an offset that was read from a file: one outside buf is bad from the
-// start.
+// cursorAt returns a cursor at an offset that was read from a file. If the offset is outside buf,
+// the cursor is bad from the start.
 func cursorAt(buf []byte, off uint64, big bool) cursor {
 	if off > uint64(len(buf)) {
 		return cursor{buf: buf, pos: len(buf), big: big, bad: true}
@@ -106,8 +106,8 @@ func (c *cursor) word(size uint8) uint64 {
 	return 0
 }
 
-// length reads a unit_length (DWARF 5, 7.4): the bytes that follow it, and the size of offsets
-// among them. A length beyond the end is bad.
+// length reads a unit_length (DWARF 5, 7.4). It returns the number of bytes that follow it, and the
+// size of offsets in them. A length that reaches beyond the end makes the cursor bad.
 func (c *cursor) length() (n int, offSize uint8) {
 	v, offSize := uint64(c.u32()), uint8(4)
 	if v == 0xffffffff {

@@ -50,7 +50,7 @@ type Data struct {
 	unitTable
 	addressIndex
 	sharing
-	links *links // files that continue this one; nil if none are to be opened
+	links *links // files that this one refers to; nil if none are to be opened
 	vars  variables
 
 	names     Naming
@@ -115,7 +115,7 @@ func (d *Data) connect() {
 // paths.
 //
 // An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames returned
-// with an error are good.
+// with an error are valid.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.begin()
 	if d.shelf != nil {
@@ -197,13 +197,13 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
-// Beside makes Lookup give start a part of each long lookup, which reads nothing that the rest of the
-// lookup writes. start calls run, here or in another goroutine, and returns a function that waits for
-// its end. It must come before the first Lookup.
+// Beside makes each long Lookup pass a part of its work to start as run, which reads nothing that
+// the rest of the lookup writes. start calls run, in this or in another goroutine, and returns a
+// function that waits until run has ended. Beside must come before the first Lookup.
 func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
 
-// Footprint returns the bytes of heap held by parsed units, without computing. It does not include
-// sections: see [object.File.Footprint].
+// Footprint returns the bytes of heap held by parsed units and tables. It only adds up counters. It
+// does not include sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
 	tables := d.shelf.footprint()
 	if d.shelf == nil {

@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// If possible, Clang describes a class in a single unit, which has its constructor or its virtual
-// table. Other units have a declaration with the name, in the same namespaces.
+// If possible, Clang describes a class in a single unit: the one with its constructor or its
+// virtual table. Other units have a declaration with the name, in the same namespaces.
 
 // A definition is a type that other units may declare.
 type definition struct {
@@ -94,7 +94,7 @@ func (v *variables) findDefinitions() []definition {
 }
 
 // walkScopes calls visit for the named classes, structs and unions of a unit that are not in
-// functions, until it returns false. It returns the number of entries read, of at most limit.
+// functions, until visit returns false. It returns the number of entries read, of at most limit.
 func (u *unit) walkScopes(limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
 	const none = 0 // a scope whose types have no name outside of it
 	const global = 14695981039346656037

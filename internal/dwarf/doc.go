@@ -9,17 +9,17 @@
 // # Rules
 //
 // The answers agree with LLVM 19's llvm-symbolizer. If several descriptions cover an address, the
-// package chooses as it does: see the comments of sweep (units), pick (functions and inlined calls),
-// gather (functions that overlap, and cold parts) and lineAt (rows). Ranges of code that the linker
-// discarded, which start at 0 or at one of the two highest addresses, are ignored.
+// package chooses as it does: see the comments of sweep (units), pick (functions and inlined
+// calls), gather (functions that overlap, and cold parts) and beginLine (rows). Ranges of code that
+// the linker discarded, which start at 0 or at one of the two highest addresses, are ignored.
 //
 // # Variables
 //
 // No table lists the addresses of variables, and a big file has too many entries to read them all
-// for one. But nearly all compilers write such an address in the same nine bytes or as an index
-// into .debug_addr, so that the first question scans the bytes of the whole .debug_info, at 4 GB/s,
-// and keeps the units that may have a variable at each address. Types are read for each question,
-// as far as needed: their entries are walked, never turned into a graph.
+// for one. But nearly all compilers write such an address either as DW_OP_addr and its bytes or as
+// an index into .debug_addr. So the first question scans the bytes of the whole .debug_info, at 4
+// GB/s, and keeps, for each address, the units that may have a variable there. Types are read for
+// each question, as far as needed: their entries are walked, never turned into a graph.
 //
 // # Damaged and hostile files
 //
@@ -31,9 +31,10 @@
 //
 // # Left out
 //
-// Variables in .debug_info that is compressed and larger than 64 MiB, or larger than 1 GiB: the
-// symbol's name is the answer. Types that only another file describes, such as Clang's std::string.
-// Members of virtual bases. In Rust's enums, bytes at which several variants have members.
+// Variables are not found if .debug_info is larger than 1 GiB, or compressed and larger than 64
+// MiB: then the answer is the symbol's name. The member is left out for types that only another
+// file describes, such as Clang's std::string, for virtual bases, and for bytes of Rust enums at
+// which several variants have members.
 //
 // Split units whose .dwo file or package is missing have file and line but no function name, unless
 // the compiler left inlined calls in the skeleton. Names in a missing supplementary file are

@@ -1,6 +1,6 @@
 package dwarf
 
-// An encoding determines, with its form, the size of an attribute.
+// An encoding and the form of an attribute determine its size.
 type encoding struct {
 	version  uint16
 	addrSize uint8 // bytes: 4 or 8

@@ -139,8 +139,8 @@ func (u *unit) scanAgain() {
 	}
 }
 
-// Most units have fewer functions with code: this many, and one for each functionBytes of entries.
-// A unit may have any size, so room is made for at most manyFunctions: 1 MiB.
+// The room made for the functions of a unit is fewFunctions plus one for each functionBytes of
+// entries, more than most units need, but at most manyFunctions, 1 MiB: a unit may have any size.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10

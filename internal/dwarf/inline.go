@@ -116,8 +116,8 @@ func (u *unit) keepSpans(f *function, spans []span) {
 	table.spans = append(table.spans, spans...)
 }
 
-// readCalls reads the calls that were inlined into a function, and returns their ranges in the
-// order of their entries, valid until its next call.
+// readCalls reads the calls that were inlined into a function. It returns their ranges in the order
+// of their entries, in memory of the scratch.
 func (u *unit) readCalls(f *function) []span {
 	d := u.d
 	table := &u.funcs
@@ -161,9 +161,9 @@ func (u *unit) readCalls(f *function) []span {
 	return spans
 }
 
-// sortCalls prepares a binary search if the ranges are tidy: of two that overlap, the later one is
-// inside the other. Then pick finds the deepest range that covers an address. It sorts spans, and
-// reports whether they are tidy.
+// sortCalls sorts spans and reports whether they are tidy: if two overlap, the later entry's range
+// is inside the earlier one's. If they are, it prepares a binary search for the deepest range that
+// covers an address, which is the range that pick would find.
 func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))

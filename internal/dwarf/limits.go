@@ -17,7 +17,7 @@ const (
 	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
 	maxUnitRanges  = 1 << 20   // address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has some 700,000
 	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. For a table with more, stops are kept
-	manyRowBytes   = 4 << 20   // bytes of rows from which on Afford's function is called first
+	manyRowBytes   = 4 << 20   // bytes of rows for which Afford's function is asked first
 	stopRows       = 1 << 12   // rows between two stops: a lookup runs the program over that many, in 20 µs
 	maxStops       = 1 << 19   // stops kept for one unit: 16 MiB
 	maxStopBytes   = 1 << 20   // bytes of a line program between two stops; more bytes make no rows
@@ -25,7 +25,7 @@ const (
 	maxFormats     = 32        // fields described for an entry of a version 5 file table; DWARF defines 5
 	maxNameBytes   = 1 << 20   // length of a name; longer ones are unknown. The demangler's limit is far below
 	maxPathBytes   = 64 << 10  // length of a file's whole path; PATH_MAX is 4 KiB
-	maxSplitFiles  = 64        // .dwo files of one program open at a time: each takes a mapping; lookups of one stretch of a log are in few
+	maxSplitFiles  = 64        // .dwo files of one program open at a time: each takes a mapping, and nearby lines of a log need few
 	maxProbes      = 1 << 16   // slots read in the index of a package for one unit; a table of the greatest allowed load takes a few
 	openCost       = 1 << 14   // steps that count for opening a file: 0.1 ms
 	maxScratchKept = 4 << 20   // bytes of a list of a scratch that are kept from one lookup to the next

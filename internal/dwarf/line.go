@@ -38,9 +38,9 @@ type lineRow struct {
 	column uint16
 }
 
-// A sequence is [lo,hi) and its rows, sorted by address, without the row that ends it. In a huge
-// table it has stops instead, and one more for its end; while none are kept, the bytes of its
-// opcodes.
+// A sequence has the addresses [lo,hi). first and n select its rows, sorted by address, without the
+// row that ends it. In a huge table they select its stops, with one more for its end; in a listed
+// table, which keeps neither, the bytes of its opcodes.
 type sequence struct {
 	lo, hi uint64
 	first  uint32

@@ -8,9 +8,9 @@ import (
 // A member path is written as in the source: fields with a dot, elements with their index. Parts
 // without a name are left out, so that a member of an anonymous struct or union, or of a base
 // class, looks like a member of the whole. If several members fit, as in a union, or where a
-// derived class uses bytes that its base class leaves, the first without padding at the byte is
-// taken. A byte in the middle of a value, or in padding, is written as a distance from the nearest
-// named part: "[3]+0x4". Pointers end a path.
+// derived class uses bytes that its base class leaves, the first one that has no padding at the
+// byte is taken. A byte in the middle of a value, or in padding, is written as a distance from the
+// nearest named part: "[3]+0x4". Pointers end a path.
 
 // A variableInfo holds the attributes of a variable, from its entry and the entries that it
 // completes.
@@ -50,7 +50,8 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 	return info
 }
 
-// Languages that write paths in another way (DWARF 5, 7.12, and later additions).
+// language notes whether u is in Fortran or Rust, which write paths in another way. The codes are
+// from DWARF 5, 7.12, and later additions.
 func (w *typeWalk) language(u *unit) {
 	var e typeEntry
 	if !w.read(typeAt{u, u.root}, &e) {
@@ -152,7 +153,8 @@ type dimension struct {
 	count uint64
 }
 
-// shape reads the dimensions of an array. It returns false if elements cannot be told apart.
+// shape reads the dimensions of an array. It returns false if the element at an offset cannot be
+// determined.
 func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool {
 	if !w.spend(16) { // it takes memory for a while
 		return false
@@ -233,8 +235,8 @@ func (w *typeWalk) dimension(e *typeEntry) (d dimension, known bool) {
 	return d, true
 }
 
-// signed returns a number that may be -1, the bound of an array of no elements, which compilers
-// write in four or eight bytes.
+// signed returns v as a signed number. The upper bound of an array without elements is -1, which
+// compilers write in four or eight bytes.
 func signed(v value) int64 {
 	if v.form == formData4 && v.u == 1<<32-1 {
 		return -1
@@ -243,7 +245,7 @@ func signed(v value) int64 {
 }
 
 // walk appends the path from an object of a type and of limit bytes to its byte at off. rest is the
-// distance from the end of the path to the byte; exact is false if the byte is in no part there.
+// distance from the end of the path to the byte; exact is false if no part there contains the byte.
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
 	var e typeEntry
 	t, ok := w.resolve(t, &e)
@@ -311,7 +313,7 @@ type partial struct {
 	rest uint64
 }
 
-// try follows a part of an object, which begins at byte at of it; name is nil for a part without a
+// try follows the part of an object that begins at its byte at. name is nil for a part without a
 // name. It returns true if that settles the search. Otherwise the path is unchanged, and a path to
 // padding is kept in p.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {

@@ -130,7 +130,8 @@ func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 	return dst
 }
 
-// defineFile adds the file of a DW_LNE_define_file, once. base is where arg starts in .debug_line.
+// defineFile adds the file of a DW_LNE_define_file, unless an earlier run of the program did. base
+// is where arg starts in .debug_line.
 func (u *unit) defineFile(arg cursor, base uint64) {
 	f := &u.lines.files
 	if f.defined || u.lines.enc.version >= 5 {

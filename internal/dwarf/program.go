@@ -21,8 +21,8 @@ func (t *lineTable) specials(table *[256]special) {
 	}
 }
 
-// advanceUnit returns the number by which operands that advance the address are multiplied: they
-// become bytes, but stay operations if an instruction holds several.
+// advanceUnit returns the factor for operands that advance the address: the bytes of the shortest
+// instruction, or 1 if an instruction holds several operations, which the operands then count.
 func (t *lineTable) advanceUnit() uint8 {
 	if t.maxOps > 1 {
 		return 1
@@ -219,7 +219,8 @@ func (m *lineRun) bytes(n uint64) uint64 {
 	return n
 }
 
-// open makes a row at pc the first of its sequence, unless it has one or its code was discarded.
+// open makes a row at pc the first of its sequence, unless the sequence has one or its code was
+// discarded. It reports whether it did.
 func (m *lineRun) open(pc uint64) bool {
 	if m.opened || m.dead || pc == 0 && !m.d.sec.zeroCode {
 		return false

@@ -48,9 +48,9 @@ func (s *sharing) Share() {
 	s.shelf = &shelf{units: make(map[uint64]*unit), abbrevs: make(map[abbrevKey]*abbrevTable)}
 }
 
-// Reader returns another reader for Lookup, which another goroutine may use while d is used. It loads
-// all sections of d, and must be called by the goroutine that uses d; but a Reader of a Reader that
-// is not used itself may be made by any. If Share was not called, Reader returns nil.
+// Reader returns another reader for Lookup, which another goroutine may use while d is used. It
+// loads all sections of d, and must be called by the goroutine that uses d. A Reader that is not in
+// use may make further Readers in any goroutine. If Share was not called, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
 // error. The Reader then forgets what it has read of the unit, so that d finds the same as alone,
@@ -269,8 +269,8 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table for d; it calls make if no reader has made the table. A reader that left
-// something to d publishes nothing.
+// of returns the table for d; it calls make if no reader has made the table. A reader beside others
+// that met an error does not share its table.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {
 		return *v

@@ -8,9 +8,10 @@ import (
 // rowBytes is the number of bytes of a line program per row, as terse compilers write them.
 const rowBytes = 5
 
-// Most line programs have fewer rows to keep, and fewer sequences.
+// The room made for a line program: one row for each keptBytes of it, and fewSequences plus one for
+// each sequenceBytes. Most programs need less.
 const (
-	keptBytes     = 12  // bytes for each row that is kept
+	keptBytes     = 12  // bytes of the program for each row that is kept
 	fewSequences  = 100 // and one for each sequenceBytes
 	sequenceBytes = 1 << 10
 )
@@ -88,9 +89,9 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 	return rows, seqs, true
 }
 
-// appendSorted runs the program to the end of a sequence and appends its rows, without those that
-// compact drops: three in four. sorted is false if a row has a lower address than the row before
-// it; then the rows from there on are missing. fits is false if there are too many.
+// appendSorted runs the program to the end of a sequence and appends its rows, without the rows
+// that compact would drop, about three in four. sorted is false if a row has a lower address than
+// the row before it; then the rows from there on are missing. fits is false if there are too many.
 func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
 	first, last := len(rows), uint32(0)
 	for m.next() {

@@ -18,7 +18,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// space returns memory that is in use until the next lookup ends.
+// space returns the scratch of the current lookup, which trim returns to the pool.
 func (d *Data) space() *scratch {
 	if d.scratch == nil {
 		d.scratch = scratches.Get().(*scratch)

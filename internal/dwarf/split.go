@@ -21,12 +21,12 @@ type Links struct {
 	// again after the package was closed to save memory.
 	Package func() Linked
 
-	// Split opens the .dwo file of a unit: name, as recorded, in dir, the compilation directory, or
-	// where else it may be. It returns the first that holds reports true for.
+	// Split opens the .dwo file of a unit. It tries name, as recorded, in dir, the compilation
+	// directory, and then other places, and returns the first file that holds accepts.
 	Split func(dir, name string, holds func(*object.File) bool) Linked
 }
 
-// Linked is an open file, which Close closes. Without an Object there is no file.
+// Linked is an open file, which Close closes. If Object is nil there is no file.
 type Linked struct {
 	Object *object.File
 	Close  func()
@@ -75,8 +75,9 @@ func (d *Data) link(l Links) {
 	}
 }
 
-// UseAlt makes f the supplementary file, which has entries and strings that dwz moved. It must come
-// before the first Lookup, and f must stay open as long as d is in use.
+// UseAlt makes f the supplementary file, which has entries and strings that dwz moved. A file with
+// another byte order is ignored. UseAlt must come before the first Lookup, and f must stay open as
+// long as d is in use.
 func (d *Data) UseAlt(f *object.File) {
 	if (f.Order == binary.BigEndian) != d.big {
 		return

@@ -29,13 +29,14 @@ func (r rangeSet) find(addr uint64) uint64 {
 // place that fewer than two units claim; such places are at most a few functions apart.
 const nearBytes = 64 << 10
 
-// near reports whether r may matter for settle.
+// near reports whether r may matter for settle: it starts at addr or below, and ends above
+// addr-within.
 func (r *unitRange) near(addr, within uint64) bool {
 	return r.lo <= addr && (addr < within || r.hi > addr-within)
 }
 
-// settleNear is settle for the ranges that are near addr, which it reorders. A sixteenth of the
-// distance usually suffices.
+// settleNear is settle for the ranges that are near addr, which it reorders. It first tries a
+// sixteenth of nearBytes, which usually suffices.
 func settleNear(near []unitRange, addr uint64) (unit uint64, sure bool) {
 	const less = nearBytes / 16
 	n := 0
@@ -51,10 +52,9 @@ func settleNear(near []unitRange, addr uint64) (unit uint64, sure bool) {
 	return settle(near, addr, nearBytes)
 }
 
-// settle returns the result of sweep at addr from the ranges that reach to the given bytes before
-// addr, or beyond. sure is false if they do not suffice. They suffice if at most one range covers
-// some byte between addr and the first byte for which they are complete: ranges before that byte
-// cannot matter.
+// settle returns the unit that sweep would assign to addr. near has all ranges that start at addr
+// or below and end above addr-within. sure is false if they do not suffice. They suffice if at most
+// one range covers some byte from addr-within to addr: ranges before that byte cannot matter.
 func settle(near []unitRange, addr, within uint64) (unit uint64, sure bool) {
 	type edge struct {
 		addr  uint64

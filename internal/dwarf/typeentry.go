@@ -263,7 +263,7 @@ func (w *typeWalk) text(t typeAt, v value) []byte {
 	return t.u.d.text(t.u.stringOf(v, secInfo))
 }
 
-// follow returns the entry that an attribute of one in t's unit refers to.
+// follow returns the entry that v, an attribute of an entry in t's unit, refers to.
 func (w *typeWalk) follow(t typeAt, v value) typeAt {
 	switch {
 	case !v.ok() || !w.spend(4):
@@ -294,7 +294,8 @@ type signature struct {
 	own      bool // the unit is in .debug_types
 }
 
-// signedType returns the type of a type unit.
+// signedType returns the type with a signature, from its type unit; the zero typeAt if there is
+// none.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
 		return typeIn(d.vars.packagedTypeUnit(sig))
@@ -321,7 +322,7 @@ func typeIn(u *unit) typeAt {
 		return typeAt{}
 	}
 	u.used = u.d.tick
-	// The signature and the offset of the type are the last of the header.
+	// The header ends with the signature and the offset of the type.
 	c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize), u.d.big)
 	entry := c.word(u.enc.offSize)
 	if c.bad || entry < uint64(u.root) || entry >= uint64(len(u.data)) {
@@ -444,7 +445,7 @@ func (u *unit) parseTypeHeader(d *Data, types []byte, off uint64) (end uint64, o
 	return end, !c.bad
 }
 
-// ownTypeUnit is unitIn for one in .debug_types.
+// ownTypeUnit is unitIn for a unit in .debug_types.
 func (v *variables) ownTypeUnit(off uint64, p part) *unit {
 	d := v.d
 	if u, ok := v.typeUnits[off]; ok {

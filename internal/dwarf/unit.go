@@ -9,7 +9,7 @@ import (
 // A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries
 // are relative to data.
 type unit struct {
-	d    *Data  // that has the unit; on a shelf, that has borrowed it
+	d    *Data  // the Data that has the unit; for a unit on a shelf, the one that has borrowed it
 	data []byte // from the unit's first byte to its last
 	off  uint64 // offset of data in .debug_info
 	root uint32 // the first entry
@@ -33,7 +33,7 @@ type unit struct {
 
 	// For a skeleton, whose functions a split unit describes.
 	dwoName    value
-	dwoID      uint64 // ID of the split unit, which has the same ID
+	dwoID      uint64 // ID that the skeleton and its split unit share
 	rangesBase uint64 // the split unit's listBase, before version 5
 	half       *half  // the split unit; nil: not looked for yet
 
@@ -157,7 +157,7 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	return !c.bad
 }
 
-// defaultBases sets the bases that apply if the root entry has none: after the header of the
+// defaultBases returns the bases that apply if the root entry has none: after the header of the
 // section's first contribution, or the section's start for the GNU forerunners of DWARF 5.
 func defaultBases(e encoding) (strOff, addr, rng uint64) {
 	switch {

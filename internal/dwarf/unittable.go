@@ -15,7 +15,7 @@ type unitTable struct {
 // unitAt returns the parsed unit whose header is at off, or nil. Damage is noted in d.err.
 func (t *unitTable) unitAt(off uint64) *unit { return t.unitIn(off, part{}) }
 
-// unitIn is unitAt for a unit in a package, whose parts are at p.
+// unitIn is unitAt for a unit in a package, whose contributions are at the offsets in p.
 func (t *unitTable) unitIn(off uint64, p part) *unit {
 	if u, ok := t.units[off]; ok {
 		return u

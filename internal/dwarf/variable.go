@@ -15,7 +15,7 @@ import (
 
 // A Variable is a static variable, with the part of it at the address.
 type Variable struct {
-	Name       []byte // as of a Frame
+	Name       []byte // see Frame.Name
 	HasLinkage bool
 	Addr       uint64
 	Size       uint64 // bytes; 0: not known
@@ -32,7 +32,7 @@ type Extent struct {
 
 // varSections holds the sections with variables.
 type varSections struct {
-	unread *object.File // that has them; nil: ranges is set
+	unread *object.File // the file with the sections; nil: ranges is set
 	ranges []dataRange
 	dear   bool // too many bytes would have to be inflated
 
@@ -161,10 +161,10 @@ type variableChoice struct {
 	score int
 }
 
-// bestVariable returns the variable of sym: of the variables at its address it prefers the name of
-// sym, then its size, then the first in .debug_info. If no name agrees, the size must: a symbol may
-// name several variables that the compiler merged. Without a symbol it is the last variable that
-// starts at or below addr.
+// bestVariable returns the variable of sym. Of the variables at its address it prefers the one with
+// sym's name, then with sym's size, then the first in .debug_info. If no name agrees, the size
+// must: a symbol may name several variables that the compiler merged. Without a symbol it returns
+// the last variable that starts at or below addr.
 func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	d := v.d
 	starts := v.starts

@@ -82,7 +82,7 @@ func (d *Data) load() {
 }
 
 // Fork returns another reader of the same bytes, for another goroutine. It loads all sections of d;
-// the file must stay open. It opens no other files.
+// the file must stay open. The other reader opens no files.
 func (d *Data) Fork() *Data {
 	d.load()
 	f := newData(d.sec)
@@ -214,8 +214,8 @@ func (k *walker) stretch(lo, hi uint64) {
 	}
 }
 
-// findUntil returns the result of find at lo, and the address, at most hi, up to which it is
-// the same.
+// findUntil returns the result of find at lo, and the address, at most hi, up to which it is the
+// same. It advances *behind, the number of clusters that end at lo or below.
 func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
 		*behind++
@@ -376,7 +376,8 @@ type lineWalk struct {
 	row int // first row of the sequence above the address
 }
 
-// at returns the result of lineAt at lo, and the address, at most hi, up to which it is the same.
+// at returns the result of lineFromRows at lo, and the address, at most hi, up to which it is the
+// same.
 func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	seqs := l.t.seqs
 	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
