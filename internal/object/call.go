@@ -11,9 +11,9 @@ import (
 // Arm (32 bits little-endian, Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS, where a
 // call ends after its delay slot, LoongArch, AVR, and little-endian Xtensa.
 //
-// Only the bytes count. On x86, where instructions begin at any address, one address in a thousand
-// that does not follow a call is reported to follow one, on Xtensa and AVR one in sixteen; on other machines
-// with aligned instructions, none.
+// Only the bytes before addr are examined. On x86, where instructions begin at any address, one in
+// a thousand addresses that do not follow a call is taken for a return address; on Xtensa and AVR,
+// one in sixteen; on other machines with aligned instructions, none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -110,8 +110,8 @@ type callSite struct {
 	code []byte
 }
 
-// little returns the word that begins n bytes before the address, of machines whose instructions
-// are little-endian always.
+// little returns the 32-bit word that begins n bytes before the address, for machines whose
+// instructions are always little-endian; 0 if the code is shorter.
 func (c *callSite) little(n int) uint32 {
 	if n > len(c.code) {
 		return 0

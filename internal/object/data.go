@@ -33,7 +33,7 @@ type kept struct {
 // with their relocations applied. The slice is valid until Close and must not be changed. Data
 // returns nil, nil if there is no such section or its bytes are not in this file (SHT_NOBITS).
 // Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are
-// kept too.
+// kept too, except [ErrMemory].
 func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
@@ -115,7 +115,8 @@ func (d *sectionData) HeapCost(name string) int64 {
 	return int64(size)
 }
 
-// isLegacy reports whether s, found by name, is compressed in the way that SHF_COMPRESSED replaced.
+// isLegacy reports whether s, found by name, is compressed in the older format of .zdebug_
+// sections.
 func isLegacy(name string, s *Section) bool {
 	return strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
 }
@@ -131,8 +132,8 @@ func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	return d.fetch(key, s.Name, s)
 }
 
-// tableData is Data for a section given by its header. Its name is not the key, since sections may
-// share names.
+// tableData is Data for a section given by its header. Sections may share a name: only the first is
+// kept by it.
 func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	key := s.Name
 	if d.section(s.Name) != s {

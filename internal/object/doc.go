@@ -4,9 +4,10 @@
 // [Open] reads the headers and nothing else. Section bytes are slices of the mapping; compressed
 // ones are inflated once, within limits, when asked for by [File.Data]. [File.Symbol] names an
 // address by the rule of llvm-symbolizer without building anything for its first lookups, and
-// continues in the other tables and MiniDebugInfo if LLVM's has nothing. [BuildID] reads the
-// identity of a file with a few small reads. For formats with little information about their
-// addresses there are [File.UnwindRange], [File.CallEndsAt] and [File.SymbolsNamed].
+// continues in the other tables and MiniDebugInfo if the table that LLVM uses has no symbol.
+// [BuildID] reads the identity of a file with a few small reads. For formats with little
+// information about their addresses there are [File.UnwindRange], [File.CallEndsAt] and
+// [File.SymbolsNamed].
 //
 // A File is made of layers, each of which knows only those below it: contents (the bytes, and
 // memory for copies of them), headers (sections and segments), sectionData (sections inflated and

@@ -91,8 +91,9 @@ func both(a, b error) error {
 // untyped symbols that are defined in a loaded section, the one with the greatest address not above
 // addr; of several with that address, the largest. Of aliases with one size it is the last one in
 // the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last
-// one, as in LLVM. It must cover addr; one without a size reaches to the next symbol, but (unlike
-// in LLVM) neither beyond the end of its section nor into another function of unwind information.
+// one, as in LLVM. The symbol must cover addr; one without a size reaches to the next symbol, but
+// (unlike in LLVM) neither beyond the end of its section nor into another function of unwind
+// information.
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no
 // symbol with a size for addr, the other tables of the file are searched by the same rule: .dynsym

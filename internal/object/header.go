@@ -55,7 +55,7 @@ func (l layout) pick(size32, size64 int) int {
 	return size32
 }
 
-// A header is the ELF header, with counts that do not fit it already read from section 0.
+// A header is the ELF header. Counts that do not fit into it were read from section 0.
 type header struct {
 	layout
 	Type     elf.Type
@@ -65,7 +65,7 @@ type header struct {
 	shoff    uint64
 	shnum    uint64
 	shstrndx uint32
-	// why the counts could not be read from section 0; nil: they were, or are not there
+	// why the counts could not be read from section 0; nil if they were, or if they fit
 	extended error
 }
 

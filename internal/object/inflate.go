@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// inflate returns the section uncompressed. If spill is set it may be in a file, and cannot be
-// changed.
+// inflate returns the section uncompressed. If spill is set, its bytes may be in a mapped file, and
+// must not be changed.
 func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 	p, err := d.stream(s, legacy)
 	if err == nil {
@@ -25,7 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// otherwise the buffer grows as bytes arrive: compressed bytes rarely inflate to so many
+	// otherwise the buffer grows as bytes arrive: a size that is not likely is rarely the real one
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)
@@ -66,7 +66,7 @@ func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err erro
 	return unpack.Stream{Zstd: method == elf.COMPRESS_ZSTD, Size: size, Packed: packed, Src: src}, nil
 }
 
-// claims are the sums over the compressed sections that were asked for.
+// claims are the sums of the sizes of the compressed sections requested so far.
 type claims struct {
 	of              map[*Section]bool
 	claimed, packed uint64 // bytes

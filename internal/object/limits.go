@@ -38,7 +38,7 @@ const (
 	linearNames    = 2         // searches for a name that scan the table: building the table of hashes costs as much as 4, and a trace has a dozen names
 	linearNext     = 6         // searches for the symbol after another one that scan the table: building the list costs as much as 15
 	maxNameHashed  = 64 << 10  // bytes of a symbol's name that can be searched for
-	maxNamesHashed = 256 << 20 // bytes of names hashed in all, beside twice the bytes of the string table: names that overlap get no list
+	maxNamesHashed = 256 << 20 // bytes of names hashed in all, besides twice the bytes of the string table; overlapping names may exceed it, and then get no list
 	maxNamed       = 4 << 10   // symbols of one name
 
 	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million

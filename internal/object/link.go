@@ -6,9 +6,9 @@ import (
 )
 
 // DebugLink returns the contents of .gnu_debuglink: the name of this file's debug file, usually
-// without a directory, and the CRC-32 (IEEE) of that file's bytes. The name is not checked, but
-// never empty: it may be hostile. ok is false if there is no such section or it is not well formed.
-// DebugLink reads at most a few KiB, and keeps nothing.
+// without a directory, and the CRC-32 (IEEE) of that file's bytes. The name is not empty, but
+// otherwise unchecked: it may be hostile. ok is false if there is no such section or it is not well
+// formed. DebugLink reads at most a few KiB, and keeps nothing.
 func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	data := f.small(".gnu_debuglink", maxLink)
 	end := bytes.IndexByte(data, 0)
@@ -24,8 +24,8 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 
 // AltLink returns the contents of .gnu_debugaltlink: the name of the supplementary file (made by
 // dwz) that this file's debug information refers to, absolute or relative to this file, and that
-// file's build ID, 1 to 64 bytes. The name is not checked, but never empty: it may be hostile. ok
-// is false if there is no such section or it is not well formed.
+// file's build ID, 1 to 64 bytes. The name is not empty, but otherwise unchecked: it may be
+// hostile. ok is false if there is no such section or it is not well formed.
 func (f *File) AltLink() (name string, id []byte, ok bool) {
 	data := f.small(".gnu_debugaltlink", maxLink)
 	end := bytes.IndexByte(data, 0)

@@ -9,7 +9,7 @@ import (
 // it, as they are in the file: a slice of the mapping, or of a copy of the segment that is kept if
 // the file is not mapped. The slice is valid until Close and must not be changed. Loaded returns
 // nil if nothing is loaded from the file. In a separate debug file the segments describe the other
-// file, so that only addresses in sections with bytes have an answer.
+// file, so that Loaded returns nil for addresses in sections without bytes.
 func (d *sectionData) Loaded(addr uint64) []byte {
 	if d.closed {
 		return nil

@@ -13,9 +13,9 @@ import (
 // that .dynsym lacks.
 const miniSection = ".gnu_debugdata"
 
-// Mini returns the MiniDebugInfo of the file as an ELF file of its own, unpacked by the first call
-// and kept. f closes it. Mini returns nil, nil if there is none. It has the same addresses as f. An
-// error is kept too.
+// Mini returns the MiniDebugInfo of the file as an ELF file of its own, with the same addresses.
+// The first call unpacks it, and Close closes it. Mini returns nil, nil if there is none. An error
+// is kept too, except [ErrMemory].
 func (ts *symbolTables) Mini() (*File, error) {
 	if !ts.mini.tried && !ts.closed {
 		ts.mini.file, ts.mini.err = ts.openMini()

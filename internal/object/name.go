@@ -89,7 +89,7 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	if !t.names.built {
 		for i := uint64(1); i < count; i++ {
 			end := uint64(t.d.u32(t.raw[i*t.entry:])) + uint64(len(name))
-			if end < uint64(len(t.strings)) && t.strings[end] == 0 { // as one in 20 has
+			if end < uint64(len(t.strings)) && t.strings[end] == 0 { // one symbol in 20 passes
 				dst = t.ifNamed(dst, i, name)
 			}
 		}

@@ -41,7 +41,8 @@ func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bo
 	return t.nextScanned(from, in, section)
 }
 
-// nextScanned is NextSymbol by a scan, for the section in, which has this index.
+// nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx, in
+// its section, or nil if the file has no such section.
 func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	// least distance from from+1 so far; this initial value is more than any address has
 	least := math.MaxUint64 - from
@@ -59,7 +60,7 @@ func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr ui
 	return addr, ok
 }
 
-// nextListed is NextSymbol by the list, for the section in, which has this index.
+// nextListed implements NextSymbol with the list. section is the index of the section in.
 func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	n := &t.next
 	if n.codes == nil {

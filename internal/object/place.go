@@ -42,12 +42,14 @@ func (h *headers) placeSections() {
 	}
 }
 
-// Placed reports whether sections have addresses that the file does not have: see [File.Place].
+// Placed reports whether placeSections gave sections addresses that are not in the file: see
+// [File.Place].
 func (h *headers) Placed() bool { return h.placed }
 
-// Place returns the address of the code that an address of an object file that was not linked means.
-// As in llvm-symbolizer, an address that several sections could have belongs to the first one with
-// code that is long enough. Addresses of other files, and of symbols, are returned as they are.
+// Place returns the address that placeSections gave to the code at addr, in an object file that was
+// not linked. As in llvm-symbolizer, an address that several sections could have belongs to the
+// first one with code that is long enough. Addresses of other files, and placed addresses such as
+// those of symbols, are returned unchanged.
 func (h *headers) Place(addr uint64) uint64 {
 	if !h.placed {
 		return addr

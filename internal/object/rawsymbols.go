@@ -36,8 +36,8 @@ func (t *rawSymbols) load(kind elf.SectionType) {
 	}
 }
 
-// loadSection makes section s, at index i, the symbol table if it has a symbol besides the null
-// one.
+// loadSection makes s, the section at index, the symbol table if it has a symbol besides the null
+// one. It reports whether it did.
 func (t *rawSymbols) loadSection(index int, s *Section) bool {
 	d := t.d
 	entry := uint64(d.pick(symSize32, symSize64))
@@ -81,7 +81,7 @@ func (t *rawSymbols) name(off uint32) []byte {
 	return nil // without an end in the table
 }
 
-// sectionIndex decodes the section of entry i alone.
+// sectionIndex decodes only the section index of an entry.
 func (t *rawSymbols) sectionIndex(index uint64) (shndx uint16) {
 	h := &t.d.header
 	return h.u16(t.raw[index*t.entry+uint64(h.pick(14, 6)):])
@@ -169,7 +169,7 @@ func (h *headers) mappingSymbol(b []byte) bool {
 	return b[2] == 0 || b[2] == '.' || h.Machine == elf.EM_RISCV && bytes.HasPrefix(b, []byte("$xrv"))
 }
 
-// replaces reports whether sym is preferred to other, which has the same address and is before it
+// replaces reports whether sym is preferred to other, which has the same address and is before sym
 // in the table.
 func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	if sym.Size != other.Size || t.d.room.LastAlias {

@@ -25,8 +25,8 @@ type Options struct {
 	// SpillDir is the directory for sections that Take does not grant: they are inflated into files
 	// without a name, which are mapped. Their blocks are allocated before anything is written, and
 	// 1 GiB of the file system is left to others. It is made if it does not exist. A directory in
-	// memory (tmpfs) is refused. Empty, or if the system cannot map files: sections do not go to
-	// files.
+	// memory (tmpfs) is refused. If it is empty, or the system cannot map files, sections do not go
+	// to files.
 	SpillDir string
 
 	// LastAlias makes Symbol return the last one in the table of several symbols of one address and
@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // ErrMemory is wrapped by errors about memory that Options.Take did not grant. Such errors are not
-// kept: later there may be memory.
+// kept, since memory may be available later.
 var ErrMemory = errors.New("not enough memory at the moment")
 
 // ErrInMemory is wrapped by errors about a spill directory that is in memory itself.
@@ -100,11 +100,11 @@ func (o *Options) spill(size uint64, denied error) (*arena, error) {
 		return nil, denied
 	}
 	if err := os.MkdirAll(o.SpillDir, 0o700); err != nil {
-		return nil, fmt.Errorf("%w; inflate in a file: %w", denied, err)
+		return nil, fmt.Errorf("%w; cannot inflate into a file: %w", denied, err)
 	}
 	file, b, err := scratch(o.SpillDir, size)
 	if err != nil {
-		return nil, fmt.Errorf("%w; inflate %d MiB in a file in %s: %w", denied, size>>20, o.SpillDir, err)
+		return nil, fmt.Errorf("%w; cannot inflate %d MiB into a file in %s: %w", denied, size>>20, o.SpillDir, err)
 	}
 	return &arena{bytes: b, file: file}, nil
 }
@@ -118,7 +118,7 @@ func (a *arena) fill(p unpack.Stream, at uint64) error {
 	return p.To(io.NewOffsetWriter(a.file, int64(at)))
 }
 
-// written is called after the arena's file was written.
+// written closes the arena's file, if it has one, after the file was written.
 func (a *arena) written() error {
 	if a.file == nil {
 		return nil
@@ -160,7 +160,7 @@ func (r *room) release(a *arena) error {
 // offHeap reports whether there is an arena and it is not on the heap.
 func (a *arena) offHeap() bool { return a != nil && !a.onHeap }
 
-// borrow takes n bytes for a decoder; the caller gives them back.
+// borrow takes n bytes for a decoder; the caller returns them with giveBack.
 func (o *Options) borrow(n uint64) (giveBack func(), err error) {
 	if o.Take == nil || n == 0 {
 		return func() {}, nil

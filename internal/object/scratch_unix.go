@@ -38,8 +38,8 @@ func InMemory(dir string) bool {
 	return false
 }
 
-// scratch returns a new file of size bytes in dir, and its mapping for reading; the file's name is
-// removed. Its blocks are allocated before that.
+// scratch returns a new file of size bytes in dir, without a name, and its mapping for reading. All
+// blocks of the file are allocated.
 func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	if size > math.MaxInt64-spareDisk || size > math.MaxInt {
 		return nil, nil, unix.ENOSPC

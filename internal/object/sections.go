@@ -22,7 +22,7 @@ type headers struct {
 	segments []Segment
 	names    int      // bytes of section names on the heap
 	exec     []uint32 // indexes of the sections with code
-	placed   bool     // sections have addresses of placeSections
+	placed   bool     // sections have addresses from placeSections
 	// the first section of each name; nil if there are fewer than manySections
 	byName map[string]*Section
 	// the first section with relocations for each section, in an object file that was not linked
@@ -125,7 +125,7 @@ func (h *headers) exactly(name string) *Section {
 	return nil
 }
 
-// inFile returns an error, whose subject is what, unless the bytes of s are in the file.
+// inFile returns an error about what, unless the bytes of s are in the file.
 func (h *headers) inFile(what string, s *Section) error {
 	if within(s.Offset, s.Size, h.size) {
 		return nil
@@ -133,7 +133,7 @@ func (h *headers) inFile(what string, s *Section) error {
 	return &FormatError{what, fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, h.size)}
 }
 
-// zdebug is the prefix of compressed sections in the way that SHF_COMPRESSED replaced.
+// zdebug is the prefix of sections that are compressed in the format before SHF_COMPRESSED.
 const zdebug = ".zdebug_"
 
 // listSections makes the maps that find one section among many: relocating a file that was not

@@ -15,7 +15,8 @@ type SymbolTable struct {
 	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
 }
 
-// SymbolTable returns the table that Symbol asks first. Both sort it once together.
+// SymbolTable returns the table that Symbol asks first. The two share the sorted table, which is
+// built once.
 func (ts *symbolTables) SymbolTable() *SymbolTable {
 	if ts.closed {
 		return new(SymbolTable)

@@ -9,15 +9,14 @@ import (
 	"unsafe"
 )
 
-// A smallImage has the bytes of a small file that are in its sections and segments. What lies between
-// them, which linkers fill up to the next page, and the headers are not kept: a library of 16 KiB
-// has 5 KiB.
+// A smallImage has the bytes of a small file that are in its sections and segments. The headers,
+// and the bytes with which linkers fill pages, are not kept: a library of 16 KiB has 5 KiB.
 type smallImage struct {
 	bytes   []byte
 	extents []extent // in the order of their offsets; none touches the next
 }
 
-// An extent is a stretch of the file: size bytes at off are at the place at of smallImage.bytes.
+// An extent is a stretch of the file: the size bytes at off are at index at of smallImage.bytes.
 type extent struct{ off, size, at uint32 }
 
 // OpenSmall is [OpenWith] for a file that the caller has read completely into data. It copies the

@@ -94,7 +94,7 @@ func (t *symbols) listFiles() {
 	t.files = slices.Clip(t.files)
 }
 
-// at decodes entry i. It does not check counts.
+// at decodes an entry, whether it counts or not.
 func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	d := t.d
 	b := t.raw[index*t.entry:]
@@ -197,7 +197,7 @@ func (t *symbols) sort() {
 		}
 	}
 	sortByAddr(all)
-	// Of the symbols at one address one stays.
+	// One of the symbols at each address is kept.
 	kept := all[:0]
 	for _, e := range all {
 		if last := len(kept) - 1; last >= 0 && kept[last].addr == e.addr {

@@ -7,7 +7,7 @@ import (
 )
 
 // symbolTables are the symbol tables of a file, and of the MiniDebugInfo in it. Each is read when
-// it is first asked.
+// it is first needed.
 type symbolTables struct {
 	sectionData
 	symbols symbols  // .symtab, or .dynsym if that is missing or empty
@@ -15,8 +15,9 @@ type symbolTables struct {
 	mini    mini
 }
 
-// primary returns the table that is asked first: .symtab, or .dynsym if that is missing or empty. A
-// table that cannot be read is treated as missing: an address without a name is still an address.
+// primary returns the table that is searched first: .symtab, or .dynsym if that is missing or
+// empty. A table that cannot be read is treated as missing: an address without a name is still an
+// address.
 func (ts *symbolTables) primary() *symbols {
 	t := &ts.symbols
 	if !t.loaded {
@@ -97,7 +98,7 @@ func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 }
 
 // SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol: its
-// source file as given to the compiler, usually without a directory. sym must come from d. It
+// source file as given to the compiler, usually without a directory. sym must come from ts. It
 // returns nil for global symbols and if there is no such name. The name aliases the file. The first
 // call scans the table.
 func (ts *symbolTables) SourceFile(sym Symbol) []byte {
@@ -119,8 +120,8 @@ func (ts *symbolTables) SourceFile(sym Symbol) []byte {
 }
 
 // Symbols returns the symbols of the table that Symbol searches first: by address, one for each
-// address. A name without an end in the file is nil. Other goroutines may use f while the sequence
-// is used; f must stay open.
+// address. A name without an end in the file is nil. Other goroutines may use the File while the
+// sequence is used; the File must stay open.
 func (ts *symbolTables) Symbols() iter.Seq[Symbol] {
 	t := symbols{}
 	if !ts.closed {
@@ -167,7 +168,8 @@ func (t *symbols) each(yield func(Symbol) bool) bool {
 	return true
 }
 
-// give calls yield for symbol i if it counts and has a name. It returns what yield does, or true.
+// give calls yield for symbol i if it counts and has a name. It returns the result of yield, or
+// true.
 func (t *symbols) give(i uint64, yield func(Symbol) bool) bool {
 	sym, name, shndx := t.at(i)
 	if !t.counts(&sym, name, shndx) {

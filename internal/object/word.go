@@ -106,9 +106,9 @@ func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
 	return true
 }
 
-// eachWord calls yield for each word of a mangled name: the whole name without a version, and as many bytes
-// after each number as it counts. Digits before a number may be the end of another word, and an underscore
-// after it belongs to the number in Rust.
+// eachWord calls yield for each word of a mangled name: the whole name without a version, and the n
+// bytes after each number n. Each number that ends a run of digits is tried, since digits before it
+// may be the end of another word. In Rust an underscore after the number belongs to it.
 func eachWord(name []byte, yield func(word []byte)) {
 	whole := len(name)
 	for i := 0; i < len(name); i++ {
