@@ -3,11 +3,11 @@ package demangle
 // Bounds of every name that is demangled.
 const (
 	MaxMangled = 4 << 10 // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
-	MaxShown   = 14      // for MaxLength: back references double a name every few bytes; at most 16 KiB
+	MaxShown   = 14      // for MaxLength: 2^14 bytes. Back references double a name every few bytes
 )
 
-// Bounded returns show(name). It returns name if that is longer than MaxMangled, or if show reports
-// that it cannot be shown otherwise or panics: no name may end the program.
+// Bounded returns show(name). It returns name if that is longer than MaxMangled, or if show returns
+// false or panics: no name may end the program.
 func Bounded(name string, show func(name string) (string, bool)) (shown string) {
 	if len(name) > MaxMangled {
 		return name
@@ -23,8 +23,9 @@ func Bounded(name string, show func(name string) (string, bool)) (shown string) 
 	return name
 }
 
-// GNU returns a name as GNU's tools and Valgrind show it: with a blank between the closing brackets of
-// templates. It returns a name that is not mangled, or cannot be demangled within the bounds.
+// GNU returns a name as GNU's tools and Valgrind show it: with a blank between the closing brackets
+// of templates. It returns name itself if that is not mangled, or cannot be demangled within the
+// bounds.
 func GNU(name string) string {
 	return Bounded(name, func(name string) (string, bool) {
 		s, err := ToString(name, MaxLength(MaxShown))

@@ -2,14 +2,14 @@ package demangle
 
 import "strings"
 
-// A Quick demangles the C++ names that programs are full of, as ToAST and ASTToString do in LLVM's
-// style: nested names, templates, packs, substitutions, pointers, functions, lambdas. It writes a
-// name as it reads it, without a tree, into memory that it keeps for the next name. The zero value is
-// ready for use. It is not safe for concurrent use.
+// A Quick demangles common C++ names, as ToAST and ASTToString do in LLVM's style: nested names,
+// templates, packs, substitutions, pointers, functions, lambdas. It writes a name as it reads it,
+// without a tree, into memory that it keeps for the next name. The zero value is ready for use. It
+// is not safe for concurrent use.
 type Quick struct {
 	s      string
 	at     int
-	failed bool // at is the end of s then, where everything ends
+	failed bool // then at is the end of s, so that nothing more is read
 	depth  int
 	parts  int
 
@@ -21,20 +21,20 @@ type Quick struct {
 
 	active    span // args of the template whose parameters may be named
 	templates int  // templates around: parameters belong to the first one
-	scope     int  // number of the template, or of none; each has another
+	scope     int  // number of the enclosing template function; 0 outside of one
 	scopes    int
 	closures  int  // lambdas around
 	cast      bool // in the type of a conversion
-	element   int  // the element of the pack that is being expanded; none outside
-	packed    bool // a pack has been named there
-	pack      span // its elems
-	repeated  bool // it is not the first element
+	element   int  // index of the current element of an expansion; none outside of expansions
+	packed    bool // the expansion has named a pack
+	pack      span // elements of that pack
+	repeated  bool // the current element is not the first
 	uses      use  // of the type that is being read
 }
 
-// Show returns the name, and all that follows the mangled name's first dot. It returns ok only if it
-// knows that the library shows the name so; all other names, with expressions, conversions to
-// parameters or mistakes, are the library's.
+// Show returns the demangled name, and the suffixes that follow the mangled name, from its first
+// dot on. ok is true only if the library certainly shows the same. Other names, such as names with
+// expressions, conversions to parameters or mistakes, are left to the library.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
 	if suffix, ok = q.read(mangled); ok {
 		shown = string(q.b)
@@ -56,7 +56,7 @@ func (q *Quick) read(mangled string) (suffix string, ok bool) {
 	*q = Quick{s: mangled, at: 2, element: none, b: q.b[:0], side: q.side[:0], subs: q.subs[:0], args: q.args[:0], elems: q.elems[:0]}
 	q.encoding()
 	suffix = q.s[q.at:]
-	q.s = "" // which may be in a file that is closed
+	q.s = "" // s may be in a mapped file, which may be closed before the next call
 	if q.failed || !clones(suffix) {
 		return "", false
 	}
@@ -66,8 +66,8 @@ func (q *Quick) read(mangled string) (suffix string, ok bool) {
 const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
 	maxQuickSide  = 64 << 10      // bytes of texts beside the name
-	maxQuickDepth = 48            // types and names in each other, for the stack
-	maxQuickParts = 4 << 10       // types and names, those of packs counted for each element
+	maxQuickDepth = 48            // nested types and names, which take space on the stack
+	maxQuickParts = 4 << 10       // types and names; for each element of an expansion
 
 	none = -1
 )
@@ -84,7 +84,7 @@ const (
 	usesAuto                     // a parameter of a lambda
 )
 
-// form is what decides how a type is continued.
+// form has the properties of a type that decide how it is continued.
 type form uint16
 
 const (
@@ -95,14 +95,14 @@ const (
 	parted   // what is added to it is added at mid
 	pack     // elems has its elements
 	expanded // types, one for each element of a pack
-	empty    // a pack, or types, of which there are none
+	empty    // an empty pack, or the expansion of one
 	special  // a name that ends in a conversion, constructor or destructor
 )
 
 // several are forms that stand for any number of types.
 const several = pack | expanded | empty
 
-// An ident is the part of a name that its constructors have.
+// An ident is the part of a class's name that the names of its constructors repeat.
 type ident struct{ lo, hi int32 }
 
 // A piece is a type or a name: a part of Quick.b, or of Quick.side.
@@ -170,8 +170,8 @@ func (q *Quick) leave() { q.depth-- }
 // A head is the part of a name that precedes its parameters.
 type head struct {
 	template  bool // it ends with template arguments
-	special   bool // it ends with a conversion, constructor or destructor, before these
-	inherited bool // or an inherited constructor, whose template's arguments are not known
+	special   bool // it ends with a conversion, constructor or destructor, then perhaps arguments
+	inherited bool // it ends with an inherited constructor, of an unknown template
 	args      span
 	last      ident
 	local     bool
@@ -352,7 +352,8 @@ func (q *Quick) number() {
 	}
 }
 
-// compact returns the value of a number that a '_' ends; 0 if it has no digits.
+// compact reads a number that ends with '_'. It returns the number plus 1; 0 if there are no
+// digits.
 func (q *Quick) compact() int {
 	if q.take('_') {
 		return 0

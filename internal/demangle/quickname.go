@@ -121,7 +121,7 @@ func (q *Quick) nested() (h head) {
 	return h
 }
 
-// unshown reads the class whose constructor is inherited.
+// unshown reads the class whose constructor is inherited, which is not shown.
 func (q *Quick) unshown() {
 	at, subs := len(q.b), len(q.subs)
 	q.typ()
@@ -131,7 +131,7 @@ func (q *Quick) unshown() {
 	q.b = q.b[:at]
 }
 
-// again writes a part of what is written already.
+// again writes the part [lo,hi) of the output once more.
 func (q *Quick) again(lo, hi int32) {
 	if len(q.b)+int(hi-lo) > maxQuickShown {
 		q.fail()
@@ -153,7 +153,7 @@ func (q *Quick) cv() (set uint8) {
 	return set
 }
 
-// qualifiers reads those of a method, and returns them as shown after its parameters.
+// qualifiers reads the qualifiers of a method, and returns them as shown after its parameters.
 func (q *Quick) qualifiers() string {
 	cv := cvTexts[q.cv()]
 	switch {
@@ -183,7 +183,7 @@ func (q *Quick) localName() (h head) {
 	return h
 }
 
-// discriminator skips the number of one of several local names.
+// discriminator skips the number that distinguishes equal names in one function.
 func (q *Quick) discriminator() {
 	if q.peek() != '_' {
 		if isDigit(q.peek()) {

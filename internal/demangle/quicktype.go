@@ -122,7 +122,7 @@ func (q *Quick) typ() (t piece) {
 	return t
 }
 
-// candidate adds p to what may be referred to. A text that may yet be changed is copied.
+// candidate adds p to the substitution candidates. Text that may still change is copied.
 func (q *Quick) candidate(p piece) {
 	if q.repeated {
 		return
@@ -149,7 +149,8 @@ func (q *Quick) aside(p *piece) {
 	p.beside = true
 }
 
-// insert puts text at a place in b. The candidates from the subs-th on may be after it.
+// insert inserts text in b at an offset. It moves those candidates, from index subs on, that come
+// after it.
 func (q *Quick) insert(at int, text string, subs int) {
 	if q.write(text); q.failed {
 		return
@@ -265,7 +266,7 @@ func (q *Quick) member(subs int) (t piece) {
 		q.fail()
 		return t
 	}
-	// texts to which they may refer must not move
+	// the text of candidates must not move
 	for i := range q.subs[subs:] {
 		q.aside(&q.subs[subs+i])
 	}
@@ -289,13 +290,13 @@ func (q *Quick) member(subs int) (t piece) {
 	return t
 }
 
-// parameter reads a parameter of the template around.
+// parameter reads a parameter of the enclosing template.
 func (q *Quick) parameter() piece {
 	q.at++
 	return q.argument(q.compact())
 }
 
-// argument writes argument i of the template around.
+// argument writes argument i of the enclosing template.
 func (q *Quick) argument(i int) (t piece) {
 	if q.closures > 0 && q.templates == 0 && !q.cast {
 		q.write("auto")
@@ -346,7 +347,7 @@ func (q *Quick) copied(p piece) piece {
 	return p
 }
 
-// expansion reads a type that stands for as many as a pack has elements.
+// expansion reads a type, and writes it once for each element of the pack that it names.
 func (q *Quick) expansion() (t piece) {
 	if q.element != none {
 		q.fail()

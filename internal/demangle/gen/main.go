@@ -1,6 +1,6 @@
 // Gen makes the files zcopy_*.go of internal/demangle in the current folder: the source of
 // github.com/ianlancetaylor/demangle, in the version that go.mod names, with the patches of this
-// folder and without what prints syntax trees for developers.
+// folder and without the functions that print syntax trees for developers.
 package main
 
 import (
@@ -83,8 +83,8 @@ func copies() (map[string][]byte, error) {
 
 var hunkBegin = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
 
-// apply applies a patch in unified format to the files that have a text in source; it leaves out
-// others, such as tests. Each line of its context must be where the patch has it.
+// apply applies a patch in unified format to the files in source. It ignores changes of other
+// files, such as tests. Each line of its context must be where the patch has it.
 func apply(source map[string]string, patch string) error {
 	var name string
 	var line int // of the current hunk, in the patched file
