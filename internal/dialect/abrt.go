@@ -18,10 +18,10 @@ import (
 //	}
 //
 // The offset is the distance of a return address from the load base, except in the first frame of a
-// thread. Answers are members of the same object, so that the file stays JSON: function_name, if
-// the object has none, source_file, source_line and inlined_by. An existing name is the name of a
-// symbol: then the line is in that function, and the calls inlined into it are in the member
-// inlined.
+// thread. Answers are members of the same object, so that the file stays JSON: source_file,
+// source_line and inlined_by, and function_name if the object has none. An existing name is the
+// name of a symbol: then source_line is in that function, and the member inlined has the calls
+// inlined into it.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",

@@ -12,10 +12,10 @@ import (
 //
 // /usr/lib/x86_64-linux-gnu/libc.so.6
 //
-// The number is the address of a return address in the ELF file. A frame without a path is in the
+// The number is a return address, as an address in the ELF file. A frame without a path is in the
 // executable, whose build ID is in the lines that report the signal and the start of the server.
 //
-// A line before them has the same addresses, or it is the only one:
+// A line with the same addresses precedes the frames, or replaces them:
 //
 //	<Fatal> BaseDaemon: Stack trace: 0x000000000f5a1b2c 0x00007f31c2a01154
 var clickhouse = Dialect{

@@ -67,8 +67,8 @@ func (d *deaths) addCode(text []byte) {
 	}
 }
 
-// codeLine assigns the listing in a line to the last frame of a kernel, or to the crashes before
-// it.
+// codeLine assigns the listing in a line to the last kernel frame that awaits one, or to the
+// crashes before the line.
 func codeLine(r *Reader, b []byte, at int) {
 	text := b[at+len("ode: "):]
 	if !r.kernel.takeCode(text, r.number, r.inPast) && !r.inPast {

@@ -9,8 +9,8 @@ import "bytes"
 //
 // Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
 // all of them, including the address of the fault, which is unchanged in the register PC; on
-// RISC-V, whose lists need frame pointers, nothing has been subtracted. From the address for abort
-// 3 has been subtracted on both. Dialect registers reads the registers.
+// RISC-V, whose lists need frame pointers, nothing has been subtracted. The address for abort is 3
+// too low on both. Dialect registers reads the registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",

@@ -145,8 +145,8 @@ func isGoFrame(b []byte) bool {
 // addresses.
 const maxRegisters = 8
 
-// registerOf returns the register with this name, of which the last part decides: "r14/lr",
-// "stacked_pc".
+// registerOf returns the register with this name. Only the last part of names such as "r14/lr" and
+// "stacked_pc" matters.
 func registerOf(name []byte) register {
 	var lower [8]byte
 	if len(name) < 2 || len(name) > len("stacked_pc") {
@@ -201,13 +201,13 @@ func isCut(b []byte, from, end int) bool {
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 
-// isExceptionReturn reports whether a link register of Cortex-M has no address: it may contain the
-// way in which an exception returns (EXC_RETURN, also in Armv8-M), or its reset value.
+// isExceptionReturn reports whether the value of a Cortex-M link register is not an address: it is
+// EXC_RETURN, the mode in which an exception returns (also in Armv8-M), or the reset value.
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
 // Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest
-// bits of a return address contain the window size instead of those of the code, which is in the
-// region at codeRegion.
+// bits of a return address contain the window size. The code is in the region at codeRegion, which
+// has those bits of the address.
 const (
 	windowBits = 0xc0000000
 	codeRegion = 0x40000000

@@ -50,7 +50,8 @@ const numberStep = 512
 // in b[at:to] that may be an address. If it finds no number, it returns next, the offset at which
 // the search continues. No number begins before first.
 //
-// A number of eight digits has all of the first or the last four of eight bytes, wherever it begins.
+// Wherever a number of eight digits begins, it fills the first or the last four bytes of one of the
+// groups of eight.
 func nextLong(b []byte, first, at, to int) (long, next int) {
 	const half = shortNumber / 2
 	next = to

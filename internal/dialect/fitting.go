@@ -18,7 +18,7 @@ const (
 	wordNumber       // N, blanks, a word, and blanks; a blank follows the anchor's number, of eight or 16 digits
 	twoBlanks        // at least two blanks
 	kernelHigh       // the anchor's number begins with ffff, like addresses of 64-bit kernels
-	freeNumber       // no letter before the decimal digits that end with back's byte or before it
+	freeNumber       // no letter before the decimal digits that end at back's byte or one before
 	shapes
 )
 
@@ -334,8 +334,8 @@ func numberedWord(b []byte, end int) bool {
 	return standsFree(b, digitsBefore(b, digits))
 }
 
-// endsFree reports whether no letter is before the decimal digits that end at end, or before the byte
-// that ends there.
+// endsFree reports whether no letter precedes the decimal digits that end at end, or one byte
+// earlier if the last byte is not a digit.
 func endsFree(b []byte, end int) bool {
 	if end > 0 && !isDigit(b[end-1]) {
 		end--

@@ -110,9 +110,9 @@ func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	return ok && onlyBlanks(l.Text, end) && l.unread(at-len(mark), offset, ErrPE)
 }
 
-// ofWasmtime reports whether wasmtime prints such a name in the form of Rust's frames, with the
-// module before it, and whether it names the function: ledger.wasm!settle, <unknown>!<wasm function
-// 42>.
+// ofWasmtime reports whether name, from a frame in Rust's form, is one that wasmtime prints, with
+// the module before the function, and whether the function has a name: ledger.wasm!settle,
+// <unknown>!<wasm function 42>.
 func ofWasmtime(name []byte) (is, named bool) {
 	module, function, _ := bytes.Cut(name, []byte("!"))
 	number := bytes.HasPrefix(function, []byte("<wasm function "))

@@ -30,7 +30,7 @@ const jvmLines = 8192
 // nativeFrames is called for the header of the native frames; the first frame is on the next line.
 func nativeFrames(r *Reader, _ []byte, _ int) { r.jvmFrame = r.facts.at + 1 }
 
-// matchJVM matches a frame with a module, the "0x" of whose offset is at offset at.
+// matchJVM matches a frame with a module. The "0x" of its offset is at offset at.
 func matchJVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := bytes.LastIndexByte(b[:at], '[')
@@ -98,7 +98,7 @@ func matchJVMAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOpenJ9 matches a frame of a javacore, the "0x" of whose offset is at offset at.
+// matchOpenJ9 matches a frame of a javacore. The "0x" of its offset is at offset at.
 func matchOpenJ9(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "4XENATIVESTACK"

@@ -11,7 +11,7 @@ import "bytes"
 //	pc : 0xffff80001008a1b2
 //	lr : 0xffff80001008a1a0
 //
-// A relocated kernel logs the distance only at a panic:
+// A relocated kernel logs the distance from its link address only at a panic:
 //
 //	Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: …)
 //	Kernel Offset: disabled

@@ -168,7 +168,7 @@ func (n *kernelLog) setName(k *Kernel, line int64) {
 	}
 }
 
-// isRelease reports whether b is the release of a kernel, and may be part of a path.
+// isRelease reports whether b is the release of a kernel, and safe as a part of a path.
 func isRelease(b []byte) bool {
 	if len(b) == 0 || len(b) > maxRelease || !isDigit(b[0]) || bytes.IndexByte(b, '.') < 0 || bytes.Contains(b, []byte("..")) {
 		return false

@@ -13,9 +13,9 @@ type kernelText struct {
 	symbol Symbol
 	module string
 	id     buildid.ID
-	key    uint64 // a hash, which is the same when the text returns; its lowest bit is 0
+	key    uint64 // a hash, the same whenever the text occurs again; its lowest bit is 0
 
-	awaited bool // code has followed a frame with this text at an instruction
+	awaited bool // a frame with this text at an instruction has awaited its code
 }
 
 const (

@@ -28,7 +28,8 @@ func noHex(x uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit
 	letter := (x | ' '*ones) ^ '`'*ones // 1 to 6 for a letter
-	// The sums set the high bit of a byte whose low seven bits are larger than 9, than 6, than 0.
+	// The sums set the high bit of each byte whose low seven bits are larger than 9, 6 and 0,
+	// respectively.
 	noDigit := digit&^high + (0x7f-9)*ones
 	noLetter := letter&^high + (0x7f-6)*ones | ^(letter&^high + 0x7f*ones)
 	return (noDigit&noLetter | x) & high

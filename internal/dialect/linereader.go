@@ -63,8 +63,8 @@ type Reader struct {
 	// registers and lists of addresses are read, in lines found by [NextFirmware].
 	Firmware bool
 
-	// OnX86 is set if all these files are x86-64 kernels of Linux. Their logs have only the
-	// registers RIP and EIP of firmware, printed by a virtual machine or a debugger: see
+	// OnX86 is set if all these files are x86-64 kernels of Linux. Of the registers in firmware
+	// dumps, their logs have only RIP and EIP, printed by a virtual machine or a debugger: see
 	// [IsCounter].
 	OnX86 bool
 

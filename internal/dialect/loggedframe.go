@@ -85,7 +85,8 @@ type LoggedPlace struct {
 // why no file can be used.
 type Proof struct {
 	Process uint64 // number of the process in a log with several; 0 if not in the line
-	// process that has logged the line, if its maps name theirs; otherwise it may be 0
+	// process that has logged the line, if the maps in the log name their process; otherwise it may
+	// be 0
 	PID uint64
 
 	// Key is equal in all frames of a Reader that have the same module, build ID, Kind, Value and
@@ -225,8 +226,8 @@ const (
 	InlinedByBefore
 	// InlineFrames repeats the line for each call, innermost first, as separate frames.
 	InlineFrames
-	// InlineMarked gives the line to the called function. Each inlined call has a line "f file:line
-	// [inline]" before it, innermost first, as in frames of a kernel.
+	// InlineMarked shows the physical function on the logged line. Each call inlined into it has a
+	// line before that, innermost first, as in kernel logs: "f file:line [inline]".
 	InlineMarked
 	// InlineBelow is InlinedBy in Rust's form: each call has its place on the next line, and the
 	// calls around the innermost one have neither number nor address.
@@ -236,8 +237,8 @@ const (
 	// InlineDotted is InlineFrames with the frame's number on all lines: an inlined call adds its
 	// depth, as in "#3.1".
 	InlineDotted
-	// InlineNumbered gives the line to the called function. Each inlined call has a line "N.K.
-	// inlined from file:line: f" before it, innermost first, as in ClickHouse.
+	// InlineNumbered shows the physical function on the logged line. Each call inlined into it has
+	// a line before that, innermost first, as in ClickHouse: "N.K. inlined from file:line: f".
 	InlineNumbered
 )
 

@@ -10,8 +10,8 @@ import "bytes"
 //	E/LD:   0x4001a83c
 //
 // A file has its application's UUID as its name, and is loaded as a whole at the address after the
-// UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE has already subtracted
-// from return addresses.
+// UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE subtracts from return
+// addresses, so that all addresses are within calls.
 var optee = Dialect{
 	Name: "optee", Who: "OP-TEE: the call stacks of trusted applications and of its kernel",
 	Needs:  "--image UUID=FILE, or --image tee.elf",

@@ -29,7 +29,7 @@ func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
 // Lines up to to count as read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
-// follows reports whether is returns true for the line before the current one.
+// follows reports whether the line before the current one has a frame, or is returns true for it.
 func (h *history) follows(is func(b []byte) bool) bool {
 	if h.frameAt == h.number-1 {
 		return true

@@ -51,7 +51,8 @@ func (m *MarkBytes) Begin(b []byte) bool {
 	return m.places[0][b[0]]&m.places[1][b[1]]&m.places[2][b[2]] != 0
 }
 
-// hashOf returns the index in kinds of three bytes, given as a number.
+// hashOf returns the index in MarkBytes.kinds for a mark, whose first byte is the lowest of the
+// number.
 func hashOf(mark uint32) uint32 { return mark * 0x9e3779b1 >> 19 }
 
 // Prefilter removes from steps the offsets without a mark in marks, and most offsets at which no
@@ -114,7 +115,7 @@ const (
 const blank0x = ' ' | '0'<<8 | 'x'<<16
 
 // setNear makes the tables for Prefilter, which examines 16 digits of a number and two bytes after
-// them: any grammar may follow other digits, a colour or a second blank.
+// them. After more digits, a colour or a second blank, no grammar is rejected.
 func (f *fits) setNear() {
 	f.nearNext, f.nearThen = f.next, f.then
 	for _, c := range []byte("0123456789abcdefABCDEF\x1b") {

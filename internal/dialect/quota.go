@@ -7,7 +7,7 @@ const (
 	StepsPerByte = 8
 )
 
-// Costs in steps of work with files that is not counted step by step.
+// Costs, in steps, of work with files that is not counted step by step.
 const (
 	stepsPerOpen = 1000 // opening a file
 	stepsPerStat = 50   // checking whether a file was replaced

@@ -39,7 +39,7 @@ var (
 	}
 	julia = Dialect{
 		Name: "julia", Who: "Julia: frames of libraries without debug information",
-		Needs:  "the file at the path, and a map of it, or several frames",
+		Needs:  "the file at the path, and either a map of it or several frames",
 		Sample: "unknown function (ip: 0x7f31c2a01153) at /opt/shop/libledger.so",
 	}
 	gfortran = Dialect{

@@ -361,7 +361,7 @@ func (c *modules) plus(b []byte, open int) (m place, ok bool) {
 	return m, ok
 }
 
-// isArch reports whether ":" and this architecture follow a module, as on macOS.
+// isArch reports whether b is an architecture that may follow a module and ":", as on macOS.
 func isArch(b []byte) bool {
 	switch string(b) {
 	case "x86_64", "x86_64h", "i386", "arm64", "arm64e", "armv7", "armv7s", "armv7k":

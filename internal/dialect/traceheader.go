@@ -44,8 +44,8 @@ func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 // open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
-// lookedBackFor are texts that grammars search in earlier lines: by compute-sanitizer, by ABRT, and
-// in ThreadSanitizer's frames with a build ID.
+// lookedBackFor are texts for which the grammars of compute-sanitizer, ABRT and ThreadSanitizer
+// search earlier lines.
 var lookedBackFor = [][]byte{
 	[]byte(hostFrame), []byte(`"address"`), []byte(`"build_id`), []byte(`"function_name"`), []byte("(BuildId: "),
 }
