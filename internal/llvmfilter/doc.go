@@ -23,11 +23,10 @@
 //
 // The symbolizer finds and reads debug files, and some of its rules differ from LLVM's. It does not
 // use a file of another build, which LLVM uses without a check. It describes damaged ELF files in
-// other words. The demanglers differ in some names of C++, half a percent of those of a large
-// library; names of D and of Microsoft's compilers are shown mangled. Code that the linker removed,
-// which debug information places at address 0, is not found there. Functions of 64-bit big-endian
-// PowerPC have the addresses of their descriptors. docs/formats/llvm.md has the whole list, with
-// the tests.
+// other words. The demanglers differ in half a percent of the C++ names of a large library; names
+// of D and of Microsoft's compilers are shown mangled. Code that the linker removed, which debug
+// information places at address 0, is not found there. Functions of 64-bit big-endian PowerPC have
+// the addresses of their descriptors. docs/formats/llvm.md has the whole list, with the tests.
 package llvmfilter
 
 // Limits, with units and reasons.

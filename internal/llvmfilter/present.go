@@ -71,8 +71,8 @@ func (f *Filter) pc(e *element) {
 		f.raw(e)
 		return
 	}
-	// The line is that of the innermost call, and the name that of the function it was inlined
-	// into, if the symbol table has one.
+	// As in LLVM, the line is the innermost call's. The name is the physical function's, if the
+	// symbol table has one.
 	inner, outer := &frames[0], &frames[len(frames)-1]
 	name := f.function(inner)
 	if outer.FromSymbol {
