@@ -54,7 +54,8 @@ func (d Dir) Open(s Source) (*Index, error) {
 }
 
 // open opens the index at path. Links, files that are not regular and files of other users, which
-// may be from a time when the directory was open to them, are damaged indexes. Opening never waits.
+// may be from a time when they could write the directory, are treated as damaged indexes. Opening
+// never waits.
 func open(path string) (*Index, error) {
 	// opening a device can have an effect, so the type is checked before it
 	if info, err := os.Lstat(path); err != nil {

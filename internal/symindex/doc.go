@@ -10,12 +10,12 @@
 // and that list are checked when the file is opened, a block when it is first read. Damaged parts
 // are never used: the caller falls back to the source.
 //
-//	unit data     of each unit its rows, then its calls
+//	unit data     the rows of each unit, then its calls
 //	span table    stretches of addresses that belong to one unit, and its directory
-//	units         where a unit's parts are
-//	row directory the first address of each 8 rows
+//	units         the places of each unit's parts
+//	row directory the address of every eighth row of a unit
 //	names, files  strings, each once, and their directories; units refer to them by lists of numbers
-//	symbols       of the symbol table, by address
+//	symbols       the symbols of the symbol table, by address
 //
 // A name is the linkage name and, if demangling it takes long, the demangled one.
 //
@@ -31,7 +31,7 @@ const (
 	version = 5
 
 	headerSize   = 512      // bytes
-	blockSize    = 64 << 10 // bytes with one checksum: as the kernel maps at a page fault
+	blockSize    = 64 << 10 // bytes with one checksum: as many as the kernel maps at a page fault
 	rowsInBlock  = 8        // most rows that a lookup decodes; about 6 bytes each
 	spansInBlock = 16       // most spans that a lookup decodes
 	maxRowBytes  = 48       // longest row in bytes

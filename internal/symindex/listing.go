@@ -27,7 +27,8 @@ const (
 	listChunk = 1024        // names read at a time
 )
 
-// Lacks reports whether d had no index of s a moment ago. False means nothing.
+// Lacks reports whether d had no index of s a moment ago. If it returns false, d may have one or
+// not.
 func (l *Listing) Lacks(d Dir, s Source) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
