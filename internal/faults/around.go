@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/backtrace"
 )
 
-// Role returns what a backtrace shows in its report, by the line before it, and whether an earlier
-// backtrace has begun that report.
+// Role returns the role of a backtrace in its report, from message, the line before it. continues
+// reports whether an earlier backtrace has begun that report.
 func Role(message []byte) (role string, continues bool) {
 	var space [backtrace.MaxMessage + 1]byte
 	said := space[:0]
@@ -44,8 +44,8 @@ const (
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// Within reports whether lines may be between two stacks of one report: only the last one may name
-// an access, since another report begins with one.
+// Within reports whether lines may be between two stacks of one report: only the last line may name
+// a read or a write, since such a line begins another report.
 func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false

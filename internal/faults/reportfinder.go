@@ -22,9 +22,9 @@ var newline = []byte{'\n'}
 //
 // A backtrace without such a message is not a finding: programs log backtraces for many reasons.
 //
-// A process is one for each PID that reports name, and the log itself for reports without a PID, or
-// if the log has none. It is complete unless the log ends within a report, or another report begins
-// there. Equal reports of a process are one finding that occurred several times.
+// Each PID in reports is a process. So is the log itself, if it has reports without a PID or no
+// process. A process is complete unless the log ends within one of its reports, or another report
+// begins there. Equal reports of a process are one finding that occurred several times.
 //
 // A Finder takes at most about 8 MiB beside the findings. It is for one Filter and one goroutine,
 // which must be that of the findings.
@@ -64,7 +64,7 @@ const (
 	maxDetails     = 16       // lines of a report that are kept beside its message
 	maxKnown       = 32 << 10 // reports and PIDs that are remembered
 	maxFoundStacks = 1 << 10  // stacks whose frames are remembered, and reports whose fingerprints are
-	maxQuiet       = 256      // lines of a report without a frame; one beyond is not part of it
+	maxQuiet       = 256      // lines without a frame after which a report has ended
 	maxQuietError  = 8        // the same after a runtime error: the bytes around a pointer, at most
 	maxQuietCrash  = 64       // the same after a crash: registers, code and the memory around them
 	maxCrashTraces = 4        // traces of a crash; further ones belong to other threads
@@ -331,8 +331,8 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames, of which the innermost one has the line at if none has a line. frames
-// stay as they are: other findings may share them.
+// withLine returns frames. If none of them has a line, the innermost one in the result has the line
+// at. frames does not change, since other findings may share it.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
@@ -343,8 +343,8 @@ func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*finding
 	return append([]*findings.TraceFrame{first}, frames[1:]...)
 }
 
-// crash begins a crash with a stack, if one of the lines before it is the message of one, or adds
-// the stack to the open one.
+// crash begins a crash with a stack if a line before the stack is a crash message. Otherwise it
+// adds the stack to the open crash, if there is one.
 func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	r := &f.open
 	if x, ok := crashIn(f.Tail()); ok {
@@ -356,7 +356,7 @@ func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	switch {
 	case r.mode != ofCrash:
 		f.end(true)
-	case r.single: // a register, whose stack this is
+	case r.single: // the first frame was a register, and this is its stack
 		r.x.Traces[0].Frames = slices.Concat(r.x.Traces[0].Frames, frames)
 		r.single = false
 	case len(r.x.Traces) < maxCrashTraces:
@@ -440,8 +440,8 @@ func (f *Finder) add(x *findings.Finding, pid string) {
 	}
 }
 
-// AppendEnd adds the report that the end of the log cuts off. A log without any process is one. It
-// appends nothing.
+// AppendEnd adds the report that the end of the log cuts off. The log itself is a process if it has
+// no other. It appends nothing.
 func (f *Finder) AppendEnd(dst []byte) []byte {
 	f.endStack()
 	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)

@@ -31,7 +31,7 @@ var reportMarks = []struct {
 	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
 }
 
-// reportSet returns the marks of reportMarks, which few logs without reports have parts of.
+// reportSet returns the marks of reportMarks. Few logs without reports have any of them.
 var reportSet = sync.OnceValue(func() marks.Set {
 	return marks.NewSet([]marks.Mark{{First: "z", Rest: "er"}, {First: "e", Rest: " e", Bucket: 1}})
 })

@@ -55,7 +55,7 @@ func wordsIn(said []byte) (words roleWord) {
 	return words
 }
 
-// roleOf returns what a stack shows, from the line before it.
+// roleOf returns the role of a stack, from the line before it.
 func roleOf(said []byte) findings.Role {
 	switch words := wordsIn(said); {
 	case words&freedBy != 0:

@@ -25,8 +25,8 @@ func (f *Finder) frames(s *backtrace.Stack) []*findings.TraceFrame {
 	return all
 }
 
-// sum returns a hash of the answers of a stack. ok is not set if the frames are not those of the
-// answers alone.
+// sum returns a hash of the answers of a stack. ok is false if some frames do not come from
+// answers.
 func (f *Finder) sum(s *backtrace.Stack) (sum uint64, ok bool) {
 	text := f.text[:0]
 	for i := range s.Rows {
