@@ -47,8 +47,8 @@ var marks = []Mark{
 	{" [(@+\n", "0x", 7},
 }
 
-// escapedMarks returns the marks as strings of JSON have them: a quote, a TAB, ESC, a line end and
-// signs of HTML are escaped, and a quote comes before the first byte of a string.
+// escapedMarks returns the marks as they appear in JSON strings: a quote, a TAB, ESC, a line end
+// and signs of HTML are escaped, and a quote comes before the first byte of a string.
 func escapedMarks() (all []Mark) {
 	for _, m := range marks {
 		for _, c := range []byte(m.First) {

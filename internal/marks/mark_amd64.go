@@ -9,9 +9,9 @@ var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool
 
-// findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. It
-// stops at an offset less than 34 bytes before the end of b, and returns that offset and the number
-// of line ends before it. It needs AVX2 and POPCNT.
+// findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. If
+// it finds none, it returns an offset less than 34 bytes before the end of b, and the number of
+// line ends before that. It needs AVX2 and POPCNT.
 //
 //go:noescape
 func findOpenAVX2(b []byte) (at, lines int)
@@ -37,8 +37,8 @@ func FindOpen(b []byte) (at, lines int) {
 
 // listMarksAVX2 searches b in steps of 64 offsets for candidates: offsets at which there may be a
 // mark. It lists the steps with candidates. It stops before the offset at, after 64 steps or when
-// there are less than 66 bytes to read, and returns the number of line ends before at and that of
-// the entries in the list. It needs AVX2.
+// fewer than 66 bytes are left. lines is the number of line ends before at, and n the number of
+// entries in the list. It needs AVX2.
 //
 //go:noescape
 func listMarksAVX2(b []byte, t *markTables, list *markList) (at, lines, n int)

@@ -85,8 +85,8 @@ func (s *Search) Next(at int) (mark, lines int) {
 	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
 }
 
-// more lists the candidates from at on, and reports whether it was possible: the last ones of a
-// block are not listed.
+// more lists the candidates from at on. It returns false if too few bytes are left for that:
+// candidates at the end of a block are not listed.
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
