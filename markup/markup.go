@@ -93,7 +93,7 @@ type DumpFile struct {
 	Type, Name string
 }
 
-// PCKind is the instruction that a code address points to (described at bt in the spec).
+// PCKind identifies the instruction that a code address points to (see bt in the spec).
 type PCKind uint8
 
 const (

@@ -90,12 +90,8 @@ func check(tag Tag, fields []byte) (bad fault) {
 //
 //   - Reset: never fails.
 //   - Module: the name may hold colons, as Fuchsia's do: it ends at the last ":elf:" that is
-//
-// followed
-//
-//	by a build ID and the end of a field. An odd number of digits in the ID is padded on the
-//
-// left.
+//     followed by a build ID and the end of a field. An odd number of digits in the ID is padded on
+//     the left.
 //   - MMap: only of type load. The mode holds letters of rwx in any order and case; '-', 'p' and
 //     's', as in /proc/PID/maps, are ignored.
 //   - PC: if the second field is neither ra nor pc, the kind is Ambiguous.

@@ -167,8 +167,8 @@ func (s *Scanner) element(i int) bool {
 	return true
 }
 
-// candidateIn reports whether an element begins with one of the "{{{" between i, where there is
-// one, and end.
+// candidateIn reports whether one of the "{{{" from i, the offset of the first, to end begins an
+// element.
 func (s *Scanner) candidateIn(i, end int) bool {
 	for i < end {
 		if tagEnd(s.line, i+3) >= 0 {
