@@ -4,8 +4,8 @@ import "math/bits"
 
 // An entry of a table holds everything about a symbol. For literals and lengths:
 //
-//	bits 0-7    how many bits it takes with its extra ones
-//	bits 8-11   how many without
+//	bits 0-7    the number of bits that it takes, with its extra bits
+//	bits 8-11   the number without the extra bits
 //	bits 16-28  the literal; the least length; or where a table for the bits that follow begins
 //	bits 29-31  flags
 //

@@ -29,9 +29,10 @@ const (
 
 // Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
 // Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
-// read bytes after the stream from r. It starts a goroutine that reads buf, and returns after that
-// has ended; its panic becomes one of Zlib, except after a fault at an address that cannot be read,
-// which is an error. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
+// read bytes after the stream from r. It starts a goroutine that reads buf, and returns after the
+// goroutine has ended. A panic of the goroutine becomes a panic of Zlib, except a fault at an
+// address that cannot be read, which becomes an error. Errors wrap [ErrCorrupt] or
+// [io.ErrUnexpectedEOF], or are r's.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
 // order, for the part that the decoder will fill next: on another processor, faults of pages then take
