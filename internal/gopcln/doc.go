@@ -7,10 +7,10 @@
 // calls. Only these few numbers are copied: [Table.Lookup] searches the mapped bytes.
 //
 // The format has no specification but the Go runtime's source (runtime/symtab.go,
-// internal/abi/symtab.go) and debug/gosym. A version is recognized by its magic number: that of Go
-// 1.2 to 1.15, of 1.16 and 1.17, of 1.18 and 1.19, and of 1.20 and later. Inlined calls are read
-// from Go 1.16 on. The magic number does not determine the fields of module data and the size of an
-// entry of a tree: a layout is accepted only if the data is consistent under it.
+// internal/abi/symtab.go) and debug/gosym. There are four versions, each with its magic number: Go
+// 1.2 to 1.15, 1.16 and 1.17, 1.18 and 1.19, and 1.20 and later. Inlined calls are read from Go
+// 1.16 on. The magic number does not determine the fields of module data and the size of an entry
+// of a tree: a layout is accepted only if the data is consistent under it.
 //
 // Every byte may be hostile: offsets are checked before they are followed, and all loops end. No
 // input makes the package panic.

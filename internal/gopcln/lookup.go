@@ -7,7 +7,7 @@ type Frame struct {
 	Name    []byte
 	File    string // path recorded by the compiler; empty if the table has none
 	Line    uint32 // from 1; 0 if the table has none
-	Start   uint64 // address of the function that holds the address, also for inlined calls
+	Start   uint64 // start of the physical function, also for inlined calls
 	Inlined bool
 }
 
@@ -19,7 +19,7 @@ type function struct {
 	file, line uint32 // offsets in values
 	inlining   uint32 // offset in values; 0: no inlined calls
 	hasTree    bool
-	tree       uint64 // offset of its tree, or the address before Go 1.18
+	tree       uint64 // offset of its tree; before Go 1.18 the address of its tree
 }
 
 // Lookup appends the frames at addr to dst, the innermost inlined call first. If no function covers

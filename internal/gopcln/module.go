@@ -96,8 +96,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 		}
 		return true
 	})
-	// The names of functions, then their numbers of files, files, values, functions: each a slice
-	// of three words.
+	// After the first word: slices, of three words each, of the names of functions, the numbers of
+	// files, the files, the values and the functions.
 	if m.words[0] != addr || uint64(len(data)) < (moduleText+1)*t.ptr {
 		return m, false
 	}

@@ -35,7 +35,7 @@ type Table struct {
 	funcs     []byte    // base of the offsets in index
 	offsets   [5]uint64 // offsets of names, units, files, values and funcs in the table, since Go 1.16
 	names     []byte
-	units     []byte // numbers of files of a compilation unit to offsets in files; nil in Go 1.2
+	units     []byte // offsets in files, by the numbers of files in compilation units; nil in go12
 	files     []byte
 	values    []byte // tables of values by program counter
 	text      uint64 // added to the addresses in index
@@ -259,7 +259,8 @@ func (t *Table) indexAt(i uint64) (uint64, bool) {
 	return t.word(t.index, i*t.ptr)
 }
 
-// entry returns the address of function i, or, for i the number of functions, the end of the last.
+// entry returns the address of function i. If i is the number of functions, it returns the end of
+// the last.
 func (t *Table) entry(i uint64) (uint64, bool) {
 	v, ok := t.indexAt(2 * i)
 	return t.text + v, ok
