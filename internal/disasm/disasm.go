@@ -64,8 +64,7 @@ func x86Start(code []byte, at int) int {
 }
 
 // Begins reports whether an instruction of x86-64 begins at the offset at of code, if one begins at
-// offset
-// 0. known is not set if an instruction before it cannot be decoded.
+// offset 0. known is false if an instruction before it cannot be decoded.
 func Begins(code []byte, at int) (begins, known bool) {
 	from := 0
 	for from < at && from < len(code) {
@@ -101,8 +100,7 @@ func Jumps(code []byte) (beyond []int, all bool) {
 	return beyond, true
 }
 
-// x86Inst decodes the instruction at the beginning of code, and returns its bytes: 0 if it is not
-// known.
+// x86Inst decodes the instruction at the beginning of code. size is its bytes, 0 if it is unknown.
 func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 	if bytes.HasPrefix(code, endbr64) {
 		return inst, len(endbr64)
@@ -117,8 +115,9 @@ func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 // endbr64 is the instruction that begins functions for Intel's CET, which x86asm cannot decode.
 var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
-// x86Text returns the instruction at the beginning of code, and its bytes. One that is not known has
-// one byte; one that the end of the listing cuts off has all that are left.
+// x86Text returns the instruction at the beginning of code, and its size in bytes. An unknown
+// instruction has one byte; an instruction that the end of the listing cuts off has all bytes that
+// are left.
 func x86Text(code []byte, at uint64) (text string, size int) {
 	inst, err := x86asm.Decode(code, 64)
 	switch known := err == nil && inst.Op != 0 && inst.Len <= len(code); {
