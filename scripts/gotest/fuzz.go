@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// longFuzz is the time from which the inputs of earlier runs, in the go command's cache, are tried
-// first. That takes up to a minute before any other input is tried.
+// longFuzz is the shortest fuzz time for which the inputs of earlier runs, in the go command's
+// cache, are tried first. Trying them takes up to a minute.
 const longFuzz = time.Minute
 
 // fuzzAll runs every fuzz target of the packages for the given time. A target counts as one test.
@@ -73,7 +73,7 @@ func fuzzAll(each string, packages []string) counts {
 	return c
 }
 
-// A fuzzBinary has the fuzz targets of a package, or the error that it does not build.
+// A fuzzBinary has the fuzz targets of a package, or the error of building it.
 type fuzzBinary struct {
 	testPackage
 	binary string // path

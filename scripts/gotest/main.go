@@ -30,8 +30,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: gotest [-work] [go test flags] PACKAGE... | gotest -fuzz DURATION PACKAGE...")
 		os.Exit(2)
 	}
-	// The programs of the tests are not started by make: rustc complains about descriptors of make's
-	// jobs that are not there.
+	// Programs that tests start are not part of make's jobs: rustc would complain that the
+	// descriptors in these variables are not open.
 	for _, name := range []string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL"} {
 		os.Unsetenv(name)
 	}

@@ -46,7 +46,7 @@ func (r *material) materials() error {
 	return nil
 }
 
-// component returns a module as a component, with the sum by which go.sum knows it.
+// component returns a module as a component, with its sum from go.sum.
 func component(m *debug.Module) cyclonedx.Component {
 	c := cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: m.Path, Version: m.Version}
 	c.PackageURL = "pkg:golang/" + m.Path + "@" + m.Version

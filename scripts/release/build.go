@@ -87,7 +87,7 @@ func build(checkout, dir, command, system, arch string) (product, error) {
 	return p, err
 }
 
-// describe learns from the products what a release is made of, and makes the pages that a build for
+// describe returns the material of a release from the products, with the pages that a build for
 // this machine prints.
 func describe(checkout, work string, all []product) (*material, error) {
 	r := &material{checkout: checkout, work: work, products: all, version: all[0].info.Main.Version}

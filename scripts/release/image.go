@@ -14,7 +14,8 @@ import (
 )
 
 // images writes an image layout of OCI for each command, with an image for each target of Linux.
-// They hold what the Dockerfile makes: one static program, and no root.
+// They are like the image that the Dockerfile makes: one static program, which does not run as
+// root.
 func (r *material) images() error {
 	for _, command := range []string{"symfilter", "symfilterd"} {
 		l := layout{}

@@ -102,8 +102,9 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 	return sums(output)
 }
 
-// inChangelog returns an error unless the first heading of CHANGELOG.md is that of the version:
-// "## 0.9.0", with a date in parentheses or without. Before alpha, beta and rc it may be open.
+// inChangelog returns an error unless the first heading of CHANGELOG.md is that of the version: "##
+// 0.9.0", with a date in parentheses or without. For alpha, beta and rc versions, the parentheses
+// may hold any text.
 func inChangelog(checkout, version string) error {
 	data, err := os.ReadFile(filepath.Join(checkout, "CHANGELOG.md"))
 	if err != nil {

@@ -106,8 +106,8 @@ func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of string, p *pr
 	return os.WriteFile(filepath.Join(r.output, packager.ConventionalFileName(&info)), out.Bytes(), 0o644)
 }
 
-// installed returns the files of a package, which are the same for Debian and RPM but for the folder
-// of zsh's completions and the records of Debian's own.
+// installed returns the files of a package, which are the same for Debian and RPM except for the
+// folder of zsh's completions and the records of Debian's own.
 func (r *material) installed(of string, p *product) (all []installed, err error) {
 	fail := func(e error) {
 		if err == nil {
