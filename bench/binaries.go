@@ -17,8 +17,8 @@ import (
 )
 
 // The binaries, files in the folder bins: C with DWARF 5 and .debug_aranges (630 MB), C++17 with
-// deep inlining (460 MB), and C++14 of another project (libjvm of OpenJDK), which shows whether what
-// is tuned for the first two holds for others: nothing may be tuned for it.
+// deep inlining (460 MB), and C++14 of another project (libjvm of OpenJDK), which shows whether
+// tuning for the first two helps others. Nothing may be tuned for it.
 const (
 	vmlinux = "vmlinux"
 	radosgw = "rgw.debug"

@@ -21,11 +21,11 @@ const (
 	mixedCrashes = "crashes of Android and glibc, 100 MiB"
 )
 
-// rawFrame is a place in radosgw, which Android's frames name, or in the library reported, which
-// glibc's name.
+// rawFrame is a place in radosgw, for frames of Android, or in the library reported, for frames of
+// glibc.
 type rawFrame struct {
 	glibc bool
-	vaddr uint64 // of Android's, within a call; of glibc's, after it
+	vaddr uint64 // for Android an address within a call, for glibc the address after it
 }
 
 // rawLogs writes frames in a raw form, and the same ones as elements.
@@ -44,7 +44,8 @@ const libraryTree = "dbgl"
 // libraryAt is the load address of the library.
 const libraryAt = loadedAt + 1<<36
 
-// writeRaw calls write with the logs that it makes: the one at path, and the one beside it.
+// writeRaw creates the raw log at path, and the log with elements beside it. It calls write to fill
+// them.
 func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	c, err := b.code(radosgw, 0)
 	if err != nil {
@@ -90,9 +91,9 @@ type caller struct {
 	in  *function
 }
 
-// calledFunctions returns the functions of a library to which a chain of depth direct calls of
-// functions with a name leads. The library has dynamic symbols only, and frames without an answer
-// are not what the rows are about.
+// calledFunctions returns the functions of a library that are called by a chain of depth functions
+// with names, by direct calls. The library has only dynamic symbols, and each frame of the rows
+// must have an answer.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {
@@ -196,7 +197,7 @@ func (l *rawLogs) line(format string, args ...any) {
 	l.markup.printf("%s", line)
 }
 
-// crashFrames writes n frames in backtraces, each of which is one of the number distinct.
+// crashFrames writes n frames in backtraces, drawn from a set of distinct backtraces.
 func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {
@@ -208,8 +209,8 @@ func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// crashLog writes about size bytes: plain lines and, before each 200 of them on average, a backtrace,
-// which is one of the number distinct.
+// crashLog writes about size bytes: plain lines and, before each 200 of them on average, a
+// backtrace, drawn from a set of distinct backtraces.
 func crashLog(size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {

@@ -29,8 +29,8 @@ const (
 	ioSize = 256 << 10
 )
 
-// daemon has what a row of symfilterd is made from. The daemon needs no rights and no network: it
-// reads a file or a unix socket, in a folder that is removed after the row.
+// daemon holds the programs and files of a row of symfilterd. The daemon needs no rights and no
+// network: it reads a file or a unix socket, in a folder that is removed after the row.
 type daemon struct {
 	symfilter  []string // symfilter as a filter, with its flags
 	symfilterd string
@@ -93,7 +93,7 @@ func (d *daemon) configure(state, input, output string) ([]string, error) {
 }
 
 // fileToFile compares a daemon that follows the log, with checkpoints, with symfilter --follow. The
-// time is that until the output is complete. The system writes it to the disk when it wants.
+// time ends when the output is complete, even if the system has not written it to the disk yet.
 func fileToFile(d *daemon) (other, mine *contender, err error) {
 	state, output := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "output")
 	argv, err := d.configure(fmt.Sprintf("state: %q\n", state), fmt.Sprintf("files: [%q]", d.log), fmt.Sprintf("file: %q, sync: never", output))
@@ -258,7 +258,8 @@ func (d *daemon) start(ctx context.Context, argv []string, stdout io.Writer) (*r
 	return r, nil
 }
 
-// wait returns once ready does, or with an error if the command ends before.
+// wait returns once ready returns true. It returns an error if the command ends before that, or
+// patience does.
 func (r *running) wait(ready func() bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
@@ -279,8 +280,8 @@ func (r *running) wait(ready func() bool) error {
 	return nil
 }
 
-// stop ends the command as a service manager does, and returns what it took. The wall time is the
-// caller's.
+// stop ends the command as a service manager does. It returns the command's cost, with the wall
+// time that the caller has measured.
 func (r *running) stop(wall time.Duration) (cost, error) {
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return cost{}, err

@@ -41,11 +41,11 @@ func parseGoals(s string) ([]goal, error) {
 	return all, nil
 }
 
-// slack is how much larger the ratios of a binary may be that nothing was tuned for.
+// slack is the factor by which the ratios of an untuned binary may exceed those of a tuned one.
 const slack = 1.1
 
-// goalsOf returns the goals of a workload. Those of an untuned binary are the ratios of the tuned
-// one in results; there are none if its row was not measured.
+// goalsOf returns the goals of a workload. The goals of an untuned binary are the ratios of the
+// tuned one in results, times slack. There are none if the tuned one was not measured.
 func goalsOf(w workload, results []result) ([]goal, error) {
 	if w.like == "" {
 		return parseGoals(w.goals)

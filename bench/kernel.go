@@ -17,8 +17,8 @@ const (
 	plainText   = "plain text, 1 GiB"
 )
 
-// oopses returns a function that writes n frames as an oops does, in functions drawn from a set of the
-// size distinct, and beside the log another one with the same addresses as elements.
+// oopses returns a function that writes n frames in the form of an oops, in at most distinct
+// different functions. Beside that log it writes another one, with the same addresses as elements.
 func oopses(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(vmlinux, 0)
@@ -41,7 +41,7 @@ func oopses(n, distinct int) func(b *binaries, path string) error {
 			f := c.functions[c.rand.IntN(len(c.functions))]
 			next, _ := slices.BinarySearch(addrs, f.Value+1)
 			if next == len(addrs) || names[f.Name] > 1 || f.Size < 2 || addrs[next]-f.Value-f.Size >= 16 {
-				continue // its size in the log would not be known, or its name is not alone
+				continue // its size in the log would not be known, or its name is not unique
 			}
 			chosen = append(chosen, frame{f, 1 + c.rand.Uint64N(f.Size-1), addrs[next] - f.Value})
 		}
@@ -73,8 +73,8 @@ func oopses(n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// kernelLines are messages of Linux without a crash. One in three has numbers with 0x, mostly of the
-// kinds that a boot logs most. Each number is another one in each line.
+// kernelLines are messages of Linux without a crash. One in three has numbers with 0x, mostly of
+// the kinds that a boot logs most. Each line has other random numbers.
 var kernelLines = []string{
 	"BIOS-e820: [mem 0x%016x-0x%016x] usable",
 	"audit: type=1400 audit(%d.%d:2): apparmor=\"STATUS\" operation=\"profile_load\" profile=\"unconfined\" name=\"lsb_release\"",

@@ -50,7 +50,7 @@ func create(path string, f func(w *logWriter)) error {
 }
 
 // frames returns a function that writes n frames at random addresses in functions of the binary.
-// The addresses are drawn from a set of the size distinct, or from all if distinct is 0.
+// distinct bounds the number of different addresses; 0 means no bound.
 func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -66,7 +66,7 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// mixed writes about size bytes. It makes percent of the lines frames, the others plain.
+// mixed writes about size bytes. percent of the lines are frames, the others are plain.
 func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -87,8 +87,8 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 	}
 }
 
-// crashes writes about size bytes: plain lines and, before each 200 of them on average, a backtrace of
-// depth frames, which is one of the number distinct.
+// crashes writes about size bytes: plain lines and, before each 200 of them on average, a backtrace
+// of depth frames, drawn from a set of distinct backtraces.
 func crashes(name string, size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, 0)

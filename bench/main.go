@@ -145,7 +145,7 @@ func generate(b *binaries, name string) error {
 	return fmt.Errorf("no workload %q with a log", name)
 }
 
-// daemonDir is the folder for rows of symfilterd, in that for all that commands write.
+// daemonDir is the folder for rows of symfilterd, within the folder for all that commands write.
 const daemonDir = "daemon"
 
 // measure adds the row of a workload. Commands write to the folder made.

@@ -13,8 +13,9 @@ const (
 	tenReports = "10,000 frames of sanitizers, radosgw"
 )
 
-// sanitizerFrames returns a function that writes n frames as AddressSanitizer does, at addresses drawn
-// from a set of the size distinct, and beside the log another one with the same addresses as elements.
+// sanitizerFrames returns a function that writes n frames in the form of AddressSanitizer, at no
+// more than distinct different addresses. Beside that log it writes another one, with the same
+// addresses as elements.
 func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)

@@ -18,12 +18,12 @@ var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree a
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
 // valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers at
-// distinct places in a library. Stacks repeat after as many leaks.
+// distinct places in a library. Stacks repeat after distinct leaks.
 func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
 }
 
-// differentLeaks writes a report like that of valgrindReport, of longer stacks that all differ.
+// differentLeaks writes a report like valgrindReport, but with longer stacks that all differ.
 func differentLeaks(size int64, distinct int) func(b *binaries, path string) error {
 	r := rand.New(rand.NewPCG(7, 7))
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })

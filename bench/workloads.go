@@ -20,7 +20,7 @@ type workload struct {
 	indexed string
 	// commands returns the contenders, which write to the folder out; nil for the two filters.
 	commands func(b *binaries, command, out string) (other, mine *contender)
-	// daemon does so for symfilterd
+	// daemon returns the contenders of a row of symfilterd.
 	daemon  func(d *daemon) (other, mine *contender, err error)
 	other   []string // the command to compare with instead of the other filter
 	against string   // how the table names the other side; empty for its program
@@ -43,8 +43,8 @@ func (w workload) logName() string {
 
 const reference = "llvm-symbolizer-19"
 
-// alone is the flag for which symfilter searches no other folder than the named one, as
-// llvm-symbolizer does. Older builds have no such flag, and search no other.
+// alone is the flag that makes symfilter search only the named folder, as llvm-symbolizer does.
+// Older builds have no such flag, and search only that folder.
 const alone = "--no-default-debug-directories"
 
 // freely is the flag that turns off the sandbox.
@@ -149,7 +149,7 @@ func indexing(name string) func(b *binaries, command, out string) (other, mine *
 	}
 }
 
-// filtering is symfilter with plain debug files, with more flags.
+// filtering returns symfilter as a filter, with the debug files of plainTree and more flags.
 func filtering(b *binaries, command string, flags ...string) *contender {
 	return contend(append([]string{command, "--debug-file-directory=" + b.tree(plainTree), alone}, flags...)...)
 }
@@ -164,8 +164,7 @@ func outputAgainstText(form string) func(b *binaries, command, out string) (othe
 // markupSuffix is the suffix of the log with the same frames as elements.
 const markupSuffix = ".bt"
 
-// onMarkupOf compares with the same command, which has more flags, on the workload's log with
-// elements.
+// onMarkupOf compares a workload with the same command, flags included, on its log with elements.
 func onMarkupOf(name string, flags ...func(b *binaries) string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)
