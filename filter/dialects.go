@@ -42,6 +42,12 @@ type Dialects struct {
 	// Minidumps have only the first 16 bytes of an ID.
 	Complete func(prefix buildid.ID) buildid.ID
 
+	// Mapped, if not nil, returns the mapping of code at an address in the processes that write the
+	// log. It is asked about addresses for which the log has neither a build ID nor a load base, from
+	// the goroutine that uses the Filter, and must not call the Filter. ok is false if no mapping is
+	// certain.
+	Mapped func(addr uint64) (m ProcessMapping, ok bool)
+
 	// ForceImages uses the Images even if the log shows that another file ran.
 	ForceImages bool
 

@@ -46,7 +46,7 @@ type JSONElement struct {
 	// file; and the rest of the element after the address.
 	Frame    *int   `json:"frame,omitempty"`
 	Dialect  string `json:"dialect,omitempty"`
-	Verified string `json:"verified,omitempty"` // build-id, symbol, call, code or path
+	Verified string `json:"verified,omitempty"` // build-id, symbol, call, code, path or process
 	Message  string `json:"message,omitempty"`
 
 	// For addresses: the logged address, the address looked up (one byte before a return address),

@@ -59,6 +59,7 @@ type Proofs struct {
 	Symbol  int64
 	Call    int64
 	Path    int64
+	Process int64 // the maps of a process: see Dialects.Mapped
 	Other   int64 // other proofs, such as the bytes of the code
 }
 
@@ -73,6 +74,8 @@ func (r *Proofs) count(verified string) {
 		r.Call++
 	case judge.ByPath:
 		r.Path++
+	case judge.ByProcess:
+		r.Process++
 	default:
 		r.Other++
 	}
@@ -84,6 +87,7 @@ func (r *Proofs) Add(o Proofs) {
 	r.Symbol += o.Symbol
 	r.Call += o.Call
 	r.Path += o.Path
+	r.Process += o.Process
 	r.Other += o.Other
 }
 

@@ -376,6 +376,10 @@ func (t *tracer) begin() {
 		Inferred: func(m *judge.Image, base uint64, by judge.Inference) {
 			t.f.bases = addBases(t.f.bases, []Base{{m.Path, base, by.String()}})
 		},
+		Loaded: func(p *judge.ProcessMap) { t.f.bases = addBases(t.f.bases, []Base{baseOf(p)}) },
+	}
+	if t.opt.Mapped != nil {
+		t.trace.Mapped = func(addr uint64) *judge.ProcessMap { return mappedAt(t, addr) }
 	}
 }
 

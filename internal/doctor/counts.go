@@ -191,6 +191,7 @@ func (c Counts) Proofs() (lines []string) {
 		what string
 	}{
 		{c.proofs.BuildID, "on the build ID in the log"},
+		{c.proofs.Process, "on the maps of their process"},
 		{c.proofs.Symbol, "on a symbol of the file"},
 		{c.proofs.Call, "on calls before the return addresses"},
 		{c.proofs.Other, "on other bytes of the file"},

@@ -58,13 +58,16 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 		return nil
 	}
 	key := keyOf(f.Frame)
+	if f.live != nil {
+		key.base = f.live.Base
+	}
 	for v := t.modules[key]; v != nil; v = t.modules[key] {
 		if !v.elsewhere(f) || key.load == maxLoads-1 {
 			return v
 		}
 		key.load++
 	}
-	return t.verdictOfModule(key, f.Frame)
+	return t.verdictOfModule(key, f.Frame, f.live)
 }
 
 // keyOf returns the key of f's module in the first process that has it.
@@ -84,10 +87,13 @@ func keyOf(f *dialect.Frame) moduleKey {
 	return key
 }
 
-// verdictOfModule is like verdictFor, for the module of f.
-func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame) *verdict {
+// verdictOfModule is like verdictFor, for the module of f, which p has if it is not nil.
+func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}}
+		if p != nil && p.ID.IsZero() {
+			return p.Open()
+		}
 		m := t.Open(f)
 		if m.Err == nil && !f.Prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.Prefix.Bytes()) {
 			return &Image{Path: m.Path, Err: ErrOtherID}

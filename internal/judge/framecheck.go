@@ -336,7 +336,10 @@ func (c *check) conclude(f *Frame) {
 		return
 	}
 	verified := ByBuildID
-	if !c.of.isBuildOf(f) {
+	switch {
+	case f.live != nil:
+		verified = ByProcess
+	case !c.of.isBuildOf(f):
 		verified, p.Err = c.proof(f)
 	}
 	if p.Err == nil {

@@ -20,6 +20,11 @@ type Trace struct {
 	// the operator names, and files that the log names outside of frames. It may be nil.
 	Unnamed func() []*Image
 
+	// Mapped returns the mapping of code at an address in the processes that wrote the log, or nil.
+	// Loaded is called for each frame that is located by one. Both may be nil.
+	Mapped func(addr uint64) *ProcessMap
+	Loaded func(p *ProcessMap)
+
 	// Demangle returns the demangled name as programs show it. It may be nil.
 	Demangle func(name string) string
 
@@ -66,6 +71,7 @@ type moduleKey struct {
 	prefix  buildid.ID // see Frame
 	// distinguishes processes with the module at different addresses; see verdict.elsewhere
 	load int
+	base uint64 // of a ProcessMap; otherwise 0
 }
 
 // sureID is the number of bytes of a build ID that identify a file like the whole ID. Fewer bytes
@@ -202,6 +208,9 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 		if c.conclude(f); c.runs && f.Place.Err == nil {
 			t.useRun(c)
 		}
+		if f.live != nil && f.Place.Err == nil && t.Loaded != nil {
+			t.Loaded(f.live)
+		}
 		t.rememberPlace(f)
 		t.inGiven = t.inGiven || f.Place.Err == nil && f.Place.Image != nil && f.Place.Image.Given
 	}
@@ -298,6 +307,7 @@ func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 			t.complete(f, m.Prefix)
 		}
 	}
+	t.askProcess(f, facts)
 }
 
 // complete sets the build ID of f's module, of which the log has only the first bytes.

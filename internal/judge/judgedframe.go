@@ -12,6 +12,8 @@ type Frame struct {
 	*dialect.Frame
 	Place  Place
 	mapped bool // the module is known only from maps in the log
+	// the mapping of the process that has the frame, if that identifies the module; otherwise nil
+	live *ProcessMap
 }
 
 // Unplaced appends frames, not yet located, to all. The result refers to frames.
@@ -40,6 +42,7 @@ const (
 	BySymbol  = "symbol"   // the file has the symbol in the log, at that distance
 	ByCall    = "call"     // in the file, the return address follows a call
 	ByCode    = "code"     // the file has the code that the log lists around the address
+	ByProcess = "process"  // the process has mapped the file at the address
 	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
 )
 
@@ -54,7 +57,7 @@ func (f *Frame) PlaceByID() bool {
 		f.Place = Place{Err: f.Unread}
 		return true
 	}
-	if f.ID.IsZero() || f.Kind != dialect.Vaddr {
+	if f.ID.IsZero() || f.Kind != dialect.Vaddr || f.live != nil {
 		return false
 	}
 	f.Place = Place{Addr: f.Value, Verified: ByBuildID}

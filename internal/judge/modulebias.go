@@ -20,6 +20,10 @@ func (t *Trace) findBias(f *Frame, facts *dialect.Facts) {
 		}
 		return
 	}
+	if f.live != nil {
+		v.bias, v.biased = f.live.Bias, true
+		return
+	}
 	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
 }
 

@@ -144,7 +144,7 @@ func (t *Trace) Resume(verdicts []Verdict) {
 			f := dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: v.Module, ID: v.ID, Prefix: v.Prefix, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}, Proof: dialect.Proof{Process: v.Process}}
 			key := keyOf(&f)
 			key.load = v.Load
-			of = t.verdictOfModule(key, &f)
+			of = t.verdictOfModule(key, &f, nil)
 		}
 		if of != nil {
 			t.apart = t.apart || v.Process != 0

@@ -1,0 +1,57 @@
+package filter
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/judge"
+	"github.com/symfilter/symfilter/internal/prefixmap"
+)
+
+// A ProcessMapping is a mapping of code in a process.
+type ProcessMapping struct {
+	Start, End uint64 // first address, and address after the last
+	Offset     uint64 // offset in the file
+	Base       uint64 // address of the first page of the file
+	Bias       uint64 // an address in the process, minus that in the file
+	Path       string // as the process sees it
+	PID        int    // number of the process
+
+	// ID is the build ID of the mapped file. If it has none, File describes it, and only the same
+	// file at Path answers.
+	ID   buildid.ID
+	File fs.FileInfo
+}
+
+// errReplacedSince is the reason for a file without a build ID that was replaced after a process
+// had mapped it.
+var errReplacedSince = errors.New("replaced since the process has loaded it, and without a build ID")
+
+// mappedAt returns the mapping of the processes at an address, or nil.
+func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
+	m, ok := t.opt.Mapped(addr)
+	if !ok {
+		return nil
+	}
+	return &judge.ProcessMap{
+		Start: m.Start, Offset: m.Offset, Base: m.Base, Bias: m.Bias, Path: m.Path, ID: m.ID, PID: m.PID,
+		Open: func() *judge.Image { return t.imageMapped(&m) },
+	}
+}
+
+// imageMapped returns the file of a mapping, if it still is at its path.
+func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
+	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
+	if err != nil || m.File == nil || !os.SameFile(info, m.File) || info.Size() != m.File.Size() || !info.ModTime().Equal(m.File.ModTime()) {
+		return &judge.Image{Path: m.Path, Err: errReplacedSince}
+	}
+	return t.imageAt(m.Path)
+}
+
+// baseOf returns the base of a file, as the maps of a process show it.
+func baseOf(p *judge.ProcessMap) Base {
+	return Base{p.Path, p.Base, "the maps of process " + strconv.Itoa(p.PID) + " have it there"}
+}

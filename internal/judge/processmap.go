@@ -1,0 +1,57 @@
+package judge
+
+import (
+	"path"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dialect"
+)
+
+// A ProcessMap is a mapping of code in a process of this machine that wrote the log: unlike a
+// mapping in a log, it is certain.
+type ProcessMap struct {
+	Start  uint64 // address of the first byte of the mapping
+	Offset uint64 // its offset in the file
+	Base   uint64 // address of the first page of the file
+	Bias   uint64 // an address in the process, minus that in the file
+	Path   string
+	ID     buildid.ID // build ID of the mapped file; zero if it has none
+	PID    int
+
+	// Open returns the mapped file if it has no build ID.
+	Open func() *Image
+}
+
+// askProcess sets the module of f by the maps of the process, if the log has neither its build ID
+// nor its load base.
+func (t *Trace) askProcess(f *Frame, facts *dialect.Facts) {
+	if t.Mapped == nil || f.Addr == 0 || f.Data || f.mapped || f.live != nil || f.Kernel != nil || !f.ID.IsZero() || !f.Prefix.IsZero() {
+		return
+	}
+	if fact, ok := facts.Module(f.Module); ok && (fact.HasBase || fact.Text != 0) {
+		return
+	}
+	m := t.Mapped(f.Addr)
+	if m == nil || !m.has(f) {
+		return
+	}
+	if f.Module == "" {
+		f.Module = m.Path
+	}
+	f.live, f.ID = m, m.ID
+}
+
+// has reports whether f may be in the mapped file. The number in the line must be that of its
+// address in this mapping; if the line has no other number, the name of its module must be the
+// file's.
+func (m *ProcessMap) has(f *Frame) bool {
+	switch {
+	case f.Module == "" && f.Kind == dialect.Runtime:
+		return true
+	case f.Kind == dialect.Runtime:
+		return Stem(path.Base(m.Path)) == Stem(ProgramName(f.Module))
+	case f.Kind == dialect.BaseOffset, f.Kind == dialect.Vaddr, f.Kind == dialect.FileOffset, f.Kind == dialect.FileOrRuntime:
+		return f.Value == f.Addr-m.Base || f.Value == f.Addr-m.Bias || f.Value == f.Addr-m.Start+m.Offset
+	}
+	return false
+}
