@@ -592,6 +592,18 @@ func TestOtherProcessesAreKept(t *testing.T) {
 	}
 }
 
+// A program that was started before may be signalled, and nothing else of it changes.
+func TestAChildMayBeSignalled(t *testing.T) {
+	c := confess(t, newOrder(t, Policy{Child: os.Getpid()}))
+	for name, want := range map[string]string{
+		"signal to the parent": "ok", "signal to itself": "ok", "trace the parent": "EPERM", "limits of the parent": "EPERM", "program": "EPERM",
+	} {
+		if got := c.Attempts[name]; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // If the kernel lacks a part of the sandbox, the other parts are in force, and the missing one is
 // reported.
 func TestOldKernels(t *testing.T) {

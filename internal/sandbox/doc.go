@@ -40,6 +40,9 @@ type Policy struct {
 	// OtherProcesses keeps access to the files of other processes, such as /proc/1234/root.
 	// Landlock, which would hide them, is left out.
 	OtherProcesses bool
+
+	// Child, if not 0, is the number of a process that may be signalled.
+	Child int
 }
 
 // A State reports the restrictions in force. The zero value is a process with all of its rights.

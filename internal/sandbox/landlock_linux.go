@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errOtherProcesses = errors.New("files of other processes in /proc are named")
+var errOtherProcesses = errors.New("files of other processes in /proc are read")
 
 // Rights to files that the process gives up outside of the policy's folders, by the first version
 // of Landlock that knows them. Reading is not among them: modules, .dwo files, linked debug files

@@ -22,7 +22,7 @@ const (
 	deny             // EPERM
 	absent           // ENOSYS: the caller falls back to an older call
 	threads          // clone: allowed for threads
-	own              // kill, tgkill: allowed for this process
+	own              // kill, tgkill: allowed for this process and the policy's child
 	self             // prlimit64: allowed for the calling process
 	nice             // setpriority: allowed for the calling thread
 	mute             // fcntl: denied if it chooses the process that a file's events signal
@@ -137,7 +137,7 @@ func end(action uint32) unix.SockFilter {
 }
 
 // code appends the instructions of a verdict.
-func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
+func (v verdict) code(dst []unix.SockFilter, policy *Policy) []unix.SockFilter {
 	pass, refuse := end(unix.SECCOMP_RET_ALLOW), end(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM))
 	switch v {
 	case allow:
@@ -149,8 +149,14 @@ func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
 			jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
 			jump(unix.BPF_JSET, namespaces, 1, 0), pass, refuse)
 	case own:
+		self := uint32(os.Getpid()) // it never forks once it is confined
+		child := self
+		if policy.Child != 0 {
+			child = uint32(policy.Child)
+		}
 		return append(dst, load(offsetArg0),
-			jump(unix.BPF_JEQ, uint32(os.Getpid()), 0, 1), pass, refuse) // it never forks
+			jump(unix.BPF_JEQ, self, 1, 0),
+			jump(unix.BPF_JEQ, child, 0, 1), pass, refuse)
 	case self:
 		return append(dst, load(offsetArg0), jump(unix.BPF_JEQ, 0, 0, 1), pass, refuse)
 	case nice:
@@ -224,7 +230,7 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 	for v := range p.blocks {
 		p.blocks[v] = tail + len(p.tails)
 		if used := func(s span) bool { return s.verdict == verdict(v) }; slices.ContainsFunc(spans, used) {
-			p.tails = verdict(v).code(p.tails)
+			p.tails = verdict(v).code(p.tails, &policy)
 		}
 	}
 	if tail+len(p.tails) > maxFilter {
