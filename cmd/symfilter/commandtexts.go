@@ -191,6 +191,21 @@ or the date of the commit that symfilter was built from.
   exit-status  what the exit status means
   flags        all flags
 `
+	runText = `Starts PROGRAM and filters what it writes to standard output and error. While it
+runs, symfilter reads its maps and those of the processes that it starts, so that
+addresses without a module are resolved, too, by the very files that are mapped.
+
+  symfilter run -- ./server --port 8080
+  symfilter run -s out/symbols -- make test
+
+PROGRAM keeps its standard input, its process group and its terminal. An output
+that is a terminal is a pseudo-terminal of the same size for PROGRAM, any other
+one a pipe; nothing is preloaded, traced or changed. Signals are passed on.
+
+Exits as PROGRAM does: with its exit status, or by the same signal; with 127 if
+PROGRAM is not found, with 126 if it cannot be started. If other processes still
+have its output then, it is read for at most 2 s more. Only on Linux.
+`
 	containerText = `Writes the log of a container, symbolized, for containerd (and nerdctl), which
 starts it for each container and passes it the container's two streams:
 

@@ -20,7 +20,8 @@ func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandb
 			Write:          c.writable(makes),
 			Devices:        c.deviceFolders(files),
 			Network:        len(c.urls) > 0,
-			OtherProcesses: slices.ContainsFunc(slices.Concat(c.paths(), files), sandbox.OfOtherProcess),
+			OtherProcesses: c.child != 0 || slices.ContainsFunc(slices.Concat(c.paths(), files), sandbox.OfOtherProcess),
+			Child:          c.child,
 		})
 	}
 	if c.verbose {

@@ -41,6 +41,7 @@ type config struct {
 
 	command string      // the command that gives the format of the input; otherwise empty
 	dash    int         // the number of arguments before the word --, or noDash
+	child   int         // the number of the process that run has started; otherwise 0
 	closers []io.Closer // closers of the finders
 }
 

@@ -21,12 +21,13 @@ const (
 	ofText // commands that print one of the program's own texts
 	ofLLVM // the llvm style
 	ofContainer
+	ofProgram // run
 
 	ofReports = ofValgrind | ofCallgrind | ofRTrace
 	ofGates   = ofFilter | ofValgrind | ofRTrace
 	ofRuns    = ofFilter | ofReports
 	ofMost    = ofRuns | ofDoctor
-	ofLogs    = ofMost | ofContainer
+	ofLogs    = ofMost | ofContainer | ofProgram
 	ofAsking  = ofLogs | ofAddr | ofProfile // commands that look for debug files
 	ofAll     = ofAsking | ofIndex
 )
@@ -38,7 +39,7 @@ const (
 var options = [...]cli.Group[config]{
 	{Title: "Where debug files are, by build ID, in the order of the search", Topic: "finding",
 		Note: "Then the module's own path, debuginfod's cache, servers of DEBUGINFOD_URLS.", Flags: []cli.Flag[config]{
-			{Name: "symbol-path", Short: "s", Metavar: "PATH", In: ofAsking | ofLLVM, On: ofRuns | ofAddr | ofProfile, Field: func(c *config) any { return &c.symbolPaths }, Text: "ELF file, .zip file or folder tree"},
+			{Name: "symbol-path", Short: "s", Metavar: "PATH", In: ofAsking | ofLLVM, On: ofRuns | ofAddr | ofProfile | ofProgram, Field: func(c *config) any { return &c.symbolPaths }, Text: "ELF file, .zip file or folder tree"},
 			{Name: "obj", Metavar: "FILE", In: ofAsking | ofLLVM, Field: func(c *config) any { return &c.objects }, Text: "one ELF file"},
 			{Name: "build-id-dir", Metavar: "DIR", In: ofAsking | ofLLVM, Field: func(c *config) any { return &c.trees }, Text: "folder with files named like ab/cdef.debug"},
 			{Name: "ids-txt", Metavar: "FILE", In: ofAsking, Field: func(c *config) any { return &c.idsFiles }, Text: "file with a build ID and a path on each line"},
@@ -81,7 +82,7 @@ var options = [...]cli.Group[config]{
 		{Name: "output", Metavar: "FORM[:FILE]", In: ofMost, On: ofRuns, Words: outputs, Field: func(c *config) any { return &c.outputs },
 			Text: "text (default), json, html (a page) or markup",
 			More: "json prints an object per line; sarif, junit and codequality print the errors in reports, and sanitizer errors and crashes in logs: see symfilter help findings; suppressions prints suppressions for the errors in reports of Valgrind; callgrind, rtrace and valgrind print a profile of Callgrind, or a report of sp-rtrace or Valgrind, with names; valgrind:FILE/ makes a file for each process; pprof, folded and speedscope print the stacks of a profile or of a report of sp-rtrace; with several --output, all except one must name a FILE, which appears under its name when it is complete"},
-		{Name: "color", Metavar: "WHEN", Alone: "always", In: ofMost | ofLLVM, On: ofFilter, Words: colors, Field: func(c *config) any { return (*string)(&c.color) },
+		{Name: "color", Metavar: "WHEN", Alone: "always", In: ofMost | ofProgram | ofLLVM, On: ofFilter | ofProgram, Words: colors, Field: func(c *config) any { return (*string)(&c.color) },
 			Text: "auto, always or never; without a value: always"},
 		{Name: "raw", In: ofMost, Field: func(c *config) any { return &c.raw }, Text: "pass control characters to a terminal unchanged"},
 		{Name: "no-demangle", In: ofAsking | ofLLVM, Field: func(c *config) any { return &c.noDemangle }, Text: "print mangled names"},
@@ -99,25 +100,25 @@ var options = [...]cli.Group[config]{
 		{Name: "filter-markup", In: ofMost, Field: func(c *config) any { return markupFlag{&c.style} }, Text: "the same as --style=llvm; --filter-markup --help lists its flags"},
 	}},
 	{Title: "How frames look on a terminal", Flags: []cli.Flag[config]{
-		{Name: "own", Metavar: "GLOB", In: ofMost, Field: func(c *config) any { return ruleFlag{&c.frames.rules, true} },
+		{Name: "own", Metavar: "GLOB", In: ofMost | ofProgram, Field: func(c *config) any { return ruleFlag{&c.frames.rules, true} },
 			Text: "frames with this source file or object are the program's own",
 			More: "a glob that matches a folder matches all below it; the last --own or --system that matches decides"},
-		{Name: "system", Metavar: "GLOB", In: ofMost, Field: func(c *config) any { return ruleFlag{&c.frames.rules, false} },
+		{Name: "system", Metavar: "GLOB", In: ofMost | ofProgram, Field: func(c *config) any { return ruleFlag{&c.frames.rules, false} },
 			Text: "frames with this source file or object are system frames, like libc's"},
-		{Name: "all-frames", In: ofMost, Field: func(c *config) any { return switchFlag{&c.frames.allFrames} }, Text: "print all system frames, which are folded on a terminal",
+		{Name: "all-frames", In: ofMost | ofProgram, Field: func(c *config) any { return switchFlag{&c.frames.allFrames} }, Text: "print all system frames, which are folded on a terminal",
 			More: "--all-frames=false folds them in any text"},
-		{Name: "short-names", In: ofMost, Field: func(c *config) any { return &c.frames.shortNames }, Text: "shorten template arguments in function names to an ellipsis"},
+		{Name: "short-names", In: ofMost | ofProgram, Field: func(c *config) any { return &c.frames.shortNames }, Text: "shorten template arguments in function names to an ellipsis"},
 	}},
 	{Title: "Source lines, and links to them", Topic: "source", Flags: []cli.Flag[config]{
-		{Name: "source", Metavar: "LINES", Alone: usualSourceLines, In: ofRuns | ofAddr, Field: func(c *config) any { return &c.source.lines },
+		{Name: "source", Metavar: "LINES", Alone: usualSourceLines, In: ofRuns | ofAddr | ofProgram, Field: func(c *config) any { return &c.source.lines },
 			Text: "print source lines below the program's own frames, LINES before and after (3)",
 			More: "of a profile's table: source files below --source-root or the current folder, with the cost of each line, or with --diff its change"},
-		{Name: "source-root", Metavar: "DIR", In: ofRuns | ofAddr, Field: func(c *config) any { return &c.source.roots },
+		{Name: "source-root", Metavar: "DIR", In: ofRuns | ofAddr | ofProgram, Field: func(c *config) any { return &c.source.roots },
 			Text: "folder of source files; files elsewhere are not opened",
 			More: "paths are looked for below it after --prefix-map"},
-		{Name: "source-url", Metavar: "TEMPLATE", In: ofRuns | ofAddr, Field: func(c *config) any { return &c.source.url },
+		{Name: "source-url", Metavar: "TEMPLATE", In: ofRuns | ofAddr | ofProgram, Field: func(c *config) any { return &c.source.url },
 			Text: "target of links to source lines: vscode, github:OWNER/REPO@REV, a URL with {path} and {line}"},
-		{Name: "hyperlink", Metavar: "WHEN", In: ofRuns | ofAddr, Words: colors, Field: func(c *config) any { return &c.source.hyperlink },
+		{Name: "hyperlink", Metavar: "WHEN", In: ofRuns | ofAddr | ofProgram, Words: colors, Field: func(c *config) any { return &c.source.hyperlink },
 			Text: "make files and lines links: auto (default: on a terminal with colours), always or never"},
 	}},
 	{Title: "What lets a build fail", Topic: "gates", Flags: []cli.Flag[config]{
@@ -187,7 +188,7 @@ var options = [...]cli.Group[config]{
 			More: "the port is read until Ctrl-C; while it is missing, symfilter looks for it every second"},
 	}},
 	{Title: "How it runs", Flags: []cli.Flag[config]{
-		{Name: "wait", Metavar: "DURATION", In: ofAsking | ofLLVM, On: ofFilter, Field: func(c *config) any { return &c.wait }, Text: "longest wait for a debug file (2s; 90s for FILEs)"},
+		{Name: "wait", Metavar: "DURATION", In: ofAsking | ofLLVM, On: ofFilter | ofProgram, Field: func(c *config) any { return &c.wait }, Text: "longest wait for a debug file (2s; 90s for FILEs)"},
 		{Name: "max-memory", Metavar: "SIZE", Preset: "512M", In: ofAsking | ofLLVM, Field: func(c *config) any { return &c.maxMemory }, Text: "limit of memory in bytes, such as 512M or 2G"},
 		{Name: "jobs", Metavar: "N", In: ofAsking, Field: func(c *config) any { return &c.jobs },
 			Text: "how many processors look up addresses of one file at once, 1 to 64 (as many as there are)",
@@ -197,7 +198,7 @@ var options = [...]cli.Group[config]{
 			Text: "do not confine the process on Linux",
 			More: "a confined process cannot start other programs, use sockets unless a server is named, or write outside of the caches and of folders in flags"},
 		{Name: "strict", In: ofAsking, On: ofFilter | ofAddr | ofProfile, Field: func(c *config) any { return &c.strict }, Text: "exit with 3 if an address stayed unresolved"},
-		{Name: "explain", In: ofAsking | ofLLVM, On: ofFilter, Field: func(c *config) any { return &c.explain }, Text: "at the end: why names are missing, and what to do"},
+		{Name: "explain", In: ofAsking | ofLLVM, On: ofFilter | ofProgram, Field: func(c *config) any { return &c.explain }, Text: "at the end: why names are missing, and what to do"},
 		{Name: "quiet", Short: "q", In: ofAll | ofLLVM, On: ofFilter | ofIndex | ofAddr, Field: func(c *config) any { return &c.quiet }, Text: "print no diagnostics"},
 		{Name: "verbose", Short: "v", In: ofAsking, On: ofFilter, Field: func(c *config) any { return &c.verbose }, Text: "print all diagnostics, and at the end the files used"},
 		{Name: "version", In: ofAll, Field: func(c *config) any { return &c.version }, Text: "print the version"},

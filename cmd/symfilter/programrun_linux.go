@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/child"
+	"github.com/symfilter/symfilter/internal/procmaps"
+	"github.com/symfilter/symfilter/internal/wording"
+)
+
+// Exit codes of run, as those of shells and of env(1).
+const (
+	exitNotStarted = 126
+	exitNotFound   = 127
+)
+
+const (
+	// lingerTime is how long output is awaited after the program has ended, if other processes still
+	// have it.
+	lingerTime = 2 * time.Second
+	// deathWait bounds the time for which lines wait for debug files after that.
+	deathWait = 2 * time.Second
+)
+
+// A programRun is a run of the command run.
+type programRun struct {
+	*session
+	program *child.Program
+	maps    *procmaps.Processes
+	stream  *stream
+
+	mu   sync.Mutex
+	code int // of the run itself
+}
+
+// startProgram starts a program and filters its output, and returns its exit status.
+func startProgram(c *config, args []string, std standard) (int, error) {
+	if c.dash != 0 || len(args) == 0 {
+		return exitUsage, usageError{errors.New("run: write symfilter run [flags] -- PROGRAM [ARGUMENT...]; all words after -- are the program's")}
+	}
+	if err := errors.Join(c.pickOutput(), c.check()); err != nil {
+		return exitUsage, err
+	}
+	if _, err := c.dialects(false); err != nil {
+		return exitUsage, err
+	}
+	r := &programRun{stream: &stream{stop: &stopper{reading: make(chan struct{})}}}
+	var err error
+	if r.session, err = c.session(std); err != nil {
+		return exitIO, err
+	}
+	status, err := r.run(args, std)
+	r.close()
+	switch {
+	case err != nil:
+		return exitIO, err
+	case r.program == nil:
+		return r.code, nil
+	case status.Signaled():
+		child.Die(status.Signal())
+		return exitSignal + int(status.Signal()), nil
+	case status.ExitStatus() == exitOK:
+		return r.code, nil
+	}
+	return status.ExitStatus(), nil
+}
+
+// run starts the program and filters its output. It returns how the program has ended.
+func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus, err error) {
+	signals := make(chan os.Signal, 16)
+	notify(signals) // before the program can cause one
+	r.stream.diag = r.diag
+	if r.program, err = child.Start(args[0], args[1:], std.in, std.out, std.err); err != nil {
+		if r.code = exitNotStarted; child.IsMissing(err) {
+			r.code = exitNotFound
+		}
+		r.diag.line("run: %s: %v", args[0], wording.Cause(child.Reason(err)))
+		return status, nil
+	}
+	defer r.program.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.maps = procmaps.New(r.program.PID)
+	go r.maps.Watch(ctx)
+	r.c.child = r.program.PID
+	if err := r.session.open(nil); err != nil {
+		return status, err
+	}
+	runs, err := r.prepareOutputs(ctx, std)
+	if err != nil {
+		return status, err
+	}
+	go func() {
+		for sig := range signals {
+			n, _ := sig.(syscall.Signal)
+			r.program.Pass(n)
+		}
+	}()
+	var outputs sync.WaitGroup
+	for i, run := range runs {
+		outputs.Go(func() { r.filter(run, r.program.Outputs[i]) })
+	}
+	status, err = r.program.Wait(func(sig syscall.Signal) {
+		if r.program.Stop(sig) {
+			notify(signals)
+			r.program.Pass(syscall.SIGCONT)
+		}
+	})
+	wait := time.AfterFunc(deathWait, cancel)
+	defer wait.Stop()
+	r.program.Ended(lingerTime)
+	outputs.Wait()
+	if r.program.Left() {
+		r.diag.printf("%s has ended, but processes that it has started still have its output, which is no longer read", args[0])
+	}
+	for _, run := range runs {
+		run.sources.close()
+		run.endPipelines(true, true)
+	}
+	r.status.set("")
+	sum := r.stream.unresolved.All()
+	r.report(sum, true)
+	if !r.c.explain {
+		r.summarize(sum, status.Signaled())
+	}
+	return status, err
+}
+
+// notify has the signals that the program is to get sent to the channel, unless nohup or a shell
+// has ignored them.
+func notify(signals chan<- os.Signal) {
+	for _, sig := range child.Signals {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+}
+
+// prepareOutputs returns a run for each output of the program.
+func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*filterRun, err error) {
+	c := r.c
+	maps, err := c.prefixMaps()
+	if err != nil {
+		return nil, err
+	}
+	shared := newReports(c, r.Symbolizer, nil, maps)
+	var all []*pipeline
+	for _, o := range r.program.Outputs {
+		run := &filterRun{session: r.session, std: standard{in: std.in, out: o.To, err: std.err, text: std.text}, stream: r.stream}
+		l := &pipeline{form: c.output, w: o.To}
+		if isTerminal(o.To) && r.status.w != nil {
+			l.w = besideStatus{o.To, r.status, true}
+		}
+		run.pipelines = []*pipeline{l}
+		if err := run.preparePipelines(ctx, nil, shared, maps); err != nil {
+			return nil, err
+		}
+		l.options.Terminal = false // the program is as trusted as if it had the terminal itself
+		l.options.Dialects.Mapped = r.maps.At
+		// if the program has ended before its maps were read, the calls in its stack may show its base
+		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
+		runs, all = append(runs, run), append(all, l)
+	}
+	shareCaches(all, int64(c.maxMemory))
+	return runs, nil
+}
+
+// filter filters an output of the program to its end.
+func (r *programRun) filter(run *filterRun, o *child.Output) {
+	in := r.maps.Reader(o)
+	readErr, writeErr := r.stream.run(run.engine(o.To, o.To.Name(), false, nil), in, o.To.Name(), true)
+	o.Close() // the program is told that nobody reads its output any longer
+	switch {
+	case errors.Is(writeErr, syscall.EPIPE):
+		return
+	case writeErr != nil:
+		r.diag.line("write %s: %v", o.To.Name(), wording.Cause(writeErr))
+	case readErr != nil && !errors.Is(readErr, fs.ErrClosed):
+		r.diag.line("read the output of the program: %v", wording.Cause(readErr))
+	default:
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.code = exitIO
+}

@@ -1,0 +1,384 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/internal/testenv"
+)
+
+// A startedTwin is a stripped program, a stripped library, and the folder of their debug files.
+type startedTwin struct{ program, plugin, debug string }
+
+// buildStarted builds testdata/run/program.c.
+func buildStarted(t *testing.T) startedTwin {
+	t.Helper()
+	need(t, "gcc", "strip", "objcopy")
+	dir := t.TempDir()
+	w := startedTwin{filepath.Join(dir, "program"), filepath.Join(dir, "plugin.so"), filepath.Join(dir, "debug")}
+	if err := os.Mkdir(w.debug, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(checkout, "integration", "testdata", "run", "program.c")
+	for file, flags := range map[string][]string{w.program: {"-pie", "-fPIE"}, w.plugin: {"-DPLUGIN", "-shared", "-fPIC"}} {
+		run(t, nil, "gcc", append(flags, "-g", "-O1", "-Wl,--build-id", source, "-o", file)...)
+		run(t, nil, "objcopy", "--only-keep-debug", file, filepath.Join(w.debug, filepath.Base(file)+".debug"))
+		run(t, nil, "strip", "--strip-all", file)
+	}
+	return w
+}
+
+// command returns symfilter run for the program with these words.
+func (w startedTwin) command(words ...string) *exec.Cmd {
+	return exec.Command(command, append([]string{"run", "--no-index", "-s", w.debug, "--", w.program}, words...)...)
+}
+
+// ended returns how a command has ended: "exit status 3", "signal: terminated", or "".
+func ended(err error) string {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.Error()
+	}
+	return fmt.Sprint(err)
+}
+
+// programFunctions returns the functions of the program in a log, in its order.
+func programFunctions(log string) (names []string) {
+	for _, found := range regexp.MustCompile(`(?m)^ *\d+: +0x[0-9a-f]+ - (print_stack|settle|on_abort|act|main|enter)\b`).FindAllStringSubmatch(log, -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
+
+// A stripped program that is loaded anywhere and prints addresses alone, its children, a library that
+// it loads, and a handler that ends it, have names by their debug files.
+func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
+	w := buildStarted(t)
+	for _, c := range []struct {
+		words []string
+		want  []string
+		end   string
+	}{
+		{[]string{"stack"}, []string{"print_stack", "settle", "act", "main"}, "<nil>"},
+		{[]string{"child", "exit", "3"}, []string{"print_stack", "settle", "act", "main"}, "exit status 3"},
+		{[]string{"plugin", w.plugin}, []string{"print_stack", "settle", "enter", "act", "main"}, "<nil>"},
+		{[]string{"abort"}, []string{"print_stack", "settle", "on_abort", "act", "main"}, "signal: aborted"},
+		{[]string{"children"}, []string{"print_stack", "settle", "act", "main"}, "<nil>"},
+	} {
+		t.Run(c.words[0], func(t *testing.T) {
+			out, err := w.heldRun(t, c.words...)
+			if got := programFunctions(out); !slices.Equal(got, c.want) || ended(err) != c.end {
+				t.Errorf("ended by %v, want %s; functions %s, want %s\n%s", err, c.end, got, c.want, out)
+			}
+		})
+	}
+	out, err := w.heldRun(t, "stack")
+	if err != nil || !regexp.MustCompile(regexp.QuoteMeta(w.program)+` was loaded at 0x[0-9a-f]+000: the maps of process \d+ have it there`).MatchString(out) {
+		t.Errorf("--explain: %v\n%s", err, out)
+	}
+}
+
+// heldRun runs the program, which waits after its stack until main has its name in the output, and
+// returns all of its output, and how it has ended.
+func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
+	t.Helper()
+	cmd := w.command(words...)
+	cmd.Args = slices.Insert(cmd.Args, 2, "--explain")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // one program signals its group
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = end, end
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+	heard := programText{File: out}
+	text := heard.await(t, " - main\n")
+	in.Close()
+	rest, err := io.ReadAll(out)
+	if err != nil {
+		t.Error(err)
+	}
+	return text + heard.text + string(rest), cmd.Wait()
+}
+
+// The status is the program's, all that it writes is passed on, and its input is its own.
+func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
+	w := buildStarted(t)
+	for _, c := range []struct {
+		words       []string
+		in          string
+		out, failed string
+	}{
+		{[]string{"exit", "7"}, "", "", "exit status 7"},
+		{[]string{"kill", "9"}, "", "", "signal: killed"},
+		{[]string{"kill", "11"}, "", "", "signal: segmentation fault"},
+		{[]string{"kill", "13"}, "", "", "signal: broken pipe"},
+		{[]string{"read", "exit", "0"}, "me\nrest", "name? hello me\n", "<nil>"},
+		{[]string{"terminals"}, "", "terminals: 0 0, 0 columns\n", "<nil>"},
+	} {
+		cmd := w.command(c.words...)
+		cmd.Stdin = strings.NewReader(c.in)
+		out, err := cmd.Output()
+		if string(out) != c.out || ended(err) != c.failed {
+			t.Errorf("%s: %v, want %s; %q, want %q", c.words, err, c.failed, out, c.out)
+		}
+	}
+	flood, err := w.command("flood").Output()
+	plain, err2 := exec.Command(w.program, "flood").Output()
+	if err != nil || err2 != nil || !bytes.Equal(flood, plain) {
+		t.Errorf("%d bytes of %d: %v, %v", len(flood), len(plain), err, err2)
+	}
+	both := w.command("read", "exit", "0")
+	both.Stdin = strings.NewReader("x\n")
+	if out, err := both.CombinedOutput(); err != nil || string(out) != "name? hello x\n" {
+		t.Errorf("to one file: %q, %v", out, err)
+	}
+}
+
+// The reader of the output closes it: the program gets SIGPIPE, as it would without symfilter.
+func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
+	w := buildStarted(t)
+	cmd := w.command("flood", "exit", "0")
+	out, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = end
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+	out.Close()
+	if err := cmd.Wait(); ended(err) != "signal: broken pipe" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A process that outlives the program and keeps its output does not keep symfilter.
+func TestAProcessThatStaysIsNotAwaited(t *testing.T) {
+	w := buildStarted(t)
+	cmd := w.command("stack", "stay", "exit", "4")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var stderr strings.Builder
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	errs, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	cmd.Stdout, cmd.Stderr = out, end
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+	err = cmd.Wait()
+	unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+	text, _ := os.ReadFile(out.Name())
+	message := make([]byte, 1<<12)
+	n, _ := errs.Read(message)
+	stderr.Write(message[:n])
+	if !strings.Contains(string(text), "stack backtrace:") || ended(err) != "exit status 4" || !strings.Contains(stderr.String(), "still have its output") {
+		t.Errorf("%v: %s\n%s", err, text, &stderr)
+	}
+}
+
+// A programText is the output of a program, as far as it was not awaited yet.
+type programText struct {
+	*os.File
+	text string
+}
+
+// await reads the output until it has a word, and returns it up to there.
+func (p *programText) await(t *testing.T, word string) (got string) {
+	t.Helper()
+	b := make([]byte, 1<<12)
+	p.SetReadDeadline(time.Now().Add(time.Minute))
+	for !strings.Contains(p.text, word) {
+		n, err := p.Read(b)
+		if p.text += string(b[:n]); err != nil {
+			t.Fatalf("no %q in %q: %v", word, p.text, err)
+		}
+	}
+	end := strings.Index(p.text, word) + len(word)
+	got, p.text = p.text[:end], p.text[end:]
+	return got
+}
+
+// A signal to symfilter alone reaches the program, once.
+func TestSignalsReachAStartedProgramOnce(t *testing.T) {
+	w := buildStarted(t)
+	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM} {
+		cmd := w.command("wait", "exit", "5")
+		out, end, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout = end
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		end.Close()
+		heard := programText{File: out}
+		heard.await(t, "waiting\n")
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(out)
+		if err != nil {
+			t.Error(err)
+		}
+		got := heard.text + string(rest)
+		if err := cmd.Wait(); ended(err) != "exit status 5" || got != fmt.Sprintf("got signal %d\n", sig) {
+			t.Errorf("%v: %v, %q", sig, err, got)
+		}
+		out.Close()
+	}
+	cmd := w.command("wait")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in the background
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	(&programText{File: out.(*os.File)}).await(t, "waiting\n")
+	cmd.Process.Signal(syscall.SIGINT)
+	if err := cmd.Wait(); ended(err) != "signal: interrupt" {
+		t.Errorf("SIGINT: %v", err)
+	}
+}
+
+// terminalOf starts a command with a terminal of its own for all of its streams, which controls it,
+// and returns the other end.
+func terminalOf(t *testing.T, cmd *exec.Cmd) *programText {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		testenv.Forbidden(t, "to open a terminal", err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	number := 0
+	conn, err := ours.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Control(func(fd uintptr) {
+		unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 77})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &programText{File: ours}
+}
+
+// On a terminal the program has one, too, of the same size; a prompt without a line feed comes
+// through, input and Ctrl-C are the terminal's.
+func TestAStartedProgramHasATerminal(t *testing.T) {
+	w := buildStarted(t)
+	cmd := w.command("terminals", "read", "stack", "wait")
+	terminal := terminalOf(t, cmd)
+	terminal.await(t, "terminals: 1 1, 77 columns\r\n")
+	terminal.await(t, "name? ")
+	terminal.WriteString("you\n")
+	terminal.await(t, "hello you\r\n")
+	terminal.await(t, "print_stack")
+	terminal.WriteString("\n")
+	terminal.await(t, "waiting\r\n")
+	terminal.WriteString("\x03")
+	if err := cmd.Wait(); ended(err) != "signal: interrupt" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ctrl-Z stops the program and symfilter, so that the shell has its terminal; fg continues both.
+func TestAStartedProgramIsAJobOfTheShell(t *testing.T) {
+	w := buildStarted(t)
+	need(t, "bash")
+	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
+	cmd.Env = append(os.Environ(), "PS1=ready> ", "HISTFILE=", "TERM=dumb")
+	terminal := terminalOf(t, cmd)
+	terminal.await(t, "ready> ")
+	words := append([]string{}, w.command("read", "exit", "6").Args...)
+	fmt.Fprintf(terminal, "'%s'\n", strings.Join(words, "' '"))
+	terminal.await(t, "name? ")
+	terminal.WriteString("\x1a")
+	terminal.await(t, "Stopped")
+	terminal.await(t, "ready> ")
+	terminal.WriteString("fg\n")
+	terminal.await(t, "'6'") // the shell prints the line of the job, which it continues
+	terminal.WriteString("job\n")
+	terminal.await(t, "hello job\r\n")
+	terminal.WriteString("echo status $?\n")
+	terminal.await(t, "status 6\r\n")
+	terminal.WriteString("exit\n")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A program that cannot be started has the exit status that shells give it.
+func TestWhatCannotBeStartedIsReported(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("no program\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("no program\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, want string }{
+		{"no-such-program", "exit status 127: symfilter: run: no-such-program: not found in the folders of PATH\n"},
+		{filepath.Join(dir, "none"), "exit status 127: symfilter: run: DIR/none: no such file or directory\n"},
+		{text, "exit status 126: symfilter: run: DIR/text: permission denied\n"},
+		{script, "exit status 126: symfilter: run: DIR/script: neither a program nor a script with #! and an interpreter\n"},
+	} {
+		cmd := exec.Command(command, "run", "--", c.name)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		if diff := cmp.Diff(c.want, strings.ReplaceAll(ended(err)+": "+stderr.String(), dir, "DIR")); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+//go:build linux
+
+package child
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Program is a program that was started.
+type Program struct {
+	PID     int
+	Path    string    // absolute
+	Outputs []*Output // one for standard output and error if they are the same file; otherwise two
+	started bool      // with a terminal
+}
+
+// An Output is an output of the program. Read returns what it writes, and io.EOF once all processes
+// that have the output have closed it or ended.
+type Output struct {
+	To       *os.File // where the text belongs
+	from     *os.File // its other end is the program's
+	terminal bool
+	late     int  // bytes read after the time that Ended allows
+	left     bool // other processes had the output then
+}
+
+// pipeSize is the number of bytes that a pipe or a terminal holds: so much text at the end may be
+// older than the end of the program.
+const pipeSize = 64 << 10
+
+// Start starts the program of this name, which is looked for as a shell does, with these streams.
+func Start(name string, args []string, in, out, err *os.File) (*Program, error) {
+	path, failed := exec.LookPath(name)
+	if failed != nil {
+		return nil, failed
+	}
+	p := &Program{started: hasTerminal()}
+	p.Path, _ = filepath.Abs(path) // without a working folder it is not looked for
+	theirs := []*os.File{in}
+	defer func() {
+		for _, f := range theirs[1:] {
+			f.Close()
+		}
+	}()
+	for i, to := range []*os.File{out, err} {
+		if i == 1 && isSame(out, err) {
+			continue
+		}
+		o, end, failed := newOutput(to)
+		if failed != nil {
+			p.Close()
+			return nil, failed
+		}
+		p.Outputs, theirs = append(p.Outputs, o), append(theirs, end)
+	}
+	files := []*os.File{in, theirs[1], theirs[len(theirs)-1]}
+	// the program must not inherit that the signal is ignored; Reset would not change that
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	process, failed := os.StartProcess(path, append([]string{name}, args...), &os.ProcAttr{Files: files})
+	signal.Ignore(syscall.SIGPIPE)
+	if failed != nil {
+		p.Close()
+		return nil, failed
+	}
+	p.PID = process.Pid
+	return p, nil
+}
+
+// IsMissing reports whether an error of Start says that there is no such program.
+func IsMissing(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+}
+
+// Reason returns the reason in an error of Start, for people.
+func Reason(err error) error {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("not found in the folders of PATH")
+	case errors.Is(err, exec.ErrDot):
+		return errors.New("found in the current folder only: write ./ before its name")
+	case errors.Is(err, syscall.ENOEXEC):
+		return errors.New("neither a program nor a script with #! and an interpreter")
+	}
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// isSame reports whether a and b are one file.
+func isSame(a, b *os.File) bool {
+	first, err := a.Stat()
+	if err != nil {
+		return false
+	}
+	second, err := b.Stat()
+	return err == nil && os.SameFile(first, second)
+}
+
+// newOutput returns an output for text that belongs to a file, and the program's end of it.
+func newOutput(to *os.File) (o *Output, end *os.File, err error) {
+	o = &Output{To: to, terminal: isTerminal(to)}
+	if o.terminal {
+		o.from, end, err = openTerminal(to)
+	} else {
+		o.from, end, err = os.Pipe()
+	}
+	return o, end, err
+}
+
+func (o *Output) Read(b []byte) (n int, err error) {
+	n, err = o.from.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		n, err = o.readLate(b)
+	}
+	if o.terminal && errors.Is(err, unix.EIO) { // no process has the other end
+		err = io.EOF
+	}
+	return n, err
+}
+
+// readLate reads what is there, without waiting.
+func (o *Output) readLate(b []byte) (n int, err error) {
+	if o.late >= pipeSize {
+		o.left = true
+		return 0, io.EOF
+	}
+	control(o.from, func(fd int) { n, err = unix.Read(fd, b) })
+	switch {
+	case err == unix.EAGAIN:
+		o.left = true
+		return 0, io.EOF
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	o.late += n
+	return n, nil
+}
+
+// Ended bounds the time for which the outputs are awaited, because the program has ended. What it
+// has written before is read nevertheless.
+func (p *Program) Ended(wait time.Duration) {
+	for _, o := range p.Outputs {
+		o.from.SetReadDeadline(time.Now().Add(wait))
+	}
+}
+
+// Left reports whether other processes had an output when its reading ended. Call it after that.
+func (p *Program) Left() bool {
+	return slices.ContainsFunc(p.Outputs, func(o *Output) bool { return o.left })
+}
+
+// Close closes our end: a process that writes to the other one gets SIGPIPE, or EIO if it is a
+// pseudo-terminal.
+func (o *Output) Close() error { return o.from.Close() }
+
+// Close closes our ends of the outputs.
+func (p *Program) Close() {
+	for _, o := range p.Outputs {
+		o.Close()
+	}
+}
+
+// Wait waits until the program has ended, and returns how. It calls stopped with the signal that
+// has stopped the program, each time that one has.
+func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus, err error) {
+	for {
+		switch _, err = syscall.Wait4(p.PID, &status, syscall.WUNTRACED, nil); {
+		case err == syscall.EINTR:
+		case err != nil:
+			return status, err
+		case status.Stopped():
+			stopped(status.StopSignal())
+		default:
+			return status, nil
+		}
+	}
+}

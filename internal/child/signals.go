@@ -1,0 +1,100 @@
+//go:build linux
+
+package child
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Signals are those that Pass passes on.
+var Signals = []os.Signal{
+	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
+}
+
+// Pass passes on a signal that this process got, unless the program has got it, too: the terminal
+// signals the whole group, of which both are. What a signal was sent to is not known, so the keys
+// of a terminal in whose foreground this process is are taken to have caused SIGINT, SIGQUIT and
+// SIGTSTP, and its end SIGHUP.
+func (p *Program) Pass(sig syscall.Signal) {
+	switch sig {
+	case unix.SIGWINCH:
+		p.Resize()
+		return
+	case unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP:
+		if inForeground() {
+			return
+		}
+	case unix.SIGHUP:
+		if p.started && !hasTerminal() {
+			return
+		}
+	case unix.SIGCONT:
+		if !p.isStopped() {
+			return
+		}
+	}
+	unix.Kill(p.PID, sig)
+}
+
+// isStopped reports whether the program is stopped.
+func (p *Program) isStopped() bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
+	if err != nil {
+		return false
+	}
+	_, state, _ := bytes.Cut(text[bytes.LastIndexByte(text, ')')+1:], []byte(" "))
+	return bytes.HasPrefix(state, []byte("T"))
+}
+
+// Stop stops this process as sig has stopped the program, so that a shell sees that its job is
+// stopped. It returns when this process continues. A program that SIGSTOP has stopped in the
+// background is perhaps continued by its number alone: then Stop returns false at once.
+func (p *Program) Stop(sig syscall.Signal) bool {
+	switch sig {
+	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+	default:
+		if !inForeground() {
+			return false
+		}
+	}
+	signal.Reset(sig)
+	reset(sig)
+	// the terminal's own signal may have stopped this process since, and fg have continued both
+	if p.isStopped() {
+		raise(sig)
+	}
+	return true
+}
+
+// Die ends this process by the signal that has ended the program, without a core dump of its own.
+// It returns if that is not possible, as for the first process of a container.
+func Die(sig syscall.Signal) {
+	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	reset(sig)
+	raise(sig)
+}
+
+// reset gives sig the action of the system.
+func reset(sig syscall.Signal) {
+	var action [4]uint64 // struct sigaction of the kernel: all zero is SIG_DFL
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+}
+
+// raise sends sig to this thread.
+func raise(sig syscall.Signal) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var set unix.Sigset_t
+	bit, word := uint(sig-1), 8*uint(unsafe.Sizeof(set.Val[0]))
+	set.Val[bit/word] = 1 << (bit % word)
+	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package child
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// control calls use with the descriptor of f, whose mode stays as it is.
+func control(f *os.File, use func(fd int)) {
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { use(int(fd)) })
+	}
+}
+
+func isTerminal(f *os.File) (is bool) {
+	control(f, func(fd int) { is = term.IsTerminal(fd) })
+	return is
+}
+
+// openTerminal returns both ends of a pseudo-terminal with the modes and the size of the terminal
+// like. Output passes it unchanged, since like processes it: for example, line feeds become CR LF
+// there.
+func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, &os.PathError{Op: "open", Path: "/dev/ptmx", Err: err}
+	}
+	if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		unix.Close(fd)
+		return nil, nil, os.NewSyscallError("unlock a pseudo-terminal", err)
+	}
+	end, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		unix.Close(fd)
+		return nil, nil, os.NewSyscallError("open a pseudo-terminal", errno)
+	}
+	control(like, func(like int) {
+		if modes, err := unix.IoctlGetTermios(like, unix.TCGETS); err == nil {
+			modes.Oflag &^= unix.OPOST
+			modes.Lflag &^= unix.ECHO
+			unix.IoctlSetTermios(int(end), unix.TCSETS, modes)
+		}
+	})
+	ours, theirs = os.NewFile(uintptr(fd), "pseudo-terminal"), os.NewFile(end, "terminal of the program")
+	resize(ours, like)
+	return ours, theirs, nil
+}
+
+// resize gives the terminal f the size of the terminal like, and reports whether that has changed.
+func resize(f, like *os.File) (changed bool) {
+	var want *unix.Winsize
+	control(like, func(fd int) { want, _ = unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ) })
+	if want == nil {
+		return false
+	}
+	control(f, func(fd int) {
+		if is, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err == nil && *is != *want {
+			changed = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, want) == nil
+		}
+	})
+	return changed
+}
+
+// Resize gives the program's terminals the size of ours. The program, which got the same signal as
+// this process, may have asked for the size before: it is told again.
+func (p *Program) Resize() {
+	changed := false
+	for _, o := range p.Outputs {
+		changed = o.terminal && resize(o.from, o.To) || changed
+	}
+	if changed {
+		unix.Kill(p.PID, unix.SIGWINCH)
+	}
+}
+
+// ownTerminal calls use with the descriptor of the terminal that controls this process, and reports
+// whether there is one.
+func ownTerminal(use func(fd int)) bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	use(fd)
+	return true
+}
+
+func hasTerminal() bool { return ownTerminal(func(int) {}) }
+
+// inForeground reports whether keys of the terminal signal the group of this process.
+func inForeground() (is bool) {
+	ownTerminal(func(fd int) {
+		group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		is = err == nil && group == unix.Getpgrp()
+	})
+	return is
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package procmaps
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A file is an ELF file that a process has mapped.
+type file struct {
+	id     buildid.ID // zero if it has none
+	info   fs.FileInfo
+	fixed  bool // its load address is its link address
+	code   []object.Segment
+	lowest uint64 // link address of its first page
+}
+
+// A fileKey identifies one state of a file.
+type fileKey struct {
+	dev, inode     uint64
+	size           int64
+	changed, wrote syscall.Timespec
+}
+
+// fileOf returns the file of a mapping of the process, or nil. It is known to be the mapped one by
+// its device and inode, since another file may have its path by now.
+func (p *Processes) fileOf(of *process, m *mapping) *file {
+	if m.path == "" {
+		return nil
+	}
+	proc := fmt.Sprintf("/proc/%d", of.pid)
+	places := []string{proc + "/root" + m.path, fmt.Sprintf("%s/map_files/%x-%x", proc, m.start, m.end), proc + "/exe"}
+	if m.deleted {
+		places = places[1:] // the second needs a privilege, the third is for the program only
+	}
+	for _, place := range places {
+		if f := p.open(place, m); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// open returns the file at a place, if m is a mapping of it; otherwise nil.
+func (p *Processes) open(place string, m *mapping) *file {
+	info, err := os.Stat(place)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.OpenFile(place, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err = f.Stat()
+	if err != nil || !info.Mode().IsRegular() || !isOf(f, info, m) {
+		return nil
+	}
+	state := info.Sys().(*syscall.Stat_t)
+	key := fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
+	if known := p.files[key]; known != nil {
+		return known
+	}
+	read := readFile(f, info)
+	if len(p.files) >= maxFiles {
+		clear(p.files)
+	}
+	p.files[key] = read
+	return read
+}
+
+// isOf reports whether m is a mapping of f. The device may differ from that of its inode, as on
+// btrfs and overlayfs: then the kernel names the device in the maps of this process, too.
+func isOf(f *os.File, info fs.FileInfo, m *mapping) bool {
+	state := info.Sys().(*syscall.Stat_t)
+	if state.Ino == m.inode && state.Dev == m.dev {
+		return true
+	}
+	own, ok := mapped(f)
+	return ok && own.inode == m.inode && own.dev == m.dev
+}
+
+// mapped returns the line for a mapping of f in the maps of this process.
+func mapped(f *os.File) (m mapping, ok bool) {
+	memory, err := unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return m, false
+	}
+	defer unix.Munmap(memory)
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return m, false
+	}
+	start := fmt.Appendf(nil, "%x-", uintptr(unsafe.Pointer(&memory[0])))
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, start) {
+			return parseMapping(bytes.Replace(line, []byte("r--p"), []byte("r-xp"), 1))
+		}
+	}
+	return m, false
+}
+
+// readFile reads the headers of a file. A file that is not in ELF has no code.
+func readFile(f *os.File, info fs.FileInfo) *file {
+	read := &file{info: info}
+	image, err := object.Open(f, info.Size(), nil)
+	if err != nil {
+		return read
+	}
+	defer image.Close()
+	object.Guard(func() {
+		found := false
+		for _, s := range image.Segments() {
+			if s.Type != elf.PT_LOAD || s.MemSize == 0 {
+				continue
+			}
+			if !found || s.Addr < read.lowest {
+				read.lowest, found = s.Addr, true
+			}
+			if s.Flags&elf.PF_X != 0 {
+				read.code = append(read.code, s)
+			}
+		}
+		read.lowest &^= pageMask
+		read.fixed = image.Type == elf.ET_EXEC
+		read.id, _ = buildid.Read(f, info.Size())
+	})
+	return read
+}
+
+const pageMask = 4096 - 1
+
+// bias returns the load bias of the file: the address of m in the process, minus that in the file.
+func (f *file) bias(m *mapping) (bias uint64, ok bool) {
+	for _, s := range f.code {
+		first := s.Offset &^ pageMask
+		if m.offset < first || m.offset >= s.Offset+s.FileSize {
+			continue
+		}
+		bias = m.start - (s.Addr - s.Offset + m.offset)
+		return bias, !f.fixed || bias == 0
+	}
+	return 0, false
+}
