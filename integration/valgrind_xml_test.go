@@ -176,10 +176,10 @@ func agains() (all []again) {
 
 // Reports beside those of twins are written again; with those, 60.
 func TestReportsAreWrittenAgain(t *testing.T) {
-	need(t, "valgrind", "gcc", "g++", "clang-19", "strip", "xmllint")
 	if !long() {
 		t.Skip("TEST_LONG: the reports of twins are enough")
 	}
+	need(t, "valgrind", "gcc", "g++", "clang-19", "strip", "xmllint")
 	source := filepath.Join(checkout, "integration", "testdata", "valgrind")
 	dir := t.TempDir()
 	built := map[string]bool{}
