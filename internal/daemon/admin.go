@@ -30,7 +30,7 @@ type admin struct {
 	seats     seated
 }
 
-// openAdmin opens the listener of c. It answers once serve is called.
+// openAdmin opens the listener of c. The listener answers once serve is called.
 func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	all, err := d.house.ports.listen(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"http/1.1"}})
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, answer.Healthy, answer)
 }
 
-// readiness reports whether all lines are processed, and otherwise the problems.
+// readiness reports whether the daemon processes all lines, and the current problems.
 func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Ready    bool      `json:"ready"`

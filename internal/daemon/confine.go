@@ -204,7 +204,7 @@ func (n *needs) policy() (p sandbox.Policy) {
 // restart advises an operator whose sandbox is too narrow.
 const restart = "restart symfilterd, which loses no line of files, or start it with --no-sandbox"
 
-// allows returns, as faults, the rights in c that the sandbox denies.
+// allows returns, as faults, the rights that c needs and the sandbox denies.
 func (box *confinement) allows(c *Config) error {
 	if box == nil {
 		return nil

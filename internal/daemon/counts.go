@@ -22,7 +22,7 @@ type counts struct {
 	writes                   writes
 }
 
-// lose counts a loss of bytes; 0 if their number is unknown.
+// lose counts a loss. bytes is its size; 0 if the size is unknown.
 func (c *counts) lose(bytes int64) {
 	c.inLosses.Add(1)
 	c.inLost.Add(bytes)
@@ -67,7 +67,7 @@ func (t *tallies) add(now, before *filter.Stats) {
 	}
 }
 
-// follows registers a follower of a pipeline while it runs.
+// follows registers a follower of a pipeline, until unfollows is called.
 func (t *tallies) follows(p *pipeline, f *follow.Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,8 +145,8 @@ func (w *writes) end(now time.Time, err error) {
 	w.since, w.err = now, err
 }
 
-// state returns the total time with a write in progress, the time for which writes are in progress
-// and none has returned, and the error of the last finished write.
+// state returns the total time with a write in progress, the time that the writes in progress have
+// waited without any of them returning, and the error of the last finished write.
 func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

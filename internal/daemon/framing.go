@@ -43,8 +43,8 @@ type framer struct {
 	// cut lines and the last one get a line end, since lines of other streams may follow
 	end bool
 
-	// grow requests n bytes more than block, or releases -n bytes. If it returns false, the line is
-	// cut.
+	// grow requests n more bytes of buffer beyond the first block, or releases -n of them. If it
+	// returns false, the line is cut.
 	grow func(n int) bool
 	// malformed is called with text where a length is expected; the text becomes a line.
 	malformed func(text []byte)

@@ -155,13 +155,14 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 }
 
 // sameReading reports whether the input of a can continue as the input of b. A checkpoint of files
-// depends on the output: if its reader may vanish (a pipe, a connection), the next input rereads
-// the lines that the reader had not taken.
+// depends on the output: if the output's reader may vanish (a pipe, a connection), the next input
+// rereads the lines that the reader had not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
 
-// moveState renames the checkpoints of a pipeline from from.KIND to to.KIND.
+// moveState renames the checkpoints of a pipeline: the prefix of their paths changes from the
+// argument from to the argument to.
 func moveState(from, to string) error {
 	if from == to || from == "" || to == "" {
 		return nil

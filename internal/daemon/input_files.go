@@ -84,8 +84,8 @@ func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 // isOutput reports whether the pipeline writes to a file.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
-// unread returns the number of bytes not yet read by the reader of the output, or of an earlier
-// output before a reload; false if it is unknown.
+// unread returns the number of bytes that the reader of the output, and the peers of outputs that
+// reloads have replaced, have not read; false if it is unknown.
 func (f *files) unread() (int64, bool) {
 	n, ok := int64(0), true
 	if out := asFlow(f.p.stage.Load().out); out != nil { // nil: after a reload the output is a file

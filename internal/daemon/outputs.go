@@ -117,7 +117,7 @@ func asFlow(o output) flow {
 // A durable output can be made to survive a power failure.
 type durable interface{ sync() error }
 
-// asDurable returns the output as durable; nil if it cannot, or must not, be synced.
+// asDurable returns the output as durable; nil if it cannot be synced.
 func asDurable(o output) durable {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output

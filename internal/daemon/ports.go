@@ -55,8 +55,8 @@ type socket interface {
 	Close() error
 }
 
-// A use is one input's use of a port. One use at a time waits in the socket; the others wait until
-// it is closed.
+// A use is one input's use of a port. One use at a time waits in the socket; the others wait for
+// their turn.
 type use struct {
 	ports  *ports
 	port   *port

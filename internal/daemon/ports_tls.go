@@ -92,7 +92,7 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	return c, nil
 }
 
-// certificates returns the TLS of each listener in c, which may be nil.
+// certificates returns the TLS of each listener in c; some may be nil.
 func (c *Config) certificates() []*TLS {
 	all := []*TLS{c.Admin.TLS}
 	for _, p := range c.Pipelines {

@@ -78,7 +78,7 @@ func (s *session) beQuiet(on bool) {
 }
 
 // takeIn is Write for a quiet session: it filters only the lines that may change the meaning of
-// later ones; the session is quiet.
+// later lines.
 func (s *session) takeIn(lines []byte) (int, error) {
 	for line := range input.ContextLines(lines) {
 		if _, err := s.in.Write(line); err != nil {

@@ -136,7 +136,7 @@ func (s *session) drop() error {
 	return err
 }
 
-// keepSnapshot makes the context for memory. It is empty if no module or map is known.
+// keepSnapshot makes the context for memory. The context is empty if no module or map is known.
 func (s *session) keepSnapshot() {
 	if s.memory == nil || !s.changed || s.in != nil && s.in.Undecided() {
 		return
