@@ -13,7 +13,7 @@ const (
 	// last unpacked bytes, which can be read without unpacking the file again: one read of lines,
 	// and before it an unfinished line and the bytes that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
-	// Contents longer than unpackFloor and unpackRatio times the file are a bomb: gzip reaches
+	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip reaches
 	// 1,032.
 	unpackRatio = 1100
 	unpackFloor = 256 << 20 // bytes

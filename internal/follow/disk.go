@@ -31,7 +31,7 @@ const (
 	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
-	// files that are checked in one poll interval, which takes 1/100 of a processor
+	// files that are checked in one poll interval, at a cost of 1/100 of a processor
 	safetyShare = 100
 	// idle files with events that are compared in one poll interval. They need it less: if the
 	// event queue overflows, all files are examined, and replaced folders are found with the other

@@ -29,7 +29,7 @@ import (
 const (
 	readSize = 256 << 10 // bytes that a turn reads; then the next file has its turn
 	// bytes that a turn reads if Options.Taken is set: they may be printed twice if the reader of
-	// the output dies; more than rereadSize
+	// the output dies; must exceed rereadSize
 	takenSize = 128 << 10
 	// files whose lines are printed at the same time: a file that waits must not block the others
 	workers  = 16
@@ -98,8 +98,8 @@ type Options struct {
 	Names []string
 
 	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they
-	// are named or match a pattern. One without a separator is matched with the last part of a
-	// path, any other with the whole path and with each of its folders.
+	// are named or match a pattern. A pattern without a separator is matched with the last part of
+	// a path, any other pattern with the whole path and with each of its folders.
 	Exclude []string
 
 	// Open returns the sink for a file's lines. It is called when the file first exists.
@@ -170,8 +170,8 @@ type Sink struct {
 	// [Options.Taken]. If it is nil, the offset is 0.
 	Written func() int64
 
-	// Rotated is called before the lines of another file, or those of the same file after it was
-	// truncated. It returns the Sink for them, or nil to continue with this one. Processes that
+	// Rotated is called before the lines of another file, or before lines of the same file after it
+	// was truncated. It returns the Sink for them, or nil to continue with this one. Processes that
 	// have not noticed the rotation may still write to the old file: such lines go to the old Sink,
 	// which is closed some seconds later.
 	Rotated func() (*Sink, error)

@@ -401,8 +401,8 @@ func (g *generation) changedUnread() (bool, error) {
 }
 
 // beginsWith reports whether the first bytes of the file, b, agree with the head and with the file
-// as it is now: it may have been truncated and rewritten between any two reads, and a read
-// meanwhile may return old bytes.
+// as it is now: it may have been truncated and rewritten between any two reads, and a read during
+// the truncation may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
 	b = b[:min(len(b), lineage.HeadSize)]
 	now := make([]byte, len(b))

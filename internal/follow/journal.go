@@ -236,7 +236,7 @@ func (c *record) isSince(now boot) bool {
 }
 
 // nextRecord returns the record at the beginning of data, and its size in bytes; 0 if there is no
-// complete one.
+// complete record.
 func nextRecord(data []byte) (c record, size int) {
 	head, rest, _ := bytes.Cut(data, []byte{'\n'})
 	body, _, ended := bytes.Cut(rest, []byte{'\n'})
@@ -315,7 +315,7 @@ func encodePaths(paths []string) (encoded []string) {
 }
 
 // openState opens the state file. It follows no symbolic link, and refuses a file that another user
-// may have planted in a folder for all.
+// may have planted in a folder in which everyone may create files.
 func openState(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	switch {

@@ -235,16 +235,16 @@ func (r *run) secure() {
 
 // snapshots decides when a source takes a snapshot of its state.
 type snapshots struct {
-	// one is requested for the end of a turn; Run may set it during one
+	// a snapshot is requested for the end of the turn; Run may set it during the turn
 	wanted    atomic.Bool
 	allowance time.Duration // time left for snapshots that were not requested
 	allowed   time.Time     // time at which allowance was computed
 }
 
 // affords reports whether the source may take a snapshot that was not requested. If the output is a
-// pipe, each turn should end with one, since the bytes that its reader has taken decide which
-// snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst after
-// silence.
+// pipe, each turn should end with a snapshot, since the bytes that its reader has taken decide
+// which snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst
+// after silence.
 func (s *snapshots) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now

@@ -113,7 +113,7 @@ func (s *source) resume() (bool, error) {
 	return r.readNext()
 }
 
-// find searches the files of the checkpoint. It returns false if they must be searched again later.
+// find finds the files of the checkpoint. It returns false if the search must be repeated later.
 func (r *resumption) find() bool {
 	s := r.s
 	s.search.realPath = r.saved.RealPath
@@ -199,8 +199,8 @@ func (r *resumption) readNext() (bool, error) {
 	return true, s.nextSink()
 }
 
-// places returns the last place, in the file that had the name or was to be read before the present
-// one, and the places in older files.
+// places returns the last place and the places in older files. The last place is in the file that
+// had the name, or that was to be read before the file that had it.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// difference between the clocks of file systems and the system's
+	// largest difference between the clock of a file system and the system's clock
 	clockStep = 20 * time.Millisecond
 	// most entries of one name that wait for the reader of the output
 	maxPlaces  = 16
@@ -249,11 +249,11 @@ func (w *saver) forget(now time.Time) {
 }
 
 // knows reports whether pattern was followed when the checkpoint was written. If so, a matching
-// file that it does not list is new.
+// file that the checkpoint does not list is new.
 func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
 
-// put records the state of s. It becomes valid once the reader of the output has taken all bytes up
-// to pos.
+// put records the state of s. The state becomes valid once the reader of the output has taken all
+// bytes up to pos.
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

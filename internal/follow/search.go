@@ -34,7 +34,7 @@ func (s *search) steady() (beside *family, err error) {
 	return nil, errLater
 }
 
-// isCurrent reports whether the siblings are still those in beside.
+// isCurrent reports whether the siblings are still the files in beside.
 func (s *search) isCurrent(beside *family) bool {
 	if beside.Torn {
 		return false
@@ -71,8 +71,8 @@ func (s *search) unreadable() bool {
 }
 
 // openAll opens the file that the name leads to, and its siblings, as they are at one moment. The
-// error is errLater if some siblings cannot be opened at the moment; any other is the reason why
-// now is nil.
+// error is errLater if some siblings cannot be opened at the moment; any other error is the reason
+// why now is nil.
 func (s *search) openAll() (now *generation, all lineage.Folder, beside *family, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -85,7 +85,7 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 		if all, later = lineage.Open(opener{s}, beside.Family, now.content()); later != nil {
 			return nil, all, nil, errLater
 		}
-		// a file that was renamed or compressed meanwhile may be missing
+		// a file that was renamed or compressed during the loop may be missing
 		if try == maxTries || s.settled(now, beside) {
 			return now, all, beside, err
 		}

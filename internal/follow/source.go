@@ -14,7 +14,7 @@ import (
 )
 
 // A source is one name that is followed. It is used by the worker that runs its turn, and between
-// turns by the goroutine of Run. It reads its files in turn; each of its parts owns one thing.
+// turns by the goroutine of Run. It reads its files in turn.
 type source struct {
 	*shared
 	files
@@ -311,7 +311,7 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 }
 
 // rotated switches to the next file if there is one and no more lines are expected in the current
-// one, which was read to its end and no longer has the name. It reports whether it did.
+// one, which was read to its end and no longer has the name. It reports whether it switched.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
@@ -448,8 +448,9 @@ func (s *source) begin() (bool, error) {
 	return true, nil
 }
 
-// finish ends the source. If suspend is set it only calls the sink's Suspend, since another run
-// will continue. Otherwise it prints unfinished lines, followed by end, and closes the sinks.
+// finish ends the source. If suspend is set, another run will continue: finish closes the sinks of
+// rotated files, and calls Suspend of the sink of the name. Otherwise it prints unfinished lines,
+// followed by end, and closes the sinks.
 func (s *source) finish(buf []byte, suspend, end bool) error {
 	if s.out == nil {
 		return nil

@@ -218,7 +218,7 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 	return err
 }
 
-// renew replaces the file by one whose first record has the entries in all, whose output was
+// renew replaces the file with one whose first record has the entries in all; their output was
 // synced. A reader finds either the old file or the new one; w.writing is held.
 func (w *saver) renew(all map[string]entry) (err error) {
 	whole := make(map[string]json.RawMessage, len(all))
@@ -308,8 +308,8 @@ func (w *saver) lockOther() (*os.File, error) {
 	return f, nil
 }
 
-// sourcesSince returns the paths whose entries differ from those in all, and whether their siblings
-// do; w.mu is held.
+// sourcesSince returns the paths whose entries differ from the entries in all, and whether their
+// siblings differ, too; w.mu is held.
 func (w *saver) sourcesSince(all map[string]entry) map[string]bool {
 	since := make(map[string]bool)
 	for path, e := range w.sources {

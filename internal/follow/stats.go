@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// Stats are the numbers of a Follower at one moment. Totals count from [New] on.
+// Stats are the numbers of a Follower at one moment. Totals count since [New].
 type Stats struct {
 	Files     int   // followed names that lead to a file
 	ReadBytes int64 // total of bytes passed to sinks to be printed

@@ -27,8 +27,8 @@ func (s *source) isIdle() bool {
 }
 
 // sweep starts turns of the sources that are not idle. If all is set, it also compares the files of
-// the others, for changes without an event, such as writes to mapped memory: in one goroutine, at a
-// third of the cost of their turns.
+// the idle sources, for changes without an event, such as writes to mapped memory: in one
+// goroutine, at a third of the cost of their turns.
 func (r *run) sweep(all bool) {
 	if all && r.sweeping { // a file system has not answered since the last sweep
 		r.readyAll()

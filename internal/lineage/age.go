@@ -18,9 +18,10 @@ type candidate struct {
 
 // sortByAge sorts files from the oldest to the youngest. Among files whose names differ in numbers
 // only, the numbers decide, so that the order survives a clock that is set back, and files of the
-// same clock tick. Files of several shapes of names are merged by the time of their last change: a
-// file that is older than another one of its shape was last changed before that, whatever its own
-// time is. before lists names of files known to be older; all lists all files of the folder.
+// same clock tick. Files of several shapes of names are merged by the time of their last change: if
+// a file is older than another file of its shape, it counts as last changed before that file,
+// whatever its own time is. before lists names of files known to be older; all lists all files of
+// the folder.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return

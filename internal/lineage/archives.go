@@ -143,7 +143,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 			return 0, ctx.Err() == nil, nil
 		}
 		if m.Len == HeadSize { // otherwise too few bytes are compared
-			// a truncated file and its copy have a mark each
+			// a truncated file and its copy each have a mark; the larger offset is right
 			from = max(from, m.Off)
 		}
 	}

@@ -14,7 +14,8 @@ type Place struct {
 	Size int64 // size of the file; 0 if it was read to its end
 }
 
-// An Entry holds what a checkpoint lists for one log: how another run finds its files again.
+// An Entry is the part of a checkpoint about one log: the facts by which another run finds its
+// files again.
 type Entry struct {
 	Reading []Place // the oldest first
 	// the last of Reading had the name, or was to be read before the file that has it

@@ -9,8 +9,8 @@ import (
 // copyWindow is the number of bytes that are compared, before the end of the shorter of two files.
 const copyWindow = 4 << 10
 
-// sameUpTo reports whether the first n bytes of a and b are the same, judged by their heads and
-// the last bytes before n, which it returns.
+// sameUpTo reports whether the first n bytes of a and b are the same, judged by their heads and the
+// last bytes before n. It returns these last bytes.
 func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	one, other := a.State().Head, b.State().Head
 	head := min(len(one), len(other))

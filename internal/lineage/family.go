@@ -23,7 +23,7 @@ type Family struct {
 // ErrIrregular is wrapped by the error of a LookFunc if the path does not name a regular file.
 var ErrIrregular = errors.New("not a regular file")
 
-// A LookFunc returns the regular file at a path, which is not a link.
+// A LookFunc returns the file at a path, which must be a regular file and not a link.
 type LookFunc func(path string) (File, error)
 
 // Names are the names in a folder, sorted.

@@ -1,6 +1,6 @@
-// Package lineage decides which file continues which: what had a log's name before, what has taken
-// it since, which files are only copies or archives of lines that were read, and in which order the
-// others must be read.
+// Package lineage decides which file continues which: which files had a log's name one after the
+// other, which are only copies or archives of lines that were read, and in which order the others
+// must be read.
 //
 // Its inputs are listings and a checkpoint. Files are opened by its [Opener] alone; it starts no
 // goroutine and reads no clock. It compares files by their first bytes, and by the bytes before the

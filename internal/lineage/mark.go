@@ -18,7 +18,8 @@ type Mark struct {
 	Time       time.Time `json:"time"`   // of the file's last change
 }
 
-// MarkAt returns the mark of a place in the file of s, before which are the bytes recent.
+// MarkAt returns the mark of the place off in the file of s. recent are the bytes before that
+// place.
 func MarkAt(s State, off int64, recent []byte) Mark {
 	return Mark{s.ID.Dev, s.ID.Ino, Hash(s.Head), len(s.Head), off, Hash(recent), s.ModTime}
 }

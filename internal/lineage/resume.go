@@ -114,8 +114,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Record takes over from the checkpoint which existing files must not be read, and the marks of
-// files that are gone. After that the files that were found can be claimed.
+// Record records the existing files that must not be read according to the checkpoint, and keeps
+// the marks of files that are gone. After that the files that were found can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
 	// before the marks of younger files are added
