@@ -161,8 +161,9 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	return a.text(addr, frames, recorded, v, err), found, err
 }
 
-// variable returns the variable at addr, or nil. Frames take precedence if they have a file, or if
-// no member of the variable is known: then a symbol's name is as good.
+// variable returns the variable at addr, or nil. It returns nil if the innermost frame has a file,
+// or if there are frames and no member of the variable is known: then the frames are as good an
+// answer.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
@@ -273,7 +274,7 @@ func variableText(v *symbolize.Variable) string {
 	return v.Name
 }
 
-// object returns an answer as a JSON object, by addr.schema.json.
+// object returns an answer as a JSON object, as addr.schema.json describes.
 func (a *addresses) object(addr uint64, frames []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	var b jsonout.Buffer
 	b.Line()

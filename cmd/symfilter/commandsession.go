@@ -30,8 +30,8 @@ type session struct {
 	servers *debuginfod.Client
 }
 
-// session begins a session. It has messages and servers, but no symbols yet. If there is no error,
-// the caller must close it.
+// session begins a session with messages and servers, but without symbols. If there is no error,
+// the caller must close the session.
 func (c *config) session(std standard) (*session, error) {
 	s := &session{c: c, status: &statusLine{}}
 	if isTerminal(std.err) && !c.quiet {
@@ -44,7 +44,7 @@ func (c *config) session(std standard) (*session, error) {
 }
 
 // open confines the process, bounds its memory and opens the symbols. files are the paths on the
-// command line that belong to no flag; they must be opened and read later.
+// command line that belong to no flag; the run opens them after open.
 func (s *session) open(files []string) error {
 	s.c.confine(s.diag, files, true)
 	return s.openSymbols()
@@ -92,8 +92,7 @@ func (s *session) close() {
 	s.c.close()
 }
 
-// close closes the finders. If that fails, what they have learned is lost, and the next run learns
-// it again.
+// close closes the finders. If that fails, the next run has to learn again what they have learned.
 func (c *config) close() {
 	for _, closer := range c.closers {
 		closer.Close()

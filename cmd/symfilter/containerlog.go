@@ -16,8 +16,9 @@ import (
 	"github.com/symfilter/symfilter/internal/containerlog"
 )
 
-// containerDrain bounds the time for reading the streams after a signal: containerd sends one when
-// the container has ended, while its last lines are still in the pipes, and kills after 12 s.
+// containerDrain bounds the time for reading the streams after a signal: containerd sends a signal
+// when the container has ended, while the last lines are still in the pipes, and kills symfilter
+// after 12 s.
 const containerDrain = 5 * time.Second
 
 // containerWait bounds the time for which lines wait for debug files after a signal: the last lines
@@ -34,8 +35,8 @@ func containerForms() []string { return []string{"cri", "json-file"} }
 
 // containerURI returns the arguments of a URI
 // binary:///usr/bin/symfilter?container-log=&--path=FILE as a command line. containerd passes the
-// name and the value of each member as two arguments, with the members in random order; of a
-// repeated member it passes the first. ok is false for other args.
+// name and the value of each member as two arguments, with the members in random order; if a member
+// is repeated, it passes the first one. ok is false for other args.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {
 		return nil, false

@@ -19,7 +19,7 @@ const (
 )
 
 // containerStreams returns the descriptors that containerd has opened. No other program inherits
-// them: the container starts when all copies of the last one are closed.
+// them: the container starts once all copies of ready are closed.
 func containerStreams() (streams []*os.File, ready *os.File, err error) {
 	for _, of := range []struct {
 		fd   uintptr

@@ -128,7 +128,7 @@ func (k *contextSaver) save() {
 	}
 }
 
-// pauseAfter returns the pause between two contexts if making the first one took this long.
+// pauseAfter returns the pause after a context whose making took this long.
 func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
 
 // retry schedules another save even if the context does not change: a full disk may get space.
@@ -154,8 +154,8 @@ func (k *contextSaver) end() {
 	}
 }
 
-// write writes the context with this number, unless the file has a later one. It reports whether
-// the file now has either.
+// write writes the context with this number, unless the file has a later context. It reports
+// whether the file now has this or a later context.
 func (k *contextSaver) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()

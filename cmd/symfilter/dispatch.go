@@ -20,7 +20,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// config holds the values of the flags, and what a run derives from them.
+// config holds the values of the flags, and the values that a run derives from them.
 type config struct {
 	debugFlags
 	serverFlags
@@ -153,7 +153,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// dispatched holds what the first words of a command line select.
+// dispatched holds the command and the style that the first words of a command line select.
 type dispatched struct {
 	command *command
 	args    []string // after the command's name
@@ -200,7 +200,7 @@ func exists(path string) bool {
 }
 
 // parse returns the values of the flags, and the other words. The values are nil after an error,
-// and also if the flags request a text, which parse then prints.
+// and if the flags request help or the version, which parse then prints.
 func (d dispatched) parse(std standard) (*config, []string, error) {
 	c := newConfig()
 	if d.command.isReport() {

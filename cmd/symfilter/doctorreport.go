@@ -16,7 +16,7 @@ import (
 // standardOutput is the value of --report without a FILE.
 const standardOutput = "-"
 
-// nameInReport stands for the name of the log in a report, which may be private.
+// nameInReport replaces the name of the log in a report, since that name may be private.
 const nameInReport = "LOG"
 
 // A doctorReport is the output of doctor --report. It is nil without that flag.
@@ -26,8 +26,8 @@ type doctorReport struct {
 	log     bundle.Log
 }
 
-// openReport begins the report that --report asks for; nil without the flag. The process must not
-// be confined yet.
+// openReport begins the report of --report; it returns nil without the flag. It must be called
+// before the process is confined.
 func (s *session) openReport(std standard) (*doctorReport, error) {
 	c := s.c
 	if c.report == "" {

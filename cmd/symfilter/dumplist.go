@@ -146,8 +146,8 @@ func (d *dumpList) fail(err error) {
 
 var errNotRegular = errors.New("not a regular file")
 
-// replaceFile replaces the content of a file by parts in one step: a reader sees the old content or
-// the new one. If the file is missing, replaceFile makes it first, with the mode that the umask
+// replaceFile replaces the content of a file with parts in one step: a reader sees the old or the
+// new content. If the file is missing, replaceFile makes it first, with the mode that the umask
 // leaves.
 func replaceFile(path string, parts ...[]byte) error {
 	old, err := os.Stat(path)

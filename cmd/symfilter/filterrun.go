@@ -82,7 +82,8 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	return r.end(r.stream.exit(code)), nil
 }
 
-// checkFilter returns an error if flags contradict each other, the files or the standard streams.
+// checkFilter returns an error if flags contradict each other, or contradict the files or the
+// standard streams.
 func (c *config) checkFilter(files []string, std standard) error {
 	if err := c.pickOutput(); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (r *filterRun) end(code int) int {
 }
 
 // openPipelines makes a pipeline for each output, and opens its file. All outputs of findings share
-// one pipeline, which a gate also needs if there is no such output.
+// one pipeline. A gate needs this pipeline even if there is no such output.
 func (r *filterRun) openPipelines(files []string) error {
 	var shared *found
 	share := func(form string) {

@@ -136,7 +136,7 @@ func (w *waitFor) Set(s string) error {
 // colorWhen is the value of --color.
 type colorWhen string
 
-// mode returns how colours are treated. The flag takes precedence over CLICOLOR_FORCE, then
+// mode returns the treatment of colours. The flag takes precedence over CLICOLOR_FORCE, then
 // NO_COLOR (no-color.org), then TERM=dumb.
 func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color {
 	force := getenv("CLICOLOR_FORCE")

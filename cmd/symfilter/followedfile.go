@@ -147,8 +147,8 @@ func (f *followed) Close() error {
 	return errors.Join(f.err, err)
 }
 
-// exceptDamage returns err, except an error about damaged input, which was reported when it was
-// found: damage in one file must not stop following the others.
+// exceptDamage returns err, or nil for an error about damaged input, which was already reported:
+// damage in one file must not end the following of other files.
 func exceptDamage(err error) error {
 	if _, ok := errors.AsType[*input.UnpackError](err); ok {
 		return nil
@@ -237,7 +237,7 @@ func (f *followed) drop() {
 // suspend ends the lines of this run. In a log with markup it prints the module line that is
 // collecting its maps; maps that the next run reads get a line of their own. Lines that an Envelope
 // holds back are in its context, and the next run prints them. A profile, or a report of sp-rtrace,
-// is printed as far as it has been read: most are complete, and no later line would cause the
+// is printed as far as it has been read: most are complete, and no later line would trigger the
 // printing. If the file grows, the next run prints all of it again.
 func (f *followed) suspend() error {
 	f.mu.Lock()

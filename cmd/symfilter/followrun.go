@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// followPatience is how long the end waits for output that blocks, if files are followed: with the
-// checkpoint after it, the end takes less than a second.
+// followPatience is how long the end of a run that follows files waits for output that blocks.
+// Together with the checkpoint after it, the end takes less than a second.
 const followPatience = 700 * time.Millisecond
 
 // followFlags are --follow and the flags that need it.
@@ -140,7 +140,7 @@ func (p *followRun) run(files []string) int {
 		p.diag.line("--follow: %v", err)
 		return exitIO
 	}
-	// only this process holds the checkpoint, so no other one prints this line
+	// this process has locked the checkpoint, so no other process is printing the line
 	if flags.state != "" && written.IsTorn(p.stream.out) {
 		if err := p.out.endLine(); err != nil {
 			p.diag.line("write standard output: %v", wording.Cause(err))

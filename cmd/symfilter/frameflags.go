@@ -50,7 +50,8 @@ type switchFlag struct{ *choice }
 
 func (switchFlag) Type() string { return cli.Switch }
 
-// minWidth is the smallest number of columns at which lines are broken: no frame fits into fewer.
+// minWidth is the smallest number of columns at which lines are broken: no frame fits into fewer
+// columns.
 const minWidth = 20
 
 // lookFor sets the options in o that depend on whether people read the text: on a terminal, or in a

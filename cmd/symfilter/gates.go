@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// gateFlags are the flags that let a build fail because of the findings of a run.
+// gateFlags are the flags that make a build fail because of the findings of a run.
 type gateFlags struct {
 	baseline fileName
 	update   bool
@@ -162,7 +162,7 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement collects what the gate of a run needs, until the inputs have ended.
+// A judgement collects the facts on which the gate of a run decides after all inputs.
 type judgement struct {
 	flags  *gateFlags
 	before *findings.Collection // findings of the inputs before the change, with --diff

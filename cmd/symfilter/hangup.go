@@ -22,7 +22,7 @@ const lastTerminal = time.Second
 type hangups struct {
 	started bool        // there was a terminal at the start
 	exists  func() bool // reports whether there is a terminal now
-	// has an element between a hang-up and the call of the function of onHangup
+	// has an element from a hang-up until the function given to onHangup is called
 	again chan struct{}
 }
 
@@ -49,7 +49,7 @@ func hasTerminal() bool {
 func (h *hangups) isOrphan() bool { return h.started && !h.exists() }
 
 // survived reports whether the run outlives the hang-up that has just arrived. If so, the function
-// of onHangup is called.
+// given to onHangup is called.
 func (h *hangups) survived() bool {
 	if h == nil || h.isOrphan() {
 		return false

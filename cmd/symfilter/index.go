@@ -45,8 +45,8 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 	return x.all(ctx, paths), nil
 }
 
-// bigFile is the size in bytes from which all processors index one file together; smaller files are
-// indexed side by side.
+// bigFile is the size in bytes from which on all processors index one file together. Smaller files
+// are indexed in parallel, one on each processor.
 const bigFile = 64 << 20
 
 // An indexRun indexes files.

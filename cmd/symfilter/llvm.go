@@ -100,8 +100,8 @@ func runLLVM(args []string, std standard) int {
 	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
-// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. Like LLVM's,
-// the code does not report read errors.
+// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. As in LLVM's
+// filter, a read error does not change the code.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	diag := &diagnostics{w: stderr, quiet: c.quiet}

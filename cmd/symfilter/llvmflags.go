@@ -69,7 +69,7 @@ var llvmValued = sync.OnceValue(func() map[string]bool {
 	}
 })
 
-// llvmOptions hold what a command line in the llvm style asks for.
+// llvmOptions are the options of a command line in the llvm style.
 type llvmOptions struct {
 	own *pflag.FlagSet // symfilter's flags that the llvm style also has
 
@@ -312,8 +312,8 @@ func (o *llvmOptions) errors() (lines []string) {
 	return append(lines, o.invalid...)
 }
 
-// nearest returns the flag that differs from word by one character, with the value of word; "" if
-// there is none.
+// nearest returns the flag that differs from word by one character, followed by the value in word;
+// "" if there is none.
 func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""

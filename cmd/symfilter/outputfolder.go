@@ -13,7 +13,8 @@ import (
 // isFolder reports whether the file of an output is a folder, which gets a file for each process.
 func (o output) isFolder() bool { return strings.HasSuffix(o.file, "/") }
 
-// An outputFolder is the folder of an output. A file in it gets its name when it is complete.
+// An outputFolder is the folder of an output. A file in the folder gets its name when it is
+// complete.
 type outputFolder struct {
 	path  string
 	root  *os.Root

@@ -101,8 +101,8 @@ func (c *config) pickOutput() error {
 	return nil
 }
 
-// An outputFile is the file of an output. It gets its name when it is complete; until then the name
-// does not exist, so that no process reads the results of another run.
+// An outputFile is the file of an output. The file gets its name when it is complete. Until then
+// the name does not exist, so that no process reads the results of an earlier run.
 type outputFile struct {
 	*os.File
 	path  string

@@ -288,8 +288,8 @@ func peeked(in io.Reader) (content io.Reader, head []byte) {
 	return b, head
 }
 
-// isPacked reports whether a file that begins with head is compressed in a way that producers of
-// profiles do not use: not with gzip, which package profile unpacks.
+// isPacked reports whether a file that begins with head is compressed with zstd, xz or bzip2.
+// Producers of profiles use only gzip, which package profile unpacks.
 func isPacked(head []byte) bool {
 	return slices.ContainsFunc([]string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) })
 }

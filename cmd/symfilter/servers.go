@@ -90,7 +90,7 @@ func (e clientEnd) Close() error {
 	return err
 }
 
-// unasked returns for how many build IDs no server was asked, because too many were new.
+// unasked returns the number of build IDs for which no server was asked, because too many were new.
 func unasked(c *debuginfod.Client) int {
 	return access.Debuginfod(c).(interface{ Unasked() int }).Unasked()
 }

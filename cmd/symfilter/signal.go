@@ -16,8 +16,8 @@ const (
 
 	lastPatience = 2 * time.Second // time for a checkpoint after that
 
-	// within this time a second signal is the same one: timeout(1) and shells signal both a process
-	// and its group
+	// a second signal within this time counts as the first one: timeout(1) and shells signal both a
+	// process and its group
 	echo = 200 * time.Millisecond
 )
 

@@ -29,7 +29,8 @@ const (
 	mostSources = 48 << 20 // bytes of source files in memory: some 2,000 files of usual size
 )
 
-// sourceLines is the value of --source: whether source lines are printed, and how many around each.
+// sourceLines is the value of --source: whether source lines are printed, and the number of lines
+// before and after the line of a frame.
 type sourceLines struct {
 	on bool
 	n  int
@@ -58,7 +59,8 @@ type sourceText struct {
 }
 
 // sources returns the source text and links that flags request; its errors are usage errors. live
-// is set if an input is not an existing file: lines of such an input wait less for servers.
+// is set if an input is not a file that is read to its end: lines of such an input wait less for
+// servers.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []buildid.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source

@@ -16,8 +16,8 @@ import (
 
 const (
 	readBlock = 256 << 10 // bytes; larger blocks leave the processor's caches
-	// after this time an unfinished line, such as a prompt, is passed on, and an unknown format is
-	// decided
+	// pause in the input after which an unfinished line, such as a prompt, is passed on, and an
+	// unknown format is decided
 	silence      = 100 * time.Millisecond
 	standardName = "standard input"
 )

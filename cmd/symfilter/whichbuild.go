@@ -16,15 +16,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mostOfLog is the number of bytes of a log that are compared with builds: it is filtered once for
-// each.
+// mostOfLog is the number of bytes of a log that are compared with builds. These bytes are filtered
+// once for each build.
 const mostOfLog = 1 << 20
 
 // mostModules is the number of modules of a log for which a build is tried.
 const mostModules = 16
 
 // whichBuild prints the files below the folder args[0] that may have written the log of --which.
-// The exit code is 1 unless exactly one of them has written it.
+// The exit code is 1 unless exactly one of them fits.
 func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if len(args) != 1 {
 		return exitUsage, usageError{errors.New("--which LOG needs a folder of builds that may have written LOG")}

@@ -155,12 +155,12 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	return exitOK
 }
 
-// echo is the time after a signal in which another one is the same signal: a service manager, or
+// echo is the time after a signal in which another signal counts as the same: a service manager, or
 // timeout(1), signals a process and its group.
 const echo = 200 * time.Millisecond
 
 // untilSignal returns a context that is done when a signal to end arrives. The process ends at once
-// if another one arrives after echo.
+// if another signal arrives after echo.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
