@@ -36,8 +36,8 @@ func OneDash(args []string, set *pflag.FlagSet) error {
 	return nil
 }
 
-// NearFlag returns the flag of set that begins with name, or that differs from it by one slip; ""
-// if there is none, or more than one.
+// NearFlag returns the flag of set that begins with name, or the flag that differs from name by one
+// slip; "" unless there is exactly one such flag.
 func NearFlag(name string, set *pflag.FlagSet) string {
 	var heads, slips []string
 	set.VisitAll(func(f *pflag.Flag) {

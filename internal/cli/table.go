@@ -70,8 +70,8 @@ type Flag[V any] struct {
 	Field func(*V) any
 }
 
-// A Topic is a help page that no command has. The page lists the groups of flags that name the
-// topic below its text.
+// A Topic is a help page that belongs to no command. Below its text, the page lists the groups of
+// flags that name the topic.
 type Topic struct {
 	Name    string
 	About   string // for the list of topics

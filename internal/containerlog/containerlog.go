@@ -43,7 +43,7 @@ func NewStream(w io.Writer, name string, form Form) *Stream {
 	return &Stream{w: w, name: name, form: form, now: time.Now}
 }
 
-// Write writes the lines in p. It keeps an unfinished one.
+// Write writes the whole lines in p. It keeps an unfinished line for the next call.
 func (s *Stream) Write(p []byte) (int, error) {
 	n := len(p)
 	now := s.now().UTC().AppendFormat(nil, timeForm)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// locks is false because two processes are not kept from using one file.
+// locks is false: on this system nothing prevents two processes from using one file.
 const locks = false
 
 // planted returns false: owners of files are not looked at on this system.

@@ -181,9 +181,9 @@ func shortName(u symbolize.Unresolved) string {
 	return name
 }
 
-// Proofs returns a line about the proofs of the answers for raw backtraces, one about each base
-// that only calls prove, and one about addresses at which there is no code; each only if there are
-// any.
+// Proofs returns a line about the proofs of the answers for raw backtraces, a line about each base
+// that only calls prove, and a line about addresses at which there is no code. It leaves out lines
+// about nothing.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

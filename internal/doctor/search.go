@@ -34,7 +34,7 @@ type Search struct {
 	// flag that prevents requests to servers; empty if a server can be named
 	NoServers string
 
-	// Examining is set for symfilter doctor, so that it is not recommended in its own output.
+	// Examining is set for symfilter doctor, so that doctor does not recommend itself.
 	Examining bool
 
 	// Opened has the files that the Search has opened. Summary and Explain need it; Doubts does
@@ -174,7 +174,8 @@ func CheckImage(path string) error {
 	return err
 }
 
-// maxBelow is the number of files and folders below a folder that are looked at for ELF files.
+// maxBelow is the number of files and folders below a folder that are examined in a search for ELF
+// files.
 const maxBelow = 1 << 16
 
 // checkFolder returns why a folder of --image has no file that can be used.

@@ -75,8 +75,8 @@ func (s *Subject) Examine() error {
 	return nil
 }
 
-// NotProgram returns why addresses in the subject cannot be looked up; nil if it may have some. It
-// must be called after Examine.
+// NotProgram returns why addresses in the subject cannot be looked up; nil if the subject may have
+// addresses. It must be called after Examine.
 func (s *Subject) NotProgram() error {
 	const want = "not a program, library or debug file in ELF"
 	switch {

@@ -79,7 +79,7 @@ func idAndSize(path string) (id buildid.ID, size int64, err error) {
 	return id, info.Size(), nil
 }
 
-// maxPlaces is the number of places of a build that count.
+// maxPlaces is the number of places in a build that are counted as evidence.
 const maxPlaces = 64
 
 // Locate notes that a frame of the log is at an address of b, by a proof of package judge.

@@ -80,8 +80,9 @@ func New(memory report.Ledger) *Collection {
 // maxRunProcesses bounds the processes of a run; each takes about 200 bytes and its command line.
 const maxRunProcesses = 1 << 20
 
-// Begin adds a process and returns its number, from 0. It returns -1 beyond a million processes,
-// and if there is no memory for it: the process counts as a finding that was left out.
+// Begin adds a process and returns its number, from 0. It returns -1 if there are a million
+// processes already, or no memory for another one: the process then counts as a finding that was
+// left out.
 func (s *Collection) Begin(p Process) int {
 	if len(s.processes) >= maxRunProcesses || !s.share.Take(processSize+commandSize(p.Command), 0) {
 		s.Left++

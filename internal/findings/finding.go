@@ -45,7 +45,7 @@ const (
 	FromRTrace   Source = "rtrace"
 )
 
-// version is the version of fingerprints. Another one makes every baseline of users stale.
+// version is the version of fingerprints. A change makes every baseline of users stale.
 const version = "1"
 
 // A Memory is the kind of an address that a program should not have used.

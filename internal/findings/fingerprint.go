@@ -72,10 +72,10 @@ func (s *Stack) add(name, object string, own bool) {
 // version of the fingerprint, such as log/1. They are joined by NUL, and no field has one. The
 // memory after them is overwritten.
 //
-// It is the first 16 bytes of the SHA-256 hash of the fields and of names of frames, with a NUL
-// between each two: the stable names of the 8 innermost own frames, in which a function appears
-// once; without an own frame, those of the 4 innermost frames with a name. The base name of the
-// object file replaces the name of an own frame without a name, and of all frames in a stack
+// The digits are the first 16 bytes of the SHA-256 hash of the fields and of names of frames,
+// separated by NULs: the stable names of the 8 innermost own frames, in which a function appears
+// once; without an own frame, the stable names of the 4 innermost frames with a name. The base name
+// of the object file replaces the name of an own frame without a name, and of all frames in a stack
 // without names. The fingerprint has no line, column, address, folder, size, thread or process.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own

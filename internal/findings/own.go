@@ -13,8 +13,8 @@ import (
 // each; at 100 bytes a path they take 2 MB.
 const maxVerdicts = 16 << 10
 
-// An OwnRule changes for the paths of a glob whether their frames are a program's own. In a glob *
-// matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other bytes match
+// An OwnRule makes the frames of files that match a glob a program's own, or the system's. In a
+// glob, * matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other bytes match
 // themselves. A glob that names a folder matches everything below it, and one that does not begin
 // with "/" may match from any folder on: third_party matches /home/me/third_party/zip/zip.c.
 type OwnRule struct {

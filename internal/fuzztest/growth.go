@@ -18,8 +18,8 @@ const (
 	oneOf   = 64            // while fuzzing, one of this many inputs is measured
 )
 
-// The largest allowed ratios of the work at one size to that at the next smaller one. Linear work
-// grows four times, quadratic work sixteen times.
+// The largest allowed ratios of the work at one size to the work at the next smaller size. Linear
+// work grows four times, quadratic work sixteen times.
 const (
 	suspicious = 6
 	alarming   = 8
@@ -44,7 +44,7 @@ func Growth(t testing.TB, input []byte, run func([]byte)) {
 	}
 }
 
-// hash is the same in each process, so that an input that failed is measured again.
+// hash returns the same value in each process, so that an input that failed is measured again.
 func hash(input []byte) uint32 {
 	h := fnv.New32a()
 	h.Write(input)

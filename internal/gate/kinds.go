@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// Kinds are the kinds of findings that fail a gate. The zero value has all kinds that are errors by
-// themselves: not memory that is still reachable, nor memory that only lost memory refers to.
+// Kinds are the kinds of findings that fail a gate. The zero value has all kinds except the
+// harmless ones: memory that is still reachable, and memory that only lost memory refers to.
 type Kinds struct {
 	set      bool
 	patterns []string // patterns of path.Match, each for a kind or for tool/kind
@@ -174,7 +174,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// harmless are the kinds that fail no gate unless it names them.
+// harmless are the kinds that fail only a gate that names them.
 var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
 
 // The tools: Valgrind's, and the tools with findings in logs.

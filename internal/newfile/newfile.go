@@ -118,7 +118,7 @@ func (f *File) Discard() {
 	}
 }
 
-// Tidy prepares a folder of such files for the removal of the least recently used ones. It removes
+// Tidy prepares a folder of such files for the removal of the least recently used files. It removes
 // the temporary files whose names begin with prefix and that were not written to for the time
 // stale: their processes were killed. It returns the files whose names end with suffix, the least
 // recently modified first; none if the folder cannot be read.

@@ -11,8 +11,8 @@ import (
 )
 
 // ChangesJSON prints the findings of a run that is compared with another one as JSON Lines: an
-// object with the numbers of changes, one for each finding, new or unchanged, and one for each that
-// is gone. changes.schema.json describes them. It fails only if w does.
+// object with the numbers of changes, an object for each finding, new or unchanged, and an object
+// for each finding that is gone. changes.schema.json describes them. It fails only if w does.
 func ChangesJSON(w io.Writer, r *Result) error {
 	out := bufio.NewWriter(w)
 	c := r.Changes

@@ -70,7 +70,7 @@ func (j *jsonWriter) key(name string) {
 func (j *jsonWriter) object(name string) { j.key(name); j.open('{') }
 func (j *jsonWriter) array(name string)  { j.key(name); j.open('[') }
 
-// text writes a string, with bytes that are not UTF-8 replaced.
+// text writes a string. It replaces bytes that are not UTF-8.
 func (j *jsonWriter) text(s string) {
 	j.separate()
 	j.buf, _ = escape.AppendString(j.buf, s)

@@ -10,7 +10,8 @@ import (
 
 // A meter passes bytes on, and measures their size after gzip if it may exceed the limit. It first
 // compresses by S2, which is several times as fast and compresses less: while the S2 blocks are
-// within the limit, gzip would be too, and the blocks are only kept. Most files never need gzip.
+// within the limit, the gzip file would be, too, and the blocks are only kept. Most files never
+// need gzip.
 type meter struct {
 	w       io.Writer
 	blocks  [][]byte // compressed by S2

@@ -173,8 +173,8 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(r, call, frames[n]) })
 }
 
-// matchCalls reports whether calls match the first of n frames. "..." matches any number of frames,
-// matches reports whether another call matches the frame of this number.
+// matchCalls reports whether calls match the first of n frames. "..." matches any number of frames.
+// For another call, the function matches reports whether the call matches frame n.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // decides most cases

@@ -102,8 +102,8 @@ func plain(text string) string { return strings.ReplaceAll(text, "](", "] (") }
 // linkText returns the text of an embedded link.
 var linkText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`)
 
-// sentences returns the message of a result: what happened, and what is known of the memory and of
-// other threads, with links to the related locations.
+// sentences returns the message of a result: the fault, and the facts about the memory and other
+// threads, with links to the related locations.
 func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	var b strings.Builder
 	b.WriteString(plain(sentence(x)))
@@ -208,7 +208,7 @@ func (s *sarif) related(traces []findings.Trace) {
 
 // flow prints the traces as one code flow: allocation, free, other threads, error, each from its
 // outermost frame inwards. It omits frames without a line, since GitHub refuses locations without a
-// file. It prints at most the innermost each frames of a trace.
+// file. each is the maximum number of frames of a trace; the innermost are printed.
 func (s *sarif) flow(traces []findings.Trace, each int) {
 	begun := false
 	for _, role := range [...]findings.Role{findings.RoleAllocated, findings.RoleFreed, findings.RoleOther, findings.RoleError} {
@@ -303,7 +303,8 @@ func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.close('}')
 }
 
-// A printedFrame is the text of a frame, by where it was printed; "" if it was not yet.
+// A printedFrame holds the texts of a frame, by the place in which it was printed; "" if it was not
+// printed there yet.
 type printedFrame [2]string
 
 // Where a frame is printed.

@@ -254,7 +254,8 @@ func (s *sarif) tags(tags []string) {
 	s.close(']')
 }
 
-// invocation prints whether the findings of the run are complete, and which are missing.
+// invocation prints whether the findings of the run are complete, and messages about the missing
+// ones.
 func (s *sarif) invocation(run *sarifRun) {
 	notices := run.notices
 	if run.left > 0 {

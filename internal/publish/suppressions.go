@@ -250,7 +250,7 @@ func suppressionKind(x *findings.Finding) (kind, extra string) {
 
 const leakKinds = "match-leak-kinds: "
 
-// sizeOf returns the number of "Invalid read of size 4".
+// sizeOf returns the number after "of size" in a message such as "Invalid read of size 4".
 func sizeOf(message string) string {
 	_, size, _ := strings.Cut(message, " of size ")
 	end := 0

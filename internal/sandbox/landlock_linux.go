@@ -46,7 +46,8 @@ const (
 	binding = unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
 )
 
-// The first versions of Landlock that restrict more than files, and all threads at once.
+// The first versions of Landlock that restrict TCP, that have scopes, and that restrict all threads
+// at once.
 const (
 	abiNetwork = 4
 	abiScopes  = 6

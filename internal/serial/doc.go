@@ -53,8 +53,8 @@ type Port struct {
 }
 
 // New returns the port at path, which need not be there yet, at a rate in baud. Nothing is opened
-// before the first Read. report is called with a message without the path each time the port is
-// waited for, when it is there and cannot be opened, and when it is open.
+// before the first Read. report is called with a message, without the path, when the wait for the
+// port begins, when the port exists and cannot be opened, and when it is open again.
 func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
@@ -65,8 +65,8 @@ func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after
 
 // Read reads what the device has sent, at least one byte. While the port is away, Read looks for it
 // every second. It returns io.EOF after Close only, and another error if the time of GiveUp is
-// over, or if the port is there and cannot be opened, unless it was open before: then its owner and
-// rights may not be set yet.
+// over, or if the port exists and cannot be opened. If the port was open before, Read waits
+// instead: the port's owner and rights may not be set yet.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()

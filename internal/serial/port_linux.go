@@ -51,7 +51,8 @@ func Names(path string) bool {
 // list returns the existing ports of adapters and boards.
 func list() []string { return listIn("/dev") }
 
-// listIn is list for a folder in place of /dev. Ports such as /dev/ttyS0 exist without a device.
+// listIn is list for a folder in place of /dev. It leaves out ports such as /dev/ttyS0, which exist
+// even without a device.
 func listIn(folder string) (all []string) {
 	for _, pattern := range []string{"ttyUSB*", "ttyACM*", "ttyAMA*", "serial/by-id/*"} {
 		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // no error: the patterns are well-formed

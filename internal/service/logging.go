@@ -43,7 +43,7 @@ func NewHandler(f *os.File, format *FormatVar, level slog.Leveler) slog.Handler 
 	return newHandler(f, format, level, isJournal(os.Getenv("JOURNAL_STREAM"), f))
 }
 
-// newHandler is NewHandler on any writer, which is the journal's or not.
+// newHandler is NewHandler for any writer. journal is set if w leads to the journal.
 func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool) slog.Handler {
 	h := &formatHandler{format: format, all: make(map[Format]slog.Handler)}
 	for _, f := range []Format{Auto, Text, JSON} {

@@ -79,8 +79,8 @@ func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 // maxWatchdog is the longest interval of a watchdog. It keeps all sums of durations valid.
 const maxWatchdog = 365 * 24 * time.Hour
 
-// Watchdog returns the time within which the service manager wants Alive to be called, 0 if it has
-// no watchdog. Callers use half of it, as sd_watchdog_enabled(3) recommends.
+// Watchdog returns the longest time that the service manager allows between two calls of Alive, 0
+// if it has no watchdog. Callers use half of it, as sd_watchdog_enabled(3) recommends.
 func (m *Manager) Watchdog() time.Duration { return m.watchdog }
 
 // Ready reports that the start, or a reload, is complete.

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inherited returns the sockets that the service manager has passed to this process, none if there
-// are none, and removes them from the environment. It is called once, before anything else opens
-// files: the numbers of their descriptors are in the environment only.
+// Inherited returns the sockets that the service manager has passed to this process, perhaps none,
+// and removes them from the environment. It is called once, before anything else opens files: only
+// the environment shows which descriptors are the sockets.
 func Inherited() (*Sockets, error) {
 	names, err := inheritedNames(os.Getenv, os.Getpid())
 	for _, name := range []string{"LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", "LISTEN_PIDFDID"} {

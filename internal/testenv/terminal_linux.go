@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port makes a pseudo-terminal that changes no byte, as an adapter that is plugged in makes a
-// serial port, and a link at path to the end that a program opens. It returns the end of the
-// device, which the test closes at its end.
+// Port makes a pseudo-terminal that changes no byte, in place of the serial port of an adapter, and
+// a link at path to the end that a program opens. It returns the device's end, which is closed at
+// the end of the test.
 func Port(t testing.TB, path string) (device *os.File) {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

@@ -2,8 +2,8 @@
 // tests import it.
 //
 // A missing program or file skips a test, and fails it if CI=true: a run that has to pass may not
-// lose a test without notice. What cannot be mended by installing something skips a test always:
-// see [OnlyLong], [OnlyOn] and [Forbidden].
+// lose a test without notice. A lack that no installation can mend always skips a test: see
+// [OnlyLong], [OnlyOn] and [Forbidden].
 package testenv
 
 import (

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unread returns a function that returns how many bytes written to f its reader has not read yet;
-// nil if that cannot be known, as for a file. The function reports false once the reader of a
-// socket is gone: the unread bytes are gone too, and no longer counted. On a network connection a
-// byte counts as read once the other machine has it.
+// Unread returns a function that returns the number of bytes that were written to f and that its
+// reader has not read yet; nil if this cannot be determined, as for a file. The function reports
+// false once the reader of a socket is gone: the unread bytes are gone too, and no longer counted.
+// On a network connection a byte counts as read once the other machine has it.
 func Unread(f *os.File) func() (n int64, ok bool) {
 	if !IsPipe(f) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// IsFull reports whether err, of a write, may pass once there is space on the disk.
+// IsFull reports whether a write that failed with err may succeed once there is space on the disk.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // IsTorn reports whether f is a regular file whose last line is unfinished, because a process was
@@ -41,7 +41,7 @@ func IsPipe(f *os.File) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// Taken returns a function that returns how many of the bytes written their readers have taken.
+// Taken returns a function that returns the number of written bytes that the readers have taken.
 // total reports how many were written; it may be late. unread reports how many of them are not read
 // yet, or false if that is not known. The result never decreases, and is never too large. The
 // function is safe for concurrent use.
