@@ -12,9 +12,9 @@ import (
 
 // An ahead resolves the frames of a block on other processors. It works from the end of the block
 // backwards, while the Filter works from the start, until they meet. It prints nothing; the Filter
-// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. While
-// the Filter asks about a module, the ahead asks only questions about it that delay the Filter by
-// no more than a lookup in the same unit.
+// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. If
+// the Filter is asking about the same module, the ahead's question delays the Filter by no more
+// than a lookup in the same unit of debug information.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
@@ -67,10 +67,10 @@ const (
 	aheadSlow = 100 * time.Microsecond
 	// answers are put into the Cache after this time, even if they are few
 	aheadSoon = 500 * time.Microsecond
-	// addresses in a part without a new answer after which the worker gives up
+	// a worker gives up after a part with this many addresses and no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// up to this many answers are copied into the Cache; it takes over the memory of more
+	// a flush copies up to this many answers into the Cache, and hands over the memory of more
 	aheadCopied = 64
 	aheadMost   = 4 << 10 // answers that a worker holds
 )
@@ -136,8 +136,8 @@ func (a *ahead) begin(of *space) {
 	}
 }
 
-// check discards the answers found ahead if a file has since broken its reader or cost too much:
-// from then on the symbolizer may answer differently, and the Filter has not reached these frames
+// check discards the answers found ahead if a file has broken its reader or cost too much since
+// begin. The symbolizer may now answer differently, and the Filter has not reached these frames
 // yet.
 func (a *ahead) check() {
 	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
@@ -180,7 +180,8 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether the Filter has passed an offset, or wants no more answers.
+// met reports whether a worker must stop at an offset: the Filter has reached it or has stopped the
+// ahead, or the answers for the block have their share of the Cache.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }

@@ -77,7 +77,7 @@ func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Buf = append(a.mod.buildID().AppendHex(f.layout.Buf), ')')
 }
 
-// frameInSentence lays out the answer for e, which is in a sentence:
+// frameInSentence lays out the answer for a frame within a sentence:
 //
 //	#0 ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
 func (f *lineFilter) frameInSentence(e *frameFields, a *answer) {
@@ -155,7 +155,7 @@ func (f *lineFilter) rawElement(p *piece) {
 		raw = p.appendRaw(nil)
 	}
 	f.layout.LogToken(&markup.Token{Raw: raw[:len(markupOpen)]})
-	// the text is not an element without its braces, so colours in it are found
+	// without its braces the text is not an element, so LogBytes interprets its colours
 	f.layout.LogBytes(raw[len(markupOpen):])
 }
 

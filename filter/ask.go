@@ -21,7 +21,8 @@ type asker struct {
 	aheadOf  *asker                 // set in an ahead: the Filter's asker
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // a context that is done: questions with it do not wait
-	// time after which nothing waits, and other goroutines do slow work; zero: no bound
+	// time after which the asker waits for nothing, and leaves slow work to other goroutines; zero:
+	// no bound
 	until    time.Time
 	frames   []symbolize.Frame // scratch
 	renderer renderer
@@ -188,7 +189,8 @@ func (r *asker) examine(m *module, do judge.Examination) {
 	_ = r.opt.symbolFiles().Examine(r.expired, within, m.buildID(), m.asked(), do)
 }
 
-// never reports whether the asker may not open and read files: see Patience.Never, Lines.Until.
+// never reports whether only other goroutines may open and read files: see Patience.Never and
+// Lines.Until.
 func (r *asker) never() bool {
 	return r.opt.Patience.Never || !r.until.IsZero() && !time.Now().Before(r.until)
 }
@@ -202,8 +204,8 @@ func (r *asker) within() (ctx context.Context, end func()) {
 	return context.WithDeadline(context.Background(), r.until)
 }
 
-// question calls ask for a location in the file of m: first without waiting for the file, and, if
-// the answer is pending, once more when the file arrives or the patience ends.
+// question calls ask for a location in the file of m, without waiting for the file. If the answer
+// is pending, it calls ask again when the file arrives or the patience ends.
 func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within context.Context) error) (err error) {
 	within, end := r.within()
 	defer end()

@@ -141,8 +141,9 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first mark except ESC, at from or later, that is markup or
-// that a dialect may match, and the number of line ends before it. from is the start of a line.
+// nextOpen returns the offset of the first mark from the offset from on, and the number of line
+// ends before it. The mark is markup, or one that a dialect may match; ESC is not considered. from
+// is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -170,7 +171,7 @@ func (m *blockMarks) nextNumber(from int) int {
 	}
 }
 
-// nextEscape returns the offset of the first ESC in b at at or later, or len(b) if there is none.
+// nextEscape returns the offset in b of the first ESC from the offset at on, or len(b).
 func nextEscape(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], esc); i >= 0 {
 		return at + i

@@ -15,8 +15,8 @@ const DefaultCacheSize = 32 << 20
 // is bounded in bytes. Many Filters whose Options have equal Paths, and a Display with equal Own
 // and ShortNames, may use it at the same time.
 //
-// A provisional answer is kept until a better one may exist. The result that no symbol covers an
-// address is kept for two seconds. Errors are not kept.
+// A provisional answer is kept until its time is over: after that a better one may exist. The
+// result that no symbol covers an address is kept for two seconds. Errors are not kept.
 type Cache struct {
 	budget int64 // bytes of both generations
 
@@ -282,8 +282,8 @@ func (c *Cache) withdraw(keys []cacheKey) {
 	}
 }
 
-// grow makes room for n bytes. If the young generation would exceed its half of the budget, grow
-// drops the old one and begins another.
+// grow makes room for n bytes. If the young generation would exceed half of the budget, it replaces
+// the old one, whose answers are dropped, and an empty one becomes the young one.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.oldSize = c.size - n

@@ -82,14 +82,14 @@ type candidateFile struct {
 }
 
 // filesBelow appends the regular files in a folder, and in its subfolders down to depth, to files,
-// until these are maxCandidateFiles.
+// until there are maxCandidateFiles.
 func filesBelow(files []candidateFile, folder string, depth int) []candidateFile {
 	dir, err := os.Open(folder)
 	if err != nil {
 		return files
 	}
 	defer dir.Close()
-	entries, _ := dir.ReadDir(4 * maxCandidateFiles) // what was read before an error counts
+	entries, _ := dir.ReadDir(4 * maxCandidateFiles) // entries read before an error are used
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
 		if len(files) == maxCandidateFiles {

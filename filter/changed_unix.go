@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changedAt returns the time of the last change of the file at path, of its bytes or of its inode:
-// packages and archives set the time of the bytes to an earlier one. It returns zero if there is no
-// file.
+// changedAt returns the modification time of the file at path, or the change time of its inode if
+// that is later: unpacking a package or an archive sets an earlier modification time. It returns
+// zero if there is no file.
 func changedAt(path string) (at time.Time) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {

@@ -30,9 +30,9 @@ const (
 	moduleBytes  = 100 // without the binary
 )
 
-// Size returns the approximate bytes of memory of c. Contexts share the names and build IDs of
-// binaries that they have in common; each Context counts the names, and none counts the entry of a
-// binary in the shared table, of some 200 bytes.
+// Size returns the approximate bytes of memory of c. Contexts share one table of the names and
+// build IDs of binaries. Each Context counts the names; the rest of an entry in the table, some 200
+// bytes, is not counted.
 func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {
@@ -137,7 +137,7 @@ func (c *Context) saved() (to savedContext) {
 	return to
 }
 
-// context returns the Context in c, or an error if it exceeds the bounds.
+// context returns the Context in c, or an error if c is damaged or exceeds the bounds.
 func (c *savedContext) context() (to Context, err error) {
 	modules := make([]*module, len(c.Modules))
 	replaced := 0

@@ -21,14 +21,16 @@ type Dialects struct {
 	Sysroot   string
 	PrefixMap []buildid.PrefixMap
 
-	// Folders, by absolute path, are searched before the system's folders for a file that the log
-	// names without a folder. A file found there is used only if the log lists its code, or if more
-	// return addresses follow a call than is required of a file at its logged path.
+	// Folders are absolute paths of folders. They are searched before the system's folders, for a
+	// file that the log names without a folder. A file found there is used only if the log lists
+	// its code, or if more return addresses follow a call than is required of a file at its logged
+	// path.
 	Folders []string
 
-	// Candidates, by absolute path, are programs and libraries, and folders of them, that are tried
-	// for addresses without a module, if there are no Images: calls before the addresses may show
-	// where one of them was loaded. At most 24 files are tried, at most three folders deep.
+	// Candidates are absolute paths of programs and libraries, or of folders with such files. They
+	// are tried for addresses without a module, if there are no Images: calls before the addresses
+	// may show where one of them was loaded. At most 24 files are tried, at most three folders
+	// deep.
 	Candidates []string
 
 	// WorkingFolder, an absolute path, is the folder that relative paths in the log refer to. If it
@@ -43,9 +45,9 @@ type Dialects struct {
 	Complete func(prefix buildid.ID) buildid.ID
 
 	// Mapped, if not nil, returns the mapping of code at an address in the processes that write the
-	// log. It is asked about addresses for which the log has neither a build ID nor a load base, from
-	// the goroutine that uses the Filter, and must not call the Filter. ok is false if no mapping is
-	// certain.
+	// log. It is called for addresses for which the log has neither a build ID nor a load base, by
+	// the goroutine that uses the Filter, and must not call the Filter. ok is false if no mapping
+	// is certain.
 	Mapped func(addr uint64) (m ProcessMapping, ok bool)
 
 	// ForceImages uses the Images even if the log shows that another file ran.
@@ -55,9 +57,9 @@ type Dialects struct {
 	// program. It is called again only if the device has run the file's program in between.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called with the place of each frame that is located in a file without
-	// a build ID in its line, named or not: the path, the address as the file has it, and the
-	// proof, named as in --output=json.
+	// Located, if not nil, is called for each frame that is located in a file although its line has
+	// no build ID, even if the address has no name. path is the file's, addr the address in the
+	// file, and proof its name in --output=json.
 	Located func(path string, addr uint64, proof string)
 
 	// Taken, if not nil, is called with the path of a file of Images when it is first used as the

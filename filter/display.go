@@ -10,9 +10,9 @@ import (
 )
 
 // Display selects how frames are shown to people. The zero value selects the form for programs.
-// Width and Fold have no effect on output other than text, and with Options.Emit.
+// Width and Fold have no effect on output other than text, with a Printer, or with Options.Emit.
 type Display struct {
-	// Own distinguishes the program's own frames from system frames, for Fold and [Resolved.Own]:
+	// Own distinguishes the program's own frames from system frames, for Fold and [Resolved.Own].
 	// function is a linkage name, file the path of a source file, and object the path of an object
 	// file; each is empty if it is unknown. If Own is nil, every frame is own.
 	Own interface {

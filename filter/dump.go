@@ -27,8 +27,8 @@ type DumpSegment struct {
 	Rel    uint64 `json:"mod_rel_addr"`
 }
 
-// dump calls Options.DumpFile for a dumpfile element. It builds the context only if DumpFile wants
-// it, because this takes longer than reading the element.
+// dump calls Options.DumpFile for a dumpfile element. Building the context takes longer than
+// reading the element, so dump does nothing if DumpFile is nil or has returned false.
 func (f *lineFilter) dump(e markup.DumpFile) {
 	if f.o.DumpFile == nil || f.dumped {
 		return

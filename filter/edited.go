@@ -37,7 +37,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 		return
 	}
 	t := a.text.frame(i)
-	// the line already has it
+	// the line already has the name
 	if t.File == "" && fr.Symbol.Name != "" && t.Function() == fr.Symbol.Name && !layout.InObject(fr) {
 		f.layout.LogBytes(text[at:])
 		return
@@ -78,7 +78,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 	}
 }
 
-// unanswered lays out text from at on. It is the rest of a line whose frame has no answer.
+// unanswered lays out text[at:], the rest of a line whose frame has no answer.
 func (c *locator) unanswered(text []byte, at int, fr *judge.Frame) {
 	l := &c.f.layout
 	look := l.State
@@ -302,7 +302,8 @@ func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 }
 
 // namesFunction reports whether logged, a name that the producer has found, is the name of the
-// function in t: mangled, with a version, or as an earlier run has printed it.
+// function in t: plain or mangled, perhaps with a version, or as an earlier run has printed it. It
+// returns true if t has no known function.
 func (c *locator) namesFunction(logged []byte, t *layout.Frame) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.Name == layout.UnknownFunction || string(logged) == t.Name || name == t.Function() || c.f.o.Symbolizer.Demangle(name) == t.Function()

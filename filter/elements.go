@@ -61,7 +61,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			// Other elements have no prefix; searching one for each would take quadratic time.
+			// Later elements get no prefix; a search before each would take quadratic time.
 			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] {
 				d.prefix = f.prefixOf(p)
 			}
@@ -128,8 +128,8 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 }
 
 // inlinedLines prints a frame with inlined calls. The text before the element is laid out already;
-// f.pieces[after:] follow the element. Text of more than maxRepeat bytes is not repeated; the
-// message is text after the frame.
+// f.pieces[after:] follow the element. Neither the text before the frame nor the text after it,
+// which includes the message, is repeated if it has more than maxRepeat bytes.
 func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	var before []byte
 	if len(f.layout.Buf) <= maxRepeat {
@@ -187,8 +187,8 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	}
 }
 
-// endsAt reports whether only blanks in f.pieces[after:] follow the frame of a backtrace element
-// with this message.
+// endsAt reports whether only blanks follow the frame of a backtrace element: its message is empty,
+// and f.pieces[after:] are blank.
 func endsAt(f *lineFilter, after int, message []byte) bool {
 	return len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
 		return p.Kind == markup.Elem || !f.layout.Blank(&p.Token)

@@ -75,10 +75,11 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p has been written, except two kinds: a
-// module line that is still collecting its maps, which is written before the next line that is not
-// part of it, and the lines of a raw backtrace, whose frames are judged together. Flush and Close
-// write them. Write returns only errors of the writer: a log cannot cause one.
+// Write filters p. When it returns, every complete line in p has been written, except three kinds:
+// a module line that is still collecting its maps, which is written before the next line that is
+// not part of it; the lines of a raw backtrace, whose frames are judged together; and, with
+// Display.Fold, a run of system frames. Close writes them all, Flush all but the module line. Write
+// returns only errors of the writer: a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -128,7 +129,7 @@ func (f *Filter) lastLine(b []byte) {
 		f.tracer.release()
 	}
 	f.guardedLine(b)
-	if f.flushed.text > 0 { // nothing may be omitted from the next line
+	if f.flushed.text > 0 { // printed before flushed is reset: only this line omits text
 		f.tracer.release()
 		f.send()
 	}
@@ -155,10 +156,11 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// Flush prints an unfinished last line, such as a prompt, if its end cannot become part of an
-// element; the rest of the line follows when it is written. Flush does not print a line that
-// already holds an element, or one that may still merge into the module line that is collecting its
-// maps. The command calls Flush after 100 ms of silence.
+// Flush prints the held lines of a raw backtrace, unless Dialects.Whole is set, and held system
+// frames. If the output is text, it also prints an unfinished last line, such as a prompt, if its
+// end cannot become part of an element; the rest of the line follows when it is written. Flush does
+// not print a line that already holds an element, or one that may still merge into the module line
+// that is collecting its maps. The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()
@@ -212,7 +214,8 @@ func (f *Filter) Flush() error {
 }
 
 // holdsElement reports whether the unfinished line tail has an element, or its end may become part
-// of an element or a line end. It rereads at most the length of one element from earlier calls.
+// of an element or a line end. It rereads at most longestElement bytes that earlier calls have
+// read.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true

@@ -17,8 +17,8 @@ var systemFolders = []string{
 	"/usr/lib/arm-linux-gnueabihf", "/usr/lib/riscv64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu",
 }
 
-// byName returns the files of this name in the searched folders, and the files at paths in the log
-// that end with the name. Callers must prove which of them ran.
+// byName returns the files of this name in Dialects.Folders and the system's folders. Callers must
+// prove which of them ran.
 func (t *tracer) byName(name string) (found []*judge.Image) {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return nil
@@ -35,7 +35,7 @@ func (t *tracer) byName(name string) (found []*judge.Image) {
 		}
 		seen[path] = true
 		if !isFile(t, path) {
-			continue // most folders have no such file: this one does not count towards maxImages
+			continue // a missing file does not count towards maxImages: most folders have none
 		}
 		if m := t.imageAt(path); m.Err == nil {
 			found = append(found, m)

@@ -133,9 +133,8 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	f.recordElement(len(f.layout.Buf), Element{Tag: markup.TagHexDict, Values: values})
 }
 
-// valueAnswer resolves a value that may be an address: a code address if it is in an executable
-// map, a data address if it is in another map. mapped is false if no map covers the value, which is
-// then a number.
+// valueAnswer resolves a value as an address: of code if an executable map covers it, of data if
+// another map does. mapped is false if no map covers the value: then it is a number.
 func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	v := r.space.find(value)
 	if v.mod == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// lateMaps keeps the frames of a trace whose program prints its maps too late to hold the frames
-// back until then. After the last map, the frames that the maps locate are printed as footnotes:
+// lateMaps keeps the printed frames of a trace whose maps follow too late to hold the frames back.
+// After the last map, the frames that the maps locate are printed as footnotes:
 //
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {
 	frames     []judge.Frame   // printed frames of the trace
-	copies     []dialect.Frame // frames that Frames in frames refer to: the last block of them
+	copies     []dialect.Frame // memory of judge.Frame.Frame in frames: its last block
 	bytes      int             // approximate memory of frames
 	unresolved int             // number of frames without answers
 

@@ -93,7 +93,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 }
 
 // printPieces prints the current line, which has no contextual elements. frame is its backtrace
-// element if this is the only presentation element.
+// element if that is the only presentation element, nil otherwise.
 func (f *lineFilter) printPieces(frame *piece, eol []byte) {
 	if frame != nil && f.standsAlone(frame) {
 		f.layOutInPlace()

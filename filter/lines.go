@@ -92,10 +92,10 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	return dst, got
 }
 
-// Until bounds the time for the next records: after t they wait for no debug file. Append itself
-// opens, inflates and parses none: other goroutines do. An address without their answer at t stays
-// unresolved, and its answer is searched for later records. The zero time, at first, is no bound:
-// see [Patience].
+// Until bounds the time for the next records: Append leaves opening, inflating and parsing debug
+// files to other goroutines, and waits for them until t at most. An address without an answer at t
+// stays unresolved; the search for its answer continues, for later records. The zero time, the
+// default, means no bound: see [Patience].
 func (l *Lines) Until(t time.Time) { l.f.until, l.f.patience.Until = t, t }
 
 // keepFacts stores the maps and build IDs of modules in the current record in its Context.

@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A listing is the disassembly of the code that a line of Linux lists around an instruction.
+// A listing is the disassembly of the code that Linux lists, in one line of the log, around an
+// instruction.
 type listing struct {
 	before int      // bytes before the listing in the line, which each line repeats
 	lines  []string // empty if the line has no listing

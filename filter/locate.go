@@ -14,7 +14,7 @@ import (
 // A locator lays out lines with frames of raw backtraces.
 type locator struct {
 	f       *lineFilter
-	modules map[cacheModule]*module // by name and build ID, so that the Cache knows each one
+	modules map[cacheModule]*module // by name and build ID; each keeps its number in the Cache
 
 	recent        recent           // answers by Frame.Key
 	stacks        [maxStacks]stack // stacks with renumbered frames, by the text before the frames
@@ -268,8 +268,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of a code or data address, in the form of the
-// element that it replaced. It returns that end, or at if there is no answer.
+// nameUnframed lays out the text from at to the end of a code or data address, with its answer in
+// the form of a pc or data element's. It returns that end, or at if there is no answer.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++

@@ -20,8 +20,8 @@ type ProcessMapping struct {
 	Path       string // as the process sees it
 	PID        int    // number of the process
 
-	// ID is the build ID of the mapped file. If it has none, File describes it, and only the same
-	// file at Path answers.
+	// ID is the build ID of the mapped file. If the file has none, File describes it, and only the
+	// same file at Path is used.
 	ID   buildid.ID
 	File fs.FileInfo
 }
@@ -42,7 +42,7 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 }
 
-// imageMapped returns the file of a mapping, if it still is at its path.
+// imageMapped returns the file of a mapping, if the file is still at its path.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
 	if err != nil || m.File == nil || !os.SameFile(info, m.File) || info.Size() != m.File.Size() || !info.ModTime().Equal(m.File.ModTime()) {

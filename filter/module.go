@@ -19,9 +19,9 @@ import (
 //
 //	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
 //
-// A later line merges into it if all its elements are maps of the same module, nothing follows the
-// last of them, and the text before the first differs from that of this line only in digits, as a
-// log prefix with a time does.
+// A later line merges into it if all elements of the later line are maps of the same module,
+// nothing follows the last one, and the text before the first one is equal except for digits, such
+// as those of a time.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
@@ -307,7 +307,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 
 // settleModule lays out the brackets of the open module in the current line, because an element
 // other than one of its maps follows. It moves only the text after the module, since a line with
-// many modules must not be copied for each. It prints a long text.
+// many modules must not be copied for each. If the text of the line is long, it prints the text.
 func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {

@@ -147,8 +147,8 @@ type Options struct {
 // to exist.
 type Patience struct {
 	// Local is the time for files on this machine: for finding and inflating them. Servers is the
-	// time for the whole search. If Servers is shorter than Local, a line waits that long for
-	// servers, but is printed only after this machine has been searched.
+	// time for the whole search. If Servers is shorter than Local, a line waits for servers only
+	// until Servers is over, but it is printed only after this machine has been searched.
 	Local, Servers time.Duration
 
 	// PerMinute bounds the total wait of the stream in any minute. If it is set, all lines of one
@@ -187,9 +187,9 @@ type Paths struct {
 	// goroutine that uses the Filter. Nil: none are printed.
 	Source func(l symbolize.Location, frame *symbolize.Frame) symbolize.Snippet
 
-	// Link appends the URL of a frame's line, which has only bytes from 0x21 to 0x7e. ok is false,
-	// and dst unchanged, if the line has no URL. The arguments are the same as for Source. Link may
-	// be called by many goroutines at once. With Hyperlinks, files and lines of frames in texts are
+	// Link appends the URL of a frame's line; all its bytes are from 0x21 to 0x7e. ok is false, and
+	// dst unchanged, if the line has no URL. The arguments are the same as for Source. Link may be
+	// called by many goroutines at once. With Hyperlinks, files and lines of frames in texts are
 	// links to the URL (OSC 8); see also [Resolved.Link]. Nil: there are no links.
 	Link       func(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool)
 	Hyperlinks bool

@@ -103,8 +103,8 @@ func resultOf(err error, other Result) Result {
 	return other
 }
 
-// countPlace counts a raw frame that was not located. It does not count a wild address, where there
-// is no code.
+// countPlace counts a raw frame that was not located. It does not count a wild address, at which no
+// file has code.
 func (r *resolver) countPlace(err error) {
 	if err != judge.ErrNoCode {
 		r.outcomes[OriginRaw][resultOf(err, ResultNoModule)]++

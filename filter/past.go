@@ -36,8 +36,8 @@ func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// A journal entry has one line of text among many other lines. The first text found may be the
-	// empty line that ends an entry.
+	// A journal entry has one line of text among many others. More than n texts are needed, since
+	// the first may be the empty line that ends an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)
@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw, or last if the text of a journal may be an array of bytes, in which a search of
-// the envelope finds nothing.
+// searched is raw, but without the envelopes if the lines may be from a journal: a text may be an
+// array of bytes there, in which a search finds nothing.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {

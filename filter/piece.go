@@ -42,7 +42,7 @@ func (p *piece) appendRaw(dst []byte) []byte {
 }
 
 // typed returns the element of p as a T, parsing the fields of a token if necessary. It cannot
-// fail, since the scanner has checked them.
+// fail, since the scanner has checked the fields.
 func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxError)) (T, *markup.SyntaxError) {
 	if e, ok := p.elem.(T); ok {
 		return e, nil

@@ -15,8 +15,8 @@ import (
 // million of them, whose answers are not kept until the end of the line.
 //
 // A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must
-// not call the Filter. It prints every line of the log, including lines without elements; Flush
-// does not print unfinished lines.
+// not call the Filter. It prints every line of the log, including lines without elements. With a
+// Printer, Flush does not print unfinished lines.
 type Printer interface {
 	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
 	// the extended slice. It is called in the order of the elements, except that it is called for a
@@ -64,7 +64,8 @@ type Line struct {
 // A LineFrame is a frame's line within the Text of a Line.
 type LineFrame struct {
 	At int // offset of the frame, or of its line, in Text
-	// index in Answer.Frames of the element around At; NoFrame if that element has no answer
+	// index in Answer.Frames of the element around At, 0 if that has no Frames; NoFrame if there is
+	// no element, because the line already has names
 	Frame int
 }
 

@@ -52,7 +52,8 @@ func (f *lineFilter) setProcess(p *process) {
 // Limits of the processes of one stream. The markup format requires a context for each process.
 const (
 	maxProcesses = 1024 // maximum number of contexts; beyond it, the longest idle are dropped
-	// bytes of all contexts except the current one, which may be exceeded by a quarter
+	// bytes of all contexts except the current one; between calls of evict they may take a quarter
+	// more
 	maxHeld     = 64 << 20
 	weightBytes = 64  // bytes in a unit of weight
 	maxKey      = 256 // bytes used of a key

@@ -86,7 +86,7 @@ func (r *rendered) frame(i int) layout.Frame {
 	return t
 }
 
-// functionAndLine returns the text that layout.functionAndLine lays out for the i-th frame.
+// functionAndLine returns the text that layout.Line.FunctionAndLine lays out for the i-th frame.
 func (r *rendered) functionAndLine(i int) string { return r.text[r.cuts[i].start:r.cuts[i].col] }
 
 // tail returns the text after the address of the i-th frame.
@@ -129,7 +129,7 @@ type ownFrames = interface {
 type renderer struct {
 	paths   *Paths
 	own     ownFrames // nil: frames are not classified
-	short   bool      // Options.ShortNames
+	short   bool      // Display.ShortNames
 	sources bool      // drafts include their sources
 
 	// Scratch, valid until the next answer is rendered.

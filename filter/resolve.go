@@ -17,7 +17,7 @@ type resolver struct {
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*symbolize.Unresolved
-	bases   []Base                // bases that only calls show
+	bases   []Base                // load addresses that only calls show
 	missed  *symbolize.Unresolved // entry of missing that was counted last, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
@@ -110,7 +110,7 @@ func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	return &r.last
 }
 
-// stillBest reports whether there cannot be a better answer yet.
+// stillBest reports whether text is still the best answer: a better one cannot exist yet.
 func (r *resolver) stillBest(text *rendered) bool {
 	return text.until == 0 || r.unixNow() < text.until
 }
@@ -131,7 +131,7 @@ func (r *resolver) forgetRecent() {
 	}
 }
 
-// newCodeAnswer is codeAnswer for an address outside of recent.
+// newCodeAnswer is codeAnswer for an address that is not in recent.
 func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	space := r.space
 	here, back := space.find(addr), interval{}

@@ -73,11 +73,11 @@ type savedLong struct {
 	Cut checkpoint.Text `json:"cut,omitempty"`
 }
 
-// AppendContext appends the context of the log so far, as JSON on one line without a line end. If a
-// new Filter with the same options is given this context by [Filter.Restore], its output for the
-// rest of the log is exactly that of this Filter, including the module line that is still
-// collecting its maps. AppendContext may be called between any two calls of Write, and between
-// calls of Text and Element at the end of a line.
+// AppendContext appends the context of the log so far, as JSON on one line without a line end. A
+// new Filter with the same options, after [Filter.Restore] of this context, prints the rest of the
+// log exactly like this Filter, including the module line that is still collecting its maps.
+// AppendContext may be called between any two calls of Write, and between calls of Text and Element
+// at the end of a line.
 //
 // The context takes about 70 bytes for a map and 100 for a module, 10 KiB in most logs. A process
 // with 65,536 modules and 262,144 maps, the limits, takes 30 to 100 MiB. All processes except the
@@ -157,9 +157,9 @@ var errNotNew = errors.New("the filter is not new")
 
 // Restore sets the context of a new Filter, to which nothing was written yet, from the output of
 // [Filter.AppendContext]. The error reports whether the context is torn, damaged or from another
-// version of symfilter; then the Filter is unchanged. A context is not trusted: with any content,
-// the Filter stays within its limits for logs. Restore begins the search for the debug files of the
-// modules.
+// version of symfilter. After an error the Filter must not be used: part of the context may be set.
+// A context is not trusted: with any content, the Filter stays within its limits for logs. Restore
+// begins the search for the debug files of the modules.
 //
 // Without [Options.ProcessKey], only the process without a key is restored.
 func (f *Filter) Restore(context []byte) error {
@@ -174,8 +174,8 @@ func (f *Filter) Restore(context []byte) error {
 	return nil
 }
 
-// restore sets the context of the Filter. It decodes the whole context before it changes the
-// Filter.
+// restore sets the context of the Filter. It checks the state of traces last, after it has set the
+// rest.
 func (f *Filter) restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// savedFacts is the form of Facts in a checkpoint. In nearly all logs, paths and names are UTF-8.
+// savedFacts is the form of Facts in a checkpoint. In nearly all logs, paths and names are UTF-8,
+// which a checkpoint.Text has as strings.
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`

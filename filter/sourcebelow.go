@@ -21,8 +21,8 @@ func (a *answer) location() symbolize.Location {
 }
 
 // sourceBelow lays out the source lines of the i-th frame of a on their own lines, if it is an own
-// frame and the frame directly before it has a different line. Each line follows eol, and the text
-// that begin lays out, which is the text before the frame; end ends it.
+// frame and the frame directly before it has a different line. Each source line follows eol and a
+// call of begin, which lays out the text before the frame; a call of end follows the line.
 func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()) {
 	if !f.printsSources || !a.hasText || a.text.sources == nil || i >= len(a.text.recorded) || a.text.ofSystem(i) {
 		return
@@ -43,7 +43,7 @@ func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()
 
 // source lays out the source lines of the i-th frame of a below the frame's line.
 func (c *locator) source(text, eol []byte, fr *judge.Frame, a *answer, i int) {
-	// an object repeats a frame
+	// a JSON object and a summary repeat a frame
 	if c.f.printsSources && !layout.InObject(fr) && !bytes.Contains(text, []byte("SUMMARY: ")) {
 		c.f.sourceBelow(a, i, eol, func() { c.f.layout.Beneath(text, fr, 0) }, func() { c.f.layout.EndBeneath(text, fr) })
 	}

@@ -59,7 +59,7 @@ type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
 	n       int // intervals in all runs
-	// bytes of the names in modules, and of mapped modules whose ID another module has now
+	// bytes of the names of all modules in modules, and of replaced modules that still have maps
 	names int
 	last  interval // last interval found; mod is nil if there is none
 	moved int64    // total number of moved intervals and runs, for tests

@@ -23,7 +23,7 @@ type Stats struct {
 	Outcomes Outcomes // addresses by origin and result
 }
 
-// A Base is the load address of a file that a raw backtrace proves, though the log does not name
+// A Base is the load address of a file. A raw backtrace proves the address; the log does not give
 // it.
 type Base struct {
 	Path  string
@@ -118,8 +118,9 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.size + c.oldSize, c.budget, c.hits, c.misses}
 }
 
-// NoCode counts addresses without code in files that other frames of the trace prove: targets of
-// wild function pointers, or addresses in the ROM of a device. They are not unresolved.
+// NoCode counts addresses at which a file has no code, although other frames of the trace prove the
+// file: targets of wild function pointers, or addresses in the ROM of a device. They are not
+// unresolved.
 type NoCode struct {
 	Frames int64
 	Addr   uint64 // first such address

@@ -93,8 +93,8 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether a next line that no dialect reads only needs to be counted, since nothing
-// is held back that it may change. t may be nil.
+// isIdle reports whether t only has to count a next line that no dialect reads: nothing that the
+// line may change is held back. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }
@@ -113,7 +113,8 @@ func searchOf(t *tracer, b []byte) marks.Search {
 
 // meaning returns the meaning of a line with a mark in the dialects, and whether the line is plain:
 // without a meaning and other marks. mark is the offset of its first mark except ESC, or -1 if
-// unknown. before is the text before the line in the block, whose last lines are not printed yet.
+// unknown. before is the text before the line in the block; lines is the number of lines at its end
+// that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -126,7 +127,7 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 }
 
 // read returns the frames and the map in the next line, or nil. past is the text before the line in
-// the block that is not printed yet, with count lines.
+// the block; count is the number of lines at its end that are not printed yet.
 func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -259,7 +260,7 @@ func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	return c.frames
 }
 
-// endMaps ends the maps of a process, the last line of which is held back. They are complete,
+// endMaps ends the list of a process's maps, whose last line is held back. They are complete,
 // unless another process logs between them.
 func (t *tracer) endMaps(b []byte) {
 	if t.maps.isNote(b) { // the log was filtered before
@@ -316,7 +317,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 	t.expectsMaps = t.expectsMaps || holds
 	if fits := t.hasRoom(len(b), len(frames)); listed && (!fits || t.late()) {
-		t.release() // later than this line, whose answers the next one may have
+		t.release() // the earlier lines only: the next line may have the answers of this one
 		t.full = t.full || !fits && !t.trace.Apart()
 	}
 	t.buffer(b, frames)
@@ -335,7 +336,8 @@ func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 	return sure
 }
 
-// endOld ends the stack, and the trace, whose last frames are too many lines before a frame.
+// endOld ends the current stack if its last frame is too many lines before the given line, and
+// likewise the current trace.
 func (t *tracer) endOld(number int64) {
 	if t.trace == nil || len(t.buffered) > 0 {
 		return
@@ -649,8 +651,8 @@ func (t *tracer) lateNotes() (notes []judge.Frame) {
 	return notes
 }
 
-// printUnframed prints a line without frames, and the lines for its addresses unless listed is set,
-// which means that the log already has them.
+// printUnframed prints a line without frames, followed by its listing unless listed is set, which
+// means that the log already has the listing.
 func (t *tracer) printUnframed(b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {

@@ -74,7 +74,8 @@ func (fs *traceFiles) changed() bool {
 	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
 }
 
-// open returns the file for the module of a frame: the operator's choice, or the file at its path.
+// open returns the file for the module of a frame: the file with its build ID, the operator's
+// choice, or the file at its path.
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {
@@ -107,8 +108,8 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	return t.imageNamed(name)
 }
 
-// imageAtTitle returns the file at a path, which may contain blanks, or be the start of a process
-// title.
+// imageAtTitle returns the file at name: a path, which may contain blanks, or a process title that
+// begins with a path.
 func (t *tracer) imageAtTitle(name string) *judge.Image {
 	m := t.imageAt(name)
 	if word, _, blank := strings.Cut(name, " "); m.Err != nil && blank {
@@ -190,7 +191,7 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 			}
 			place := path.Join(folder, name)
 			if t.opt.NoPaths || !isFile(t, place) {
-				// most folders have no such file: this one does not count towards maxImages
+				// a missing file does not count towards maxImages: most folders have none
 				continue
 			}
 			if m := t.imageAt(place); m.Err == nil {

@@ -103,7 +103,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 	before := s.Reader
 	if s.Before != nil {
 		before = *s.Before
-		// the first held line has opened them
+		// the first held line has opened these windows
 		before.Until, before.HoldsUntil = s.Reader.Until, s.Reader.HoldsUntil
 	}
 	t.reader.SetState(before)
