@@ -13,11 +13,11 @@ import (
 )
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
-// loaded. A call ends at each return address, so each address votes for the load biases that put it
-// there. A wrong bias gets a vote only by chance. The file shows how likely that is: it is the
-// share of its pages in which a call ends at the same offset. A call to the function of the next
-// frame is rarer still. A bias is inferred if, among all biases and files tried, a wrong one would
-// have as much evidence in fewer than one of 2^inferredBits traces.
+// loaded. A call ends at each return address, so each address votes for the load biases at which a
+// call of the file ends at it. A wrong bias gets a vote only by chance. The file shows how likely
+// that is: in how many of its pages a call ends at the same offset. A call to the function of the
+// next frame is rarer still. A bias is inferred if, among all biases and files tried, a wrong one
+// would have as much evidence in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
@@ -39,7 +39,7 @@ const (
 	linkBitsPerDoubling = 0.75    // of the distance
 )
 
-// An Inference is what return addresses alone show about where a file was loaded.
+// An Inference is the evidence of return addresses alone for a load bias of a file.
 type Inference struct {
 	Votes    int     // return addresses at which a call of the file ends
 	Links    int     // calls among them that lead to the function of the next frame
@@ -60,7 +60,7 @@ func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2))
 // proves reports whether the load bias is the right one.
 func (in *Inference) proves() bool { return in.Votes >= leastVotes && in.Bits >= inferredBits }
 
-// A voter is a different return address of a trace.
+// A voter is one of the different return addresses of a trace.
 type voter struct {
 	addr uint64
 	call dialect.Call
@@ -73,8 +73,8 @@ type candidate struct {
 	votes int
 }
 
-// infer looks for the load bias of v's file by the return addresses of frames, of which only some
-// are in the file. frames are in the order of the log.
+// infer looks for the load bias of v's file by the return addresses of frames. Only some of the
+// frames are in the file. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -138,7 +138,8 @@ type inferred struct {
 	by       Inference
 }
 
-// question returns the question for the load bias, which is the same wherever the file was loaded.
+// question returns the question about the load bias. It is the same wherever the file was loaded,
+// since its addresses are relative to page.
 func (e *election) question(page uint64) question {
 	q := about(e.image).number(uint64(e.files))
 	for _, f := range e.frames {
@@ -147,8 +148,8 @@ func (e *election) question(page uint64) question {
 	return q
 }
 
-// process returns the question where the file was loaded in the process of the frames. one is not
-// set if they are of several.
+// process returns a hash of the file and of the process of the frames. one is not set if the frames
+// are from several processes.
 func (e *election) process() (question sum, one bool) {
 	number := e.frames[0].process()
 	for _, f := range e.frames {
@@ -162,12 +163,13 @@ func (e *election) process() (question sum, one bool) {
 // process returns the number of the process of f; 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// The bits that an earlier trace of the log gives its load bias: if the process has the same
-// number, and if the log has no numbers. Another process is loaded at one of 2^28 pages, so few of
-// its addresses are in this code.
+// The bits of evidence for the load bias of an earlier trace. sameProcessBits requires an address
+// above 4 GiB and a process with the same number; priorBits requires one of these. Another process
+// is loaded at one of 2^28 pages, so few of its addresses are in this code.
 const sameProcessBits, priorBits = 30, 16
 
-// inferAsBefore sets the load bias of v if it is that of an earlier trace.
+// inferAsBefore sets the load bias of v to that of an earlier trace, if the return addresses
+// support it.
 func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	process, one := e.process()
 	bias, known := t.remembered().bases.get(process, maxSearched)
@@ -188,7 +190,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	case numbered || wide:
 		in.Bits += priorBits
 	}
-	if in.Votes < 2 || in.Bits < inferredBits { // one may be of a program that has the number again
+	// a single vote may be from a later program with the same number
+	if in.Votes < 2 || in.Bits < inferredBits {
 		return false
 	}
 	v.loadAt(bias)
@@ -200,7 +203,7 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
 // A BaseError is the reason why the addresses of a trace are not located in a file that may have
-// been loaded anywhere: too little shows where.
+// been loaded anywhere: too few return addresses show its load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
@@ -208,7 +211,7 @@ type BaseError struct {
 	More int
 }
 
-// Error returns what the trace shows, and what would show more.
+// Error describes the evidence in the trace, and how to get more.
 func (e *BaseError) Error() string {
 	const instead = "log /proc/self/maps, or give --image FILE@BASE"
 	if e.More == 0 {
@@ -248,7 +251,7 @@ func votersOf(frames []*Frame) (all []voter) {
 	return all
 }
 
-// isReturn reports whether the address of f is where a call returns to, as that of a fault is not.
+// isReturn reports whether f has a return address, unlike the frame of a fault.
 func isReturn(f *Frame) bool {
 	return f.Call == dialect.Return || f.Call == dialect.Adjusted && f.Number != 0
 }
@@ -300,8 +303,8 @@ func (e *election) vote() {
 		v := &e.voters[i]
 		before, tried := len(votes), 0
 		for s := range e.image.code() {
-			// the addresses of the segment with this place in its page, the last not above v.addr:
-			// the program headers are not trusted
+			// the first and last address of the segment at the same offset in a page as v.addr; not
+			// above v.addr, since the program headers are not trusted
 			first, last := s.Addr+(v.addr-s.Addr)&(pageSize-1), min(s.Addr+s.FileSize-1, v.addr)
 			if first < s.Addr || first > last {
 				continue
@@ -310,7 +313,7 @@ func (e *election) vote() {
 			for page := range pages {
 				at := first + page*pageSize
 				if !e.image.isCode(at - 1) {
-					// other addresses at this bias are not in code, either: this says nothing
+					// no code is there, so this address is no evidence about the bias
 					continue
 				}
 				tried++
@@ -344,7 +347,7 @@ type biasRange struct{ low, high uint64 }
 // different returns the number of different load biases in all.
 func different(all []biasRange) (n int) {
 	slices.SortFunc(all, func(a, b biasRange) int { return cmp.Compare(a.low, b.low) })
-	next := uint64(0) // the lowest one that is not counted
+	next := uint64(0) // the lowest load bias that is not counted yet
 	for _, r := range all {
 		if low := max(r.low, next); low <= r.high {
 			n += int((r.high-low)/pageSize) + 1
@@ -377,8 +380,8 @@ func (e *election) winner() (best Inference) {
 	return best
 }
 
-// weigh returns what the frames show about a candidate. Its Bits are negative if an address in the
-// code refutes it.
+// weigh returns the evidence of the frames for a candidate. Its Bits are negative if an address in
+// the code refutes it.
 func (e *election) weigh(c candidate) (in Inference) {
 	in.Bits = -math.Log2(float64(max(e.tried, 1))) - math.Log2(float64(max(e.files, 1)))
 	var voted []uint64
@@ -425,13 +428,12 @@ func (e *election) bitsOf(addr uint64) float64 {
 			return e.voters[i].bits
 		}
 	}
-	return 0 // the work has ended before it voted
+	return 0 // the limit of the work was reached before its vote
 }
 
-// link returns the weight of the call of outer if it leads to the function of inner. The farther
-// the two are from each other, the rarer that is by chance, since most calls lead to near
-// functions: linkBits and linkBitsPerDoubling are below what was measured in libc, gdb and a
-// program of 250 KB.
+// link returns the weight of the call of outer if it leads to the function of inner. By chance this
+// is rarer if the two are far apart, since most calls lead to near functions. linkBits and
+// linkBitsPerDoubling are below the figures measured in libc, gdb and a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bool) {
 	if !e.has(inner, bias) || outer.Number >= 0 && outer.Number != inner.Number+1 {
 		return 0, false

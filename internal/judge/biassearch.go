@@ -12,9 +12,9 @@ import (
 )
 
 // The load bias of a module whose frames have only addresses of the process is found by trying all
-// possible ones: multiples of the page size for which every address is in code. Each call before a
-// return address, and each function that the log names at an address, is a fact for a bias. A bias
-// is accepted if it has more facts than another bias or another file could have by chance.
+// possible biases: multiples of the page size for which every address is in code. Each call before
+// a return address, and each function that the log names at an address, is a fact for a bias. A
+// bias is accepted if it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (
@@ -31,9 +31,10 @@ const (
 	scoreNoCall     = -5
 	scoreTrampoline = 18 // this code occurs once or twice in a megabyte
 	scoreName       = 8  // maximum, for a function of 16 bytes in a page
-	scoreUsual      = 10 // such programs are usually loaded at this bias
+	scoreUsual      = 10 // the usual bias of such programs
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	// lead of the best bias over all others, and over the best of as many wrong ones
+	// lead of the best bias over all others, and over the best score that as many wrong ones reach
+	// by chance
 	scoreMargin = 8
 )
 
@@ -120,8 +121,8 @@ func (t *Trace) search(v *verdict) {
 	}
 }
 
-// sightings returns a hash of the file and the sightings. It is the same for each load address of
-// the file. page is the page of the first sighting.
+// sightings returns a hash of the file and the sightings. It is the same wherever the file is
+// loaded. page is the page of the first sighting.
 func (v *verdict) sightings(page uint64) sum {
 	q := about(v.image)
 	if _, high := v.image.span(); page <= high {

@@ -9,9 +9,10 @@ import (
 
 const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
-// link adds what the call before the address of outer shows about the file of inner, the called
-// frame: in another file the called function is at the address of inner only by chance. A smaller
-// function or a larger file makes that less likely.
+// link weighs the file of inner, the called frame, by the call that ends at outer's return address.
+// If that call leads to the function that contains inner's address, the file is probably the one
+// that ran: another file would have this function there only by chance, which is less likely the
+// smaller the function or the larger the file.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -55,7 +56,7 @@ func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64)
 // callEnd returns the end of the call before addr.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
-		// the only distances of machines with CallTarget, and of producers
+		// the only distances that producers subtract on machines with CallTarget
 		for _, less := range []uint64{1, 2, 4} {
 			if yes, known := m.File.CallEndsAt(addr + less); yes && known {
 				return addr + less

@@ -4,8 +4,8 @@ import "github.com/symfilter/symfilter/internal/object"
 
 // Candidate returns the path of a file that the operator could name for the module of f, which is
 // not located: nothing refutes the file, but nothing proves it. base is the address at which such a
-// file is usually loaded, 0 if the log shows where this one was. path is empty if there is no such
-// file.
+// file is usually loaded, or 0 if only the proof of the file is missing. path is empty if there is
+// no such file.
 func (f *Frame) Candidate() (path string, base uint64) {
 	m := f.Place.Image
 	if m == nil || m.File == nil || m.Given {

@@ -125,8 +125,7 @@ var patchedX86 = []patched{
 }
 
 // relativeToX86 returns the offset of the four bytes of an address relative to the instruction,
-// which begins with a segment prefix. If there is no such address, it returns an offset after all
-// code.
+// which begins with a segment prefix. If there is no such address, it returns len(code).
 func relativeToX86(code []byte) int {
 	at := 1
 	if at < len(code) && code[at]&0xf0 == 0x40 { // REX

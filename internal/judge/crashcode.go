@@ -44,8 +44,8 @@ func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// crashed locates the frame of a crashed process by its listed code. It reports whether there is a
-// listing.
+// crashed locates the frame of a crashed process by the code that the log lists, and reports
+// whether the log lists any.
 func (t *Trace) crashed(f *Frame) bool {
 	c := f.Crash
 	if c == nil || f.Place.Verified != "" {

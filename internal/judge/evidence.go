@@ -8,24 +8,24 @@ const (
 	// a call before the address: true for at most one of 32 places in code, as measured in
 	// libraries and small programs
 	callBits       = 5
-	failureBits    = 6  // a failure among up to 64 frames multiplies the chances of another file by their number
+	failureBits    = 6  // one failure allowed among 64 frames: 2^6 ways to pass by chance
 	symbolBits     = 20 // a symbol at its distance; it outweighs a failure
 	trampolineBits = 18 // this code occurs once or twice in a megabyte
 	proofBits      = 14 // a file that did not run reaches this in one of 16,384 traces
 )
 
 // guessedCalls is the number of return addresses after a call that prove a file found only by its
-// name. No address may refute it.
+// name, if no address refutes the file.
 const guessedCalls = 4
 
 // unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
-// calls could link to its neighbours in the same file, but do not: see [check.link].
-// unlinkedFaultCalls is that number if the frame does not follow a call either, as at a fault.
+// no call links to a neighbouring frame in the same file, although the file would show such a call:
+// see [check.link]. unlinkedFaultCalls replaces it if the frame's address does not follow a call
+// either, as at a fault.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
-// youngerCalls is the number of return addresses after a call, and youngerLinks the number of
-// frames that such a call leads to, which a stack needs in a file that was changed after the log
-// was written.
+// A stack in a file that was changed after the log was written needs youngerCalls return addresses
+// after a call, and youngerLinks frames that such a call leads to.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind
@@ -35,7 +35,7 @@ type Evidence struct {
 	Called []uint64 `json:"called,omitempty"` // addresses with a call before them
 	// return addresses without a call before them, and addresses outside the code
 	Failed []uint64 `json:"failed,omitempty"`
-	// address of a stack's last frame outside the code, which does not count
+	// address of a stack's last frame, if it is outside the code; it does not count as failed
 	Stray uint64 `json:"stray,omitempty"`
 	// number of Failed frames at which the file has different code
 	Contradicted int `json:"contradicted,omitempty"`
@@ -44,7 +44,7 @@ type Evidence struct {
 	Trampolines int `json:"trampolines,omitempty"`
 	// frames reached by a call in the same file
 	Links int `json:"links,omitempty"`
-	// bits of frames in the function that they name, or that the next frame calls
+	// most bits of one frame in the function that it names, or that the next frame calls
 	Linked int `json:"linked,omitempty"`
 }
 

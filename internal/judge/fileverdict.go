@@ -31,7 +31,7 @@ type verdict struct {
 
 	voted     int       // return addresses of the last inference of the bias
 	inferred  bool      // calls have shown bias
-	inference Inference // its result
+	inference Inference // evidence of the calls for bias
 
 	weighed [readings]weighing // of the frames of kind Offsetted, by reading
 	reading reading            // the reading of their numbers
@@ -87,7 +87,8 @@ func keyOf(f *dialect.Frame) moduleKey {
 	return key
 }
 
-// verdictOfModule is like verdictFor, for the module of f, which p has if it is not nil.
+// verdictOfModule is verdictFor with the file for the module of f. p is the mapping of that module
+// in its process, or nil.
 func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}}
@@ -149,9 +150,8 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 }
 
 // runtime returns the address in the file for a frame with an address in the process, whose symbol
-// is one of syms. The symbol takes precedence over the bias, which another process that writes to
-// the same log may have. If the distance from the symbol is not a whole number of pages, the file
-// did not run.
+// is one of syms. The symbol takes precedence over the bias, which may be that of another process
+// in the same log. If no symbol gives a bias of whole pages, the file did not run.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		switch {
@@ -182,8 +182,8 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	return 0, ErrManySym
 }
 
-// judgeGiven refutes v, a file that the operator has named, if the trace has return addresses but
-// none follows a call.
+// judgeGiven refutes v, a file that the operator has named, if the trace has return addresses, but
+// none follows a call and no frame agrees with a symbol.
 func (v *verdict) judgeGiven() {
 	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall

@@ -20,7 +20,8 @@ type check struct {
 	// the previous frame may be a trampoline; its file is missing or not proved
 	mayFault  bool
 	noLibrary bool // that file is missing
-	// therefore the address, which follows no call, is exact if the file is proved
+	// mayFault and noLibrary are set, and the address follows no call: it is exact if the file is
+	// proved
 	faults     bool
 	trampoline bool // the frame is in a signal trampoline, to which a signal handler returns
 	// the address is outside the code, which is normal for the last frame of a frame-pointer
@@ -39,7 +40,8 @@ type check struct {
 	known   bool // follows is known
 	signal  bool // the next frame was interrupted by a signal
 
-	// the call to the frame leads to its function, or its own call to the previous frame's function
+	// the call of the frame's caller leads to its function, or its own call to the function of the
+	// frame that it called
 	linked  bool
 	astray  bool // one of these calls leads to another function
 	beside  bool // there is such a call, in the same file
@@ -279,14 +281,14 @@ func (c *check) agree() {
 	c.here.Symbols++
 }
 
-// weigh adds the bits of a fact. Only the greatest of these counts for a file.
+// weigh notes a fact with this weight in bits. Only the heaviest such fact counts for a file.
 func (c *check) weigh(bits int) {
 	c.of.all.Linked = max(c.of.all.Linked, bits)
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
-// stray notes that the file has no code at the address. Once, the last frame of a stack counts
-// neither for nor against the file: then calls before the other frames have to prove it.
+// stray notes that the file has no code at the address. The first such address that is the last
+// frame of a stack is not a failure: then calls before the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -301,8 +303,8 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol or code; other frames do not
-// matter.
+// agreesAlone reports whether the file has the frame's own symbol or code, which counts even if
+// other frames prove nothing.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
 }
@@ -313,7 +315,7 @@ func (c *check) contradict() {
 	c.here.Contradicted++
 }
 
-// located reports whether the code of the frame was found.
+// located reports whether the frame has a file, and no check has failed.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
 // identifies reports whether the file has the build ID in the log.
@@ -361,14 +363,13 @@ func withoutModule(f *Frame) error {
 // hasID reports whether the log has the build ID of f's module.
 func (f *Frame) hasID() bool { return !f.ID.IsZero() || f.Prefix.Len() >= sureID }
 
-// isBuildOf reports whether v's file has the build ID that the log has for f, or replaces the file
-// with that ID.
+// isBuildOf reports whether the build ID that the log has for f identifies v's file.
 func (v *verdict) isBuildOf(f *Frame) bool {
 	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
 }
 
-// failure returns why f is not located although the log has the build ID of the file; nil if there
-// is no reason.
+// failure returns a reason why f is not located that applies even if the log has the build ID of
+// the file; nil if there is none.
 func (c *check) failure(f *Frame) error {
 	v := c.of
 	switch {
@@ -395,7 +396,7 @@ func (c *check) proof(f *Frame) (verified string, err error) {
 	case IsOtherProgram(v.refuted):
 		return "", v.refuted
 	case c.isRefuted() && v.refuted == ErrCode:
-		return "", ErrCode // the reports have the last reason
+		return "", ErrCode // more specific than ErrRefuted
 	case c.isRefuted():
 		return "", ErrRefuted
 	case v.image.Guessed && !v.proved:
@@ -426,8 +427,9 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call leads to f or from it, though one could. Footnotes list
-// each address of many stacks once: there, the next address is not a caller.
+// isUnconnected reports whether no call links f to a neighbouring frame, although one should, and
+// too few other calls prove the file. Footnotes list each address of many stacks once: there, the
+// next address is not a caller.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

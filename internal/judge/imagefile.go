@@ -42,13 +42,13 @@ type Image struct {
 	// file at a path: see guessedCalls.
 	Guessed bool
 
-	// Debug, which may be nil, calls examine with the separate debug file of a file with a build ID
-	// while that is open: a stripped file lacks the names of most functions. It does not call it if
-	// there is none at the moment.
+	// Debug, which may be nil, opens the separate debug file, calls examine with it, and closes it:
+	// a stripped file lacks the names of most functions. It does not call examine if the debug file
+	// cannot be used at the moment.
 	Debug func(examine Examination)
 
 	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits; empty if the
-	// file cannot be read. Forced is set if no evidence in the log refutes the file.
+	// file cannot be read. Forced is set if evidence in the log must not refute the file.
 	Hash   func() string
 	Forced bool
 
@@ -213,7 +213,7 @@ func (m *Image) isTrampoline(addr uint64) bool {
 	return code != "" && bytes.HasPrefix(m.File.Loaded(addr), []byte(code))
 }
 
-// symbolAt reports whether the file has a symbol of this name that is offset bytes before addr.
+// symbolAt reports whether the file has a symbol named s.Name that is s.Offset bytes before addr.
 // known is false if it has no symbol of the name.
 func (m *Image) symbolAt(s dialect.Symbol, addr uint64) (yes, known bool) {
 	for _, sym := range m.symbols(s.Name) {
@@ -277,8 +277,8 @@ func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	return file.SymbolsNamed(name)
 }
 
-// visitedSymbols is symbols for a file that is open only during a visit. Their names are invalid
-// afterwards.
+// visitedSymbols is symbols for a file that is open only during a visit. It returns them without
+// their names, which are invalid after the visit.
 func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
 	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
 	for i := range all {

@@ -80,7 +80,7 @@ const sureID = 8
 
 const maxModules = 1024 // modules in a trace; further ones stay unresolved
 
-// Costs in steps of work that is not counted step by step.
+// Costs, in steps, of work that is not counted step by step.
 const (
 	stepsPerFrame    = 10  // judging a frame in a known module
 	stepsPerModule   = 200 // finding the file of a module that an earlier trace has opened
@@ -176,7 +176,7 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow transfers what before, the check of the previous frame, shows about f.
+// follow sets the fields of f's check that depend on before, the check of the previous frame.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -310,7 +310,8 @@ func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	t.askProcess(f, facts)
 }
 
-// complete sets the build ID of f's module, of which the log has only the first bytes.
+// complete sets the build ID of f's module to the known ID that begins with prefix, if there is
+// one.
 func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	if prefix.IsZero() || !f.ID.IsZero() {
 		return

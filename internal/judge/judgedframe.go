@@ -43,7 +43,7 @@ const (
 	ByCall    = "call"     // in the file, the return address follows a call
 	ByCode    = "code"     // the file has the code that the log lists around the address
 	ByProcess = "process"  // the process has mapped the file at the address
-	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
+	ByPath    = "path"     // not checked; other frames prove the file, or the operator names it
 )
 
 // PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the

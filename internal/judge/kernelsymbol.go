@@ -96,7 +96,7 @@ func (t *Trace) rememberPlace(f *Frame) {
 		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
 	}
 	if err := f.Place.Err; (err == ErrSize || err == ErrCode || err == ErrRefuted) && !k.refuted {
-		clear(k.places) // the places in it were not certain either
+		clear(k.places) // earlier places in that file were not certain either
 		k.refuted = true
 	}
 	k.places[f.Key] = f.Place
@@ -203,10 +203,10 @@ func sizedIn(file *object.File, s *dialect.Symbol, all []object.Symbol) (found s
 	return found
 }
 
-// isOfSize reports whether sym may be the function of a kernel that is followed by the next one
-// after size bytes. unsure is set if that proves nothing. For the last function of a section any
-// size is possible: the file does not show which section follows. The kernel may have omitted the
-// next symbol of the file, a label, so that a later one is the next.
+// isOfSize reports whether the kernel's next symbol may follow sym after size bytes, which the
+// kernel logs as the size of the function. unsure is set if a match proves nothing. For the last
+// function of a section any size is possible: the file does not show which section follows. The
+// kernel may have omitted the next symbol of the file, a label, so that a later one is the next.
 func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, unsure bool) {
 	if !file.ExecCovers(sym.Addr) {
 		return false, false

@@ -22,8 +22,8 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	return dialect.Either
 }
 
-// espRust returns the kind of an address in a frame of esp-backtrace, which is the address of the
-// call to which the frame returns.
+// espRust returns the kind of the address in a frame of esp-backtrace, which subtracts espRustLess
+// bytes from return addresses, dialect.ESPLess on Xtensa. It adds them again if a call ends there.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {

@@ -78,7 +78,8 @@ func (t *Trace) searchBiases(frames []*Frame) {
 	}
 }
 
-// biasBy returns the load bias of m according to f, or a map around it.
+// biasBy returns the load bias of m according to the file, to a map or a module in the log, or to
+// f's own numbers.
 func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	if bias, ok = m.knownBias(); ok {
 		return bias, true
@@ -113,7 +114,8 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 }
 
 // isOf reports whether a mapping that covers the address of f belongs to f's module, whose file is
-// m: the mapping may be another process's. Links to libraries and versions in names differ.
+// m: the mapping may be another process's. Names are compared without versions, which links to
+// libraries omit.
 func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
 	name := Stem(path.Base(entry.Path))
 	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))

@@ -41,9 +41,8 @@ func (t *Trace) askProcess(f *Frame, facts *dialect.Facts) {
 	f.live, f.ID = m, m.ID
 }
 
-// has reports whether f may be in the mapped file. The number in the line must be that of its
-// address in this mapping; if the line has no other number, the name of its module must be the
-// file's.
+// has reports whether f may be in the mapped file. If the line has a number besides the address,
+// the number must agree with the mapping; otherwise the module's name must be the file's.
 func (m *ProcessMap) has(f *Frame) bool {
 	switch {
 	case f.Module == "" && f.Kind == dialect.Runtime:

@@ -95,8 +95,8 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	}
 }
 
-// choose sets the reading. It prefers that of newer versions unless more frames refute it than
-// support it: other programs correct addresses that need no correction, and make them wrong.
+// choose sets the reading. It prefers asVaddr, for newer versions, if no frame refutes it or more
+// frames support it than refute it: a correction would make right addresses wrong.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {

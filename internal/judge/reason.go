@@ -40,7 +40,7 @@ var (
 	ErrSigned    = errors.New("the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)")
 )
 
-// A SeveralError is the reason why an address is not located that is in two files.
+// A SeveralError is the reason why an address that is in two files is not located.
 type SeveralError struct{ First, Second string }
 
 // Error returns the paths, and what to do.
@@ -51,7 +51,7 @@ func (e *SeveralError) Error() string {
 // ErrBudget is the reason why a frame is not located if its file was not searched.
 var ErrBudget = errors.New("the file was not searched, because the backtraces of the log have taken the time that it allows (0.4 s for each MiB, and 0.2 s); log /proc/self/maps or build IDs, or give --image FILE@BASE, so that there is nothing to search")
 
-// neverLocated returns why f is never located, with any log; nil if it may be.
+// neverLocated returns why f cannot be located, whatever else the log has; nil if it may be.
 func neverLocated(f *Frame) error {
 	if f.Unread != nil {
 		return f.Unread

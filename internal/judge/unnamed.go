@@ -77,9 +77,9 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	return all
 }
 
-// covering returns the verdict of the only file that has the address of f. It returns nil if
-// several have it, since only one of them can have its base in this process. If none has it, it
-// returns of, and the reason if there is one for all such addresses.
+// covering returns the verdict of the only file that has the address of f. If several files have
+// it, covering returns nil and a SeveralError, since only one of them can be loaded there. If none
+// has it, covering returns of, and a reason if one applies to all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
 	var several *SeveralError
@@ -106,7 +106,7 @@ func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 
 // unnamedVerdict returns the verdict on m, a file that may contain the addresses of frames without
 // a module. If a frame names a module at the same path, it returns the verdict on that module. It
-// returns nil if there are too many.
+// returns nil if the trace has too many modules.
 func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
 		v.unnamed = m.Path
@@ -141,8 +141,8 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	}
 }
 
-// mayHave reports whether the addresses of frames may be in v's file: all but one of them follow a
-// call.
+// mayHave reports whether the addresses of frames may be in v's file: at least one follows a call,
+// and at most one does not.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {
