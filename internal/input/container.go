@@ -260,8 +260,8 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 	return append(append(dst, p.tail...), '\n')
 }
 
-// unfinishedDocker checks the end of each line's text. hint is its distance from the end of the
-// line before, which is usually the same.
+// unfinishedDocker checks the end of each line's text. hint is the distance of that end from the
+// line end in the previous line, which is usually the same.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {

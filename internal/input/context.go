@@ -105,8 +105,8 @@ func (w *Writer) ProcessesChanged() bool {
 }
 
 // Remember gives a new Writer, to which nothing was written yet, the processes of an earlier input,
-// from a context by AppendProcesses. The context is used once the format is known, and has no
-// effect on an input without processes. Errors are as in [filter.Filter.Restore].
+// from a context that AppendProcesses made. The context is used once the format is known, and has
+// no effect on an input without processes. Errors are as in [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err
@@ -118,14 +118,14 @@ func (w *Writer) Remember(context []byte) error {
 // remember gives a new translator the processes of an earlier input.
 func (w *Writer) remember() {
 	if p := w.processes(); p != nil && len(w.earlier) > 0 {
-		p.Restore(w.earlier) // cannot fail: Remember has checked it
+		p.Restore(w.earlier) // Remember has checked the processes; unusable facts are left out
 	}
 	w.earlier = nil
 }
 
-// Restore sets the state of a new Writer, to which nothing was written yet, to a context of
-// AppendContext. The error wraps one of package checkpoint: the context is torn, damaged or from
-// another version. After an error the Writer must not be used.
+// Restore restores the state from a context that AppendContext made. The Writer must be new:
+// nothing was written to it yet. The error wraps an error of package checkpoint: the context is
+// torn, damaged or from another version. After an error the Writer must not be used.
 func (w *Writer) Restore(context []byte) error {
 	inner, err := w.restore(context)
 	if err != nil {
@@ -253,8 +253,8 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 	return checkpoint.Append(dst, s)
 }
 
-// Restore sets the state of a new Envelope, to which nothing was written yet, to a context of
-// AppendContext. After an error neither the Envelope nor its filter may be used.
+// Restore restores the state from a context that AppendContext made. The Envelope must be new:
+// nothing was written to it yet. After an error neither the Envelope nor its filter may be used.
 func (e *Envelope) Restore(context []byte) error {
 	var s envelopeContext
 	err := checkpoint.Decode(context, &s)
@@ -327,8 +327,8 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 	return e.restoreSeal(l, len(l.parts) > 0)
 }
 
-// restoreRecord restores a record. For each field whose output has begun, ends has an offset in the
-// output.
+// restoreRecord restores a record. ends has the end of the output so far of each field whose output
+// has begun.
 func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 	fields, ok := []field(nil), false
 	if e.c.open == nil {

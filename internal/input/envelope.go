@@ -13,14 +13,15 @@ import (
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
-// An Envelope filters the log of a container, in the format of the Container Runtime Interface or
-// of Docker's driver json-file: the filter gets the lines that the container printed, and each line
-// of the output gets the envelope of its input line. Unchanged lines, and lines without an
-// envelope, are printed byte for byte.
+// An Envelope filters a log whose texts have envelopes: the log of a container (Container Runtime
+// Interface, or Docker's driver json-file), lines of JSON, or a journal. The filter gets the texts
+// without envelopes, such as the lines that the container printed, and each line of the output gets
+// the envelope of its input line. Unchanged lines, and lines without an envelope, are printed byte
+// for byte.
 //
-// Both formats cut long lines, and CRI also cuts lines that are not finished yet. Parts that may
-// contain an element are joined, separately for the container's two streams, and printed when the
-// line is whole. Other parts are printed at once.
+// Both formats of containers cut long lines, and CRI also cuts lines that are not finished yet.
+// Parts that may contain an element are joined, separately for the container's two streams, and
+// printed when the line is whole. Other parts are printed at once.
 type Envelope struct {
 	format Format
 	docker bool // the format is Docker's
@@ -89,10 +90,10 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// NewEnvelope returns an Envelope for logs of the format, CRI or Docker. It filters them with a
-// Filter with the options o, and writes to w. Objects have the envelopes as members. A Printer in o
-// gets the text of the container's lines, and its output has no envelopes. One goroutine at a time
-// may use an Envelope.
+// NewEnvelope returns an Envelope for logs of the format: CRI, Docker, JSON or Journal. It filters
+// them with a Filter with the options o, and writes to w. Output as JSON has the envelopes as
+// members of its objects. A Printer in o gets the texts, and its output has no envelopes. One
+// goroutine at a time may use an Envelope.
 //
 // fields are the members of JSON lines whose strings are filtered, in the form of [DefaultFields],
 // which are used if fields is empty.
@@ -488,8 +489,9 @@ func (e *Envelope) join(s *stream) {
 	e.filterLine(&l)
 }
 
-// passOn prints, unchanged, parts that were held because they end with a brace or an ESC. It is
-// called before a line of another stream, so that lines without markup keep their order.
+// passOn prints the held parts of streams other than but, unchanged, if they have no mark: they
+// were held because they end with a brace or an ESC. It is called before a line of another stream,
+// so that lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]

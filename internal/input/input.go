@@ -1,8 +1,8 @@
 // Package input recognises the format of an input, and passes the input to the translator for that
 // format.
 //
-// Its first lines identify a format; in doubt, it is markup. A compressed input (gzip, zstd, xz,
-// bzip2) is unpacked, and UTF-16 with a byte order mark is converted to UTF-8.
+// The first lines of an input identify its format; in doubt, it is markup. A compressed input
+// (gzip, zstd, xz, bzip2) is unpacked, and UTF-16 with a byte order mark is converted to UTF-8.
 //
 // Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text.
 // It is removed before filtering, and added to the output again, so that every record stays valid.
@@ -41,9 +41,9 @@ func Names() []string {
 
 func (f Format) String() string { return Names()[f] }
 
-// Plain returns a reader of the contents of r: unpacked if r is compressed, in UTF-8 if it is
-// UTF-16. Damage is an error of the reader. The memory for unpacking is taken from memory until
-// done is called.
+// Plain returns a reader of the contents of r: unpacked if r is compressed, and in UTF-8 if they
+// are UTF-16. At damage, the reader returns an error. The memory for unpacking is held until done
+// is called.
 func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), err error) {
 	z, done, err := Unpacked(r, memory)
 	if err != nil {
@@ -57,8 +57,8 @@ func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), er
 }
 
 // Unpacked returns a reader of the bytes of r, unpacked if r is compressed, including bytes after
-// the compressed data. Damage is an error of the reader. The memory for unpacking is held until
-// done is called.
+// the compressed data. At damage, the reader returns an error. The memory for unpacking is held
+// until done is called.
 func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)

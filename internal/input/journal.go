@@ -89,8 +89,8 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, whose first had bytes are in c.tail. data ends within a field whose value
-// has size bytes if it is binary.
+// unfinished keeps data, or returns it as a part if the entry is too long. The first had bytes of
+// data are in c.tail. data ends within a field whose value has size bytes if it is binary.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {

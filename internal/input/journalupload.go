@@ -27,7 +27,7 @@ var uploadFields = []string{
 // needs. It skips other fields, such as the memory of a program in COREDUMP. The zero value is for
 // a new upload. One goroutine at a time may use it.
 type JournalEntries struct {
-	Cut int64 // bytes of messages that were omitted because an entry has too many
+	Cut int64 // bytes of messages that were omitted because a message or an entry is too long
 
 	entry []byte // the kept fields of the current entry
 	has   bool   // the entry has a message

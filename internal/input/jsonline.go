@@ -35,8 +35,8 @@ type jsonScan struct {
 
 // jsonFields appends the values in a line that must be filtered to fields, in order, with their
 // text in buf. It returns false if the line is not a JSON object. A line without any of the
-// members, and a MongoDB line with a backtrace, is one field. A line that is nested too deeply has
-// no field.
+// members, and a MongoDB line with a backtrace, is one field. A line that is nested too deeply is
+// one field with the text notFiltered.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	return s.found(buf)

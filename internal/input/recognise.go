@@ -120,7 +120,7 @@ func isHeader(line []byte, cut bool) string {
 	for _, key := range keysOfCallgrind {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok && len(rest) > 0 && rest[0] == ':' {
 			if (key == "events" || key == "version") && len(bytes.TrimSpace(rest[1:])) == 0 && !cut {
-				continue // without an event, or a paragraph of a log
+				continue // a profile has an event and a version; a log may have such a heading
 			}
 			return key
 		}

@@ -34,7 +34,7 @@ const (
 // notFiltered is the text of a wholeLine that is printed unchanged.
 const notFiltered = "{}"
 
-// ended reports whether the text ends with a line end. If not, its output has one more.
+// ended reports whether the text ends with a line end. If not, its output has one line end more.
 func (f *field) ended() bool { return bytes.HasSuffix(f.text, newline) }
 
 // lines returns the number of lines of the text.
@@ -75,8 +75,8 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
 }
 
-// jsonFields is the function jsonFields for e. A line that is one field gets no new elements,
-// because it has no place for modules: the filter reads only the elements in the line.
+// jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
+// filtered only if it has elements: it has no place for the modules of new ones.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {

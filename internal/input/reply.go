@@ -49,7 +49,8 @@ const noChange = "{}\n"
 
 // NewReply returns a Reply that filters with the options o, and writes to w. keys are the members
 // whose values name the process of a line, and fields the members that are filtered; both have the
-// form of [DefaultFields], which are used if fields is empty. Options for output have no effect.
+// form of [DefaultFields]. If fields is empty, DefaultFields are used. Options for output have no
+// effect.
 func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 	r := &Reply{w: w, names: fields, keys: keyReader{names: keys}, cut: lines.Cutter{Max: maxLine}}
 	if len(fields) == 0 {

@@ -191,8 +191,8 @@ func (s *sealer) begin(l *seal) {
 }
 
 // end ends the current line. done is the number of lines that the filter does not hold back as a
-// backtrace; module is the number of the module line that it holds, or 0. This is the current line,
-// or an earlier one into which it may have merged.
+// backtrace; module is the number of the module line that it holds, or 0. The module line is the
+// current line, or an earlier one into which the current line may have merged.
 func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil
@@ -302,8 +302,8 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// clone returns a copy that shares no bytes with the log's block. Without raw it has only the
-// fields for printing changed lines.
+// clone returns a copy that shares no bytes with the log's block. If raw is not set, it lacks text
+// and input lines, unless l is a record: they are needed only to print unchanged lines.
 func (l *seal) clone(raw bool) *seal {
 	c := *l
 	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil

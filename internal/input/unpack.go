@@ -127,8 +127,8 @@ func (u *unpacker) with(do func(*Writer) error) error {
 	return do(u.w)
 }
 
-// pending returns the result of is for the Writer, or true if the Writer may still receive bytes
-// that are not unpacked yet.
+// pending reports whether is returns true for the Writer, or some written bytes are not unpacked
+// yet.
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -147,7 +147,8 @@ func (d *utf16Decoder) textOf(kept []byte) int {
 	return -1
 }
 
-// hasLines reports whether b has line ends, but fewer than a word in Gurmukhi: U+0A15 to U+0A7E.
+// hasLines reports whether b has line ends, but in less than half of its bytes: in UTF-16 each
+// letter of Gurmukhi, U+0A15 to U+0A7E, has the byte of a line end.
 func hasLines(b []byte) bool { n := bytes.Count(b, newline); return n > 0 && 2*n < len(b) }
 
 // isText reports whether the kept bytes may be UTF-8 text.
