@@ -108,7 +108,7 @@ func (b *breaker) breakBefore(part []byte) {
 	shown := len(bytes.TrimRight(b.dst[b.start:], " "))
 	b.dst = sgr.AppendTransition(b.dst[:b.start+shown], b.state, sgr.State{})
 	b.dst = append(append(b.dst, newline...), spaces[:in]...)
-	if !bytes.HasPrefix(part, []byte("\x1b[0")) { // which begins with a reset
+	if !bytes.HasPrefix(part, []byte("\x1b[0")) { // a reset would end the colours at once
 		b.dst = sgr.AppendTransition(b.dst, sgr.State{}, b.state)
 	}
 	b.append(part, in+n)
@@ -198,7 +198,7 @@ func sequence(b []byte) int {
 }
 
 // runeWidth returns the number of columns of a printable rune on terminals: the wide ranges are
-// those of East Asian Width in Unicode, without rare ones.
+// from Unicode's East Asian Width, without rare ones.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:

@@ -174,7 +174,7 @@ func (k *Display) EndLine(buf []byte) []byte {
 	return buf
 }
 
-// textIndent is the indentation in columns of further lines without a frame at their start.
+// textIndent is the indentation in columns of the further lines of a line without a frame.
 const textIndent = 4
 
 // BeginLine begins the next line of output for the same line of the log at the offset at, after the

@@ -68,8 +68,9 @@ func (l *Display) Held() int {
 	return len(l.fold.text)
 }
 
-// Print appends the lines of output in buf, which ends with eol, for a line of the log, except for
-// those that it holds back. continues means that another part of the line of the log follows.
+// Print appends the lines of output in buf for a line of the log, except for lines that it holds
+// back. The end of the last line is not in buf, but is eol. line is the number of the line in the
+// log. continues means that another part of the line of the log follows.
 func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	if !l.Fold {
 		l.Forget()
@@ -90,8 +91,7 @@ func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte
 	return dst
 }
 
-// printPart appends a line of output, or holds it back. text includes the line end unless it ends
-// with eol's.
+// printPart appends a line of output, or holds it back. Its line end is in text, or is eol.
 func (l *Display) printPart(dst, text, eol []byte, line int64, fr *FoldFrame) []byte {
 	k := &l.fold
 	switch {

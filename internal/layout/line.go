@@ -67,8 +67,7 @@ func (l *Line) NextLine(eol []byte) {
 	l.Display.BeginLine(len(l.Buf))
 }
 
-// Pen changes the colour of the output. If colours are not followed, it does nothing; then only
-// LogToken, and callers that append text without colours directly, need to handle that.
+// Pen changes the colour of the output, if colours are followed.
 func (l *Line) Pen(to sgr.State) {
 	if l.Colors == Followed {
 		l.penTo(to)
@@ -143,7 +142,7 @@ func WithoutColor(b []byte) []byte {
 	for t, ok := s.Next(); ok; t, ok = s.Next() {
 		if t.Kind == markup.Elem {
 			l.LogBytes(t.Raw[:len(markupOpen)])
-			// the text is not an element without its braces, so colours in it are found
+			// without its braces the text is not an element, so LogBytes interprets its colours
 			l.LogBytes(t.Raw[len(markupOpen):])
 		} else {
 			l.LogToken(&t)

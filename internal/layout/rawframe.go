@@ -112,9 +112,9 @@ func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	}
 }
 
-// Ended returns the end of the colour sequences at the start of a line if the last of them resets
-// all colours before any text: they end the colour of the line before, and must not be repeated on
-// added lines.
+// Ended returns the length of the colour sequences at the start of a line if the last of them
+// resets all colours, otherwise 0. They end the colour of the previous line, and must not be
+// repeated on added lines.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {

@@ -105,9 +105,9 @@ func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	return again
 }
 
-// Below appends the source line at a frame's line and column, with a mark, below the frame. Each
-// line of output follows eol, and the text that begin appends, which is the text before the frame;
-// end ends it.
+// Below appends a source line below a frame. The frame's own line has a caret below the column,
+// other lines are dim. Each line of output follows eol and a call of begin, which appends the text
+// before the frame; a call of end follows the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)
