@@ -22,7 +22,7 @@ type Answer struct {
 	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
 	// why the frames are missing; nil if the file has none for the address
 	Err     error
-	Pending bool      // the debug file is still being looked for
+	Pending bool      // the debug file is still being searched for
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set
 	Until   time.Time // a later lookup may give better Frames; zero if they are final
 }
@@ -45,7 +45,7 @@ func newAsker(o *Options, p *Patience) *Asker {
 
 // patienceOf returns the Patience of a *filter.Filter, or nil for any other f.
 func patienceOf(f io.Writer) *Patience {
-	if access.Filter == nil { // no program without the filter's package has one
+	if access.Filter == nil { // the program does not import the filter's package
 		return nil
 	}
 	if of, ok := access.Filter(f).(interface{ Patience() *Patience }); ok {
@@ -74,8 +74,9 @@ func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 }
 
 // Frames appends the frames at the module-relative address rel of f to dst. It waits while the
-// debug file is being looked for, at most as long as the Patience allows. After that the Answer
-// holds the symbols of a file at hand, or ErrPending. The frames are valid until dst is reused.
+// debug file is being searched for, at most as long as the Patience allows. After that the Answer
+// has names from the symbols of a file on this machine, or ErrPending. The frames are valid until
+// dst is reused.
 func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
@@ -105,8 +106,8 @@ func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error
 	return v, err
 }
 
-// await calls ask with a context that has ended, and, if f's debug file is still being looked for,
-// once more with the time that remains for f.
+// await calls ask with a context that has ended, and, if f's debug file is still being searched
+// for, once more with the time that remains for f.
 func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context) error) {
 	a.Prefetch(f)
 	if !errors.Is(ask(a.expired), symbolize.ErrPending) {

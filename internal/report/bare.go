@@ -2,7 +2,7 @@ package report
 
 import "strings"
 
-// BareName returns the name that the declaration of a function has, from its demangled one: without
+// BareName returns the name of a function as in its declaration, from the demangled name: without
 // scopes, parameters and the type of the result, but with the arguments of a template.
 //
 //	std::vector<int>::size() const    size

@@ -9,8 +9,8 @@ import (
 // equals the symbolizer's default.
 const DefaultMaxMemory = 512 << 20
 
-// ledgerStep is how many bytes a Budget takes from its Ledger at a time, so that a table of small
-// entries does not ask for each.
+// ledgerStep is the number of bytes that a Budget takes from its Ledger at a time, so that not
+// every small entry of a table needs a call.
 const ledgerStep = 1 << 20
 
 // A Ledger grants memory from a budget that others share: see [symbolize.ReportOptions]. The
@@ -37,7 +37,7 @@ type Budget struct {
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
 
 // BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget
-// of DefaultMaxMemory for one report, for which memory, which may be nil, must grant each byte.
+// of DefaultMaxMemory for one report, with memory, which may be nil, as its ledger.
 func BudgetOf(memory Ledger) *Budget {
 	if b, ok := memory.(*Budget); ok {
 		return b
@@ -74,7 +74,7 @@ func (b *Budget) covers(used int64) bool {
 // Take reports whether n more bytes are granted.
 func (b *Budget) Take(n int64) bool { return b.take(n, 0) }
 
-// take is Take if spare bytes are left after that.
+// take is Take, but it also fails if fewer than spare bytes would be left.
 func (b *Budget) take(n, spare int64) bool {
 	used := b.used.Add(n)
 	if used > b.most-spare || !b.covers(used) {
@@ -110,8 +110,8 @@ func NewShare(memory Ledger) Share { return Share{Budget: BudgetOf(memory)} }
 // Taken returns the size of the Share, in bytes.
 func (s *Share) Taken() int64 { return s.taken }
 
-// Take adds n bytes to the Share, and reports true, if the Budget has them and keeps spare bytes
-// after that.
+// Take adds n bytes to the Share if the Budget has them and keeps spare bytes after that. It
+// reports whether it has added them.
 func (s *Share) Take(n, spare int64) bool {
 	if !s.Budget.take(n, spare) {
 		return false

@@ -69,8 +69,8 @@ type Object struct {
 	awaited *Awaited      // nil until its debug file is searched for
 }
 
-// NewObjects returns the Objects of a report. At most the first most files are opened. If keep is
-// set, the files stay open until Close.
+// NewObjects returns the Objects of a report. Files after the first most ones are not opened. If
+// keep is set, the files stay open until Close.
 func NewObjects(o *Options, most int, keep bool) *Objects {
 	return &Objects{o: o, most: most, keep: keep}
 }
@@ -145,7 +145,7 @@ func (all *Objects) Named(name string) *Object {
 }
 
 // Changed checks at most most files of the current report, chosen at random if there are more. It
-// reports whether one was replaced, or has appeared since it was looked for.
+// reports whether one was replaced, or has appeared since it was searched for.
 func (all *Objects) Changed(most int) bool {
 	for _, f := range all.all {
 		if f.turn != all.turn {
@@ -318,7 +318,7 @@ var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist
 type Files struct{}
 
 // Find returns the file at q.Name, if q has no ID and q.Name is the absolute path of a regular
-// file, in the state that the name has.
+// file, in the state that q.Name includes, if any.
 func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	path, state, stated := strings.Cut(q.Name, symbolize.StateMark)
 	if !q.ID.IsZero() || !filepath.IsAbs(path) {

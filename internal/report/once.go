@@ -3,8 +3,8 @@ package report
 // maxOnce bounds the messages that a Once remembers.
 const maxOnce = 1 << 10
 
-// A Once passes each different message to To, if that is set, once: the first maxOnce of them. One
-// goroutine at a time may use it.
+// A Once passes each different message to To once, up to maxOnce messages. If To is nil, it passes
+// none. One goroutine at a time may use it.
 type Once struct {
 	To   func(message string)
 	told map[string]bool

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// atHand is how long a line may wait for a file on this machine after the lines of its block have
-// used up their wait: finding a file takes some milliseconds.
+// atHand is the time that a line may wait for a file on this machine after its block has used up
+// the common wait: finding a file takes some milliseconds.
 const atHand = 100 * time.Millisecond
 
 // maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
@@ -21,9 +21,9 @@ const maxAwaited = 65536
 // Patience tracks how long one input may still wait for debug files. The time of a build ID starts
 // with the first line that names it, so missing files share one wait.
 //
-// After a wait in vain nothing waits for servers until one of the awaited files is found or known
-// not to exist. A server that hangs thus delays an input once, however many modules it has. Files
-// on this machine are still waited for, until such a wait is in vain, too.
+// After a wait without success, nothing waits for servers until one of the awaited files is found
+// or known not to exist. A server that hangs thus delays an input once, however many modules it
+// has. Waits for files on this machine continue until such a wait also has no success.
 //
 // The zero value never waits. One goroutine at a time may use a Patience.
 type Patience struct {
@@ -35,7 +35,7 @@ type Patience struct {
 	// of Local and Servers at most
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
-	Until     time.Time       // nothing is waited for from then on; zero: no bound
+	Until     time.Time       // waits end at this time; zero: no bound
 
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
@@ -128,7 +128,8 @@ func (p *Patience) addPause(begin time.Time, d time.Duration) {
 }
 
 // Await calls ask, if time for the file of a is left, with a context that ends with that time. l is
-// a location in the file. If the error of ask wraps [symbolize.ErrPending], the wait was in vain.
+// a location in the file. If the error of ask wraps [symbolize.ErrPending], the wait had no
+// success.
 func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Context) error) {
 	a.pending = true
 	now := time.Now()
@@ -166,14 +167,14 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	}
 }
 
-// An awaiter waits until a file was looked for everywhere but on servers.
+// An awaiter waits until the search for a file has ended everywhere except on servers.
 type awaiter interface {
 	AwaitLocal(ctx context.Context, l symbolize.Location)
 }
 
-// awaitLocal calls ask when the file of l has been looked for on this machine, and once more when a
-// file that was found there has been inflated. Either wait ends with ctx. ask waits for servers
-// until a time, which may be over.
+// awaitLocal calls ask when the search on this machine for the file of l has ended, and once more
+// when a file found there has been inflated. Either wait ends with ctx. ask waits for servers until
+// the time until, which may be past.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

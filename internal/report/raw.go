@@ -12,9 +12,9 @@ type RawFrame struct {
 	Line       uint64 // 0 if the report has none
 }
 
-// Period returns the length of the shortest sequence that, repeated, makes up n elements, of which
-// equal compares two by their indexes. Frames at one address are a function with its inlined calls,
-// and if they repeat, the function calls itself.
+// Period returns the length of the shortest sequence that, repeated, makes up n elements. equal
+// compares two elements by their indexes. The frames at one address are a function and its inlined
+// calls; if they repeat, the function calls itself.
 func Period(n int, equal func(i, j int) bool) int {
 next:
 	for p := 1; p <= n/2; p++ {
