@@ -6,13 +6,14 @@ import (
 	"github.com/symfilter/symfilter/internal/backtrace"
 )
 
-// dumpMark is in the line before the bytes that a sanitizer prints of its shadow memory, with their
-// legend: some 30 lines that few readers need.
+// dumpMark is in the line before a sanitizer's dump of shadow memory and its legend, some 30 lines
+// that few readers need.
 var dumpMark = []byte("around the buggy address")
 
 const dumpTitle = "Bytes around the address"
 
-// foldDump folds a line of text on the page if it shows such bytes.
+// foldDump starts a fold on the page at a line with dumpMark, and ends it before the first line
+// that is not part of the dump.
 func (p *Page) foldDump(text []byte) {
 	switch {
 	case len(text) <= backtrace.MaxBetween && bytes.Contains(text, dumpMark):

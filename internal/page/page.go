@@ -28,7 +28,7 @@ type Page struct {
 
 	backtrace.Grouping
 	same verdicts
-	dump bool // the last line was one of a dump, which folds
+	dump bool // the last line is part of a dump, which folds
 
 	values []html.Value // scratch
 	rows   []html.Row   // scratch
@@ -43,7 +43,7 @@ var _ filter.LogPrinter = (*Page)(nil)
 // the name of the log.
 func New(title string) *Page { return &Page{html: html.New(title)} }
 
-// Input begins the next log, and shows its name: a page of one log needs none.
+// Input begins the next log, and shows its name. A page of one log needs no call of Input.
 func (p *Page) Input(name string) {
 	p.html.Input(name)
 	p.Restart()
@@ -84,7 +84,7 @@ func (p *Page) AppendElement(dst []byte, e *filter.Element) []byte {
 	return p.Hold(dst, &h)
 }
 
-// AppendLine adds a line to the page, and appends the part that is finished.
+// AppendLine adds a line to the page, and appends the finished part of the page.
 func (p *Page) AppendLine(dst []byte, l *filter.Line) []byte {
 	if p.prefix != nil {
 		l = p.before.add(l, p.prefix)
@@ -120,8 +120,9 @@ func (p *Page) line(text []byte, process string, ended, continues bool) {
 	}
 }
 
-// AppendLines adds whole lines without elements to the page, which AppendLine would add one by one,
-// and appends the part that is finished, if no backtrace or dump is open.
+// AppendLines adds whole lines without elements to the page, like AppendLine for each, and appends
+// the finished part of the page. It takes none while a backtrace or a dump is open, or if lines
+// have prefixes.
 func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	if !p.takesLines() {
 		return dst, false
@@ -296,8 +297,8 @@ func (p *Page) backtrace(s *backtrace.Stack) {
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of a stack, with details unless they are known. They are valid until
-// the next call.
+// htmlRows returns the rows of a stack, with details unless known is set. They are valid until the
+// next call.
 func (p *Page) htmlRows(s *backtrace.Stack, same *verdict, known bool) []html.Row {
 	all := p.rows[:0]
 	for i := range s.Rows {

@@ -14,8 +14,8 @@ type prefixed struct {
 	lines  int // lines up to there, including the line of from
 }
 
-// maxShifted bounds the elements of a line with several lines of text whose places are kept:
-// finding their lines takes time.
+// maxShifted bounds the elements and frames whose offsets add moves. A line with more loses them,
+// since counting the lines before each takes time.
 const maxShifted = 4096
 
 // add returns l with prefixes, valid until the next call. If there is no prefix, it returns l.
@@ -48,7 +48,8 @@ func (p *prefixed) add(l *filter.Line, prefix func(dst []byte, line int64) []byt
 	return &p.line
 }
 
-// moved returns the offset at of text in the text with prefixes. Offsets that grow take linear time.
+// moved returns the offset at of text in the text with prefixes. Increasing offsets take linear
+// time.
 func (p *prefixed) moved(text []byte, at int) int {
 	at = min(at, len(text))
 	if at < p.from {

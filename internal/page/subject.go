@@ -18,10 +18,10 @@ type subject struct {
 	crash bool // a signal arrived, or a function ended the program
 }
 
-// aboutOf returns what a backtrace is about: the innermost own frame with a name that is not
-// between a crash and the backtrace, as signal handlers and the functions that end a program are.
-// If there is none, an own frame without a name takes its place; if all frames are the system's,
-// the outermost one with a name gives the title.
+// aboutOf returns the frame that a backtrace is about: the innermost own frame with a name, except
+// functions that ran after the crash: signal handlers, and functions that end a program. If there
+// is none, an own frame without a name takes its place; if all frames are the system's, the
+// outermost one with a name gives the title.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false
@@ -77,7 +77,7 @@ func titleOf(s *backtrace.Stack, i int) html.Detail {
 	return title
 }
 
-// interrupts reports whether a signal arrived at a frame, so that the frames before it are those of
+// interrupts reports whether a signal arrived at a frame, so that the frames before it belong to
 // the handler. returns is for the next frame of the backtrace: it is set if the frames so far have
 // return addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {

@@ -77,7 +77,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 // judge returns a new verdict for a backtrace.
 func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	v := &verdict{kinds: make([]html.Kind, len(s.Rows))}
-	var own, all []uint64 // the places of frames, each once: however deep a recursion is, it is the same
+	var own, all []uint64 // different places of frames, whatever the depth of a recursion
 	for i := range s.Rows {
 		fr, ok := s.Frame(i)
 		if !ok {
@@ -107,9 +107,9 @@ func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	return v
 }
 
-// appendFramePlace appends what identifies the place of a frame: its function with the line, or its
-// place in the module. If that is not known, it is the part of the address that is the same in each
-// process.
+// appendFramePlace appends bytes that identify the place of a frame: its function and line, or its
+// offset in the module. If the offset is unknown, it appends the part of the address within its
+// page, which is the same in each process.
 func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 	dst = backtrace.AppendName(backtrace.AppendName(dst, fr.Func), fr.File)
 	switch {
