@@ -51,7 +51,7 @@ type Detail struct {
 	Function string
 	File     string // as printed
 	Line     uint32
-	URL      string // URL of the source; printed as it is, but escaped
+	URL      string // URL of the source; only HTML escapes change it
 	Module   string
 	Offset   uint64 // in the module
 	BuildID  string
@@ -183,7 +183,8 @@ func appendNew(dst []byte, b *Backtrace, e *entry) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendRows appends the lines of a backtrace. own is the one that it is about, or nil.
+// appendRows appends the lines of a backtrace. own is the row of the frame that the backtrace is
+// about, or nil.
 func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	for i := 0; i < len(rows); {
 		r := &rows[i]

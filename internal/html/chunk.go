@@ -27,13 +27,14 @@ type chunk struct {
 	next  int64  // number of the first line of the next chunk that is compressed
 	input string // name of the input that begins with the next line
 
-	full    [][]byte  // texts of chunks, each with its own array: all of a page that may become large
+	full    [][]byte  // texts of chunks, in arrays of their own; all, if the page may become large
 	packing []*packer // compressors of chunks, in the order of the chunks
 	idle    []*packer
 	spare   [][]byte // memory for text
 }
 
-// begin returns the text, for add, with the name of an input that begins with the next line.
+// begin returns the text so far, which the caller extends and passes to add. If an input begins
+// with the next line, begin adds its name.
 func (c *chunk) begin() []byte {
 	if c.text == nil {
 		c.text = c.buffer()
@@ -60,8 +61,8 @@ func (c *chunk) add(text []byte, ended bool) {
 	}
 }
 
-// addRow adds a line of a backtrace. backtrace is the number of the one that begins with the line, 0
-// if it is not on the page, negative if none begins.
+// addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins with the
+// line: 0 if that backtrace is not on the page, negative if none begins.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {
@@ -99,7 +100,8 @@ func (c *chunk) buffer() []byte {
 	return make([]byte, 0, chunkSize+4*blockSize)
 }
 
-// packFull compresses the chunks that are full, and appends the elements of those that are done.
+// packFull compresses the full chunks, and appends the elements of chunks whose compression has
+// ended.
 func (c *chunk) packFull(dst []byte) []byte {
 	for i, text := range c.full {
 		dst = c.pack(dst, text)

@@ -18,7 +18,7 @@ const (
 )
 
 // appendLine appends a line, or a part of one, without its line end. Colours in text become
-// classes; they end with text.
+// classes, and end where text ends.
 func appendLine(dst, text []byte, as form) []byte {
 	if as.isPlain(text) {
 		return append(dst, text...)

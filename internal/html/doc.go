@@ -3,7 +3,7 @@
 //
 // # The page
 //
-// A page is one of two forms. A small page, of at most 16 MiB, has the whole log as plain HTML. A
+// A page has one of two forms. A small page, of at most 16 MiB, has the whole log as plain HTML. A
 // large page has the first lines (2,000, or 1 MiB) as plain HTML, and the others in chunks; what a
 // large page has in addition is marked (large).
 //

@@ -1,7 +1,7 @@
 package html
 
-// A group is the element around the backtraces of a report, each with the text before it: they are
-// beside each other if the window is wide.
+// A group is the HTML element around the backtraces of a report, each with the text before it. A
+// wide window shows them side by side.
 //
 // Whether another backtrace belongs to a group is known only when it arrives. So the group is closed
 // after each one. If another one follows, groupMore replaces groupEnd, which has as many bytes.

@@ -79,7 +79,8 @@ func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	return e, true
 }
 
-// append appends the line, with a link for the script of the page, and the time.
+// append appends the line number, as a link that the page's script follows, and the time if there
+// is one.
 func (o occurrence) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `<a href="#L`...), o.line, 10)
 	dst = append(appendCount(append(dst, `">line `...), o.line), "</a>"...)

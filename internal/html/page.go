@@ -37,20 +37,20 @@ var script string
 
 // A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
 // as the text of chunks, until it is whole or no longer small; of a large page, it keeps 5 chunks.
-// It fails at nothing that a log has. One goroutine at a time may use a Page; a large Page
+// No content of a log makes it fail. One goroutine at a time may use a Page; a large Page
 // compresses up to 4 chunks at a time, each in a goroutine that ends when this is done.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
-	rows  int    // headRows, in the same way
+	rows  int    // headRows, unless Limit was called
 	out   []byte // finished bytes
 
 	html   []byte   // the end of <main> so far; nil if the page is large
-	pieces [][]byte // what is before html: one array would be copied each time that it grows
+	pieces [][]byte // HTML before html: a single array would be copied each time it grows
 	size   int      // bytes of pieces
-	head   int      // the number of pieces that are the head, 0 within the head
+	head   int      // number of pieces in the head; 0 until the head is complete
 	large  bool
-	early  []byte // chunks of a page that is nearly large: the other processor has nothing to do
+	early  []byte // chunks of a page that is nearly large, compressed early by an idle processor
 	block  block
 	group  group
 	rest   restGroup
@@ -109,7 +109,7 @@ func (p *Page) Input(name string) {
 	}
 }
 
-// Fold folds the next lines under a title: until Unfold, a backtrace, or as many as a <pre> has.
+// Fold folds the next lines under a title, until Unfold, a backtrace, or the end of the <pre>.
 func (p *Page) Fold(title string) {
 	p.endRow()
 	if !p.large {
@@ -152,14 +152,14 @@ func (p *Page) row(ended bool) {
 	p.cut = !ended
 }
 
-// endRow ends an unfinished line, because something else than its rest follows.
+// endRow ends an unfinished line, because its rest does not follow.
 func (p *Page) endRow() {
 	if p.cut {
 		p.Text(nil, true)
 	}
 }
 
-// inChunks reports whether lines are to be in chunks, if the page is large or becomes large.
+// inChunks reports whether the next lines are in chunks, now or if the page becomes large.
 func (p *Page) inChunks() bool { return p.head > 0 || p.large }
 
 // openBlock opens a <pre>, unless one is open.
@@ -215,7 +215,8 @@ func (p *Page) closeBlock() {
 	p.values.pending = p.values.pending[:0]
 }
 
-// grown ends the head of the page, makes the page large, or compresses a chunk, if it is time.
+// grown ends the head of the page, makes the page large, or compresses full chunks, if the page is
+// large enough for it.
 func (p *Page) grown() {
 	size := p.size + len(p.html)
 	switch {

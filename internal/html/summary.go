@@ -10,12 +10,12 @@ const indexTitle = "Summary"
 
 // The bounds of the summary.
 const (
-	maxKinds = 16 // that are listed
+	maxKinds = 16 // kinds in the list
 	maxOpen  = 20 // backtraces of an index that does not fold
 )
 
-// index appends the summary: how many crashes and errors of each kind the log has, and the index of
-// the backtraces that differ.
+// index appends the summary: the numbers of crashes and errors of each kind, and the index of the
+// distinct backtraces.
 func (p *Page) index() {
 	b := append(p.out, "<nav id=\"index\" aria-labelledby=\"index-title\">\n<h2 id=\"index-title\">"+indexTitle+"</h2>\n"...)
 	d := &p.distinct
@@ -81,7 +81,7 @@ func (d *distinct) kinds() (all []*kindCount) {
 	return all
 }
 
-// appendKinds appends how many crashes and errors the log has, and of which kinds.
+// appendKinds appends the number of crashes and errors, in all and of each kind.
 func (d *distinct) appendKinds(dst []byte) []byte {
 	kinds := d.kinds()
 	if len(kinds) == 0 {
