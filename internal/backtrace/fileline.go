@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// SourceAt parses the line and the column, 0 without one, at the end of s: FILE:LINE:COLUMN. file
-// has what is before.
+// SourceAt splits s, of the form FILE:LINE or FILE:LINE:COLUMN. column is 0 if s has none.
 func SourceAt(s string) (file string, line, column uint32, ok bool) {
 	file, last, ok := cutNumber(s)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 // gdbDialect is the name of the dialect of gdb's bt.
 const gdbDialect = "gdb"
 
-// signalHandler is how gdb prints the frame to which a signal handler returns.
+// signalHandler is the text that gdb prints for the frame to which a signal handler returns.
 const signalHandler = "<signal handler called>"
 
 // gdbNumber returns the number of a frame of gdb, and the text after it:

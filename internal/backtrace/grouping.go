@@ -26,7 +26,8 @@ const MaxMessage = 200 // bytes
 // maxTail bounds the lines before a backtrace in which its message is searched.
 const maxTail = 4 << 10 // bytes
 
-// maxHeldElements bounds the elements of a line that a Grouping holds. The others are text.
+// maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are treated
+// as plain text.
 const maxHeldElements = 4096
 
 var newline = []byte{'\n'}
@@ -35,7 +36,7 @@ var newline = []byte{'\n'}
 // are held until it ends. The zero value is for a log that has just begun.
 type Grouping struct {
 	held  []Held // elements of lines that are not printed yet
-	lines int    // number of held, whose lines are not printed yet
+	lines int    // number of elements in held whose lines are not printed yet
 	round uint32 // number of times that held was emptied
 	stack Stack
 	last  []byte // the beginning of the last line that is not a frame
@@ -48,8 +49,8 @@ type Held struct {
 	Values []filter.DictValue
 }
 
-// Hold keeps an element until its line is printed, and appends what [Grouping.Element] finds it by.
-// It does nothing if too many elements are held.
+// Hold keeps an element until its line is printed, and appends the bytes by which
+// [Grouping.Element] finds it. It does nothing if too many elements are held.
 func (g *Grouping) Hold(dst []byte, h *Held) []byte {
 	if len(g.held) >= maxHeldElements {
 		return dst
@@ -98,8 +99,8 @@ func (g *Grouping) Release(elements []filter.LineElement) {
 // IsOpen reports whether lines of a backtrace are held.
 func (g *Grouping) IsOpen() bool { return g.stack.isOpen() }
 
-// AddFrames adds a line with frames to the backtrace, or begins one with it. It calls end before a
-// new one begins; end calls End.
+// AddFrames adds a line with frames to the backtrace, or begins a new one with it. Before that it
+// calls end, which must call End.
 func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	s := &g.stack
 	var first *filter.Resolved
@@ -157,8 +158,8 @@ func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	}
 }
 
-// AddNamed adds a line that is a frame of gdb with a name to the backtrace, or begins one with it
-// if it has the number 0. It reports whether it did; it calls end before a new one begins.
+// AddNamed adds a line that is a frame of gdb with a name to the backtrace. If its number is 0, it
+// calls end, and begins a new backtrace with the line. It reports whether it has added the line.
 func (g *Grouping) AddNamed(text []byte, process string, ended bool, end func()) bool {
 	if len(text) == 0 || text[0] != '#' || len(text) > MaxBetween || bytes.IndexByte(text, '\n') >= 0 {
 		return false
@@ -255,8 +256,8 @@ func (g *Grouping) Tail() []byte { return g.tail }
 // DropTail forgets the lines since the last backtrace.
 func (g *Grouping) DropTail() { g.tail = g.tail[:0] }
 
-// KeepTail adds lines to the tail. Most lines are only appended: it is cut when it is twice as long
-// as it has to be.
+// KeepTail adds lines to the tail. Most calls only append: the tail is cut when it is twice as long
+// as necessary.
 func (g *Grouping) KeepTail(lines []byte) {
 	if n := len(lines); n > maxTail {
 		g.tail = g.tail[:0]

@@ -7,8 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// IsOutermost reports whether a function is one of those that call main or the function of a
-// thread.
+// IsOutermost reports whether a function calls main, or the function of a thread.
 func IsOutermost(function string) bool {
 	switch function {
 	case "start_thread", "clone", "clone3", "__clone3", "__GI___clone3", "__clone", "thread_start", "asan_thread_start(void*)":
@@ -17,10 +16,9 @@ func IsOutermost(function string) bool {
 	return report.IsBelowMain(function)
 }
 
-// EndsProgram reports whether a function, by its demangled name, is one that a runtime calls after
-// the program has failed: in C and C++ from abort, a failed assertion and an exception on; in Rust
-// and Go from a panic on. Own frames of programs that are linked statically may be of such
-// functions.
+// EndsProgram reports whether a function, by its demangled name, runs after the program has failed:
+// in C and C++ after abort, a failed assertion or an exception, in Rust and Go after a panic. In a
+// program that is linked statically, frames of such functions look like own frames.
 func EndsProgram(function string) bool {
 	switch function {
 	case "abort", "raise", "gsignal", "kill", "tgkill", "pthread_kill", "__pthread_kill_implementation", "__pthread_kill_internal", "__GI_raise", "__GI_abort",

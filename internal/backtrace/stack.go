@@ -47,7 +47,8 @@ func (s *Stack) IsSingle() bool {
 	return len(s.Answers) == 1 && s.Answers[0].Frame == filter.NoNumber && s.Rows[0].Answer == 0 && s.Rows[len(s.Rows)-1].Answer == 0
 }
 
-// IsText reports whether the stack is one line like a frame of gdb, and may be anything.
+// IsText reports whether the stack is a single line in the form of a gdb frame, which may be other
+// text.
 func (s *Stack) IsText() bool {
 	return len(s.Answers) == 0 && s.dialect == gdbDialect && len(s.Rows) == 1
 }
@@ -92,7 +93,7 @@ func (s *Stack) IsAnswered(i int) bool {
 }
 
 // IsNamed reports whether the producer may have named the frame of the i-th row, so that its text
-// tells what its answer does not.
+// has a name that the answer lacks.
 func (s *Stack) IsNamed(i int) bool {
 	r := &s.Rows[i]
 	return r.Named || r.Answer >= 0 && isNamedIn(&s.Answers[r.Answer], s.Text(i))
@@ -104,7 +105,8 @@ func (s *Stack) IsKernel(i int) bool {
 	return a >= 0 && s.Answers[a].Dialect == "kernel"
 }
 
-// IsChance reports whether the i-th row is a frame of a kernel that was on the stack by chance.
+// IsChance reports whether the kernel has marked the frame of the i-th row with "?": its address
+// may be on the stack by chance.
 func (s *Stack) IsChance(i int) bool {
 	return s.IsKernel(i) && bytes.Contains(s.Text(i), []byte(" ? "))
 }
@@ -117,8 +119,8 @@ func (s *Stack) add(text []byte, r Row) {
 	s.Rows = append(s.Rows, r)
 }
 
-// mayAddBetween reports whether a line may be between two frames of the stack: one line, but those
-// that gdb prints below a frame with bt full.
+// mayAddBetween reports whether a line may be between two frames of the stack: a single line, or
+// the lines below a frame in gdb's bt full.
 func (s *Stack) mayAddBetween(text []byte) bool {
 	most := 1
 	if s.dialect == gdbDialect {
@@ -127,7 +129,8 @@ func (s *Stack) mayAddBetween(text []byte) bool {
 	return s.isOpen() && s.waiting < most && len(text) <= MaxBetween
 }
 
-// continues reports whether a line with a frame of this number belongs to the stack.
+// continues reports whether l, a line with a frame, belongs to the stack. r is the frame's answer;
+// nil if the log already has its name.
 func (s *Stack) continues(l *filter.Line, r *filter.Resolved) bool {
 	switch {
 	case l.Process != s.process:
