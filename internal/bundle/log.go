@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// The bounds of what is printed for a log. A stack of 64 frames, of each of three threads, is a
-// usual one; a comment of GitHub has at most 64 KiB.
+// Bounds of the text for a log. A usual log has the stacks of three threads, with 64 frames each; a
+// comment on GitHub has at most 64 KiB.
 const (
 	maxLines   = 200
 	maxLine    = 240 // bytes of a line that are printed
@@ -100,7 +100,7 @@ func (l *Log) addModule(m *filter.ElementModule) {
 	}
 }
 
-// appendAnswer counts an answer and, if it has no name, appends what decode reads.
+// appendAnswer counts an answer and, if it has no name, appends its facts for known.add.
 func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	name := cmp.Or(r.Dialect, "markup")
 	c := l.dialects[name]
@@ -138,7 +138,7 @@ func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	return dst
 }
 
-// add adds what appendAnswer has appended.
+// add adds the facts that appendAnswer has appended.
 func (k *known) add(appended []byte) {
 	for field := range strings.Lines(string(appended)) {
 		value := strings.TrimSuffix(field[1:], "\n")
@@ -186,8 +186,8 @@ func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 	return dst
 }
 
-// PrintTo prints what was collected after what r has printed. Reasons are redacted, since they may
-// have paths.
+// PrintTo prints the collected facts after the lines that r has printed. Reasons are redacted,
+// since they may have paths.
 func (l *Log) PrintTo(r *Redactor) {
 	w := r.w
 	r.endFindings()

@@ -1,8 +1,8 @@
 // Package bundle makes the text that a user may attach to a bug report about a log: what symfilter
 // has found, without the private text of the log.
 //
-// A Redactor removes private names from what symfilter prints about places and modules. A Log
-// collects what is needed of the log itself.
+// A Redactor removes private names from symfilter's lines about places and modules. A Log collects
+// the facts about the log itself.
 package bundle
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Redactor is a writer that redacts lines: names of modules lose their folders, URLs everything
-// except the host, and paths of the home folder begin with ~. Paths below the places that the user
-// named stay; of others the base name stays.
+// A Redactor is a writer that redacts lines. Names of modules lose their folders, and URLs
+// everything except scheme and host. Paths below the places that the user named stay, with ~ for
+// the home folder; of other paths only the base name stays.
 type Redactor struct {
 	w       io.Writer
 	home    string
 	places  []string          // longest first
-	private map[string]string // what is printed for a text
+	private map[string]string // replacement for each private text
 	ordered []string          // the keys of private, longest first
 	buf     []byte            // the unfinished line
 	written int               // bytes of the lines that Write was given
 	left    int               // lines beyond maxFindings
 }
 
-// The bounds of a report, so that a comment of GitHub, which has at most 65,536 characters, can
-// have it, and the lines of the log too if the doctor has much to print.
+// Bounds of a report, so that it fits into a comment on GitHub, of at most 65,536 characters, with
+// some lines of the log even if the doctor prints much.
 const (
 	maxReport   = 64000 // bytes
 	maxFindings = 24000 // bytes of the lines of the doctor
@@ -46,7 +46,7 @@ type limited struct {
 	size int // bytes written; maxReport if a line was left out
 }
 
-// Write takes a line, or a part of one, and leaves out what is beyond the limit.
+// Write takes a line, or a part of one. It omits text beyond the limit.
 func (l *limited) Write(p []byte) (n int, err error) {
 	const note = "\n(the rest is left out)\n"
 	switch {
@@ -65,7 +65,7 @@ func (l *limited) Write(p []byte) (n int, err error) {
 // the files and folders in which the user looks for debug files.
 func NewRedactor(w io.Writer, home string, places []string) *Redactor {
 	r := &Redactor{w: &limited{w: w}, home: strings.TrimRight(home, "/"), private: make(map[string]string)}
-	for _, p := range append(places, "/proc/self/maps") { // which advice names
+	for _, p := range append(places, "/proc/self/maps") { // a path in advice
 		if p = strings.TrimRight(p, "/"); p != "" {
 			r.places = append(r.places, p, wording.Line(p))
 		}
@@ -74,8 +74,8 @@ func NewRedactor(w io.Writer, home string, places []string) *Redactor {
 	return r
 }
 
-// Hide names modules and files of which only the base name is printed, unless they are below a
-// place of the user.
+// Hide makes the Redactor print only the base names of these modules and files, masked unless they
+// look like a file's. Names below a place of the user stay.
 func (r *Redactor) Hide(names ...string) {
 	for _, name := range names {
 		if name == "" || r.placeAt(name) != "" {
@@ -91,7 +91,7 @@ func (r *Redactor) Hide(names ...string) {
 			continue
 		}
 		r.hide(base, shownName(name))
-		if len(base) > maxName { // messages cut it
+		if len(base) > maxName { // messages cut long names
 			r.hide(base[:maxName], shownName(name))
 		}
 	}
@@ -143,7 +143,7 @@ func (r *Redactor) endFindings() {
 	}
 }
 
-// Redact returns text without what is private.
+// Redact returns text with its private parts replaced.
 func (r *Redactor) Redact(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -162,8 +162,8 @@ func (r *Redactor) Redact(text string) string {
 	return b.String()
 }
 
-// at returns the length of the private text or of the path at the start of text, and what is
-// printed for it; 0 if there is none.
+// at returns the length of the private text or path at the start of text, and its replacement. The
+// length is 0 if there is neither.
 func (r *Redactor) at(text string) (n int, shown string) {
 	word := text[:wordEnd(text)]
 	if place := r.placeAt(text); place != "" {
@@ -212,7 +212,7 @@ func (r *Redactor) tilde(path string) string {
 	return usersFolder().ReplaceAllString(path, "$1/x")
 }
 
-// usersFolder is the home folder of any user: that of HOME may be root's.
+// usersFolder matches the home folder of any user, since HOME may be root's.
 var usersFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(home|Users)/[^/]+`) })
 
 // wordEnd returns the length of the text at the start of s up to a blank, a quote or a bracket.

@@ -12,15 +12,15 @@ const (
 	maxName       = 64 // bytes of a module's base name; a longer one is masked
 	minHex        = 2  // digits of a number without 0x that may be an address
 	maxHex        = 16 // digits of a 64-bit number
-	minIDDigits   = 8  // of a build ID that the line shows in part
+	minIDDigits   = 8  // least digits of a build ID's beginning in a line
 	maxOffset     = 7  // digits of an offset from a symbol: functions are smaller than 256 MiB
 	maxDecOffset  = 6  // the same in decimal digits, as bcc prints it
 	maxFrameDigit = 4  // digits of a frame's number
-	nearBits      = 28 // numbers that differ in these bits alone are addresses of one module, about
+	nearBits      = 28 // numbers that differ only in these low bits may be in one module
 )
 
-// fixedWords are words that dialects print in every frame, or that markup has. Each is public, so
-// that a text in which one occurs is no more private with it.
+// fixedWords are words that dialects print in every frame, or that markup has. They are not
+// private, and are printed unmasked.
 var fixedWords = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`
@@ -35,7 +35,7 @@ var fixedWords = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// A known has what the frames without a name in a line are known to consist of.
+// A known holds the known parts of the frames without a name in a line.
 type known struct {
 	numbers []uint64 // addresses and offsets
 	frames  []uint64 // numbers of frames
@@ -44,7 +44,7 @@ type known struct {
 }
 
 // addNumber adds an address or offset. Numbers whose upper 16 bits differ are not addresses of a
-// process or a kernel: a dialect has taken a key for one, or the address has a tag.
+// process or a kernel: a dialect has mistaken a key for an address, or the address has a tag.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
@@ -98,7 +98,7 @@ func (k *known) nameAt(line string, i int) string {
 	return ""
 }
 
-// endsName reports whether a name may end before rest, of which the beginning may be an offset.
+// endsName reports whether a name may end before rest, which may begin with an offset.
 func endsName(rest string) bool {
 	if rest == "" || !isNameByte(rest[0]) {
 		return true
@@ -189,7 +189,7 @@ func appendMask(dst []byte, word string) []byte {
 	return dst
 }
 
-// maskOther returns what is printed for a character: punctuation of ASCII itself.
+// maskOther returns the byte that is printed for a character. ASCII punctuation is unchanged.
 func maskOther(r rune) byte {
 	switch {
 	case r >= '0' && r <= '9':
@@ -221,8 +221,8 @@ func isNameByte(c byte) bool { return isWordByte(c) || c == '.' || c == '-' || c
 // baseName returns the name of a file without its folders.
 func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// isPlain reports whether a name is that of a file, as far as its letters show. What a dialect has
-// taken for a module may be any other text of the line.
+// isPlain reports whether name looks like the base name of a file. A dialect may have mistaken any
+// other text of the line for a module.
 func isPlain(name string) bool {
 	if name == "" || len(name) > maxName || !isWordByte(name[0]) {
 		return false
@@ -235,15 +235,15 @@ func isPlain(name string) bool {
 	return true
 }
 
-// isFile reports whether a name is that of a file, in folders with usual names: a list of files, a
-// URL, a title of a process or a long hexadecimal number is not.
+// isFile reports whether name looks like a file's, in folders with usual names. A list of files, a
+// URL, a process title or a long hexadecimal number does not.
 func isFile(name string) bool {
 	base := baseName(name)
 	isKey := len(base) >= maxHex && strings.Trim(strings.TrimPrefix(base, "0x"), "0123456789abcdefABCDEF") == ""
 	return isPlain(base) && !isKey && !strings.ContainsAny(name, ",;:|?&@%\"'<>")
 }
 
-// shownName returns the base name of a module, masked if it is not that of a file.
+// shownName returns the base name of a module, masked unless the name looks like a file's.
 func shownName(name string) string {
 	base := baseName(name)
 	if isFile(name) {
