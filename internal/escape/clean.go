@@ -1,7 +1,7 @@
 package escape
 
 // Clean returns s with control characters escaped, because names in markup, ELF and DWARF may hold
-// any bytes. It returns a string of printable ASCII characters as it is.
+// any bytes. It returns a string of printable ASCII characters unchanged.
 func Clean(s string) string {
 	const (
 		ones = 0x0101010101010101

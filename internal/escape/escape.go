@@ -1,6 +1,6 @@
 // Package escape writes text of unknown origin in a harmless form, such as names and messages from
-// reports and ELF files. For people it makes visible what a terminal would interpret; for programs
-// it writes a JSON string.
+// reports and ELF files. For people it makes characters visible that a terminal would interpret;
+// for programs it writes a JSON string.
 package escape
 
 import (
@@ -12,9 +12,10 @@ import (
 
 const digits = "0123456789abcdef"
 
-// AppendText appends text, with control characters made visible as \x1b or \u202e. So are
+// AppendText appends text, in which it makes visible, as \x1b or \u202e: control characters,
 // characters that have no width (Unicode's format characters, variation selectors and fillers; not
-// accents), separate lines or change the direction of text, and bytes that are not UTF-8. The ASCII characters in keep are not changed.
+// accents), characters that separate lines or change the direction of text, and bytes that are not
+// UTF-8. The ASCII characters in keep are not changed.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {

@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// A Writer writes text to a terminal, with everything but TAB and line ends made visible as by
-// AppendText. It may hold back up to three bytes, so Close it. It is not safe for concurrent use.
+// A Writer writes text to a terminal. It makes control characters visible, as AppendText does,
+// except TAB and line ends. It may hold back up to three bytes, so Close it. It is not safe for
+// concurrent use.
 type Writer struct {
 	w    io.Writer
 	held []byte // the beginning of a character, or a carriage return
