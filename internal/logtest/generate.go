@@ -41,7 +41,7 @@ func (g *Generator) Address() uint64 {
 	return 0x500138 + g.Uint64N(0x60)
 }
 
-// Contextual returns an element that changes the context, or one that nearly does.
+// Contextual returns an element that changes the context, or would if one of its fields were valid.
 func (g *Generator) Contextual() string {
 	switch g.IntN(5) {
 	case 0:
@@ -70,7 +70,7 @@ func (g *Generator) Backtrace() string {
 	return fmt.Sprintf("{{{bt:%d:%#x%s}}}", g.IntN(200), g.Address(), Pick(g, "", ":ra", ":pc", ":sp 0x1"))
 }
 
-// Broken returns what is not an element, or one that is rarely where it should be.
+// Broken returns text that is not an element, or an element that is usually alone on its line.
 func (g *Generator) Broken() string {
 	return Pick(g, "{{{", "}}}", "{{{{", "{", "{{{bt:0:zz}}}", "{{{mmap:}}}", "{{{module:0:x:elf:g}}}", "{{{tAg}}}", "{{{other:1}}}", "{{{hexdict: a:0x1}}}", "{{{hexdict: \x1b[32ma:0x1}}}", "{{{dumpfile:a:b}}}", "{{{pc:0x1")
 }
