@@ -15,7 +15,7 @@ var (
 )
 
 // Commands returns the arguments of each call of a program in the blocks of commands of a page,
-// those that are not run included. The program is called by its name, by its path, or by go run.
+// including blocks that are not run. The program is called by its name, by its path, or by go run.
 func Commands(page, program string) (all [][]string) {
 	for _, m := range shell.FindAllStringSubmatch(page, -1) {
 		end := "" // the last line of a here-document

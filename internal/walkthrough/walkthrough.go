@@ -1,11 +1,11 @@
 // Package walkthrough runs the commands of a page of documentation as a reader types them, in one
-// shell and in the order of the page, and compares what they print with what the page shows. Only
+// shell and in the order of the page, and compares their output with the output on the page. Only
 // tests import it.
 //
-// A block of the language sh holds commands. A block of the language text right after it shows what
-// they print, standard error included; a line ... in it stands for any lines. A block that shows no
-// output has to succeed. Commands of a block "sh manual" need things that a test lacks, such as a
-// phone: they are counted, and not run.
+// A block of the language sh holds commands. A block of the language text right after it shows
+// their output, including standard error; a line ... in it stands for any lines. A block that shows
+// no output has to succeed. Commands of a block "sh manual" need things that a test lacks, such as
+// a phone: they are counted, and not run.
 package walkthrough
 
 import (
@@ -26,7 +26,7 @@ const (
 	Home  = "/home/me"
 )
 
-// longest is how long a page may take: a page that waits in vain must fail.
+// longest bounds the time for a page, so that a page that waits in vain fails.
 const longest = 5 * time.Minute
 
 // A Block is a block of commands.
@@ -85,7 +85,7 @@ type Place struct {
 }
 
 // Run runs the blocks in one shell, and reports each one whose output differs, or that fails and
-// shows no output. What a block leaves in the background has to be ended by a later one.
+// shows no output. A later block must end the processes that a block leaves in the background.
 func Run(t testing.TB, p Place, blocks []Block) {
 	t.Helper()
 	const mark = "--- end of block "
@@ -123,9 +123,8 @@ func Run(t testing.TB, p Place, blocks []Block) {
 	}
 }
 
-// Equal reports whether the lines that a page shows are those that were printed, except for text
-// that differs from run to run and from compiler to compiler: addresses, offsets in modules,
-// process IDs, build IDs.
+// Equal reports whether the printed lines equal those on the page, except for text that differs
+// between runs or compilers: addresses, offsets in modules, process IDs, build IDs.
 func Equal(shown, printed []string) bool {
 	if len(shown) == 0 {
 		return len(printed) == 0 || len(printed) == 1 && printed[0] == ""
