@@ -10,15 +10,15 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// How long the lines of a pipe wait for debug files: a person watches it, and its producer is held
-// up meanwhile.
+// How long the lines of a pipe wait for debug files: a person may watch the pipe, and its producer
+// is blocked meanwhile.
 const (
 	StreamWait          = 2 * time.Second  // for one build ID
 	StreamWaitPerMinute = 10 * time.Second // in any minute
 )
 
-// Options are the options of [New]. The zero value resolves from the symbols of Symbols' zero
-// value, and waits for no file.
+// Options are the options of [New]. The zero value uses the zero value of Symbols, and waits for no
+// file.
 type Options struct {
 	Symbols Symbols
 	Filter  filter.Options // New sets its Symbolizer and Cache
@@ -41,8 +41,8 @@ type Filter struct {
 	opened *Opened
 }
 
-// New returns a Filter that prints to w, which it never closes. One goroutine at a time uses it. An
-// error is about Options.Symbols.Servers.
+// New returns a Filter that prints to w, which it never closes. One goroutine at a time uses it.
+// New fails only if Options.Symbols.Servers is invalid.
 func New(w io.Writer, o Options) (*Filter, error) {
 	opened, err := o.Symbols.Open()
 	if err != nil {
@@ -55,5 +55,5 @@ func New(w io.Writer, o Options) (*Filter, error) {
 	return &Filter{filter.New(w, o.Filter), opened}, nil
 }
 
-// Close prints what is left and closes the symbols.
+// Close prints the rest of the output, and closes the symbols.
 func (f *Filter) Close() error { return errors.Join(f.Filter.Close(), f.opened.Close()) }

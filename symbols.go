@@ -6,8 +6,8 @@
 //	io.Copy(f, log)
 //	f.Close()
 //
-// [Symbols] says where debug files are, and its Open gives finders, servers, caches and budgets in
-// the command's order, for programs that filter many logs or ask a
+// [Symbols] names the places of debug files. Its method Open returns a symbolizer and a cache with
+// the command's finders, servers and budgets, for programs that filter many logs or ask a
 // [github.com/symfilter/symfilter/symbolize.Symbolizer] themselves.
 package symfilter
 
@@ -36,12 +36,13 @@ var systemDebugDir = DebugDir
 // at 512 MiB.
 const cacheShare = 16
 
-// Symbols says where debug files are. Its zero value knows the system's folder and the module's own
-// path, keeps indexes in the user's cache, and asks no server.
+// Symbols are the places of debug files. The zero value uses the system's folder and the module's
+// own path, keeps indexes in the user's cache, and uses no server.
 type Symbols struct {
 	// SymbolPaths are files, folders and zip files that are searched for build IDs. IDsFiles are
 	// ids.txt files, BuildIDDirs trees of .build-id, and DebugDirs trees of GDB's layout. They are
-	// asked in this order, and the system's [DebugDir] after them unless NoDefaultDebugDirs is set.
+	// searched in this order, and the system's [DebugDir] after them unless NoDefaultDebugDirs is
+	// set.
 	SymbolPaths []string
 	IDsFiles    []string
 	BuildIDDirs []string
@@ -49,7 +50,7 @@ type Symbols struct {
 
 	NoDefaultDebugDirs bool
 
-	// NoPaths opens no file because a log or report names it.
+	// NoPaths prevents opening files at paths that a log or a report names.
 	NoPaths bool
 
 	// Servers are debuginfod servers, asked last. The zero value asks none and reads no cache of
@@ -73,7 +74,7 @@ type Symbols struct {
 	Symbolizer symbolize.Options
 }
 
-// An Opened is what Symbols open. It may be shared by many filters, on many goroutines.
+// An Opened is the result of Symbols.Open. Many filters, on many goroutines, may share it.
 type Opened struct {
 	Symbolizer *symbolize.Symbolizer
 	Cache      *filter.Cache      // cache of rendered frames
@@ -89,7 +90,7 @@ type Opened struct {
 // UserCacheDir returns the folder that the command keeps indexes in: below XDG_CACHE_HOME or the
 // user's cache; empty if the environment names neither.
 func UserCacheDir() string {
-	dir := os.Getenv("XDG_CACHE_HOME") // on every system: whoever sets it wants it
+	dir := os.Getenv("XDG_CACHE_HOME") // used on every system, if it is set
 	if !filepath.IsAbs(dir) {
 		var err error
 		if dir, err = os.UserCacheDir(); err != nil {
@@ -99,8 +100,8 @@ func UserCacheDir() string {
 	return filepath.Join(dir, "symfilter")
 }
 
-// Open opens the symbols. Nothing is searched or fetched before a build ID is asked for. An error is
-// about Servers. The caller closes what it gets.
+// Open opens the symbols. It searches and fetches nothing until the first question about a build
+// ID. It fails only if Servers is invalid. The caller closes the Opened.
 func (s Symbols) Open() (*Opened, error) {
 	if s.MaxMemory == 0 {
 		s.MaxMemory = symbolize.DefaultMaxMemory
@@ -143,8 +144,8 @@ func (s Symbols) Open() (*Opened, error) {
 	return opened, nil
 }
 
-// finders returns where debug files are on this machine, in order: what was named first, the
-// system's folder after it, the path of the module itself last.
+// finders returns the finders of debug files on this machine, in order: the places that Symbols
+// names, the system's folder, and last the path of the module itself.
 func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	if len(s.SymbolPaths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
@@ -171,8 +172,8 @@ type completer interface {
 	Complete(prefix buildid.ID) buildid.ID
 }
 
-// Complete returns the build ID that begins with the bytes of prefix, of a file in one of the trees
-// that are searched, zero if there is none. It is for [filter.Dialects].
+// Complete returns the build ID that begins with the bytes of prefix and has a file in one of the
+// searched trees, or zero. It is for [filter.Dialects].
 func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	for _, tree := range o.trees {
 		if id = access.BuildID(tree).(completer).Complete(prefix); !id.IsZero() {
