@@ -108,7 +108,7 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	shift, ok := map[string]int{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[strings.TrimSpace(s[len(digits):])]
 	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("%q is not a size: write a number of bytes, or one of KiB, MiB or GiB, such as 256MiB", s)
+		return fmt.Errorf("%q is not a size: write a number of bytes, or of KiB, MiB or GiB, as in 256MiB", s)
 	}
 	*b = ByteSize(n << shift)
 	return nil
@@ -142,7 +142,7 @@ func (c *Config) Validate() error {
 		fault("mode must be %s or %s, is %q", modeResolve, modeLocate, c.Mode)
 	}
 	if c.Mode == modeLocate && c.EmitLate {
-		fault("emit_late needs mode: %s: nothing comes late if no file is looked for", modeResolve)
+		fault("emit_late needs mode: %s: nothing arrives late if no file is searched for", modeResolve)
 	}
 	for _, p := range []struct {
 		name  string

@@ -75,7 +75,7 @@ idle_timeout must be at least 1s, is 1ms
 symbols::max_memory must be at least 16MiB, is 1
 symbols::debuginfod_urls: "ftp://debuginfod.example" is not an http or https URL
 symbols::debuginfod_urls need symbols::cache_directory, for the files that servers send`,
-		"symfilter/bad_late": "emit_late needs mode: resolve: nothing comes late if no file is looked for",
+		"symfilter/bad_late": "emit_late needs mode: resolve: nothing arrives late if no file is searched for",
 	} {
 		err := confmap.Validate(configOf(t, id))
 		if err == nil {

@@ -155,7 +155,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterContextBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_symfilter_context_bytes",
-		metric.WithDescription("Memory of all contexts, about [Development]"),
+		metric.WithDescription("Approximate memory of all contexts [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -203,7 +203,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterLookupDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_symfilter_lookup_duration",
-		metric.WithDescription("Time of the questions to debug files that no cache could answer, waiting for the files included [Development]"),
+		metric.WithDescription("Time of lookups in debug files that no cache could answer, including waits for the files [Development]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries(1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10, 60),
 	)
