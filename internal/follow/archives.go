@@ -53,13 +53,13 @@ func (s *search) damaged(g *generation, err error) {
 	s.dirty = true
 	switch {
 	case errors.Is(err, errBomb):
-		s.lose(Event{Message: fmt.Sprintf("%s unpacks to more than %d bytes, more than a log would: what comes after them is left out", name, at)})
+		s.lose(Event{Message: fmt.Sprintf("%s unpacks to more than %d bytes, more than a log would: the rest is left out", name, at)})
 	case known && size == at:
 		s.notify(Event{Message: fmt.Sprintf("%s is damaged (%v): all of its %d bytes are read, but some of them may be wrong", name, err, at)})
 	case known && size > at:
 		s.lose(Event{Message: fmt.Sprintf("%s is damaged after %d bytes of its contents (%v): the other %d bytes are lost", name, at, err, size-at), Lost: size - at})
 	default:
-		s.lose(Event{Message: fmt.Sprintf("%s is damaged after %d bytes of its contents (%v): what came after them is lost", name, at, err)})
+		s.lose(Event{Message: fmt.Sprintf("%s is damaged after %d bytes of its contents (%v): the rest is lost", name, at, err)})
 	}
 }
 

@@ -334,8 +334,8 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 		"the checksum is wrong":    {func(b []byte) []byte { b[len(b)-5] ^= 1; return b }, ".gz", 0, `app.log: app.log.1.gz is damaged \(gzip: invalid checksum\): all of its \d+ bytes are read, but some of them may be wrong`},
 		"damaged in the middle":    {func(b []byte) []byte { return damaged(b, len(b)/2) }, ".gz", -1, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): the other \d+ bytes are lost`},
 		"damaged before the place": {func(b []byte) []byte { return damaged(b, len(first)) }, ".gz", int64(len(rest)), `app.log: the file that was read up to byte 81000 is in app.log.1.gz, which is damaged after \d+ bytes of its contents; its last 1050000 bytes are lost`},
-		"cut off":                  {func(b []byte) []byte { return b[:len(b)/2] }, ".gz", 0, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): what came after them is lost`},
-		"cut off after a line":     {func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)/2], '\n')+1] }, ".gz", 0, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): what came after them is lost`},
+		"cut off":                  {func(b []byte) []byte { return b[:len(b)/2] }, ".gz", 0, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): the rest is lost`},
+		"cut off after a line":     {func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)/2], '\n')+1] }, ".gz", 0, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): the rest is lost`},
 		"cut off before the place": {func(b []byte) []byte { return b[:len(first)/2] }, ".gz", 0, `app.log: the file that was read up to byte 81000 is in app.log.1.gz, which is damaged after \d+ bytes of its contents; lines written to it since .* are lost`},
 		"in a format that is new":  {func(b []byte) []byte { return append([]byte("LZIP\x01"), b...) }, ".lz4", 0, `app.log: the file that was read up to byte 81000 is gone, and app.log.1.lz4 is in a format that cannot be unpacked; lines written to it since .* are lost`},
 		"gone":                     {nil, "", 0, `app.log: the file that was read up to byte 81000 is gone; lines written to it since .* are lost`},
@@ -435,7 +435,7 @@ func TestBombsAreBounded(t *testing.T) {
 			}
 			r := begin(t, l, o)
 			const most = unpackFloor + 1<<20
-			r.expectMessages(`app.log: app.log.1.gz unpacks to more than \d+ bytes, more than a log would: what comes after them is left out`)
+			r.expectMessages(`app.log: app.log.1.gz unpacks to more than \d+ bytes, more than a log would: the rest is left out`)
 			r.until("the next file is read", func() bool { return r.f.Stats().LagBytes == 0 })
 			if err := r.end(); err != nil {
 				t.Error(err)

@@ -103,7 +103,7 @@ func (e entry) equal(other entry) bool {
 // savedReading is a place in a file up to which lines were printed.
 type savedReading struct {
 	lineage.Mark
-	Size   int64 `json:"size,omitempty"`   // of the file, if it had more bytes than were printed
+	Size   int64 `json:"size,omitempty"`   // size of the file, if more than was printed
 	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
 	// nothing was printed yet: the lines after Quiet are printed, even with Replay
@@ -345,7 +345,7 @@ func openState(path string) (*os.File, fs.FileInfo, error) {
 
 var (
 	errLink    = errors.New("a symbolic link: name the file itself")
-	errPlanted = errors.New("another user's file, in a folder in which everyone may write: use your own folder")
+	errPlanted = errors.New("another user's file, in a folder that everyone may write to: use your own folder")
 )
 
 // IsForeign reports whether an error of [New] means that the file at Options.State may belong to

@@ -108,7 +108,7 @@ func (o opener) Keep(c lineage.Content, f lineage.File) bool {
 	return true
 }
 
-var errNothing = errors.New("an archive of nothing")
+var errNothing = errors.New("an empty archive")
 
 // openArchive opens an archive. The error is lineage.ErrLater if it may be complete later.
 func (s *search) openArchive(f lineage.File) (*generation, error) {

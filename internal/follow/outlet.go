@@ -12,7 +12,7 @@ type outlet struct {
 	closed bool
 }
 
-var errNoSink = errors.New("no Sink from Options.Open, or one without a Writer")
+var errNoSink = errors.New("Options.Open returned no Sink, or one without a Writer")
 
 // sink opens a sink for the source. The error is a sinkError.
 func (s *shared) sink() (*outlet, error) {

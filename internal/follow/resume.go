@@ -294,7 +294,7 @@ func (r *resumption) reportLost(copied, broken *generation) {
 		what = "no longer holds what was to be read"
 	}
 	if copied != nil {
-		s.notify(Event{Message: what + ": it was copied and truncated; the copy is read on"})
+		s.notify(Event{Message: what + ": it was copied and truncated; reading continues in the copy"})
 		return
 	}
 	s.lose(Event{Message: what + ": it was truncated or replaced; it is read from its beginning", Lost: max(0, last.Size-last.Off)})

@@ -184,7 +184,7 @@ func (w *saver) load(j journal) {
 		w.sources[path] = e
 	}
 	if len(unread) > 0 {
-		w.again("has no entry that can be read for %s, beginning with %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
+		w.again("has no readable entry for %s, beginning with %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
 	}
 }
 

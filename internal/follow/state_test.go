@@ -77,11 +77,11 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 			write(t, path, "third\n")
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
-		}, "third\nnew\n", "app.log: no longer holds.*: it was copied and truncated; the copy is read on"},
+		}, "third\nnew\n", "app.log: no longer holds.*: it was copied and truncated; reading continues in the copy"},
 		"copied when it was read, and truncated": {func(t *testing.T, path string) {
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
-		}, "new\n", "app.log: no longer holds.*; the copy is read on"},
+		}, "new\n", "app.log: no longer holds.*; reading continues in the copy"},
 		"copied with times of whole seconds, and truncated": {func(t *testing.T, path string) {
 			written, err := os.Stat(path)
 			if err != nil {
@@ -93,7 +93,7 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, path, "new\n")
-		}, "new\n", "app.log: no longer holds.*; the copy is read on"},
+		}, "new\n", "app.log: no longer holds.*; reading continues in the copy"},
 		"removed": {func(t *testing.T, path string) {
 			os.Link(path, path+"-keeps-its-inode")
 			os.Remove(path)
@@ -262,7 +262,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		"a bit": {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
 		"an entry of another form": {with(func(c *record) {
 			c.Files[0] = regexp.MustCompile(`"reading":\[.*\]`).ReplaceAll(c.Files[0], []byte(`"reading":1`))
-		}), `the checkpoint .*state has no entry that can be read for 1 file, beginning with .*app.log; lines may be printed again`},
+		}), `the checkpoint .*state has no readable entry for 1 file, beginning with .*app.log; lines may be printed again`},
 		"version": {with(func(c *record) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1; lines may be printed again`},
 	}
 	if hostID() != "" {
