@@ -32,7 +32,7 @@ func (r *recordReader) header(line, key, value []byte) error {
 	switch k {
 	case "version":
 		if v := string(bytes.TrimSpace(value)); v != "1" {
-			r.complain("version", "has version %.20q of the format; only version 1 is known, and the profile is read as that", v)
+			r.complain("version", "has version %.20q of the format; only version 1 is known, and the profile is read as version 1", v)
 		}
 	case "positions":
 		r.setPositions(value)

@@ -83,7 +83,7 @@ func (r *Report) endReading() error {
 		r.in.labels = r.in.empty
 	}
 	if n := len(r.m.head.commands); n > 1 && len(r.in.labels) > 1 {
-		r.o.report().Report(fmt.Sprintf("the profiles are of %d different commands, and are summed; without the word callgrind, each FILE has a table of its own", n))
+		r.o.report().Report(fmt.Sprintf("the profiles come from %d different commands, and are summed; without the word callgrind, each FILE has a table of its own", n))
 	}
 	return err
 }

@@ -115,14 +115,14 @@ const newestProtocol = 6
 // checkVersion reports a version of the format, or an encoding, that is not known.
 func (t *tracker) checkVersion(r *Record) {
 	if r.encoding != "" {
-		t.once.Report(fmt.Sprintf("the report is in the encoding %.20q; UTF-8 and ISO-8859-1 are read, and other bytes are printed as they are", r.encoding))
+		t.once.Report(fmt.Sprintf("the report is in the encoding %.20q; UTF-8 and ISO-8859-1 are read, and other bytes are printed unchanged", r.encoding))
 	}
 	if r.Name != "protocolversion" || r.Continued {
 		return
 	}
 	version := bytes.TrimSpace(r.Text)
 	if n, ok := parseNumber(version); !ok || n > newestProtocol {
-		t.once.Report(fmt.Sprintf("the report has protocol version %.20q; versions up to %d are known, and it is read as that", version, newestProtocol))
+		t.once.Report(fmt.Sprintf("the report has protocol version %.20q; versions up to %d are known, and it is read as the last of these", version, newestProtocol))
 	}
 }
 

@@ -62,7 +62,7 @@ func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 		return nil, nil, ErrInMemory
 	}
 	if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < spareDisk || free-spareDisk < size {
-		return nil, nil, fmt.Errorf("%d MiB are free, %d MiB stay so: %w", free>>20, uint64(spareDisk)>>20, unix.ENOSPC)
+		return nil, nil, fmt.Errorf("%d MiB are free, and %d MiB must stay free: %w", free>>20, uint64(spareDisk)>>20, unix.ENOSPC)
 	}
 	if err := allocate(file, int64(size)); err != nil {
 		return nil, nil, err

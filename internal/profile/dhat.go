@@ -128,7 +128,7 @@ func (x *dhatIndex) between() string {
 	return ","
 }
 
-// unquoted returns the text of a value of JSON; a number or word as it is.
+// unquoted returns the text of a JSON value; numbers and words are unchanged.
 func unquoted(value []byte) string {
 	if value[0] != '"' {
 		return string(value)
@@ -261,7 +261,7 @@ func (x *dhatIndex) reportDefects() {
 		x.o.Report(fmt.Sprintf("the file has %d frames; frames after the first %d stay as they are", len(x.frames)+x.left, len(x.frames)))
 	}
 	if x.version != "" && x.version != "2" {
-		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format; version 2 is known, and it is read as that", x.version))
+		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format; version 2 is known, and it is read as version 2", x.version))
 	}
 }
 

@@ -35,7 +35,7 @@ var (
 	afterReturn  = class{failure, true, false, []int{562}, "The program uses a variable on the stack whose function or block has ended."}
 	doubleFree   = class{failure, true, false, []int{415}, "The program frees memory that it has freed before, or that was not allocated."}
 	badFree      = class{failure, true, false, []int{590}, "The program frees memory that was not allocated on the heap."}
-	mismatch     = class{failure, true, false, []int{762}, "The program frees memory by another function than the one that belongs to the allocation, such as free after new."}
+	mismatch     = class{failure, true, false, []int{762}, "The program frees memory with a function that does not belong to the allocation, such as free after new."}
 	uninit       = class{failure, false, false, []int{457}, "The program uses a value that was never set."}
 	overlap      = class{failure, true, false, []int{475}, "The source and the destination of a copy overlap."}
 	badJump      = class{failure, true, false, []int{119}, "The program jumps to an address that is not code."}
